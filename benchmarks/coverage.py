@@ -1,4 +1,4 @@
-"""Measure how often every printed claim of evalkit errs, over many kinds of data; write the table of docs/coverage.md.
+"""Measure how often every printed claim of evalkit errs, over many kinds of data; write the tables of docs/coverage.md.
 
     python -m benchmarks.coverage                          # some 20 minutes of one core, to the terminal
     python -m benchmarks.coverage --output docs/coverage.md
@@ -42,7 +42,8 @@ from evalkit.stats.pairwise import max_t, pair_rows
 
 MARK = "<!-- what follows is written by benchmarks/coverage.py -->"
 POWER = (
-    "How often a test shows a true difference, beside the best other test that keeps its level (size at most 5.5 %):"
+    "How often a test detects a true difference, compared with the best other test that keeps its level "
+    "(size at most 5.5 %):"
 )
 TASKS = (3, 4, 5, 8, 12, 20, 40, 100)
 
@@ -70,7 +71,7 @@ def equal_pairs(tasks: int, samples: int, rng: Rng) -> Iterator[tuple[str, np.nd
 
 
 def of_clusters(samples: int, rng: Rng) -> Cells:
-    """An interval from 12 tasks on misses the truth, unwarned; averaged over rates .05 to .95."""
+    """An interval from at least 12 tasks misses the true value without a warning; averaged over rates .05 to .95."""
     for tasks in (12, 20, 50, 100):
         for pattern in ("1", "4", "20, 1, ..., 1"):
             for correlation in (0.1, 0.6):
@@ -87,7 +88,7 @@ def of_clusters(samples: int, rng: Rng) -> Cells:
 
 
 def single_rates(samples: int, rng: Rng) -> Cells:
-    """An interval of a single rate, .02 to .98, misses it, unwarned; exactly where each task has one run."""
+    """An interval of a single rate, .02 to .98, misses it without a warning; exact if each task has one run."""
     rates = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98])
     for tasks in (5, 10, 20, 50, 100):
         for rate, missed in zip(rates, exact_coverage(tasks, rates)[1], strict=True):
@@ -99,7 +100,7 @@ def single_rates(samples: int, rng: Rng) -> Cells:
 
 
 def repeated_rates(samples: int, rng: Rng) -> Cells:
-    """An interval of a rate of tasks with 20 runs each misses it, unwarned."""
+    """An interval of a rate misses it without a warning; 20 runs per task."""
     for tasks in (12, 20, 40, 100, 200):
         for correlation in (0.1, 0.3, 0.6):
             for rate in (0.01, 0.03, 0.1, 0.5, 0.9, 0.97, 0.99):
@@ -108,7 +109,7 @@ def repeated_rates(samples: int, rng: Rng) -> Cells:
 
 
 def these_tasks(samples: int, rng: Rng) -> Cells:
-    """An interval for these tasks run again misses their rate."""
+    """An interval for these tasks, run again, misses their rate."""
     for tasks in (3, 12, 40):
         for pattern in ("2", "3", "5", "20", "2,10", "2,2,2,20"):
             sizes = sizes_of(pattern, tasks)
@@ -132,7 +133,7 @@ def _rates_of_tasks(tasks: int, rng: Rng) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def decided_pairs(samples: int, rng: Rng) -> Cells:
-    """One of two models with equal means is said to be better."""
+    """One of two models with equal means is called better."""
     for tasks in TASKS:
         for name, a, b in equal_pairs(tasks, samples, rng):
             found = [compare_units(*values) for values in zip(a, b, strict=True)]
@@ -140,7 +141,7 @@ def decided_pairs(samples: int, rng: Rng) -> Cells:
 
 
 def families(samples: int, rng: Rng) -> Cells:
-    """Any of all pairs of equal models is decided, by max-T; in some cells a fifth of the runs is missing."""
+    """Any pair of equal models is decided, by max-T; in some cells a fifth of the runs is missing."""
     for models in (2, 3, 6, 12):
         first, second = np.array(list(combinations(range(models), 2))).T
         for tasks in (5, 12, 40):
@@ -178,7 +179,7 @@ def _any_decided(values: np.ndarray, first: np.ndarray, second: np.ndarray, bina
 
 
 def partly_shared(samples: int, rng: Rng) -> Cells:
-    """One of two equal models that share some of their tasks is said to be better."""
+    """One of two equal models that share some of their tasks is called better."""
     for first, second in ((4, 4), (8, 8), (20, 20), (40, 40), (8, 40)):
         least = min(first, second)
         for shared in sorted({0, 1, least // 4, least // 2, least - 1}):
@@ -190,7 +191,7 @@ def partly_shared(samples: int, rng: Rng) -> Cells:
 def _overlapping(
     first: int, second: int, shared: int, rates: tuple[float, float], spread: float, samples: int, rng: Rng
 ) -> float:
-    """Return how often two models are told apart; rates are of tasks of middling ease, on the logit scale."""
+    """Return how often a pair is decided; rates are of tasks of average difficulty, on the logit scale."""
     tasks, decided, done = first + second - shared, 0, 0
     has = np.zeros((tasks, 2), dtype=int)
     has[:first, 0], has[first - shared :, 1] = 1, 1
@@ -218,7 +219,7 @@ def _overlapping(
 
 
 def rare_breaks(samples: int, rng: Rng) -> Cells:
-    """A model with small gains and rare breaks, of the same mean as the other, is said to be better."""
+    """A model with small gains and rare large losses, with the same mean as the other, is called better."""
     for tasks in (12, 40, 100, 200):
         for rate, size in ((0.02, 0.6), (0.02, 1.0), (0.05, 0.6)):
             for noise in (0.0, 0.005, 0.05):
@@ -235,13 +236,13 @@ def rare_breaks(samples: int, rng: Rng) -> Cells:
 
 
 def is_decided(cells: cells_module.Cells) -> bool:
-    """Return whether one of two models is said to be better."""
+    """Return whether one of two models is called better."""
     found = pair_rows(cells, [(0, 1)], "new tasks")[0].iloc[0]
     return bool(found["p_value"] <= found["claim_at"])
 
 
 def crossed_seeds(samples: int, rng: Rng) -> Cells:
-    """One of two algorithms of equal success, each with a few trained checkpoints, is said to be better."""
+    """One of two equally good algorithms, each with a few trained checkpoints, is called better."""
     for seeds, tasks in ((2, 50), (3, 20), (3, 50), (5, 50)):
         for spread in (0.0, 0.3, 0.6, 1.0):
             decided = 0
@@ -256,7 +257,7 @@ def crossed_seeds(samples: int, rng: Rng) -> Cells:
 
 
 def variants_of_tasks(samples: int, rng: Rng) -> Cells:
-    """One of two equal models is said to be better, on tasks that are variants of few families."""
+    """One of two equal models is called better, on tasks that are variants of a few families."""
     for count, size in ((6, 10), (12, 5), (20, 3), (20, 10)):
         for spread in (0.0, 1.0, 2.0):
             decided = 0
@@ -280,7 +281,7 @@ def variants_of_tasks(samples: int, rng: Rng) -> Cells:
 
 
 def rates_of_families(samples: int, rng: Rng) -> Cells:
-    """An interval of a rate on tasks that are variants of few families misses it, unwarned."""
+    """An interval of a rate misses it without a warning, on tasks that are variants of a few families."""
     for sizes in ([5] * 12, [3] * 20, [10] * 20, [20, 10, *[2] * 20]):
         family = np.repeat(np.arange(len(sizes)), sizes)
         for rate in (0.1, 0.3, 0.5, 0.9):
@@ -297,7 +298,7 @@ def rates_of_families(samples: int, rng: Rng) -> Cells:
 
 
 def costs_of_success(samples: int, rng: Rng) -> Cells:
-    """An interval of the cost of a success misses it, unwarned."""
+    """An interval of the cost of a success misses it without a warning."""
     for tasks in (50, 100, 200):
         for rate in (0.1, 0.5, 0.9):
             for spread in (0.3, 1.0):
@@ -312,7 +313,7 @@ def costs_of_success(samples: int, rng: Rng) -> Cells:
 
 
 def unlike_tasks(samples: int, rng: Rng) -> Cells:
-    """One of two equal models without shared tasks is said to be better; a third shows that the tasks differ."""
+    """One of two equal models without shared tasks is called better; a third model shows that the tasks differ."""
     for tasks in (10, 20, 40):
         for gap in (0.0, 0.2, 0.35, 0.5):
             for shown_on in (max(tasks // 4, 2), tasks):
@@ -339,7 +340,7 @@ def unlike_tasks(samples: int, rng: Rng) -> Cells:
 
 
 def at_once(samples: int, rng: Rng) -> Cells:
-    """Of all models' corrected intervals any misses the truth; single runs."""
+    """Any of all models' corrected intervals misses the true value; single runs."""
     for models, tasks, rate in ((12, 20, 0.95), (30, 12, 0.98), (12, 40, 0.5), (30, 100, 0.9), (5, 15, 0.8)):
         missed = 0
         ends = [ranking.at_once(np.arange(tasks) < k, True, 1 - LEVEL / models) for k in range(tasks + 1)]
@@ -351,7 +352,7 @@ def at_once(samples: int, rng: Rng) -> Cells:
 
 
 def adjusted_rates(samples: int, rng: Rng) -> Cells:
-    """An adjusted rate misses the rate on all tasks, where one model ran the harder ones."""
+    """The interval of an adjusted rate misses the rate on all tasks; one model ran the harder tasks."""
     for tasks, shared in ((40, 8), (40, 16), (20, 8)):
         for shift in (0.0, 1.5, 3.0):
             for rates in ((0.6, 0.6), (0.8, 0.4)):
@@ -379,7 +380,7 @@ def _adjusted_missed(
 
 
 def best(samples: int, rng: Rng) -> Cells:
-    """The first model is said to be best though others are as good: each pair of it is decided, uncorrected."""
+    """The first model is called the best although others are as good: it wins each pair, uncorrected."""
     settings = {"2 equal": (0.5, 0.5), "4 equal": (0.5,) * 4, "12 equal": (0.3,) * 12}
     settings |= {"2 of 4 equal": (0.6, 0.6, 0.3, 0.1), "2 of 12 equal": (0.8, 0.8, *[0.2] * 10)}
     for name, rates in settings.items():
@@ -399,7 +400,7 @@ def _ahead(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def not_worse(samples: int, rng: Rng) -> Cells:
-    """A model that is worse by the margin is said not to be; 0/1 outcomes of single runs exactly."""
+    """A model that is worse by the margin is called not worse; exact for 0/1 outcomes of single runs."""
     for tasks in (10, 12, 16, 20, 32, 36, 45, 60, 100, 200):
         won, lost = (side.ravel() for side in np.indices((tasks + 1, tasks + 1)))
         won, lost = won[won + lost <= tasks], lost[won + lost <= tasks]
@@ -434,7 +435,7 @@ def _worse_pairs(tasks: int, margin: float, samples: int, rng: Rng) -> Iterator[
 
 
 def equivalent(samples: int, rng: Rng) -> Cells:
-    """Models that differ by the margin are said to be equivalent."""
+    """Models that differ by the margin are called equivalent."""
     for tasks in (10, 20, 50, 100):
         for margin in (0.05, 0.1, 0.2):
             for name, a, b in _worse_pairs(tasks, margin, samples, rng):
@@ -444,7 +445,7 @@ def equivalent(samples: int, rng: Rng) -> Cells:
 
 
 def trends(samples: int, rng: Rng) -> Cells:
-    """Success is said to fall or rise along levels though it does not."""
+    """Success is reported to fall or rise along levels although it does not."""
     for tasks in (6, 12, 30):
         for runs, correlation in ((1, 0.0), (4, 0.6)):
             scores, of = np.resize(np.arange(3), tasks), np.full(tasks, runs)
@@ -565,7 +566,7 @@ def _shares(found: dict[str, np.ndarray], samples: int) -> dict[str, np.ndarray]
 
 
 def _power_row(data: str, found: dict[str, tuple[float, float]]) -> dict[str, str]:
-    """Format a row of the table of power: evalkit's test beside the most powerful other whose size is at most 5.5 %."""
+    """Format a row of the table of power: evalkit's test, and the most powerful other test of size at most 5.5 %."""
     power, size = found.pop("evalkit")
     valid = {name: values for name, values in found.items() if values[1] <= 0.055}
     best = max(valid, key=lambda name: valid[name][0], default="")
@@ -576,7 +577,10 @@ def _power_row(data: str, found: dict[str, tuple[float, float]]) -> dict[str, st
         "best other valid test": best,
     }
     if best:
-        row |= {"its power, %": f"{100 * valid[best][0]:.1f}", "size of that, %": f"{100 * valid[best][1]:.1f}"}
+        row |= {
+            "power of the other, %": f"{100 * valid[best][0]:.1f}",
+            "size of the other, %": f"{100 * valid[best][1]:.1f}",
+        }
     return row
 
 
@@ -626,10 +630,10 @@ def rows_of(claim: str, samples: int, seed: int) -> dict[str, Any]:
 
 
 @click.command(help=__doc__.splitlines()[0])
-@click.option("--samples", default=1_000, show_default=True, help="In a cell; fewer where one takes long.")
+@click.option("--samples", default=1_000, show_default=True, help="Samples per cell; fewer for slow claims.")
 @click.option("--seed", default=24, show_default=True)
-@click.option("--only", multiple=True, type=click.Choice(list(CLAIMS)), help="A claim; by default all.")
-@click.option("--jobs", default=-1, show_default=True, help="Claims at a time; -1: as many as there are cores.")
+@click.option("--only", multiple=True, type=click.Choice(list(CLAIMS)), help="A claim.  [default: all]")
+@click.option("--jobs", default=-1, show_default=True, help="Claims measured at a time; -1: number of cores.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help=f"All text after {MARK} is replaced.")
 def main(samples: int, seed: int, only: tuple[str, ...], jobs: int, output: Path | None) -> None:
     """Measure the claims, and write the table."""
@@ -640,7 +644,7 @@ def main(samples: int, seed: int, only: tuple[str, ...], jobs: int, output: Path
     powers = [*power_of_single_runs(), *power_of_means(samples, rng), *power_partly_shared(samples, rng)]
     power = tabulate(powers, "keys", "github", disable_numparse=True)
     minutes = (time.monotonic() - start) / 60
-    last = f"The samples are those of each cell; seed {seed}; {minutes:.0f} minutes.\n"
+    last = f"Samples are per cell; seed {seed}; {minutes:.0f} minutes.\n"
     publish("\n\n".join([MARK, table, POWER, power, last]), MARK, output)
 
 

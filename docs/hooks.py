@@ -21,6 +21,36 @@ sys.path.insert(0, str(ROOT))
 PACKAGES = ("", "compare", "mindcraft", "mindcraft.analysis", "mindcraft.figures", "crafter", "crafter.analysis")
 PACKAGES += ("crafter.benchmark", "crafter.figures", "steps", "trajectories", "trajectories.analysis", "stats", "kinds")
 PACKAGES += ("io", "evidence", "display", "reports")
+# what the examples in docstrings begin with, by the package; pages of the reference show it, and a test runs it
+EXAMPLES = {
+    "mindcraft": """import evalkit
+from evalkit import compare, display, evidence, io, kinds, mindcraft, reports
+from evalkit.mindcraft import analysis, figures
+
+logs = mindcraft.load("samples:mindcraft/runs", "samples:mindcraft/tasks")
+runs = logs.runs
+folder = io.resolve(runs["source"].iloc[0])""",
+    "crafter": """from evalkit import compare, crafter
+from evalkit.crafter import analysis, benchmark, figures
+
+logs = crafter.load("samples:crafter")
+episodes, achievements = logs.episodes, logs.achievements""",
+    "steps": """from evalkit import steps
+
+logs = steps.load("samples:steps/typed.json")""",
+    "trajectories": """from evalkit import compare, trajectories
+from evalkit.trajectories import analysis
+
+logs = trajectories.load("samples:trajectories/harbor")
+runs = logs.runs""",
+    "stats": """import numpy as np
+import pandas as pd
+
+from evalkit import stats
+
+frame = pd.DataFrame({"model": list("aaabbb"), "task": list("xyz") * 2, "success": [1, 0, 1, 0, 0, 1]})
+cells = stats.cells_of(frame, "model", "task", "success")""",
+}
 SAMPLES = ("mindcraft", "crafter", "steps", "trajectories")
 NEIGHBOURS = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 KINDS_OF_VALUES = {"str": "text", "int": "whole number", "float": "number", "bool": "truth value"}
@@ -154,9 +184,26 @@ def api(name: str) -> str:
     """Name every public function, class and value of a package for mkdocstrings."""
     module = import_module(name)
     lines = [f"# {name}", "", _first_paragraph(module), ""]
-    for public in sorted(module.__all__):
+    lines += ["Examples begin with:", "", "```python", examples_begin(name), "```", ""]
+    for public in sorted(public_names(name)):
         lines += _entry(public, getattr(module, public))
     return "\n".join(lines)
+
+
+def examples_begin(name: str) -> str:
+    """Return the code that the examples of a package, or of a name in it, begin with."""
+    parts = name.split(".")
+    return EXAMPLES.get(parts[1] if len(parts) > 1 else "", EXAMPLES["mindcraft"])
+
+
+def public_names(name: str) -> list[str]:
+    """Return the public names of a package: its stub has them before those that only evalkit itself uses."""
+    module = import_module(name)
+    stub = Path(str(module.__file__)).with_suffix(".pyi")
+    if not stub.exists():
+        return list(module.__all__)
+    public, _, _ = stub.read_text("utf-8").partition("# isort: split")
+    return re.findall(r"(?m) as (\w+)$", public)
 
 
 def _full_name(package: str) -> str:

@@ -86,7 +86,7 @@ def _columns(file: str, meaning: Mapping[str, str]) -> str:
 
 
 def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str) -> str:
-    text = f"no column of {file} is known as the model, so all of {counted_noun(rows, 'run')} count as one model"
+    text = f"no column of {file} was recognised as the model, so {counted_noun(rows, 'run')} count as one model"
     if left:
         unused = [f"{name} ({counted_noun(n, 'value')})" for name, n in left.items()]
         text += f"; not used: {listed(unused, 8)}"
@@ -167,7 +167,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_values": "no values",
     "one_value": "a single value has no interval",
     "one_cluster": "a single cluster has no interval",
-    "one_family": "most tasks are of a single family, so how families vary is unknown",
+    "one_family": "most tasks belong to a single family, so the variation between families is unknown",
     "families": "intervals are for new families of tasks, from {count:family}",
     "no_ratio": "no success, or nothing spent: no ratio",
     "all_equal": "all values are equal: their spread can't be estimated",
@@ -178,8 +178,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "few_for": "{what} of fewer than {fewest} independent values: may be too narrow",
     "rare": "{most} or fewer successes or failures: may be too narrow, the exact interval is safer",
     "unmixed": "{most} or fewer clusters with a success, or with a failure: may be too narrow",
-    "skewed": "few values for how skewed they are: may be too narrow",
-    "degenerate": "the statistic is the same, or can't be computed, in resamples: no interval",
+    "skewed": "few values for such skewed data: may be too narrow",
+    "degenerate": "the statistic does not vary between resamples, or can't be computed: no interval",
     "left_out": "{count:{noun}} left out as missing",
     "no_name": "{count:run} without a model left out",
     # what was chosen
@@ -188,41 +188,48 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "unnamed": f"no log names a model: {_UNNAMED}",
     "unread": _unread,
     "scorer": _scorer,
+    "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
     "named_by_folder": (
-        "each folder has runs of one model ({models}), so models are named by folder; "
+        "each folder contains runs of one model ({models}), so folders name the models; "
         "--rename FOLDER=NAME gives another name"
     ),
-    "filter": "only runs where {where}",
+    "filter": "only runs with {where}",
     "compared_by": lambda columns: f"compared by {columns_in_words(columns)}",
     "agents_merged": "compared by model: the runs of {models} are of several agents, taken together",
     "table": "{file}: {doubts}",
+    # what an export can't represent
+    "in_metadata": "{columns}: as text in the metadata of runs",
+    "unmeasured_runs": "{count:run} not measured: left out, as a score is required",
+    "uncounted_runs": "{count:run} excluded from all rates, such as copies: left out",
+    "runs_without_outcome": "{count:run} with a score and no outcome: `is_correct`, which is required, is false",
+    "no_transcripts": "transcripts, plans and names of files: left out",
     # repetitions
     "never_repeated": "no task was run more than once{why}",
-    "one_repeated": "only one task was run more than once: how runs of the others vary is unknown",
-    "singles": "tasks with a single run: their spread is taken from the others",
+    "one_repeated": "only one task was run more than once: the variation between runs of other tasks is unknown",
+    "singles": "tasks with a single run: their spread is estimated from the other tasks",
     "nothing_mixed": "no task has both successes and failures",
-    "too_few_runs": "{count:task} with fewer than {runs} runs left out, so this is not about all tasks",
+    "too_few_runs": "{count:task} with fewer than {runs} runs excluded, so the estimate does not cover all tasks",
     "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
     # pairs
-    "skewed_pair": "few tasks for how skewed the differences are: one is claimed from p = {claim_at:.2g} down",
-    "few_pairs": "too few tasks to show how skewed scores are: a difference is claimed from p = {claim_at:.2g} down",
+    "skewed_pair": "few tasks for such skewed differences: a difference is claimed only if p ≤ {claim_at:.2g}",
+    "few_pairs": "too few tasks to estimate the skewness of scores: a difference is claimed only if p ≤ {claim_at:.2g}",
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, assumed to be random samples of the same tasks",
     "partly_shared": "{a} and {b} tasks that only one of them ran, assumed to be random samples of the same tasks",
     "few_seeds": (
-        "tasks share {seeds} seeds (or checkpoints, sessions): as wide as the differences between these make it"
+        "tasks share {seeds} seeds (or checkpoints, sessions): the interval includes the variation between them"
     ),
     "conditions_differ": _conditions_differ,
     "settings_differ": _settings_differ,
     "variants": (
-        "the {tasks} tasks look like variants of {few} by their ids; if so, the intervals are too narrow: "
-        "--cluster COLUMN (parameter cluster) names their families"
+        "the {tasks} tasks look like variants of {few:template}; if so, the intervals are too narrow: "
+        "set --cluster COLUMN (parameter cluster) to the column of their families"
     ),
     "one_shared": "a single shared task has no interval",
-    "not_repeated": "a model has one run of each task: as wide as for new tasks, which is cautious",
-    "few_shared": "fewer than 2 shared tasks: how tasks vary is unknown",
+    "not_repeated": "a model has one run of each task: as wide as for new tasks, a cautious choice",
+    "few_shared": "fewer than 2 shared tasks: the variation between tasks is unknown",
     "no_plan": "pairs are decided over {over}: no number of tasks is planned",
-    "unknown_repeats": "a model has no task with several runs: between all and none of the spread may be that of runs",
+    "unknown_repeats": "a model has no task with several runs: the spread between runs may be any part of the total",
     "cycle": "no order: of {models} each is better than another one",
     "sets": _sets,
     "unshared": _unshared,
@@ -232,26 +239,26 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "outcomes_equal": "all outcomes are equal",
     "few_clusters": "too few clusters: need more than one per level",
     "separated": "the levels separate successes from failures: the odds ratio has no bounds",
-    "uneven": "clusters of some levels have many more runs than those of others: no trend is claimed",
-    "unlike": "clusters of some levels vary much more than of others: a trend is claimed from p = {claim_at:.2g} down",
-    "never_small": "too few clusters: no outcome would have a p value of {least:.2g} or less",
+    "uneven": "clusters of some levels have many more runs than clusters of other levels: no trend is claimed",
+    "unlike": "clusters of some levels vary much more than of others: a trend is claimed only if p ≤ {claim_at:.2g}",
+    "never_small": "too few clusters: no data could give p ≤ {least:.2g}",
     # models
     "on_common": "{what}on the {count} tasks that all models have",
-    "tasks_differ": "on tasks that differ by model",
+    "tasks_differ": "on tasks that differ between models",
     "unmeasured": "no run of {model} was measured",
     "no_outcome": "no run was measured",
     "no_score": "no run has a score",
     "not_measured": _not_measured,
     "none_measured": _none_measured,
-    "no_run": "no run but those excluded from all rates",
+    "no_run": "all runs are excluded from all rates",
     "copies": "{count:copy} left out",
     "only_copies": _only_copies,
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "one_model": "there is one model",
     "same_tasks": "all models ran the same tasks",
     "incomparable": "no adjusted rates: no shared tasks, types or equal conditions link all models",
-    "same_order": "models ran different tasks; {basis}, their order is that of the raw rates",
-    "other_order": "models ran different tasks: the raw rates put {one} before {other}, those {basis} do not",
+    "same_order": "models ran different tasks; {basis}, their order is the same as by raw rates",
+    "other_order": "models ran different tasks: {one} ranks above {other} by raw rates, but not {basis}",
     "absent": _absent,
     "copied": _copied,
     "of_part": "{part}: {notes}",

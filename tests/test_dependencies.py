@@ -74,7 +74,7 @@ def imported(source: str) -> set[str]:
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.partition(".")[0])
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("importorskip"):
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("importorskip", "lazy_loader.load")):
             found.add(ast.literal_eval(node.args[0]).partition(".")[0])
     return found - OWN - ORACLES - sys.stdlib_module_names
 

@@ -152,7 +152,7 @@ MUTATIONS = (
     ),
     Mutation(
         "Crafter: aborted traces not at zero in the mean with them", "evalkit/crafter/analysis.py",
-        '.mask(rows["flag_aborted"], 0.0)', "",
+        '.mask(rows["aborted"], 0.0)', "",
     ),
     Mutation(
         "Crafter: achievements of episodes that can't tell", "evalkit/crafter/analysis.py",

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from evalkit._text import counted_noun
 from evalkit.cli.options import LISTS, click_option, print_paged, refuse, split
 from evalkit.compare.terminal import answer
 from evalkit.display.follow import Following
@@ -14,6 +15,7 @@ from evalkit.io.sources import read_storage_options
 from evalkit.io.text import plain
 from evalkit.io.write import OUTPUT, check_output, write_frame
 from evalkit.kinds import dataset
+from evalkit.kinds.every_eval_ever import SCHEMA, SUFFIX, write_every_eval_ever
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.names import kind_names
 from evalkit.kinds.options import COMMON, Option
@@ -63,9 +65,11 @@ def kind_command(kind: LogKind) -> click.Command:
             show_live(look, sys.stdout, interval=interval, until_done=until_done)
             return
         refuse("without --follow", **following)
+        is_export = bool(output) and str(output).lower().rstrip("/").endswith(SUFFIX)
         if which:
             refuse("with --list", all=everything, **unfollowed)
-        if output:
+            refuse(f"as {SUFFIX} with --list", output=output if is_export else None)
+        if output and not is_export:
             check_output(output)
         logs = load(list(sources), kind, **reading, **options)
         if which:
@@ -76,10 +80,21 @@ def kind_command(kind: LogKind) -> click.Command:
         grouped = any(views[option.name] for option in kind.command.views if option.regroups)
         first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs, kind.planned(logs))
         print(summary(logs, {**views, "all": everything}, first))
-        if output:
+        if is_export:
+            done = write_every_eval_ever(logs, str(output))
+            of = f"{counted_noun(done.runs, 'run')} of {counted_noun(done.evaluations, 'evaluation')}"
+            print(f"\n{of} written to {plain(output)}, in the schema of Every Eval Ever {SCHEMA}.")
+            print("What the schema has no place for:")
+            for one in done.notes.notes:
+                print(f"  {plain(one)}")
+        elif output:
             write_frame(printed_table(logs, {**views, "all": everything}), output)
 
-    output = Option("output", str, None, f"Also write the printed table, or with --list the runs, to {OUTPUT}.", "FILE")
+    text = (
+        f"Also write the printed table, or with --list the runs, to {OUTPUT}; or the runs with their scores to "
+        f"FOLDER{SUFFIX}, in the schema of Every Eval Ever."
+    )
+    output = Option("output", str, None, text, "FILE")
     options = (*kind.options, *COMMON, *kind.command.views, _ALL, _LIST, output, *_READING, *_FOLLOWING)
     parameters = [_SOURCES, *map(click_option, options)]
     return click.Command(kind.name, callback=run, params=parameters, help=kind.command.help)

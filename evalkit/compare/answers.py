@@ -16,10 +16,30 @@ from evalkit.stats.pairwise import MOST_PAIRED
 def findings(
     board: Leaderboard, ledger: pd.DataFrame | None = None, *, ranking: str = sections.RANKING, detect: float = 0.0
 ) -> list[Finding]:
-    """Describe which model is best as far as the data show, what is open, what would decide it, and caveats.
+    """Describe the best model, undecided comparisons, what would decide them, and caveats.
 
-    The most important comes first, and conditions that differ before the ranking. With a `ledger` the last one says
-    how many files were used; `ranking` is the heading of its section; `detect` as for `plan_findings`.
+    The most important finding comes first, after differing conditions.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        Result of `leaderboard`.
+    ledger : DataFrame, optional
+        One row per input file; adds a finding on files.
+    ranking : str
+        Heading of the section of the ranking.
+    detect : float
+        Also plan for a difference of this size, in points; 0 for the observed difference only.
+
+    Returns
+    -------
+    list of Finding
+        The findings.
+
+    Examples
+    --------
+    >>> [finding.code for finding in compare.findings(compare.leaderboard(runs))][:2]
+    ['conditions', 'ranking']
     """
     # the pair of the first model that is nearest to a decision: an open one, if there is any
     near = board.pairs_of_first

@@ -45,12 +45,39 @@ def against(
     target: Target = "new tasks",
     planned: Iterable[str] = (),
 ) -> pd.DataFrame:
-    """Compare every model with a baseline: better, not worse by more than the margin, a regression, or not decided.
+    """Compare every model with a baseline: better, not worse, a regression, or not decided.
 
-    The `baseline` is a model, a SourceError if it has no runs; no rows if it is empty. The `margin` is the largest loss
-    that is acceptable, in the unit of the values, by default 0.05 for shares, and none for others. `warning` names the
-    models that lack runs that others have, or that were `planned`, and gives the verdict that would follow if those
-    runs had failed. The rest is as for `pairs`, the table that of `evalkit.stats.compare_to_baseline`.
+    `warning` names absent runs, and gives the verdict if they had failed.
+
+    Parameters
+    ----------
+    runs : DataFrame or Comparison
+        One row per run, or a leaderboard.
+    baseline : str
+        The model to compare with; an empty text gives no rows.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+    margin : float, optional
+        Largest acceptable loss, in the unit of the values; by default 0.05 for shares.
+    target : {"new tasks", "these tasks"}
+        Whether estimates are for new tasks like these, or for these tasks run again.
+    planned : iterable of str
+        Ids of the tasks that each model was planned to run.
+
+    Returns
+    -------
+    DataFrame
+        One row per model, as from `evalkit.stats.compare_to_baseline`.
+
+    Raises
+    ------
+    SourceError
+        If the baseline has no runs.
+
+    Examples
+    --------
+    >>> compare.against(runs, "alder-large")["verdict"].tolist()
+    ['not decided', 'not decided', 'regression']
     """
     data = comparison(runs, value)
     cells = data.all_cells
@@ -78,16 +105,31 @@ def against(
 
 
 def changed_tasks(runs: pd.DataFrame | Comparison, baseline: str, value: str = "") -> pd.DataFrame:
-    """List the tasks that each model does better or worse than the baseline, the largest changes first.
+    """List the tasks on which each model differs from the baseline, the largest changes first.
 
-    A task is broken where the model's rate is below the baseline's, and fixed where it is above; of scores, a task is
-    lower or higher. Single tasks often change by chance: a change is `shown` only where Fisher's exact test of the runs
-    of the task, corrected by Holm for the tasks of the model that changed, has p of at most 0.05, which takes several
-    runs. Scores have no test.
+    A task is broken if the model's rate is below the baseline's, and fixed if it is above; scores are lower or higher.
+    Single tasks often change by chance: a change is `shown` if Fisher's exact test of the task's runs has p ≤ 0.05
+    after Holm's correction, which takes several runs. Scores have no test.
 
-    Columns are model_name, task, change, n_baseline and n (runs), mean_baseline, mean, p_value,
-    p_adjusted, shown, run_ids_baseline and run_ids (the runs of both, as lists; those that show the change first).
-    Tasks that only one of them ran, and those without a change, are left out; no rows without a baseline.
+    Parameters
+    ----------
+    runs : DataFrame or Comparison
+        One row per run, or a leaderboard.
+    baseline : str
+        The model to compare with; an empty text gives no rows.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+
+    Returns
+    -------
+    DataFrame
+        model_name, task, change, n_baseline and n (runs), mean_baseline, mean, p_value, p_adjusted, shown,
+        run_ids_baseline and run_ids (lists). Tasks without a change, or that only one model ran, are excluded.
+
+    Examples
+    --------
+    >>> compare.changed_tasks(runs, "alder-large")["change"].unique().tolist()
+    ['broken', 'fixed']
     """
     compared = comparison(runs, value)
     data, baseline = compared.outcomes, baseline_named(compared, baseline)

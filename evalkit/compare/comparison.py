@@ -46,8 +46,15 @@ class Comparison:
 
 
 def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:
-    """Return the comparison of a table of runs; a comparison, such as a leaderboard, is returned as it is."""
-    return runs if isinstance(runs, Comparison) else Comparison(outcomes(runs, value))
+    """Return the comparison of a table of runs; a comparison, such as a leaderboard, is returned as it is.
+
+    ValueError for a comparison of another value than the one asked for.
+    """
+    if not isinstance(runs, Comparison):
+        return Comparison(outcomes(runs, value))
+    if value and (value == "is_successful") != (runs.outcomes.kind == "proportion"):
+        raise ValueError(f"this comparison is one of {runs.outcomes.name}: pass the runs to compare {value}")
+    return runs
 
 
 def leading_cells(cells: Cells) -> Cells:

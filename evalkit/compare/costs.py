@@ -12,10 +12,24 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # of the runs of all models, that a budget
 
 
 def cost(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame, str]:
-    """Compare the results of models with their cost: US dollars, else tokens, else seconds, whichever runs have.
+    """Compare the results of models with their cost, in US dollars, else tokens, else seconds.
 
-    The table is that of `evalkit.stats.cost_front`; the text says which it is: cost, tokens or duration. No rows, and
-    an empty text, if runs have none of these.
+    Parameters
+    ----------
+    runs : DataFrame or Comparison
+        One row per run, or a leaderboard.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+
+    Returns
+    -------
+    tuple of DataFrame and str
+        The table of `evalkit.stats.cost_front`, and what the cost is: cost, tokens or duration. No rows and an empty
+        text if no run has a cost.
+
+    Examples
+    --------
+    >>> front, unit = compare.cost(runs)
     """
     cells = comparison(runs, value).cells
     unit = _unit(cells.runs.dropna(subset="value"))
@@ -28,15 +42,28 @@ def _unit(rows: pd.DataFrame) -> str:
 
 
 def at_budget(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame, str]:
-    """Estimate success at equal budgets per run: a run that took more than the budget has failed.
+    """Estimate success at equal budgets per run; a run above the budget counts as a failure.
 
-    Budgets are quantiles of what the runs of all models took, and the largest. The text says in what: cost (US
-    dollars), tokens or duration (seconds), the first that runs have. This is what runs would have reached had they
-    been stopped at the budget, if agents do not know of it. Only runs with this measure count. Of more than 200
-    models, the table has those with the highest means.
+    Budgets are quantiles of what the runs took, in US dollars, tokens or seconds, whichever is logged first. The
+    estimate assumes that agents do not know the budget. Of more than 200 models, the table has those with the highest
+    means.
 
-    Columns are budget, model_name, n, n_tasks, estimate, low, high, method, target, warning. No rows, and an
-    empty text, without successes, or where runs have none of these.
+    Parameters
+    ----------
+    runs : DataFrame or Comparison
+        One row per run, or a leaderboard.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+
+    Returns
+    -------
+    tuple of DataFrame and str
+        A row per budget and model: budget, model_name, n, n_tasks, estimate, low, high, method, target, warning; and
+        the unit. No rows and an empty text if no run has a cost, or none succeeded.
+
+    Examples
+    --------
+    >>> budgets, unit = compare.at_budget(runs)
     """
     data = comparison(runs, value).outcomes
     rows = data.table.dropna(subset="value")

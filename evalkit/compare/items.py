@@ -10,13 +10,28 @@ COLUMNS = ["task", "n_models", "n", "mean", "verdict", "discrimination"]
 
 
 def task_items(runs: pd.DataFrame | Comparison, value: str = "") -> pd.DataFrame:
-    """Describe how each task separates models; those that contradict the order of models first.
+    """Describe how each task separates models; tasks that contradict the order of models come first.
 
     The discrimination is the correlation, over models, of their means on the task with their means on all other tasks
-    (the item-rest correlation of classical test theory); NaN for fewer than 3 models. The verdict is "all solve" or
-    "none solves" where all models reached 1, or 0, in all runs, "equal" where models do not differ, "against the order"
-    where the discrimination is below 0 (which chance does, too, where models are few or close), else "discriminates".
-    Columns are task, n_models, n (runs), mean (over models), verdict, discrimination.
+    (the item-rest correlation of classical test theory).
+
+    Parameters
+    ----------
+    runs : DataFrame or Comparison
+        One row per run, or a leaderboard.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+
+    Returns
+    -------
+    DataFrame
+        task, n_models, n (runs), mean (over models), verdict ("all solve", "none solves", "equal", "contradicts the
+        order" or "discriminates"), discrimination (from -1 to 1; NaN for fewer than 3 models).
+
+    Examples
+    --------
+    >>> compare.task_items(runs)["verdict"].iloc[0]
+    'contradicts the order'
     """
     data = comparison(runs, value)
     cells = data.cells.over_conditions
@@ -40,17 +55,35 @@ def task_items(runs: pd.DataFrame | Comparison, value: str = "") -> pd.DataFrame
         spread == 0,
         table["discrimination"] < 0,
     ]
-    table["verdict"] = np.select(choices, ["all solve", "none solves", "equal", "against the order"], "discriminates")
+    verdicts = ["all solve", "none solves", "equal", "contradicts the order"]
+    table["verdict"] = np.select(choices, verdicts, "discriminates")
     return table.sort_values(["discrimination", "task"], kind="stable", ignore_index=True)[COLUMNS]
 
 
 def fewer_tasks(
     runs: pd.DataFrame | Comparison, value: str = "", *, rng: np.random.Generator | None = None
 ) -> pd.DataFrame:
-    """Estimate how often fewer tasks, drawn at random, give the ranks that all tasks that every model ran give.
+    """Estimate how often a random subset of the tasks gives the same ranking as all shared tasks.
 
-    The table has a row per number of tasks: n_tasks, same_first (the share of 200 draws with the same first model) and
-    same_order (with the same order of all models). No rows for fewer than 2 models or tasks in common.
+    Parameters
+    ----------
+    runs : DataFrame or Comparison
+        One row per run, or a leaderboard.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+    rng : Generator, optional
+        Random generator; by default with a fixed seed.
+
+    Returns
+    -------
+    DataFrame
+        A row per number of tasks: n_tasks, same_first (share of 200 draws with the same first model) and same_order
+        (with the same order). No rows for fewer than 2 models or shared tasks.
+
+    Examples
+    --------
+    >>> compare.fewer_tasks(runs)["n_tasks"].tolist()[:2]
+    [2, 3]
     """
     cells = comparison(runs, value).cells.over_conditions
     values = cells.means[cells.has()]

@@ -20,15 +20,33 @@ _DISCORDANT = ["task", "model_a", "model_b", "repetition", "value_a", "value_b",
 def pairs(
     runs: pd.DataFrame | Comparison, value: str = "", *, target: Target = "new tasks", margin: float | None = None
 ) -> pd.DataFrame:
-    """Compare every pair of models on the tasks both ran; of more than 100 models, of the 30 with the highest means.
+    """Compare every pair of models; of more than 100 models, the 30 with the highest means.
 
-    `runs` are as for `leaderboard`, or a leaderboard; the `target` is the difference on new tasks like these, or on
-    these very tasks run again. For new tasks, models are also compared on the tasks that only one of them ran, within
-    types and conditions, as if these were drawn alike; `warning` counts them. Pairs whose difference is shown to lie
-    within ± `margin` are equivalent.
+    For new tasks, models are also compared on tasks that only one of them ran, within types and conditions, as if these
+    were random samples; `warning` counts them. Pairs with a difference that is shown to be within ± `margin` are
+    equivalent.
 
-    The table is that of `evalkit.stats.compare_all`, with unit (``%`` for shares) and sentence (what the pair says). A
-    model without any outcome is not compared, and the pair says why.
+    Parameters
+    ----------
+    runs : DataFrame or Comparison
+        One row per run, or a leaderboard.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+    target : {"new tasks", "these tasks"}
+        Whether estimates are for new tasks like these, or for these tasks run again.
+    margin : float, optional
+        Largest irrelevant difference, in the unit of the values.
+
+    Returns
+    -------
+    DataFrame
+        The table of `evalkit.stats.compare_all`, with unit (``%`` for shares) and sentence (the comparison in words).
+        The sentence of a model without any outcome gives the reason.
+
+    Examples
+    --------
+    >>> compare.pairs(runs)["decided"].sum() > 0
+    np.True_
     """
     data = comparison(runs, value)
     return pairs_of(data.all_cells, data.outcomes, target, margin)
@@ -46,10 +64,25 @@ def pairs_of(cells: Cells, scored: Outcomes, target: Target = "new tasks", margi
 
 
 def pairs_to_show(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
-    """Select the pairs that a page shows: all of up to 10 models, else those with the smallest p values.
+    """Select the pairs for a page: all of up to 10 models, else those with the smallest p values.
 
-    Columns are model_a, model_b, n_tasks, n_unshared (where there are such tasks), estimate (a minus b), low, high,
-    p_adjusted, claim_at (where it is not 0.05), decided, equivalent (with a margin).
+    Parameters
+    ----------
+    pairs : DataFrame
+        Result of `pairs`.
+    most : int
+        Maximum number of pairs.
+
+    Returns
+    -------
+    DataFrame
+        model_a, model_b, n_tasks, n_unshared (if any), estimate (a minus b), low, high, p_adjusted, claim_at (if not
+        0.05), decided, equivalent (with a margin).
+
+    Examples
+    --------
+    >>> len(compare.pairs_to_show(compare.pairs(runs), most=3))
+    3
     """
     shown = pairs.nsmallest(most, "p_adjusted") if len(pairs) > most else pairs
     columns = ["model_a", "model_b", "n_tasks", "n_unshared", "estimate", "low", "high", "p_adjusted", "claim_at"]
@@ -64,9 +97,25 @@ def pairs_to_show(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
 
 
 def pairs_text(pairs: pd.DataFrame) -> str:
-    """Describe pairs in sentences, one per line; of over 10 models, the decided ones with the smallest p values."""
+    r"""Describe pairs in sentences, one per line; of more than 10 models, the decided pairs with the smallest p values.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Result of `pairs`.
+
+    Returns
+    -------
+    str
+        The sentences; empty for a single model.
+
+    Examples
+    --------
+    >>> compare.pairs_text(compare.pairs(runs)).count("\n")
+    5
+    """
     if len(pairs) <= MOST_PAIRS:
-        return "\n".join(map(plain, pairs["sentence"])) or "There is one model."
+        return "\n".join(map(plain, pairs["sentence"]))
     decided = pairs[pairs["decided"]].nsmallest(MOST_PAIRS, "p_adjusted")
     count = len({*pairs["model_a"], *pairs["model_b"]})  # of many, only the first were compared
     head = f"{int(pairs['decided'].sum())} of {len(pairs):,} pairs of {count} models are decided."
@@ -74,15 +123,32 @@ def pairs_text(pairs: pd.DataFrame) -> str:
 
 
 def discordant(runs: pd.DataFrame | Comparison, model_a: str = "", model_b: str = "", value: str = "") -> pd.DataFrame:
-    """Find the tasks with opposite outcomes for two models, with the runs that had them.
+    """Find the tasks on which two models disagree, with their runs.
 
-    Runs of a task are paired by repetition, in the order of the repetitions. A run without an outcome is a failure
-    if another run of its model has one, as in all comparisons. For scores, pairs that differ by more than half of the
-    largest difference count as opposite.
+    Runs of a task are paired in the order of repetitions. A run without an outcome is a failure if another run of its
+    model has one. Scores disagree if they differ by more than half of the largest difference.
 
-    Without names of models every pair of models is looked at, of more than 200 those of the highest means; with one,
-    that model against all others. Columns are task, model_a, model_b, repetition (of `model_a`), value_a, value_b,
-    run_id_a, run_id_b; one row per pair of runs, sorted by models and task.
+    Parameters
+    ----------
+    runs : DataFrame or Comparison
+        One row per run, or a leaderboard.
+    model_a : str
+        First model; by default every pair of models, of more than 200 the ones with the highest means.
+    model_b : str
+        Second model; by default all others.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+
+    Returns
+    -------
+    DataFrame
+        One row per pair of runs: model_a, model_b, task, repetition (of `model_a`), value_a, value_b, run_id_a,
+        run_id_b.
+
+    Examples
+    --------
+    >>> compare.discordant(runs, "alder-large", "dogwood-8b")["task"].iloc[0]
+    'multiagent_cooking_1_bread_1_cookie_blocked_access_0'
     """
     named = {name for name in (model_a, model_b) if name}
     table = comparison(runs, value).outcomes.table.dropna(subset="value")
@@ -110,6 +176,22 @@ def discordant(runs: pd.DataFrame | Comparison, model_a: str = "", model_b: str 
 
 
 def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
-    """Return the first pairs of runs as examples, of different tasks if possible; `pairs` as from `discordant`."""
+    """Return the first pairs of runs as examples for a finding, of different tasks if possible.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Result of `discordant`.
+
+    Returns
+    -------
+    tuple of Example
+        The examples.
+
+    Examples
+    --------
+    >>> len(compare.examples(compare.discordant(runs)))
+    3
+    """
     rows = pairs.drop_duplicates(["task"]).head(MOST_EXAMPLES).to_dict("records")
     return tuple(Example(row["task"], row["run_id_a"], row["run_id_b"]) for row in rows)

@@ -9,10 +9,29 @@ from evalkit.stats import plan as plan_pairs
 
 
 def plan(runs: pd.DataFrame | Comparison, difference: float | None = None, value: str = "") -> pd.DataFrame:
-    """Plan tasks and repetitions that show a true difference of a typical pair with 80 % power; `evalkit.stats.plan`.
+    """Plan tasks and repetitions that detect a difference of a typical pair with 80 % power.
 
-    The difference is by default 0.1 for shares; for other values a quarter of the standard deviation of task means.
-    Of more than 100 models, the plan is for the 30 with the highest means.
+    Of more than 100 models, the plan uses the 30 with the highest means.
+
+    Parameters
+    ----------
+    runs : DataFrame or Comparison
+        One row per run, or a leaderboard.
+    difference : float, optional
+        The true difference, in the unit of the values; by default 0.1 for shares, else a quarter of the standard
+        deviation of task means.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+
+    Returns
+    -------
+    DataFrame
+        The table of `evalkit.stats.plan`.
+
+    Examples
+    --------
+    >>> compare.plan(runs, 0.2)["repeats"].tolist()[:2]
+    [1.0, 2.0]
     """
     data = comparison(runs, value)
     cells = leading_cells(data.cells)

@@ -86,14 +86,24 @@ def leaderboard(
     Parameters
     ----------
     runs : DataFrame
-        The first table of a kind of logs, such as `logs.runs`, or any table with a row for each run and columns for the
-        model, the task and a score, called anything usual; of a table like this, names tell what columns mean.
+        The first table of a kind of log, such as `logs.runs`, or any table with a row per run and columns for model,
+        task and score, which are detected from common names.
     value : {"", "is_successful", "score"}
-        As for `evalkit.kinds.outcomes`.
+        What to compare; by default success if the logs record it, else the score.
     margin : float, optional
-        Pairs whose difference is shown to lie within ± margin are equivalent.
-    planned : iterable of str, optional
-        The tasks that each model was to run: runs of these that a model lacks are absent.
+        Pairs with a difference that is shown to be within ± margin are equivalent.
+    planned : iterable of str
+        Ids of the tasks that each model was planned to run.
+
+    Returns
+    -------
+    Leaderboard
+        A `Comparison` with `table` (one row per model), `pairs` and `notes`.
+
+    Examples
+    --------
+    >>> compare.leaderboard(runs).table["model_name"].iloc[0]
+    'alder-large'
     """
     runs = runs_of(runs)
     compared = Comparison(outcomes(runs, value))
@@ -172,7 +182,24 @@ def _unmeasured(scored: Outcomes) -> Notes:
 
 
 def rank_table(board: Leaderboard) -> pd.DataFrame:
-    """Return the leaderboard as a page shows it: ranks as ranges, and adjusted estimates only if they differ."""
+    """Return the leaderboard for a page: ranks as ranges, and adjusted estimates only if they differ.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        Result of `leaderboard`.
+
+    Returns
+    -------
+    DataFrame
+        One row per model: rank (such as ``2 – 4``), model_name, n, n_tasks, estimate, low, high, corrected estimate
+        with bounds.
+
+    Examples
+    --------
+    >>> compare.rank_table(compare.leaderboard(runs))["rank"].tolist()[:2]
+    ['1 – 3', '1 – 3']
+    """
     table = board.table
     shown = table[["model_name", "n", "n_tasks", "coverage"]]
     shown = shown.assign(rank=ranks_text(table)).join(table[["estimate", "low", "high"]])
@@ -182,12 +209,28 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
 
 
 def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
-    """List the results of each model, for the page that lists the models of all reports; `runs` are those of `board`.
+    """List the results of each model, for the index of all reports.
 
-    Columns are kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low,
-    high, text (these three, formatted), rank (the range that the data leave open, among the report's models), task_set
-    (the same for models that ran the same tasks, in every report; empty if tasks are not known). Models without a name
-    are left out; the text of one without an estimate is the reason. Without any estimate there are no rows.
+    Models without a name are excluded. No rows without any estimate.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        Result of `leaderboard`.
+    runs : DataFrame
+        Runs of the board.
+
+    Returns
+    -------
+    DataFrame
+        kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low, high,
+        text (the estimate as text, or the reason for none), rank, task_set (the same for models that ran the same
+        tasks; empty if unknown).
+
+    Examples
+    --------
+    >>> compare.standings(compare.leaderboard(runs), runs)["text"].iloc[0]
+    '48 % [32, 65]'
     """
     named = board.table["model_name"].ne(UNKNOWN)
     table = board.table[named]
@@ -217,12 +260,25 @@ def ranks_text(table: pd.DataFrame) -> list[str]:
 
 
 def headline(board: Leaderboard) -> dict[str, Any]:
-    """Describe which model is best, or that the data leave it open.
+    """Describe which model is best, or that the comparison is not decided.
 
-    No model is named if the best ones tie, have no name, or share no tasks. The result has `code` and the values of its
-    text, `evalkit.display.words.headline_text`; of a model that leads, is best or alone, also the estimate, low and
-    high of its row of the table. Scores under several conditions, such as points in budgets of turns, have none: no
-    mean spans them.
+    It names no model if the first models share the rank, have no name, or share no tasks. Scores under several
+    conditions, such as budgets of turns, have no estimate.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        Result of `leaderboard`.
+
+    Returns
+    -------
+    dict
+        `code` and the values of its text; for a model that leads, is best or is alone, also estimate, low and high.
+
+    Examples
+    --------
+    >>> compare.headline(compare.leaderboard(runs))["code"]
+    'leads'
     """
     table, name = board.table, board.outcomes.name
     estimated = table[table["estimate"].notna()]
@@ -309,7 +365,25 @@ def ranked(board: Leaderboard, section: str = sections.RANKING) -> Finding:
 
 
 def answer_table(board: Leaderboard, runs: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return the models with their ranks, as a page begins with them; with `runs`, also what a run takes on average."""
+    """Return the models with their ranks, for the beginning of a page.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        Result of `leaderboard`.
+    runs : DataFrame, optional
+        Runs of the board; adds what a run takes on average.
+
+    Returns
+    -------
+    DataFrame
+        One row per model, the best first: rank, model_name, estimate, low, high, n, n_tasks, and others that differ.
+
+    Examples
+    --------
+    >>> compare.answer_table(compare.leaderboard(runs))["model_name"].iloc[0]
+    'alder-large'
+    """
     table = rank_table(board).drop(columns=["coverage", "warning"])
     columns = ["model_name", "rank", "estimate", "low", "high"]
     table = table[[*columns, *[name for name in table if str(name).startswith("adjusted")], "n", "n_tasks"]]

@@ -12,8 +12,24 @@ from evalkit.stats import reliability as reliability_of
 def reliability(runs: pd.DataFrame | Comparison, ks: Sequence[int] | None = None) -> pd.DataFrame:
     """Estimate pass@k, pass^k and agreement per model, each k on tasks with at least k runs.
 
-    The table is that of `evalkit.stats.reliability`, by model_name; no rows if runs have no success or failure.
-    Of more than 200 models, it has those with the highest means.
+    Of more than 200 models, the table has those with the highest means.
+
+    Parameters
+    ----------
+    runs : DataFrame or Comparison
+        One row per run, or a leaderboard.
+    ks : sequence of int, optional
+        Values of k; by default as for `evalkit.stats.reliability`.
+
+    Returns
+    -------
+    DataFrame
+        The table of `evalkit.stats.reliability`, by model_name; no rows without a success or failure.
+
+    Examples
+    --------
+    >>> compare.reliability(runs, [1])["measure"].unique().tolist()
+    ['pass@1', 'pass^1', 'agreement']
     """
     data = comparison(runs, "is_successful")
     if len(data.all_cells.models) > MOST_MODELS:

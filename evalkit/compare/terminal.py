@@ -30,7 +30,7 @@ VERDICTS_OF_TASKS = {
     "all solve": "solved by all models",
     "none solves": "solved by none",
     "equal": "with equal results of all models",
-    "against the order": "against the order of models",
+    "contradicts the order": "contradicting the order of models",
     "discriminates": "that separate models in their order",
 }
 VERDICTS = ("regression", "not decided", "not worse", "better")  # those that a build fails on come first
@@ -40,7 +40,7 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
     """Say which model is best, as far as runs show it; where no run names a model, the rate of all."""
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
     if named > MOST_ANSWERED:
-        return f"{named:,} models, here by their rates alone: `evalkit compare` says which are shown to be better."
+        return f"{named:,} models, sorted by rate; `evalkit compare` tests which are better."
     board = leaderboard(runs, planned=planned)
     return "\n".join(_answer_lines(board, ranked(board)))
 
@@ -126,7 +126,7 @@ def _items_lines(board: Leaderboard) -> list[str]:
     table, fewer = task_items(board), fewer_tasks(board)
     numbers = table["verdict"].value_counts()
     counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in numbers.items())
-    against_order = table.loc[table["verdict"] == "against the order", "task"].head(MOST_PAIRS)
+    against_order = table.loc[table["verdict"] == "contradicts the order", "task"].head(MOST_PAIRS)
     lines = [f"Of {counted_noun(len(table), 'task')}: {counts}."]
     if len(against_order):
         lines.append(f"Against the order of models, perhaps by chance: {', '.join(map(plain, against_order))}.")
@@ -184,7 +184,7 @@ def describe_baseline(
     baseline = baseline_named(compared, baseline)
     table = against(compared, baseline, margin=margin, target=target)
     if table.empty:
-        return f"{plain(baseline)} is the only model: there is nothing to compare with it.", not strict
+        return f"{plain(baseline)} is the only model, so there is no comparison.", not strict
     table = table.sort_values("verdict", key=lambda verdicts: verdicts.map(VERDICTS.index), kind="stable")
     data = compared.outcomes
     share = data.is_share

@@ -16,15 +16,15 @@ from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
-from evalkit.kinds import Finding, data_finding, examples_of, flag_counts
+from evalkit.kinds import Finding, data_finding, examples_of, flag_counts, has_flag
 from evalkit.kinds.success_rates import with_usage
 from evalkit.stats import estimate_by, mean_interval
 from evalkit.stats.intervals import Kind
 
 __all__ = [
-    "achievement_rates", "answer_table", "bands", "best_and_worst", "breakdown", "budgets", "counted", "estimates",
-    "flag_counts", "interval_text", "invalid_actions", "mean_scores", "number", "official_scores", "per_budget",
-    "points", "progressions", "unlock_curve", "unlock_turns", "with_aborted_at_zero", "with_worlds",
+    "achievement_rates", "answer_table", "bands", "best_and_worst", "breakdown", "counted",
+    "flag_counts", "invalid_actions", "mean_scores", "official_scores", "per_budget",
+    "points", "progressions", "unlock_curve", "unlock_turns", "with_aborted_at_zero",
 ]  # fmt: skip
 
 _LONGEST = 300  # characters of a reason
@@ -39,8 +39,24 @@ By = str | Sequence[str]
 
 
 def counted(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the copies of other traces, which count nowhere."""
-    return episodes[~episodes["flag_duplicate"]] if "flag_duplicate" in episodes else episodes
+    """Select the episodes that estimates include: all except copies of other traces.
+
+    Parameters
+    ----------
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+
+    Returns
+    -------
+    DataFrame
+        The selected episodes.
+
+    Examples
+    --------
+    >>> len(analysis.counted(episodes)) <= len(episodes)
+    True
+    """
+    return episodes[~has_flag(episodes, "duplicate")] if "run_flags" in episodes else episodes
 
 
 def budgets(episodes: pd.DataFrame) -> dict[str, int]:
@@ -55,9 +71,24 @@ def _budget(turns: Any) -> str:
 
 
 def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Split models by budget where budgets differ, as in ``gpt-4o, 20 turns``: in their order, the best at each first.
+    """Split models by budget if budgets differ, as in ``gpt-4o, 20 turns``.
 
-    With `episodes`, `frame` is another frame with source and model_name, such as the achievements.
+    Parameters
+    ----------
+    frame : DataFrame
+        The episodes, or another frame with source and model_name.
+    episodes : DataFrame, optional
+        The episodes, if `frame` is another frame.
+
+    Returns
+    -------
+    DataFrame
+        The frame with model names that contain the budget, the best at each budget first.
+
+    Examples
+    --------
+    >>> analysis.per_budget(episodes)["model_name"].nunique() >= episodes["model_name"].nunique()
+    True
     """
     runs = frame if episodes is None else episodes
     if not budgets(runs):
@@ -71,9 +102,27 @@ def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.
 
 
 def answer_table(table: pd.DataFrame, episodes: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return what a page begins with, and its caption: the models of `evalkit.compare.answer_table`, the best first.
+    """Return the table of models at the beginning of a page, and its caption.
 
-    Where budgets differ, and split `episodes`, there is a row for each model and budget instead, without ranks.
+    If `episodes` are split by budgets, there is a row for each model and budget, without ranks.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Result of `evalkit.compare.answer_table`.
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+
+    Returns
+    -------
+    tuple of DataFrame and str
+        The table and the caption.
+
+    Examples
+    --------
+    >>> board = compare.leaderboard(episodes, "score")
+    >>> analysis.answer_table(compare.answer_table(board), episodes)[1]
+    'Models, the best first'
     """
     means = mean_scores(episodes)
     if not budgets(episodes):
@@ -83,39 +132,86 @@ def answer_table(table: pd.DataFrame, episodes: pd.DataFrame) -> tuple[pd.DataFr
 
 
 def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Estimate the mean score per group; tasks weigh equally, with the mean of their episodes.
+    """Estimate the mean score per group; tasks have equal weight.
 
-    An empty `by` gives one row for all episodes. Returns `by`, n (episodes with a score), n_tasks, estimate, low,
-    high, std (of the sample; missing for one score), minimum, median, maximum, without_suspects (the estimate where no
-    suspect verdict counts; all in points), aborted (episodes), method, warning. NaN where no trace has a score.
+    Parameters
+    ----------
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        `by`, n (episodes with a score), n_tasks, estimate, low, high, std (of the sample), minimum, median, maximum,
+        without_suspects (mean without doubtful verdicts; all in points), aborted (episodes), method, warning. NaN if no
+        trace has a score.
+
+    Examples
+    --------
+    >>> analysis.mean_scores(episodes)["n"].min() > 0
+    np.True_
     """
     rows = with_worlds(episodes)
+    rows["aborted"] = has_flag(rows, "aborted")
     table = estimates(rows, by, "score")
     groups = _groups(rows, by)
     spread = groups["score"].agg(std="std", minimum="min", median="median", maximum="max")
     spread["without_suspects"] = estimates(rows, by, "score_without_suspects")["estimate"].to_numpy()
-    spread["aborted"] = groups["flag_aborted"].sum()
+    spread["aborted"] = groups["aborted"].sum()
     for place, name in enumerate(spread, start=list(table).index("high") + 1):
         table.insert(place, name, spread[name].to_numpy())
     return table
 
 
 def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Estimate the mean score with aborted traces at 0, for the groups that have any.
+    """Estimate the mean score with aborted traces at 0, for groups with such traces.
 
-    Returns `by`, aborted (episodes), n (all episodes), n_tasks, estimate, low, high, method, warning.
+    Parameters
+    ----------
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        `by`, aborted (episodes), n (all episodes), n_tasks, estimate, low, high (points), method, warning.
+
+    Examples
+    --------
+    >>> "aborted" in analysis.with_aborted_at_zero(episodes)
+    True
     """
     rows = with_worlds(episodes)
-    table = estimates(rows.assign(score=rows["score"].mask(rows["flag_aborted"], 0.0)), by, "score")
-    table.insert(len(_columns(by)), "aborted", _groups(rows, by)["flag_aborted"].sum().to_numpy())
+    rows["aborted"] = has_flag(rows, "aborted")
+    table = estimates(rows.assign(score=rows["score"].mask(rows["aborted"], 0.0)), by, "score")
+    table.insert(len(_columns(by)), "aborted", _groups(rows, by)["aborted"].sum().to_numpy())
     return table[table["aborted"] > 0].reset_index(drop=True)
 
 
 def breakdown(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Estimate the mean count per episode of each kind of hook, and sum counts and points.
 
-    Returns `by`, hook (easy, medium, hard, invalid action), n, n_tasks, estimate, low, high, method, warning, total
-    (count; missing where no trace has a score), points (total × `WEIGHTS`).
+    Parameters
+    ----------
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        `by`, hook (easy, medium, hard, invalid action), n, n_tasks, estimate, low, high (count per episode), method,
+        warning, total (count; missing without a score), points (total × `WEIGHTS`).
+
+    Examples
+    --------
+    >>> analysis.breakdown(episodes)["hook"].iloc[0]
+    'easy'
     """
     by, rows = _columns(by), with_worlds(episodes)
     long = rows.melt(id_vars=[*by, "world", "family"], value_vars=list(HOOKS), var_name="hook", value_name="count")
@@ -128,10 +224,25 @@ def breakdown(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
 
 
 def points(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Estimate the mean points per episode that each kind of hook earns or costs; those of a group add up to its score.
+    """Estimate the mean points per episode from each kind of hook; they add up to the score.
 
-    Returns `by`, hook (easy, medium, hard, invalid action), n, n_tasks, estimate, low, high (points, by `WEIGHTS`),
-    method, warning, score (the mean score of the group, of which the estimates are the parts).
+    Parameters
+    ----------
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        `by`, hook (easy, medium, hard, invalid action), n, n_tasks, estimate, low, high (points, by `WEIGHTS`), method,
+        warning, score (mean score of the group).
+
+    Examples
+    --------
+    >>> "score" in analysis.points(episodes)
+    True
     """
     by, table = _columns(by), breakdown(episodes, by).drop(columns=["total", "points"])
     weight = table["hook"].astype("str").map(_POINTS).astype("float64")
@@ -144,7 +255,25 @@ def points(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
 
 
 def bands(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Count the episodes in each band of scores: `by`, n (episodes with a score), then a column for each of `BANDS`."""
+    """Count the episodes in each band of scores.
+
+    Parameters
+    ----------
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        `by`, n (episodes with a score), and one column per band.
+
+    Examples
+    --------
+    >>> analysis.bands(episodes).columns[-1]
+    'Poor'
+    """
     episodes = counted(episodes)
     named = episodes["score"].map(band, na_action="ignore")
     rows = episodes.assign(**{name: named.eq(name).fillna(False).astype("int64") for name in BANDS})
@@ -155,8 +284,23 @@ def bands(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
 def invalid_actions(events: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """Count invalid actions by action and reason, the most frequent first.
 
-    Returns `by`, action, reason (what varies in it replaced), invalid, suspect (of these, in events with verdicts over
-    a turn of several actions), episodes (that have one).
+    Parameters
+    ----------
+    events : DataFrame
+        One row per event, such as `logs.events`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        `by`, action, reason (numbers and names replaced), invalid (count), suspect (of these, verdicts over a turn of
+        several actions), episodes (with at least one).
+
+    Examples
+    --------
+    >>> "reason" in analysis.invalid_actions(logs.events)
+    True
     """
     by = _columns(by)
     judged = events[events["invalid"].map(len) > 0].explode(["invalid", "reasons"])
@@ -169,7 +313,25 @@ def invalid_actions(events: pd.DataFrame, by: By = "model_name") -> pd.DataFrame
 
 
 def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
-    """Return the n best and the n worst episodes, each once; `source` is the shortest unique end of the path."""
+    """Return the n best and the n worst episodes, each once.
+
+    Parameters
+    ----------
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+    n : int
+        Episodes at each end.
+
+    Returns
+    -------
+    DataFrame
+        Rows of `episodes`; source is the shortest unique end of the path.
+
+    Examples
+    --------
+    >>> len(analysis.best_and_worst(episodes, 2))
+    4
+    """
     ranked = counted(episodes).dropna(subset="score").sort_values(["score", "source"], ascending=[False, True])
     chosen = pd.concat([ranked.head(n), ranked.iloc[n:].tail(n)])
     names = ["model_name", "difficulty", "score", "band", *HOOKS, "unlocked", "turns", "trajectory", "source", "run_id"]
@@ -190,14 +352,31 @@ def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
         "bands": bands(episodes, []).iloc[0][list(BANDS)].to_dict(),
     }
     ends = {f"{number(end)} points": episodes["score"].eq(end) for end in episodes["score"].agg(["max", "min"])}
-    return [Finding("points", "What the points come from", values, examples_of(episodes, ends), words.points), data]
+    return [Finding("points", "Sources of points", values, examples_of(episodes, ends), words.points), data]
 
 
 def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Estimate the share of episodes that unlock each of the 22 achievements, of those that report all 22.
+    """Estimate the share of episodes that unlock each of the 22 achievements.
 
-    Returns `by`, achievement, tier, n, n_tasks, estimate, low, high, method, warning; easy ones first. NaN for all
-    of a group without episodes that report them.
+    Only episodes that report all 22 achievements count.
+
+    Parameters
+    ----------
+    achievements : DataFrame
+        One row per episode and achievement, such as `logs.achievements`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        `by`, achievement, tier, n, n_tasks, estimate, low, high (shares), method, warning; easy achievements first. NaN
+        for a group without such episodes.
+
+    Examples
+    --------
+    >>> analysis.achievement_rates(achievements)["tier"].iloc[0]
+    'easy'
     """
     rows = with_worlds(achievements).assign(achievement=achievements["achievement"].astype(_BY_TIER))
     rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
@@ -207,7 +386,25 @@ def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.
 
 
 def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Summarise the turn of the first unlock: by, achievement, unlocked (episodes), first, median and last turn."""
+    """Summarise the turn of the first unlock of each achievement.
+
+    Parameters
+    ----------
+    achievements : DataFrame
+        One row per episode and achievement, such as `logs.achievements`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        `by`, achievement, unlocked (episodes), first, median and last turn.
+
+    Examples
+    --------
+    >>> analysis.unlock_turns(achievements)["first"].min() >= 1
+    np.False_
+    """
     rows = achievements.dropna(subset="turn").astype({"achievement": _BY_TIER, "turn": "float64"})
     turns = rows.groupby([by, "achievement"], observed=True)["turn"]
     return turns.agg(unlocked="size", first="min", median="median", last="max").reset_index()
@@ -216,9 +413,27 @@ def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataF
 def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Estimate the mean number of different achievements unlocked by the end of each turn.
 
-    Episodes that ended earlier keep their number, so that n stays the same; those that don't report all 22 achievements
-    are left out. Returns `by`, turn, n, n_tasks, estimate, low, high, method, warning; one row for the first turn, the
-    last one of the group and every turn at which something is unlocked. NaN for a group without such episodes.
+    Episodes that ended earlier keep their number. Only episodes that report all 22 achievements count.
+
+    Parameters
+    ----------
+    achievements : DataFrame
+        One row per episode and achievement, such as `logs.achievements`.
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+    by : str
+        Column of the groups.
+
+    Returns
+    -------
+    DataFrame
+        `by`, turn, n, n_tasks, estimate, low, high (achievements), method, warning; rows for the first turn, the last
+        turn and every turn with an unlock.
+
+    Examples
+    --------
+    >>> analysis.unlock_curve(achievements, episodes)["turn"].min()
+    np.int64(0)
     """
     known = achievements[_can_tell(achievements)]
     unlocks = known.groupby("source")["turn"].apply(lambda column: sorted(column.dropna()))
@@ -238,10 +453,23 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
 
 
 def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
-    """Apply the official formula to the episodes of each model, as one pooled group.
+    """Apply the official formula to all episodes of each model.
 
-    Returns model_name, n (episodes that report all 22 achievements), estimate, low, high (0 to 100), method, warning.
-    NaN for a model without such episodes.
+    Parameters
+    ----------
+    achievements : DataFrame
+        One row per episode and achievement, such as `logs.achievements`.
+
+    Returns
+    -------
+    DataFrame
+        model_name, n (episodes that report all 22 achievements), estimate, low, high (0 to 100), method, warning. NaN
+        for a model without such episodes.
+
+    Examples
+    --------
+    >>> analysis.official_scores(achievements)["estimate"].max() < 100
+    np.True_
     """
     achievements, rows = with_worlds(achievements), []
     can_tell = _can_tell(achievements)
@@ -259,7 +487,23 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
 
 
 def progressions(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Estimate the mean share of the 22 achievements unlocked per episode, in percent, per model."""
+    """Estimate the mean share of the 22 achievements unlocked per episode, per model.
+
+    Parameters
+    ----------
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+
+    Returns
+    -------
+    DataFrame
+        model_name, n (episodes), estimate, low, high (percent), method, warning.
+
+    Examples
+    --------
+    >>> analysis.progressions(episodes)["estimate"].max() <= 100
+    np.True_
+    """
     table = estimates(with_worlds(episodes), "model_name", "progression", "score", words.UNLOCKS)
     return table.assign(**{name: 100 * table[name] for name in _BOUNDS})
 

@@ -125,7 +125,23 @@ def _flags_of(flags: Sequence[Sequence[str]], sessions: Sequence[str | None]) ->
 
 
 def band(score: float) -> str | None:
-    """Return the band of a score: above 2.0 Excellent, [1.0, 2.0] Good, [0, 1.0) Limited, below 0 Poor."""
+    """Return the band of a score: Excellent above 2, Good from 1, Limited from 0, Poor below 0.
+
+    Parameters
+    ----------
+    score : float
+        Score in points.
+
+    Returns
+    -------
+    str or None
+        The band; None for a missing score.
+
+    Examples
+    --------
+    >>> crafter.band(1.5)
+    'Good'
+    """
     for name, low in BANDS.items():
         if round(score, DIGITS) > low or (round(score, DIGITS) == low and name != "Excellent"):
             return name
@@ -169,7 +185,6 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "band": list(map(band, score.tolist())),
         "unlocked": pa.array(n_unlocked, mask=~is_known),
         "progression": np.where(is_known, n_unlocked, np.nan) / len(ACHIEVEMENTS),
-        **{f"flag_{flag}": [flag in raised for raised in scored.episodes["run_flags"]] for flag in FLAGS},
     }
     event_rows = {
         **dict(zip(events.column_names, events.columns, strict=True)),

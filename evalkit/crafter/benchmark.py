@@ -29,14 +29,14 @@ from evalkit.io import Source as Files
 from evalkit.stats import Estimate, jackknife_interval, mean_interval
 
 __all__ = [
-    "BUDGET", "CrafterScore", "Runs", "crafter_score", "crafter_scores", "load_runs", "pooled_score", "progression",
+    "BUDGET", "CrafterScore", "Runs", "crafter_score", "crafter_scores", "load_runs", "progression",
     "reference_scores",
 ]  # fmt: skip
 
 BUDGET = 1_000_000
 POOLED = "pooled"  # seed of runs of a single episode
 COLUMNS = {name: f"achievement_{name}" for name in ACHIEVEMENTS}
-ONE_SEED = note("one_seed", "one seed says nothing about other seeds: no interval")
+ONE_SEED = note("one_seed", "a single seed has no interval")
 
 Run = dict[str, Any]
 Source = str | os.PathLike | Mapping | Sequence[Mapping]
@@ -64,33 +64,101 @@ class Runs(NamedTuple):
 
 
 def reference_scores(kind: str = "") -> pd.DataFrame:
-    """Return published results in percent: name, kind, mean, spread and source.
+    """Return published results.
 
-    `kind` chooses ``score`` (of training runs of 1,000,000 steps; human: of expert play), whose spread is the standard
-    deviation over seeds, or ``progression`` (of LLM agents), whose spread is the standard error.
+    Parameters
+    ----------
+    kind : str
+        ``score`` (training runs of 1,000,000 steps; human: expert play), ``progression`` (LLM agents), or empty for
+        both.
+
+    Returns
+    -------
+    DataFrame
+        name, kind, mean, spread (percent; standard deviation over seeds for score, standard error for progression) and
+        source.
+
+    Examples
+    --------
+    >>> benchmark.reference_scores("score")["kind"].unique().tolist()
+    ['score']
     """
     table = pd.read_csv(Path(__file__).with_name("references.csv"))
     return table[table["kind"].eq(kind) | (not kind)].reset_index(drop=True)
 
 
 def crafter_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
-    """Compute the official score of one method: the mean over seeds, with Student's t; one seed has no interval.
+    """Compute the official score of one method: the mean over seeds, with Student's t.
 
-    `path_or_runs` is a file or folder of ``stats.jsonl``, score files, BALROG run files or session traces, as
-    `load_runs` reads them, or runs as dictionaries. Only episodes that end within `budget` steps of a run count; traces
-    have no common count of steps, so all of theirs do, as one pooled group. SourceError if there are no runs, runs of
-    several methods (see `crafter_scores`) or two of one seed; ValueError for counts that are none, such as rates.
+    A single seed has no interval. Session traces have no common count of steps, so all their episodes count, as one
+    group.
+
+    Parameters
+    ----------
+    path_or_runs : path, mapping or sequence of mapping
+        Files that `load_runs` reads, or runs as dictionaries.
+    budget : int
+        Steps of a run that count.
+
+    Returns
+    -------
+    CrafterScore
+        Score from 0 to 100 with its interval and standard deviation over seeds.
+
+    Raises
+    ------
+    SourceError
+        If there are no runs, runs of several methods, or two runs of one seed.
+    ValueError
+        For values that are not counts, such as rates.
+
+    Examples
+    --------
+    >>> benchmark.crafter_score({"seed": "1", "achievement_collect_wood": [1, 0]}).seeds  # doctest: +SKIP
     """
     return _official(_of_one_method(path_or_runs), budget)
 
 
 def crafter_scores(path_or_runs: Source, budget: int = BUDGET) -> dict[str, CrafterScore]:
-    """Compute the official score of each method (for traces: of each model); arguments as for `crafter_score`."""
+    """Compute the official score of each method; for traces, of each model.
+
+    Parameters
+    ----------
+    path_or_runs : path, mapping or sequence of mapping
+        Files that `load_runs` reads, or runs as dictionaries.
+    budget : int
+        Steps of a run that count.
+
+    Returns
+    -------
+    dict of str to CrafterScore
+        Scores by method.
+
+    Examples
+    --------
+    >>> len(benchmark.crafter_scores("samples:crafter")) > 1
+    True
+    """
     return {name: _official(runs, budget) for name, runs in _by_method(path_or_runs).items()}
 
 
 def progression(path_or_runs: Source) -> Estimate:
-    """Average the share of achievements unlocked per episode over all episodes, as BALROG does; see `crafter_score`."""
+    """Average the share of achievements unlocked per episode over all episodes, as BALROG does.
+
+    Parameters
+    ----------
+    path_or_runs : path, mapping or sequence of mapping
+        Files that `load_runs` reads, or runs as dictionaries.
+
+    Returns
+    -------
+    Estimate
+        Share in percent, with its interval.
+
+    Examples
+    --------
+    >>> benchmark.progression("samples:crafter").estimate > 0  # doctest: +SKIP
+    """
     unlocked = np.concatenate([_unlocked(run, math.inf) for run in _of_one_method(path_or_runs)])
     return mean_interval(unlocked.sum(axis=1) / len(ACHIEVEMENTS), bounds=(0, 1))
 
@@ -106,12 +174,30 @@ def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None) -> Crafter
 
 
 def load_runs(source: Files) -> Runs:
-    """Read all benchmark files of a folder and of folders below, or one file; sort the runs by method and seed.
+    """Read the benchmark files of a folder and its subfolders, or one file.
 
-    A ``stats.jsonl`` is one seed: its folder names the seed and the folders above that, below `source`, the method.
-    Without folders above, `source` names the method; a file with another name in `source` names it itself.
-    Session traces and BALROG run files are runs of one episode each, whose seed is ``pooled``.
-    SourceError if `source` does not exist or can't be listed, or holds two runs of one seed.
+    A ``stats.jsonl`` is one seed: its folder names the seed, and the folders above name the method. Session traces and
+    BALROG run files are runs of one episode each, with the seed ``pooled``.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
+
+    Returns
+    -------
+    Runs
+        Runs as dictionaries, sorted by method and seed, with a ledger.
+
+    Raises
+    ------
+    SourceError
+        If `source` does not exist, can't be listed, or contains two runs of one seed.
+
+    Examples
+    --------
+    >>> len(benchmark.load_runs("samples:crafter")) > 0
+    True
     """
     listing = list_source(source)
     ledger = Ledger()
@@ -137,7 +223,7 @@ def _distinct(found: Iterable[tuple[Run, str]]) -> list[Run]:
         seed = run["task"], run["method"], run["seed"]
         if seed in places:
             name, both = f"{run['method']}, seed {run['seed']} (task {run['task']})", f"{places[seed]} and {place}"
-            raise SourceError(f"two runs of {name} in {both}; keep one, or name the seeds apart")
+            raise SourceError(f"two runs of {name} in {both}; keep one, or give them different seeds")
         if run["seed"] not in (POOLED, UNKNOWN):
             places[seed] = place
         runs.append(run)
@@ -197,7 +283,7 @@ def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run
             raise BrokenFileError(f"{type(error).__name__}: {error}") from error
     judged = judge_trace(data)
     if judged.unlocked is None:
-        raise OtherShapeError("a session trace that does not record what was unlocked")
+        raise OtherShapeError("a session trace without a record of unlocked achievements")
     return [_run_of_episode(judged.session["model_name"], judged.unlocked, "session traces")], judged.recovered
 
 
@@ -214,7 +300,7 @@ def _runs_of_stats(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
         except (BrokenFileError, ValueError, TypeError, KeyError) as error:
             broken.append(f"line {number}: {type(error).__name__}")
     if not rows:
-        raise OtherShapeError(f"no line holds the results of an episode ({broken[0] if broken else 'empty file'})")
+        raise OtherShapeError(f"no line contains the results of an episode ({broken[0] if broken else 'empty file'})")
     *above, name = absolute(path).removeprefix(absolute(root)).strip("/").split("/")
     stem = name.removesuffix(".jsonl")
     fallback = os.path.basename(absolute(root)) if above or stem == "stats" else stem

@@ -8,7 +8,7 @@ from evalkit.crafter.assemble import NO_SCORED_EVENTS, Counting, EventScore, che
 from evalkit.crafter.format import WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND, PATTERN
 from evalkit.crafter.parse import parse_file, read_hooks
-from evalkit.crafter.table import EPISODES, FLAGS, RECORDS
+from evalkit.crafter.table import EPISODES, RECORDS
 from evalkit.crafter.terminal import TraceScore as TraceScore
 from evalkit.crafter.terminal import parts, results_of, trace_text
 from evalkit.display.terminal import file_lines, on_screen
@@ -31,12 +31,35 @@ class TraceScores(list[TraceScore]):
 def evaluate_event(
     event: Mapping[str, Any] | Event, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
 ) -> EventScore:
-    """Score one event of ``event_history`` by its hooks: (score, symbol).
+    """Score one event of ``event_history`` by its hooks.
 
-    Names missing in `weights` have the points of `WEIGHTS`; ValueError for others. `counting` by achievement counts
-    every achievement that a hook names (a hook without names counts once), and the symbol is the sign of the score; by
-    hook every hook once, as the original trace_eval does: with its running sum, and the sign of the last scored hook as
-    the symbol. The symbol is empty if the event has no scored hook, and by hook also if the score is 0.
+    Counting by achievement counts every achievement that a hook names (a hook without names counts once); the symbol is
+    the sign of the score. Counting by hook counts every hook once, with the running sum of the original trace_eval; the
+    symbol is the sign of the last scored hook.
+
+    Parameters
+    ----------
+    event : mapping or Event
+        The event.
+    weights : mapping of str to float
+        Points per hook; missing names have the points of `WEIGHTS`.
+    counting : {"achievement", "hook"}
+        Whether to count every achievement that a hook names, or every hook once.
+
+    Returns
+    -------
+    EventScore
+        score (points) and symbol (empty without a scored hook).
+
+    Raises
+    ------
+    ValueError
+        For an unknown name in `weights`.
+
+    Examples
+    --------
+    >>> crafter.evaluate_event({"hooks": {}})[0]
+    0.0
     """
     weights = check_rules(weights, counting)
     read = event if isinstance(event, Event) else fit(event, Event)
@@ -46,12 +69,28 @@ def evaluate_event(
 def evaluate_trace(
     path: str | os.PathLike, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
 ) -> TraceScore:
-    """Score one session trace; never raises for the contents of the file. Parameters as of `evaluate_event`.
+    """Score one session trace; never raises for the contents of the file.
 
-    Returns total_score (Σ count × weight; 0.0 for an aborted trace), counts (the nonzero ones), trajectory (a symbol
-    per event with a scored hook, or ``(no scored events)``), num_events (all of them), trace_file (the file's name);
-    also source (its path), session_id, task_id, task_source, max_turns, model_name, difficulty,
-    suspect_invalid_actions, flags, weights and counting. A file that can't be read has `total_score` None, and `error`.
+    Parameters
+    ----------
+    path : path
+        The trace.
+    weights : mapping of str to float
+        Points per hook; missing names have the points of `WEIGHTS`.
+    counting : {"achievement", "hook"}
+        Whether to count every achievement that a hook names, or every hook once.
+
+    Returns
+    -------
+    dict
+        total_score (Σ count × weight, in points; 0.0 for an aborted trace, None for an unreadable file), counts,
+        trajectory (a symbol per event with a scored hook), num_events, trace_file, source, session_id, task_id,
+        task_source, max_turns, model_name, difficulty, suspect_invalid_actions, flags, weights, counting; for an
+        unreadable file also error.
+
+    Examples
+    --------
+    >>> crafter.evaluate_trace("missing.json")["total_score"]
     """
     weights, place = check_rules(weights, counting), os.fspath(path)
     check_path(place)
@@ -77,9 +116,34 @@ def evaluate_all_traces(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> TraceScores:
-    """Score the traces of a folder, including those in folders below; parameters as of `load`.
+    """Score the traces of a folder and its subfolders.
 
-    Returns a list in descending order of total_score, empty if no file is a trace; its `ledger` has the other files.
+    Parameters
+    ----------
+    trace_dir : str, path, or several of them
+        Folder of traces, a trace, a glob or a URL.
+    pattern : str
+        Glob for the names of files in folders.
+    weights : mapping of str to float
+        Points per hook; missing names have the points of `WEIGHTS`.
+    counting : {"achievement", "hook"}
+        Whether to count every achievement that a hook names, or every hook once.
+    recursive : bool
+        Whether to read subfolders.
+    jobs : int, optional
+        Processes that read files; -1 for all cores.
+    storage_options : mapping, optional
+        Options for the file systems behind URLs, passed to fsspec.
+
+    Returns
+    -------
+    list of dict
+        Results of `evaluate_trace`, the highest total_score first; its attribute ``ledger`` lists the other files.
+
+    Examples
+    --------
+    >>> crafter.evaluate_all_traces("samples:crafter")[0]["total_score"] > 0
+    True
     """
     weights, named = check_rules(weights, counting), source_names(trace_dir)
     with storage(storage_options):
@@ -114,18 +178,38 @@ def _results(traces: Mapping[str, Any], weights: Mapping[str, float], counting: 
 
 
 def print_trace_evaluation(result: TraceScore) -> None:
-    """Print a result of `evaluate_trace`: score, events, breakdown, trajectory, and what is doubtful."""
+    """Print the score, events, breakdown, trajectory and flags of a trace.
+
+    Parameters
+    ----------
+    result : dict
+        Result of `evaluate_trace`.
+
+    Examples
+    --------
+    >>> crafter.print_trace_evaluation(crafter.evaluate_trace("trace.json"))  # doctest: +SKIP
+    """
     print(trace_text(result))
 
 
 def print_evaluation_summary(results: Sequence[TraceScore]) -> None:
-    """Print results of `evaluate_all_traces`: their mean score with its interval, the ranking, and unused files."""
+    """Print the mean score with its interval, the ranking of traces, and unused files.
+
+    Parameters
+    ----------
+    results : sequence of dict
+        Results of `evaluate_all_traces`.
+
+    Examples
+    --------
+    >>> crafter.print_evaluation_summary(crafter.evaluate_all_traces("samples:crafter"))  # doctest: +SKIP
+    """
     rows = []  # of the frame of episodes, as far as its summary needs them
     for result in results:
         flags, score = result["flags"], result["total_score"]
         if score is not None:
             row = {"score": None if "aborted" in flags else score, "events": result["num_events"]}
-            rows.append({**result, **row, **{f"flag_{flag}": flag in flags for flag in FLAGS}})
+            rows.append({**result, **row, "run_flags": flags})
     print(on_screen(parts(frame(rows, EPISODES), everything=True), everything=True) if rows else "no traces")
     for result in results:
         if result["total_score"] is None:

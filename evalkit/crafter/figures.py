@@ -19,19 +19,83 @@ ENOUGH = 5  # episodes of a model whose turns an axis spans
 
 
 def scores(episodes: pd.DataFrame, means: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw every episode's score, and each model's mean with its interval, in the order of `means`."""
+    """Draw the score of every episode, and the mean of each model with its interval.
+
+    Parameters
+    ----------
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+    means : DataFrame
+        Result of `analysis.mean_scores`, in the order of the rows.
+    ax : Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = figures.scores(episodes, analysis.mean_scores(episodes))
+    """
     return plots.strips(episodes, "model_name", "score", means=means, ax=ax)
 
 
 def estimates(
     table: pd.DataFrame, category: str, hue: str | None = None, *, xlabel: str, ax: Axes | None = None
 ) -> Axes:
-    """Draw means with intervals; parameters as for `evalkit.display.plots.estimates`."""
+    """Draw means with intervals, a row per category.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `category`, `hue`, estimate, low, high and n.
+    category : str
+        Column of the rows.
+    hue : str, optional
+        Column of the colours.
+    xlabel : str
+        Label of the axis of estimates.
+    ax : Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = figures.estimates(analysis.mean_scores(episodes), "model_name", xlabel="score")
+    """
     return plots.estimates(table, category, hue, xlabel=xlabel, percent=False, ax=ax)
 
 
 def against_references(table: pd.DataFrame, references: pd.DataFrame, *, xlabel: str, ax: Axes | None = None) -> Axes:
-    """Draw estimates per model (0 to 100) above published results, as `benchmark.reference_scores` returns them."""
+    """Draw estimates per model above published results.
+
+    Parameters
+    ----------
+    table : DataFrame
+        model_name, n, estimate, low, high (0 to 100).
+    references : DataFrame
+        Result of `benchmark.reference_scores`.
+    xlabel : str
+        Label of the axis of estimates.
+    ax : Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> official = analysis.official_scores(achievements)
+    >>> axes = figures.against_references(official, benchmark.reference_scores("score"), xlabel="score")
+    """
     ax = plots.estimates(table, "model_name", percent=False, xlabel=xlabel, references=references, ax=ax)
     if len(table):
         ax.set_xlim(0, 100)
@@ -39,7 +103,22 @@ def against_references(table: pd.DataFrame, references: pd.DataFrame, *, xlabel:
 
 
 def breakdown(table: pd.DataFrame) -> Axes:
-    """Draw the mean points per episode of `analysis.points`, a panel per kind of hook, on one scale."""
+    """Draw the mean points per episode, a panel per kind of hook, on one scale.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Result of `analysis.points`.
+
+    Returns
+    -------
+    Axes
+        The axes of the first panel.
+
+    Examples
+    --------
+    >>> axes = figures.breakdown(analysis.points(episodes))
+    """
     names = list(dict.fromkeys(table["model_name"]))
 
     def draw(panel: pd.DataFrame, ax: Axes) -> None:
@@ -50,7 +129,24 @@ def breakdown(table: pd.DataFrame) -> Axes:
 
 
 def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw the success rate of each achievement per model as shaded cells with the percentages in them."""
+    """Draw the success rate of each achievement per model as shaded cells.
+
+    Parameters
+    ----------
+    rates : DataFrame
+        Result of `analysis.achievement_rates`.
+    ax : Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = figures.achievements(analysis.achievement_rates(achievements))
+    """
     if rates.empty:
         return nothing_to_draw("episodes", ax)
     tiers = {name: f"{name.replace('_', ' ')} ({tier})" for name, tier in TIER_OF.items()}
@@ -64,7 +160,24 @@ def achievements(rates: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw how many achievements are unlocked by the end of each turn, with intervals; `curve` of `unlock_curve`."""
+    """Draw the number of achievements unlocked by the end of each turn, with intervals.
+
+    Parameters
+    ----------
+    curve : DataFrame
+        Result of `analysis.unlock_curve`.
+    ax : Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = figures.unlocks(analysis.unlock_curve(achievements, episodes))
+    """
     last = curve.loc[curve["n"] >= ENOUGH, "turn"].max()
     is_cut = bool(curve["turn"].max() > last)
     xlabel = "turn, from 0"
@@ -78,9 +191,27 @@ def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None) -> Axes:
-    """Draw trajectories: one row per episode, by model and in descending order, one mark per event with a scored hook.
+    """Draw one row per episode, by model and score, with one mark per event with a scored hook.
 
-    Of more than `rows` episodes, equally many of each model are drawn, evenly spaced from its best to its worst.
+    Of more than `rows` episodes, the same number is drawn for each model, evenly spaced from its best to its worst.
+
+    Parameters
+    ----------
+    episodes : DataFrame
+        One row per episode, such as `logs.episodes`.
+    rows : int
+        Maximum number of episodes.
+    ax : Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = figures.trajectories(episodes, rows=10)
     """
     ranked = episodes.dropna(subset="score").sort_values(["model_name", "score"], ascending=[True, False])
     room = max(1, rows // max(ranked["model_name"].nunique(), 1)) if len(ranked) > rows else len(ranked)

@@ -11,7 +11,7 @@ from evalkit.crafter import terminal
 from evalkit.crafter.assemble import COUNTINGS, Counting, assemble, check_rules
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
-from evalkit.crafter.table import FLAGS, RECORDS, TABLES
+from evalkit.crafter.table import FLAGS, LABELS, RECORDS, TABLES
 from evalkit.crafter.transcript import transcript
 from evalkit.io import Source, decode_start
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules, ReadOptions
@@ -36,6 +36,7 @@ KIND = LogKind(
     records=RECORDS,
     tables=TABLES,
     flags=FLAGS,
+    labels=LABELS,
     parse=parse_file,
     recognises=_recognise,
     others={BENCHMARK: "evalkit.crafter.benchmark.crafter_scores"},
@@ -50,14 +51,14 @@ KIND = LogKind(
         help="""Score Crafter session traces: SOURCE is a folder, a file, a quoted glob, a URL or a dataset of
     `collect`.
 
-    Aborted traces have no score and are left out of all means; a second row shows the mean with them at 0.
+    Aborted traces have no score, and means exclude them; a second row shows the mean with them at 0.
 
-    With --follow, a trace counts as soon as it can be read. One that can't be read, and changed less than 10 seconds
-    ago, is still being written.
+    With --follow, a trace counts as soon as it is readable. An unreadable trace that changed in the last 10 seconds
+    counts as still being written.
     """,
         views=(
-            Option("verbose", bool, False, "Also write what each trace's points come from.", short="v", followed=False),
-            Option("by_difficulty", bool, False, "Also break the scores down by difficulty.", regroups=True),
+            Option("verbose", bool, False, "Also print the sources of each trace's points.", short="v", followed=False),
+            Option("by_difficulty", bool, False, "Also print the scores by difficulty.", regroups=True),
         ),
         describe=terminal.describe,
         progress=terminal.progress,
@@ -72,16 +73,77 @@ def load(
     counting: Counting = "achievement",
     **options: Unpack[ReadOptions],
 ) -> Logs:
-    """Read session traces into `Logs`; `weights`, `counting` as for `evaluate_event`, others as for `evalkit.load`."""
+    """Read session traces.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
+    pattern : str
+        Glob for the names of files in folders.
+    weights : mapping of str to float
+        Points per hook; missing names have the points of `WEIGHTS`.
+    counting : {"achievement", "hook"}
+        Whether to count every achievement that a hook names, or every hook once.
+    **options : Any
+        Options of `evalkit.load`.
+
+    Returns
+    -------
+    Logs
+        ``episodes`` (one row per trace, also as ``runs``), ``events``, ``achievements`` and ``ledger``.
+
+    Examples
+    --------
+    >>> sorted(crafter.load("samples:crafter").runs["difficulty"].unique())
+    ['easy', 'hard', 'medium']
+    """
     weights = check_rules(weights, counting)
     return kinds.load(path, KIND, pattern=pattern, weights=weights, counting=counting, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
-    """Collect session traces into a dataset, or update it; parameters and result as of `evalkit.kinds.collect`."""
+    """Collect session traces into a dataset, or update it.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Folders, files, globs or URLs of traces.
+    output : path
+        Folder or URL of the dataset.
+    **options : Any
+        Options of `evalkit.kinds.collect`.
+
+    Returns
+    -------
+    Changes
+        What was read and dropped.
+
+    Examples
+    --------
+    >>> crafter.collect("samples:crafter", "dataset")  # doctest: +SKIP
+    """
     return kinds.collect(KIND, source, output, **options)
 
 
 def episodes_df(path: Source, **options: Any) -> pd.DataFrame:
-    """Return the frame `episodes` of `load`."""
+    """Read session traces as a frame of episodes.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
+    **options : Any
+        Options of `load`.
+
+    Returns
+    -------
+    DataFrame
+        One row per episode, as ``load(...).episodes``.
+
+    Examples
+    --------
+    >>> len(crafter.episodes_df("samples:crafter")) == len(episodes)
+    True
+    """
     return load(path, **options).episodes

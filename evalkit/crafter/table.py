@@ -6,23 +6,23 @@ from evalkit.kinds import run_columns
 
 FLAGS = {
     "aborted": "no events; score and all that follows from events is missing",
-    "error_entry": "the session says that it met an error; its events count",
+    "error_entry": "the session reported an error; its events count",
     "derived": "no hooks: achievements come from the changes of achievements_status",
-    "unnamed_achievements": "an achievement hook names nothing: what was unlocked is unknown",
-    "no_environment_events": "no event that could show an achievement: what was unlocked is unknown",
+    "unnamed_achievements": "an achievement hook names no achievement: unlocked achievements are unknown",
+    "no_environment_events": "no event could show an achievement: unlocked achievements are unknown",
     "suspect_invalid_actions": "invalid actions were judged over turns of several actions",
-    "verdicts_disagree": "metadata.invalid_action says other than the hook",
+    "verdicts_disagree": "metadata.invalid_action contradicts the hook",
     "results_mismatch": "episode_results names other achievements than the events",
     "malformed_fields": "values of unexpected types were left out",
     "duplicate_session": "another file has the same session_id, and other events",
-    "duplicate": "another file holds the same trace: it counts in no rate",
+    "duplicate": "another file contains the same trace; means exclude it",
 }
 
 RECORDS = {
     "episodes": (
         Column("session_id", "name", "id of the session"),
         Column("model_name", "name", "the model, or unknown"),
-        Column("model_source", "str", "where its name comes from: session_metadata, event_history or session_id"),
+        Column("model_source", "str", "source of the model name: session_metadata, event_history or session_id"),
         Column("task_id", "name", "the game's world, if the trace identifies it"),
         Column(
             "task_source",
@@ -44,7 +44,7 @@ RECORDS = {
         Column("tokens_in", "int?", "prompt tokens of all calls that record them", "tokens"),
         Column("tokens_out", "int?", "completion tokens of all calls that record them", "tokens"),
         Column("cost", "float", "of all calls that record it", "US dollars"),
-        Column("flags", "list", "what is doubtful about the trace"),
+        Column("flags", "list", "flags of the trace"),
     ),
     "events": (
         Column("event", "int", "position in event_history, from 0"),
@@ -67,11 +67,15 @@ def _of(table: str, *names: str) -> list[Column]:
     return [column for column in RECORDS[table] if column.name in names]
 
 
+LABELS = {  # of columns of frames and estimates
+    "suspect": "doubtful verdicts",
+    "without_suspects": "mean without doubtful verdicts",
+}
 _IDS = (Column("source", "str", "path of the trace"), *_of("episodes", "model_name", "task_id", "difficulty"))
 EPISODES = run_columns(
     *_of("episodes", "session_id", "task_source", "difficulty", "max_turns"),
     Column(
-        "score_without_suspects", "float", "the score if no suspect invalid action counts: an upper bound", "points"
+        "score_without_suspects", "float", "score without doubtful verdicts of invalid action: an upper bound", "points"
     ),
     Column("band", "str", "Excellent (> 2), Good [1, 2], Limited [0, 1), Poor (< 0)"),
     *(
@@ -84,7 +88,6 @@ EPISODES = run_columns(
     *_of("episodes", "events", "actions"),
     Column("unlocked", "int?", "different achievements of the 22", "count"),
     Column("progression", "float", "unlocked / 22", "share"),
-    *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
     score="points",
 )
 EVENTS = (

@@ -17,7 +17,7 @@ from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table
 from evalkit.io import distinct_names, plain, short_paths
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs
+from evalkit.kinds import Logs, has_flag
 from evalkit.kinds.success_rates import best_first
 
 Group = Literal["model_name", "difficulty"]
@@ -134,7 +134,7 @@ def parts(
     together.append(f"{mean}; {doubts}" if doubts else mean)
     together.append(f"Bands: {counted}")
     together += [f"Aborted: {text}" for text in _aborted(episodes)]
-    counts = {name.replace("_", " "): int(episodes[f"flag_{name}"].sum()) for name in FLAGS}
+    counts = {name.replace("_", " "): int(has_flag(episodes, name).sum()) for name in FLAGS}
     if flags := [f"{name} {n}" for name, n in counts.items() if n]:
         together.append(f"Flags: {', '.join(flags)}")
     if everything and row["n"]:

@@ -7,8 +7,8 @@ from evalkit._text import counted_noun
 # warnings about scores, and about unlocked achievements, by code
 SCORES = {"no_values": "no trace has a score", "left_out": "left out: {count} aborted"}
 UNLOCKS = {
-    "no_values": "no trace records what was unlocked",
-    "left_out": "left out: {count} without a record of what was unlocked",
+    "no_values": "no trace records unlocked achievements",
+    "left_out": "left out: {count} without a record of unlocked achievements",
 }
 
 

@@ -115,7 +115,26 @@ class Look(NamedTuple):
 
 @themed
 def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
-    """Create axes on a new figure in evalkit's theme, sizes in inches; `subplots` as for ``Figure.subplots``."""
+    """Create axes on a new figure in evalkit's theme.
+
+    Parameters
+    ----------
+    width : float
+        Width in inches.
+    height : float
+        Height in inches.
+    **subplots : Any
+        Options of ``Figure.subplots``.
+
+    Returns
+    -------
+    Axes or array of Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = display.new_axes(4, 3)
+    """
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.set_gid(_THEMED)
     return figure.subplots(**subplots)
@@ -134,7 +153,24 @@ def dark_rules(svg: str) -> str:
 
 @themed
 def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:
-    """Write on empty axes that there are no runs of this kind, or of what else was to be drawn."""
+    """Write on empty axes that there is nothing to draw.
+
+    Parameters
+    ----------
+    what : str
+        What is missing.
+    ax : Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = display.nothing_to_draw("episodes")
+    """
     ax = ax or new_axes(7, 1.0)
     ax.text(0.5, 0.5, f"no {what} of this kind", ha="center", va="center", color=QUIET, transform=ax.transAxes)
     ax.set_axis_off()
@@ -148,9 +184,18 @@ def has_nothing_to_draw(figure: Figure) -> bool:
 
 
 def keep_looks(*tables: pd.DataFrame) -> None:
-    """Give each model of these tables one colour and marker in all figures from now on; of no tables, forget them.
+    """Fix the colour and marker of each model for all following figures.
 
-    Where runs compare something else than models, such as agents, headings and axes say so from now on.
+    If runs are compared by other columns than the model, such as the agent, headings and axes name these columns.
+
+    Parameters
+    ----------
+    *tables : DataFrame
+        Tables with a column model_name; without any, the fixed looks are forgotten.
+
+    Examples
+    --------
+    >>> evalkit.keep_looks(runs)
     """
     names = [name for table in tables for name in sorted(table["model_name"].dropna().astype("str").unique())]
     _kept.clear()
@@ -159,9 +204,24 @@ def keep_looks(*tables: pd.DataFrame) -> None:
 
 
 def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
-    """Assign a look to every name: that of `keep_looks`, else the same ones for the same list of names.
+    """Assign a colour, marker and hatch to every name; names of `keep_looks` keep theirs.
 
     Up to 8 names differ in colour, 12 in marker and 8 in hatch, 24 in colour and line, 96 in colour and marker.
+
+    Parameters
+    ----------
+    names : iterable of hashable
+        The names, in order.
+
+    Returns
+    -------
+    dict of Look
+        Looks by name.
+
+    Examples
+    --------
+    >>> list(display.looks(["a", "b"]))
+    ['a', 'b']
     """
     out, names = {}, list(dict.fromkeys(names))
     others = count(0 if _kept.keys().isdisjoint(names) else len(_kept))
@@ -174,7 +234,24 @@ def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
 
 
 def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
-    """Format one axis of shares from 0 to 1 as percentages from 0 to 100."""
+    """Format one axis of shares from 0 to 1 as percentages from 0 to 100.
+
+    Parameters
+    ----------
+    ax : Axes
+        The axes.
+    which : {"x", "y"}
+        The axis.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = display.percent_axis(display.new_axes())
+    """
     axis = ax.xaxis if which == "x" else ax.yaxis
     axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     (ax.set_xlim if which == "x" else ax.set_ylim)(-0.02, 1.02)
@@ -209,7 +286,19 @@ def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[object] = ()) ->
 
 
 def set_alt(part: Axes | Figure, text: str) -> None:
-    """Set the alt text of axes, or of a whole figure, which then replaces the texts of its axes."""
+    """Set the alt text of axes, or of a whole figure.
+
+    Parameters
+    ----------
+    part : Axes or Figure
+        The text of a figure replaces the texts of its axes.
+    text : str
+        The alt text.
+
+    Examples
+    --------
+    >>> display.set_alt(display.new_axes(), "Two points.")
+    """
     _ALTS[part] = plain(text)
 
 

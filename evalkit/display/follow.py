@@ -18,7 +18,7 @@ from evalkit.io.store import RecordStore, read_manifest
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.logs import Logs
-from evalkit.kinds.pipeline import assemble
+from evalkit.kinds.pipeline import assemble, prepare
 from evalkit.kinds.reading import Changes, list_logs, records_of, update
 
 SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
@@ -58,7 +58,7 @@ class Following:
     ) -> None:
         self._sources = source_names(source)
         with storage(storage_options):
-            self._kind, self._options = kind, kind.prepare(options)
+            self._kind, self._options = kind, prepare(kind, self._sources, options)
             if dataset := next(filter(read_manifest, self._sources), None):
                 raise SourceError(f"{dataset}: a dataset can't be followed; name the folder that it is collected from")
         self._expected, self._idle = expected, idle

@@ -86,21 +86,38 @@ def estimates(
     order: Keys = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw estimates with their intervals, a row per category; each hue has its colour and marker.
+    """Draw estimates with their intervals, a row per category; each hue has its own colour and marker.
 
     Parameters
     ----------
-    table : pandas.DataFrame
-        The columns named, estimate, low, high (NaN: no bar) and n; optionally reason or warning (why there is no
+    table : DataFrame
+        `category`, `hue`, estimate, low, high (NaN: no bar) and n; optionally reason or warning (why there is no
         estimate), n_not_measured, tip and href.
+    category : str
+        Column of the rows.
+    hue : str, optional
+        Column of the colours.
     highlight : hashable, optional
-        The hue or category that is emphasised; the others are pale.
+        Hue or category to emphasise; the others are pale.
+    xlabel : str
+        Label of the axis of estimates.
     percent : bool
         Whether estimates are shares from 0 to 1.
-    references : pandas.DataFrame, optional
-        Published results for rows of their own: name, mean and, optionally, spread.
+    references : DataFrame, optional
+        Published results, in rows of their own: name, mean and, optionally, spread.
     order : sequence
         Categories that come first, even if the table lacks them: for panels that share an axis.
+    ax : Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = figures.estimates(analysis.success_by(runs), "model_name")
     """
     if hue is None and category == "model_name":
         hue = category
@@ -330,23 +347,44 @@ def heatmap(
     rows: Keys = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a table of shaded cells, with the value and n in each; of many rows, those whose values differ most.
+    """Draw a table of shaded cells with the value and n in each; of many rows, the ones with the largest differences.
 
     Parameters
     ----------
-    table : pandas.DataFrame
-        One row per cell: the columns named and, optionally, n, tip and href, in the order of rows and columns; if both
-        have the same names, they have the same order. A cell with data but without a value shows a dash.
+    table : DataFrame
+        One row per cell: `row`, `column`, `value` and, optionally, n, tip and href. A cell without a value shows a
+        dash.
+    row : str
+        Column of the rows.
+    column : str
+        Column of the columns.
+    value : str
+        Column of the values.
     percent : bool
-        Whether values are shares from 0 to 1, written as percentages without the sign; else they have so many `digits`.
+        Whether values are shares from 0 to 1, written as percentages.
     signed : bool
         Whether values are differences, in two colours that meet at 0.
+    digits : int
+        Decimal places of values that are not shares.
     frame : str, optional
-        The column that says which cells are framed and bold.
+        Boolean column of the cells to frame.
     kinds : mapping, optional
-        The looks of values that are names; their texts are in cells and legend.
+        Looks of values that are names; their texts are in cells and legend.
+    xlabel : str, optional
+        Label below the cells; by default the column's.
     rows : sequence
         Rows that come first, even if the table lacks them.
+    ax : Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = figures.heatmap(analysis.success_by(runs, ["task_type", "model_name"]), "task_type", "model_name")
     """
     groups = with_data(table)
     if not groups:
@@ -433,7 +471,7 @@ def _widest_rows(cells: Mapping[tuple[Any, Any], Row], down: Sequence[Any], valu
     by_row = values.groupby([places[key] for key, _ in cells])
     spread = (by_row.max() - by_row.min()).fillna(-1.0).to_numpy()
     widest = {down[i] for i in np.argsort(-spread, kind="stable")[:MOST_ROWS]}
-    which = "those whose values differ most" if (spread > 0).any() else "the first"
+    which = "the ones with the largest differences" if (spread > 0).any() else "the first"
     return [key for key in down if key in widest], f"{MOST_ROWS} of {len(down):,} rows: {which}"
 
 

@@ -46,7 +46,18 @@ def fingerprint(sources: Iterable[str]) -> tuple[int, str]:
 def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
     """Show the provenance of a report: versions, code, parameters, input files with their fingerprint, and time.
 
-    If one of the notebook's `parameters` names a dataset, its files have the fingerprint, not the logs in the `ledger`.
+    If a parameter names a dataset, the fingerprint is of the dataset's files.
+
+    Parameters
+    ----------
+    ledger : DataFrame
+        One row per input file, such as `logs.ledger`.
+    **parameters : Any
+        Parameters of the notebook, by name.
+
+    Examples
+    --------
+    >>> evalkit.provenance(logs.ledger, runs="samples:mindcraft/runs")  # doctest: +SKIP
     """
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
     files = set(used)

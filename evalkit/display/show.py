@@ -42,8 +42,25 @@ _STYLE = (
 def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt: str = "") -> None:
     """Show a figure as SVG and PNG, with alt text; nothing for a figure of `nothing_to_draw`.
 
-    `caption` is a line below it. With a `name`, a report saves the figure beside its page as SVG, PDF and PNG. Plots of
-    this package describe themselves; any other figure needs `alt`, for readers who can't see it.
+    Parameters
+    ----------
+    figure : Figure or Axes
+        The figure, or axes on it.
+    caption : str
+        A line below the figure.
+    name : str
+        Name of the files (SVG, PDF, PNG) that a report saves next to its page; by default none.
+    alt : str
+        Alt text; required for figures that evalkit did not draw.
+
+    Raises
+    ------
+    ValueError
+        For a figure without alt text, or a name that is no file name.
+
+    Examples
+    --------
+    >>> evalkit.show_figure(compare.figures.ranking(compare.leaderboard(runs)))  # doctest: +SKIP
     """
     if name:
         _check_name(name)
@@ -52,7 +69,7 @@ def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt
         display({FIGURE: {}, "text/plain": ""}, raw=True, metadata={HIDDEN: True})
         return
     if not (alt := alt or alt_of(root)).strip():
-        raise ValueError("a figure needs alt text: say in words what it shows, as alt='…'")
+        raise ValueError("a figure needs alt text that describes it: alt='…'")
     drawing = draw(root, plain(alt), pdf=bool(name))
     width, height = (round(inches * 100) for inches in root.get_size_inches())
     about = {"alt": plain(alt), "caption": plain(caption), "width": width, "height": height}
@@ -83,29 +100,39 @@ def show_table(
 ) -> None:
     """Show a frame as a formatted table; nothing if it has no rows.
 
-    Columns estimate, low and high (or scored_estimate, …) become one. Method, target and warning stand below the table
-    if they are the same in all rows, else in its last column. `run_id` and `href`, a link within the site, apply to
-    the row and are not shown as columns. Columns and values have the labels of their kind of log. In Lab and in
-    reports, readers sort, search and filter the rows shown.
+    Columns estimate, low and high (or scored_estimate, …) become one column. A method, target or warning that is the
+    same in all rows appears below the table. The columns run_id and href apply to the row and are hidden. Readers can
+    sort, search and filter the rows in Lab and in reports.
 
     Parameters
     ----------
+    table : DataFrame
+        The rows to show.
+    caption : str
+        Title of the table.
     digits : int
-        Decimal places of numbers that are no percentages.
+        Decimal places of numbers that are not percentages.
     percent : bool
-        Whether estimates are shares, which are shown as percentages.
+        Whether estimates are shares from 0 to 1, shown as percentages.
     rows : int
-        The most rows to show; a line below says where the others are.
+        Maximum number of rows; a line below gives the number of others.
     estimate : str
-        Title of the column `estimate`; by default ``success rate``, or ``mean`` unless `percent`.
+        Title of the column estimate; by default ``success rate``, or ``mean`` unless `percent`.
     counted : str
-        What `n` counts: ``runs``, or another name of rows.
+        What n counts, such as ``runs``.
     unit : str, optional
-        Unit of the estimate if it is no percentage, such as ``points`` of a difference of shares.
+        Unit of the estimate, such as ``points`` for a difference of shares.
     anchor : str
-        The table's id; a link to ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value.
+        Id of the table; a link to ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value.
     name : str
-        Also publish the whole table under this name, as `publish` does.
+        Also save the whole table under this name, as `publish` does.
+
+    Examples
+    --------
+    >>> evalkit.show_table(runs[["model_name", "score"]].head(2))
+          model score
+    alder-large     –
+    alder-large 0.442
     """
     if name:
         publish(**{name: table})
@@ -135,14 +162,31 @@ def show_answer(
     Parameters
     ----------
     findings : sequence of Finding
-        The first one with a headline, else the first one, answers; the others follow as by `show_findings`. Of several
-        with the same text only the last is shown.
+        The first finding with a headline, else the first one, is the answer; the others follow as in `show_findings`.
+        Of findings with the same text, only the last is shown.
     table : DataFrame
-        The estimates behind the answer, with estimate, low and high, which are drawn; the most important row first.
+        The estimates behind the answer (estimate, low, high), the most important row first.
     caption : str
-        What a row of the table is.
-    headline, label : mapping or named result, and str
-        The estimate for the index of reports, and what it is; by default those of the answer.
+        What the rows of the table are.
+    headline : named result or mapping, optional
+        The estimate for the index of reports; by default the answer's.
+    label : str
+        What the headline is; by default the answer's.
+    digits : int
+        Decimal places of numbers that are not percentages.
+    percent : bool
+        Whether estimates are shares from 0 to 1.
+    estimate : str
+        Title of the column estimate.
+    counted : str
+        What n counts, such as ``runs``.
+    unit : str, optional
+        Unit of the estimate, such as ``points``.
+
+    Examples
+    --------
+    >>> board = compare.leaderboard(runs)
+    >>> evalkit.show_answer(compare.findings(board), compare.answer_table(board))  # doctest: +SKIP
     """
     answer = next((finding for finding in findings if "headline" in finding.values), findings[0])
     options: dict[str, Any] = {"digits": digits, "percent": percent, "estimate": estimate, "counted": counted}
@@ -163,7 +207,14 @@ class RunLink(NamedTuple):
 def show_findings(findings: Iterable[Finding]) -> None:
     """Show findings with links to their sections and runs, the first four open, and pass them to the index.
 
-    `evalkit.Evidence.cite` turns the examples of findings into links; without it they are left out.
+    Parameters
+    ----------
+    findings : iterable of Finding
+        Findings; `evalkit.Evidence.cite` turns their examples into links.
+
+    Examples
+    --------
+    >>> evalkit.show_findings([])
     """
     items = []
     for finding in findings:
@@ -181,20 +232,62 @@ def show_findings(findings: Iterable[Finding]) -> None:
 
 
 def show_text(text: str) -> None:
-    """Show a sentence or preformatted text, escaped; nothing if it is empty."""
+    """Show a sentence or preformatted text, escaped; nothing for empty text.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+
+    Examples
+    --------
+    >>> evalkit.show_text("All runs ended.")
+    All runs ended.
+    """
     if text.strip():
         safe = plain(text, keep_lines=True)
         _show_html(_html("text", safe), safe)
 
 
 def show_details(title: str, text: str) -> None:
-    """Show text folded under a title, escaped: for conversations and other long text from logs."""
+    """Show text folded under a title, escaped.
+
+    Parameters
+    ----------
+    title : str
+        The title, which stays visible.
+    text : str
+        Long text, such as a conversation from a log. Nothing is shown if it is empty.
+
+    Examples
+    --------
+    >>> evalkit.show_details("Log", "first line")
+    Log
+    first line
+    """
+    if not text:
+        return
     safe = plain(text, keep_lines=True)
     _show_html(_html("details", plain(title), safe), f"{plain(title)}\n{safe}")
 
 
 def publish(**tables: pd.DataFrame) -> None:
-    """Save tables of a report as CSV files: ``publish(models=models)`` as ``models.csv``; elsewhere, do nothing."""
+    """Save tables of a report as CSV files next to its page; outside reports, do nothing.
+
+    Parameters
+    ----------
+    **tables : DataFrame
+        Tables by the names of their files: ``models=models`` makes ``models.csv``.
+
+    Raises
+    ------
+    ValueError
+        For a name that is no file name.
+
+    Examples
+    --------
+    >>> evalkit.publish(models=runs)
+    """
     for name, table in tables.items():
         _check_name(name)
         csv = for_spreadsheets(table, mask=is_masking()).to_csv(index=False)
@@ -210,7 +303,19 @@ def _check_name(name: str) -> None:
 def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
     """Show a report's main result, a named result or a mapping (estimate, low, high, n), and pass it to the index.
 
-    The `label` says what it is; by default that of a result with a ``code``, as from `evalkit.compare.headline`.
+    Parameters
+    ----------
+    estimate : named result or mapping
+        Has estimate, low, high and n.
+    label : str
+        What the estimate is; by default the text of its ``code``, as from `evalkit.compare.headline`.
+    percent : bool
+        Whether the estimate is a share from 0 to 1.
+
+    Examples
+    --------
+    >>> evalkit.headline({"estimate": 0.5, "low": 0.2, "high": 0.8, "n": 10}, "success rate")
+    success rate: 50 % [20, 80] (n = 10)
     """
     data = headline_data(estimate, label, percent=percent)
     n = "" if data["n"] is None else f" (n = {data['n']:,.0f})"

@@ -23,37 +23,78 @@ LONG = 160  # characters; a longer cell is folded
 MOST_ANSWERED = 10  # rows of the table below the answer; a table further down has all
 BAR = 110  # pixels of an estimate that is drawn in its cell
 TITLES = {  # of common columns and of estimates; others have the label of their kind, else their name
+    "adjusted_estimate": "adjusted for tasks",
+    "agent_count": "agents",
+    "claim_at": "decided if p is at most",
+    "corrected_estimate": "corrected for selection",
+    "cost_high": "cost, upper limit",
+    "cost_low": "cost, lower limit",
     "coverage": "share of all tasks",
+    "detectable": "detectable with these tasks",
     "direction": "trend",
     "dominated_by": "beaten by",
-    "equivalent": "shown to be equal",
-    "front_share": "share on the front",
+    "front_share": "probability of being on the front",
+    "highest_estimate": "if the unmeasured had succeeded",
     "is_successful": "success",
     "k": "runs per task (k)",
-    "highest_estimate": "if those not measured had succeeded",
-    "lowest_estimate": "if those not measured had failed",
-    "measured_estimate": "of those measured",
-    "detectable": "difference that the tasks at hand would show",
-    "model_name": "model",
-    "n_tasks": "tasks",
-    "n_unshared": "tasks unshared",
-    "claim_at": "decided from p",
-    "n_measured": "measured",
-    "n_not_measured": "not measured",
+    "lowest_estimate": "if the unmeasured had failed",
+    "mean_baseline": "mean of baseline",
     "mean_duration": "seconds per run",
+    "measured_estimate": "measured only",
+    "model_name": "model",
+    "n_baseline": "runs of baseline",
+    "n_measured": "measured",
+    "n_models": "models",
+    "n_not_measured": "not measured",
+    "n_runs": "runs",
+    "n_tasks": "tasks",
+    "n_unshared": "unshared tasks",
+    "on_front": "on the Pareto front",
     "p_adjusted": "p, corrected for all pairs",
     "p_holm": "p, corrected for all models",
+    "p_not_worse": "p, not worse",
     "p_value": "p",
+    "per_success": "cost per success",
+    "per_success_high": "cost per success, upper limit",
+    "per_success_low": "cost per success, lower limit",
     "run_flags": "flags",
+    "run_ids": "ids of runs",
+    "run_ids_baseline": "ids of runs of baseline",
+    "same_first": "same first model",
+    "shown": "shown by the task's runs",
+    "side": "model",
     "source": "file or folder",
     "std": "standard deviation",
-    "tasks_used": "share of tasks with k runs",
     "task_id": "task",
     "task_type": "type of task",
+    "tasks_expected": "expected tasks",
+    "tasks_used": "share of tasks with k runs",
+    "what": "entry",
+    "zero_estimate": "if the unmeasured had scored 0",
 }
-_CODES = ("status", "ending", "flag")  # ends of the names of columns whose values have labels
-_TARGETS = {"new tasks": "new tasks like these", "these tasks": "these tasks, run again"}
-_TECHNICAL = ("method", "target", "warning")  # how estimates were made: stands below a table, differing warnings in it
+_CODES = ("status", "ending", "flag", "task_type")  # ends of the names of columns whose values have labels
+_VALUES = {  # of other columns, with their labels
+    "target": {
+        "new tasks": "new tasks like these",
+        "new values": "new values like these",
+        "these tasks": "these tasks, run again",
+    },
+    "method": {
+        "cluster jackknife t": "jackknife over clusters",
+        "cluster t": "Student's t over clusters",
+        "cluster t, Hall's correction": "Student's t over clusters with Hall's correction",
+        "cluster wilson": "Wilson interval on the effective n, clustered",
+        "jackknife t": "jackknife",
+        "permutation of clusters": "permutation test over clusters",
+        "t": "Student's t",
+        "t within tasks": "Student's t within tasks",
+        "t, Hall's correction": "Student's t with Hall's correction",
+        "wilson": "Wilson interval",
+        "wilson within tasks": "Wilson interval within tasks",
+        "wilson, effective n": "Wilson interval on the effective n",
+    },
+}
+_TECHNICAL = ("method", "target", "warning")  # shown below a table; differing warnings are a column
 _ATTRIBUTES = ["run_id", "href"]  # columns that are attributes of a row, and not shown as cells
 _INTERVAL = " [95 %]"
 _NUMBER = Markup(' class="number"')
@@ -178,7 +219,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
             notes.append(f"{name.capitalize()}: {', '.join(known)}.")
     notes = [" ".join(notes)] if notes else []
     if folder:
-        notes.append(f"Sources lie in {plain(folder)}")
+        notes.append(f"Files and folders are relative to {plain(folder)}.")
     filled = {name: texts for name, texts in out.items() if name not in bounds and not {"", "–"}.issuperset(texts)}
     return pd.DataFrame(filled or out, index=table.index), notes
 
@@ -187,7 +228,7 @@ def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") 
     """Return the text of each cell of a column, as shown in a table; paths are those within `folder`."""
     if name == "source" and folder:
         return [plain(path.removeprefix(folder).lstrip("/")) for path in values]
-    labels = all_labels() if name.endswith(_CODES) else _TARGETS if name == "target" else {}
+    labels = all_labels() if name.endswith(_CODES) else _VALUES.get(name, {})
     is_float = pd.api.types.is_float_dtype(values)
     if name.startswith("p_") and is_float:
         return ["< 0.001" if value < 0.001 else _cell(value, 3) for value in values]

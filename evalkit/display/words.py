@@ -156,11 +156,11 @@ def _qualifications(headline: Row, what: str) -> Iterable[str]:
     if headline.get("few"):
         yield FEW_SHARED
     if "higher" in headline:
-        yield f"; {headline['basis']} it ranks above {headline['higher']}, whose raw {what} is higher"
+        yield f"; {headline['basis']} it ranks above {headline['higher']}, which has a higher raw {what}"
 
 
 FEW_SHARED = "; too few shared tasks to decide"
-IF_NO_VARIANTS = ", if its tasks are no variants of few"
+IF_NO_VARIANTS = ", unless its tasks are variants of a few"
 
 
 def _size(runs: float, tasks: float) -> str:
@@ -172,7 +172,7 @@ def undecided_text(count: int) -> str:
     if not count:
         return ""
     pairs = f"{counted_noun(count, 'pair')} with it {'is' if count == 1 else 'are'} not decided"
-    return f"Best is a test of its own; the table of pairs corrects for all of them, and there {pairs}."
+    return f"The test for the best model differs from the table of pairs, which corrects for all pairs: there, {pairs}."
 
 
 def pair_text(row: Row) -> str:

@@ -141,7 +141,7 @@ class Evidence:
         grouped = table.rename(columns=self._renamed).assign(**values)
         by = tuple(name for name in self._columns if name in grouped and (name not in _RESULTS or name in values))
         if not by and "run_id" not in table:
-            raise ValueError("there is no column 'run_id', and none by which the table of runs is grouped")
+            raise ValueError("the table has no column 'run_id', and no column that the runs are grouped by")
         if not has_run_pages():
             return table
         if "run_id" in table:
@@ -206,16 +206,47 @@ class Evidence:
 
 
 def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
-    """Show a table of runs, or of parts of runs (columns `run_id` and, optionally, `turn`, which are not shown).
+    """Show a table of runs or turns; in a report, each row links to its run or turn.
 
-    In a report each row links to the page of its run, or to its turn; options as of `evalkit.show_table`.
+    Parameters
+    ----------
+    logs : Logs
+        The logs of the runs.
+    table : DataFrame
+        Rows with run_id and, optionally, turn, which are hidden.
+    caption : str
+        Title of the table.
+    **options : Any
+        Options of `evalkit.show_table`.
+
+    Examples
+    --------
+    >>> evalkit.show_runs(logs, runs[["run_id", "task_id"]].head(1))
+                                               task
+    materials_1_rooms_1_window_0_carpet_0_variant_0
     """
     check_columns(table, "run_id")
     _show_linked(logs, table, table.drop(columns="turn", errors="ignore"), _run_pages(table), caption, options)
 
 
 def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
-    """Show a table of pairs of runs (`run_id_a` and `run_id_b`, not shown); in a report each links to the two."""
+    """Show a table of pairs of runs; in a report, each row links to both transcripts side by side.
+
+    Parameters
+    ----------
+    logs : Logs
+        The logs of the runs.
+    table : DataFrame
+        Pairs, with the ids run_id_a and run_id_b, which are hidden.
+    caption : str
+        Title of the table.
+    **options : Any
+        Options of `evalkit.show_table`.
+
+    Examples
+    --------
+    >>> evalkit.show_pairs(logs, compare.discordant(runs).head(0))
+    """
     columns = ["run_id_a", "run_id_b"]
     check_columns(table, *columns)
     pages = list(table[columns].itertuples(index=False, name=None))

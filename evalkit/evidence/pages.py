@@ -25,8 +25,8 @@ MOST = 2_000  # turns of a page; of more, half from the beginning and half from 
 SIDE = 256  # pixels of a picture's longer side
 _LISTED = ("task_id", "model_name", "repetition", "status", "score", "is_successful", "run_flags")
 RULE = (  # how a page of two runs is made, in words
-    "Turns are laid side by side from the beginning. Two are the same where their role and their commands or actions "
-    "are the same; where a turn has none of these, where its words are. Names of agents don't count."
+    "Turns are aligned from the beginning. Two turns are the same if their role and their commands or actions are the "
+    "same, or, without commands or actions, their text. Names of agents are ignored."
 )
 _ROLES = frozenset(("system", "assistant", "user", "action", "result"))
 

@@ -72,7 +72,30 @@ def write_pages(
 
 
 def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *, mask: bool = True) -> Path:
-    """Write the pages of runs, rows of the first table, into a folder, and a page that lists them; return it."""
+    """Write the pages of runs into a folder, and a page that lists them.
+
+    Parameters
+    ----------
+    logs : Logs
+        The logs of the runs.
+    runs : DataFrame
+        Rows of the first table of `logs`.
+    output : path
+        The folder.
+    title : str
+        Title of the list; by default from the kind.
+    mask : bool
+        Whether to mask credentials.
+
+    Returns
+    -------
+    path
+        The page with the list.
+
+    Examples
+    --------
+    >>> evidence.write_view(logs, runs, Path("view"))  # doctest: +SKIP
+    """
     references = [reference(logs, run) for run in runs.to_dict("records")]
     shown = shown_paths([*logs.sources, *(origin for place in logs.sources for origin in collected_from(place))])
     heading = shown(f"{title} runs of {logs.source}".strip())

@@ -96,7 +96,7 @@ def check_path(path: str) -> None:
     if redacted(path) != path:
         raise SourceError(f"{redacted(path)}: {CREDENTIALS_HINT}")
     if "\0" in path:
-        raise SourceError(f"{path}: a path can't hold a NUL character")
+        raise SourceError(f"{path}: a path can't contain a NUL character")
 
 
 def is_secret_name(name: str) -> bool:

@@ -23,9 +23,8 @@ from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any, BinaryIO, TypeVar
 
-import joblib
+import lazy_loader
 import msgspec
-from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
 from evalkit.io.paths import (
     CELL,
@@ -40,6 +39,7 @@ from evalkit.io.paths import (
 )
 from evalkit.io.remote import read_remote
 
+joblib = lazy_loader.load("joblib")  # takes long to import, and few files need no processes
 R = TypeVar("R")
 ANYTHING = msgspec.json.Decoder()
 Excerpt = Callable[[str, Callable[[], BinaryIO]], bytes | None]  # takes what is needed; None for the whole file
@@ -71,7 +71,27 @@ def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
 
 
 def read_json(path: str | os.PathLike) -> Any:
-    """Read a JSON file; ValueError for invalid JSON, and for lists and objects nested deeper than Python can read."""
+    """Read a JSON file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    Any
+        The value.
+
+    Raises
+    ------
+    ValueError
+        For invalid JSON, or lists and objects nested too deeply.
+
+    Examples
+    --------
+    >>> io.read_json("run.json")  # doctest: +SKIP
+    """
     data = read_file(path)
     try:
         return json.loads(data)
@@ -149,8 +169,8 @@ def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs:
 
 def _workers(jobs: int | None, is_remote: bool) -> tuple[int, bool]:
     """Return how many processes are to read, and whether they are to be forked from this one."""
-    backend, configured = get_active_backend()
-    if not isinstance(backend, BACKENDS[DEFAULT_BACKEND]):  # the user's choice
+    backend, configured = joblib.parallel.get_active_backend()
+    if not isinstance(backend, joblib.parallel.BACKENDS[joblib.parallel.DEFAULT_BACKEND]):  # the user's choice
         return backend.effective_n_jobs(jobs or configured or backend.default_n_jobs), False
     is_main = threading.current_thread() is threading.main_thread()
     can_fork = sys.platform == "linux" and is_main and not is_remote and not multiprocessing.current_process().daemon
@@ -190,13 +210,37 @@ class WrongShapeError(BrokenFileError):
 
 
 def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[Any, list[str]]:
-    """Decode one JSON file; also return what was recovered.
+    """Decode one JSON file, and return what was recovered.
 
     The whole file is checked to be UTF-8 and well-formed, even the parts the decoder skips. A byte order mark, UTF-16
-    with one, Latin-1, bare ``NaN`` / ``Infinity`` (they become null) and lone surrogates (they become ``\ufffd``) are
-    recovered and named: ``byte_order_mark``, ``utf_16``, ``latin_1``, ``nan_literal``, ``lone_surrogate``.
+    with one, Latin-1, bare ``NaN`` / ``Infinity`` (read as null) and lone surrogates (read as ``�``) are recovered and
+    named: ``byte_order_mark``, ``utf_16``, ``latin_1``, ``nan_literal``, ``lone_surrogate``.
 
-    BrokenFileError for a malformed file, WrongShapeError for another shape, LimitError for one that is too large.
+    Parameters
+    ----------
+    data : bytes
+        Contents of the file.
+    decoder : msgspec.json.Decoder
+        Decoder, optionally with a type.
+
+    Returns
+    -------
+    tuple
+        The value, and a list of names of what was recovered.
+
+    Raises
+    ------
+    BrokenFileError
+        For a malformed file.
+    WrongShapeError
+        For another shape than the decoder's.
+    LimitError
+        For a file that is too large.
+
+    Examples
+    --------
+    >>> io.decode_json(b'[NaN]')
+    ([None], ['nan_literal'])
     """
     data, recovered = without_mark(data)
     if not data or data.isspace():

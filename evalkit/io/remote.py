@@ -14,11 +14,12 @@ from datetime import datetime
 from itertools import groupby, islice
 from typing import Any
 
-import fsspec
+import lazy_loader
 
 from evalkit.io import paths
 
 AT_A_TIME = 32  # concurrent reads
+fsspec = lazy_loader.load("fsspec")  # takes long to import, and most sources are local
 _MOST_FOLDERS = 200  # within each other; fsspec recurses for each
 LARGE = 2**20  # bytes from which on only what is needed of a file is read
 

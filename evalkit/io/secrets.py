@@ -92,7 +92,23 @@ _AWS_SECRET = re.compile(r"(?<![\w/+])(?=[a-z0-9/+]{0,39}[A-Z])[A-Za-z0-9/+]{40}
 
 
 def masked(text: str) -> str:
-    """Replace credentials of known forms by their beginning and ``…``, even if split by colours, which are dropped."""
+    """Replace credentials of known forms by their beginning and ``…``, even if colours split them.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        The text without credentials.
+
+    Examples
+    --------
+    >>> io.masked("no key")
+    'no key'
+    """
     found, seen = _masked(text), _UNSEEN.sub("", text)
     if seen == text:
         return found

@@ -49,7 +49,28 @@ def anchored(name: str | os.PathLike) -> str:
 
 
 def resolve(source: str | os.PathLike) -> str:
-    """Resolve a source's name to a path that exists, or a URL without credentials, which may not; else SourceError."""
+    """Resolve the name of a source to an existing path, or to a URL without credentials.
+
+    Parameters
+    ----------
+    source : str or path
+        The source.
+
+    Returns
+    -------
+    str
+        The path or URL; URLs need not exist.
+
+    Raises
+    ------
+    SourceError
+        If the path does not exist, or the URL contains credentials.
+
+    Examples
+    --------
+    >>> io.resolve("samples:crafter").endswith("crafter")
+    True
+    """
     text = os.fspath(source)
     if not text:
         raise SourceError("no path was given (the path is empty)")
@@ -114,13 +135,36 @@ def _fixed_part(pattern: str) -> str:
 
 
 def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, known: Listing | None = None) -> Listing:
-    """List the files of a source, without hidden ones and evalkit's own reports and pages; SourceError if that fails.
+    """List the files of a source, without hidden files and evalkit's own reports and pages.
 
-    A source is one or several of folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows
-    (``s3://bucket/runs``, also with ``*``) and archives (``zip://::runs.zip``,
-    ``zip://inner/folder::s3://bucket/runs.zip``). The pattern is for names of files in folders: a file that is named
-    itself is always included. Links to folders are followed once, never in a circle. `known`, an earlier listing with
-    the same pattern, is returned for a local folder if neither it nor any below has changed.
+    Links to folders are followed once, never in a circle.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows (``s3://bucket/runs``,
+        also with ``*``) and archives (``zip://::runs.zip``).
+    pattern : str
+        Glob for the names of files in folders; a file that is named itself is always included.
+    recursive : bool
+        Whether to read subfolders.
+    known : Listing, optional
+        An earlier listing with the same pattern, returned for a local folder without changes.
+
+    Returns
+    -------
+    Listing
+        Paths and states of the files.
+
+    Raises
+    ------
+    SourceError
+        If the source can't be listed.
+
+    Examples
+    --------
+    >>> len(io.list_source("samples:crafter").states) > 0
+    False
     """
     names = source_names(source)
     roots: list[str] = []
@@ -237,7 +281,23 @@ def state_of(path: str) -> FileState | None:
 
 
 def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:
-    """Drop sample data as soon as one source is the user's own: it becomes ``""`` or ``[]``, so that they never mix."""
+    """Drop sample data if another source is the user's own, so that they never mix.
+
+    Parameters
+    ----------
+    *sources : str or list of str
+        Sources of the parameters of a notebook.
+
+    Returns
+    -------
+    tuple
+        The sources; samples are replaced by ``""`` or ``[]`` if one source is not a sample.
+
+    Examples
+    --------
+    >>> evalkit.own_sources(["my/runs"], ["samples:mindcraft/tasks"])
+    (['my/runs'], [])
+    """
     names = [name for source in sources for name in source_names(source)]
     if all(name.startswith(_SAMPLES) for name in names):
         return sources

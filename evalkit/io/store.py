@@ -149,7 +149,7 @@ class RecordStore:
     def _read_table(self, name: str, number: int, checksum: int) -> pa.Table:
         path = _file_of(self.path, name, number)
         if name not in self.tables:
-            raise StoreError(f"{self.path}: holds tables that these logs do not have; {_REMEDY}")
+            raise StoreError(f"{self.path}: contains tables that these logs do not have; {_REMEDY}")
         try:
             data = read_file(path, limited=False)  # its size grows with the number of logs
             if zlib.crc32(data) != checksum:  # before decoding any of it

@@ -31,8 +31,27 @@ _SHOW_WARNING = warnings.showwarning  # as in Python
 def plain(text: object, width: int | None = None, *, keep_lines: bool = False) -> str:
     r"""Make any text safe to print in a terminal or to draw in a figure.
 
-    Control and format characters are replaced by ``\ufffd``; line breaks and tabs become spaces, unless `keep_lines`. A
-    text of more than `width` characters is cut. Credentials are masked, unless `evalkit.io.masking` is off.
+    Control and format characters are replaced by ``\ufffd``; line breaks and tabs become spaces. Credentials are
+    masked, unless `evalkit.io.masking` is off.
+
+    Parameters
+    ----------
+    text : object
+        Any value.
+    width : int, optional
+        Maximum number of characters.
+    keep_lines : bool
+        Whether to keep line breaks and tabs.
+
+    Returns
+    -------
+    str
+        The safe text.
+
+    Examples
+    --------
+    >>> io.plain("a\nb", 10)
+    'a b'
     """
     text = masked(str(text)) if is_masking() else str(text)
     if not (text.isascii() and text.isprintable()):

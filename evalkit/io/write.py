@@ -96,7 +96,24 @@ def check_output(path: str) -> None:
 
 
 def write_frame(table: pd.DataFrame, path: str) -> None:
-    """Write a frame in the format of its suffix: CSV, JSON, Parquet, LaTeX or Excel; SourceError if that fails."""
+    """Write a frame as CSV, JSON, Parquet, LaTeX or Excel, by the suffix of the file.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The frame.
+    path : str
+        The file.
+
+    Raises
+    ------
+    SourceError
+        If it can't be written, or the suffix is unknown.
+
+    Examples
+    --------
+    >>> io.write_frame(runs, "runs.csv")  # doctest: +SKIP
+    """
     check_output(path)
     with _replaced(path) as new:
         try:
@@ -115,7 +132,24 @@ def write_frame(table: pd.DataFrame, path: str) -> None:
 
 
 def write_text(text: str, path: str | os.PathLike) -> None:
-    """Write a local text file in UTF-8; SourceError if it can't be written."""
+    """Write a local text file in UTF-8.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    path : path
+        The file.
+
+    Raises
+    ------
+    SourceError
+        If it can't be written.
+
+    Examples
+    --------
+    >>> io.write_text("text", "file.txt")  # doctest: +SKIP
+    """
     write_bytes(text.encode(), os.fspath(path))
 
 

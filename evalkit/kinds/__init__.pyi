@@ -1,16 +1,9 @@
 from .dataset import collect as collect
-from .detection import HEAD as HEAD
 from .detection import detect as detect
-from .detection import nothing_used as nothing_used
-from .detection import recognise as recognise
 from .findings import Example as Example
 from .findings import Finding as Finding
 from .findings import data_finding as data_finding
-from .findings import doubts as doubts
-from .findings import examples_of as examples_of
 from .findings import flag_counts as flag_counts
-from .findings import similar_names as similar_names
-from .ids import run_ids as run_ids
 from .kind import RUN_COLUMNS as RUN_COLUMNS
 from .kind import Assembled as Assembled
 from .kind import Command as Command
@@ -26,15 +19,12 @@ from .names import kind_names as kind_names
 from .options import Option as Option
 from .pipeline import LoadOptions as LoadOptions
 from .pipeline import ReadOptions as ReadOptions
-from .pipeline import assemble as assemble
 from .pipeline import load as load
-from .pipeline import read_records as read_records
 from .reading import Changes as Changes
 from .registry import kind_named as kind_named
 from .runs import Outcomes as Outcomes
 from .runs import describe_runs as describe_runs
 from .runs import has_flag as has_flag
-from .runs import outcome_of as outcome_of
 from .runs import outcomes as outcomes
 from .runs import select as select
 from .success_rates import rates as rates
@@ -44,6 +34,19 @@ from .transcript import EVENTS as EVENTS
 from .transcript import Image as Image
 from .transcript import Transcript as Transcript
 from .transcript import Turn as Turn
+
+# isort: split
+# The other packages of evalkit use these; they are no part of the public interface and may change.
+from .detection import HEAD as HEAD
+from .detection import nothing_used as nothing_used
+from .detection import recognise as recognise
+from .findings import doubts as doubts
+from .findings import examples_of as examples_of
+from .findings import similar_names as similar_names
+from .ids import run_ids as run_ids
+from .pipeline import assemble as assemble
+from .pipeline import read_records as read_records
+from .runs import outcome_of as outcome_of
 from .transcript import cell_text as cell_text
 from .transcript import read_log as read_log
 from .transcript import run_facts as run_facts

@@ -21,7 +21,7 @@ def dataset_records(kind: LogKind, name: str, manifest: Manifest, pattern: str, 
         raise SourceError(f"{name}: a dataset of {manifest.about.get('kind')} logs, not of {kind.name} logs")
     store.read()
     if not store.about.get("complete"):
-        text = "collecting was stopped, or still goes on; files may be missing until it is done"
+        text = "collecting was stopped or is still running; files may be missing until it finishes"
         warnings.warn(f"{store.path}: {text}", stacklevel=4)
     elif store.about["code"] != code_version(kind.parse.__module__):
         text = "collected by another version of evalkit; collect again, and its logs are read as they are now"
@@ -46,10 +46,41 @@ def collect(
 ) -> Changes:
     """Collect logs into a dataset, which `load` accepts in place of their folder, or update it.
 
-    `output` is a folder or a URL. A dataset keeps to its pattern, depth and sources: more of these may be added later,
-    but none left out. `progress` is called with the numbers of files read and to be read. SourceError if the source
-    does not exist or is empty now, `output` holds other files or lies in the source, it was collected from other
-    sources or with another pattern, or another process is updating it.
+    A dataset keeps its pattern, depth and sources: later calls may add sources, but not leave any out.
+
+    Parameters
+    ----------
+    kind : LogKind
+        Kind of log.
+    source : str, path, or several of them
+        Folders, files, globs or URLs of logs.
+    output : path
+        Folder or URL of the dataset.
+    pattern : str
+        Glob for the names of files in folders.
+    recursive : bool
+        Whether to read subfolders.
+    jobs : int, optional
+        Processes that read files; -1 for all cores.
+    storage_options : mapping, optional
+        Options for the file systems behind URLs, passed to fsspec.
+    progress : function, optional
+        Called with the numbers of files read, and to read.
+
+    Returns
+    -------
+    Changes
+        What was read and dropped.
+
+    Raises
+    ------
+    SourceError
+        If the source does not exist or is empty, `output` contains other files or is inside the source, the dataset has
+        other sources or another pattern, or another process is updating it.
+
+    Examples
+    --------
+    >>> kinds.collect(kinds.kind_named("mindcraft"), "samples:mindcraft/runs", "dataset")  # doctest: +SKIP
     """
     named, path = list(map(anchored, source_names(source))), anchored(output).rstrip("/")
     if not named or not path:
@@ -101,7 +132,7 @@ def _check_place(path: str, named: Sequence[str]) -> None:
     for source in (one for name in named for one in expand(name)[1]):
         above = source if is_url(source) else os.path.realpath(source)
         if f"{place}/".startswith(f"{above.rstrip('/')}/"):
-            raise SourceError(f"{path}: a dataset can't lie in its own source")
+            raise SourceError(f"{path}: a dataset can't be inside its own source")
     if read_manifest(path):
         return
     try:
@@ -109,4 +140,6 @@ def _check_place(path: str, named: Sequence[str]) -> None:
     except SourceError:
         return  # it does not exist yet
     if files:
-        raise SourceError(f"{path}: holds other files than a dataset, such as {os.path.basename(files[0])}")
+        raise SourceError(
+            f"{path}: contains files that do not belong to a dataset, such as {os.path.basename(files[0])}"
+        )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from evalkit._text import counted_noun, plural
+from evalkit._text import counted_noun, listed, plural
 from evalkit.io.frames import Entry
 from evalkit.io.paths import SourceError
 from evalkit.io.read import beginning, read_files
@@ -52,7 +52,23 @@ def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> FileType |
 
 
 def detect(source: Source) -> dict[FileType, int]:
-    """Count the detected types of a source's files, the most frequent first; of many files, `MOST` evenly spread."""
+    """Count the detected types of a source's files, the most frequent first.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
+
+    Returns
+    -------
+    dict of FileType to int
+        Numbers of files; of many files, of `MOST` evenly spaced ones.
+
+    Examples
+    --------
+    >>> next(iter(kinds.detect("samples:crafter"))).kind
+    'crafter'
+    """
     return _types_of(list_source(source).files)
 
 
@@ -98,7 +114,7 @@ def kinds_of_source(source: Source) -> list[LogKind]:
         return [kind_named(manifest.about["kind"])]
     files = list_source(named).files
     if not files:
-        raise SourceError(f"{_name_of(named)}: there is no file in it; name a folder of logs, or samples:mindcraft")
+        raise SourceError(f"{_name_of(named)}: it contains no file; name a folder of logs, or samples:mindcraft")
     types = _types_of(files)
     kinds = {one.kind: kind_named(one.kind) for one in types}
     logs = [one.kind for one in types if one.title == kinds[one.kind].title]
@@ -133,20 +149,30 @@ def nothing_used(
     others = files or list_source(source, recursive=recursive).files
     types = _types_of(others)
     foreign = {one: count for one, count in types.items() if one.title != wanted}
+    own_readers = {f"evalkit {one.kind}" for one in foreign if kind_named(one.kind).title == wanted}
+    describing = [one for one in foreign if one.reader in own_readers]  # files of this kind that are no logs
     text = f"no {wanted} could be read in it" if files else f"no file matches {pattern}"
     n = counted_noun(len(others), "file" if files else "other file")
     if not others:
         text = f"no {wanted} in it: there is no file" + ("" if recursive else "; folders below were not read")
     elif shown := foreign if files else types:
-        text += f" ({n}; {', '.join(_texts_of(shown))})"
+        looks = [
+            f"{look}, which only describe{'s' if count == 1 else ''} runs" if one in describing else look
+            for look, (one, count) in zip(_texts_of(shown), shown.items(), strict=True)
+        ]
+        text += f" ({n}; {', '.join(looks)})"
     else:
         text += f" ({n}, broken or of no kind that evalkit knows)" if files and not types else f" ({n})"
-    if readers := list(dict.fromkeys(f"`{one.reader}`" for one in foreign)):
+    if readers := list(dict.fromkeys(f"`{one.reader}`" for one in foreign if one not in describing)):
         text += f"; {' and '.join(readers)} {'reads' if len(readers) == 1 else 'read'} those"
     elif others and not files:
         text += "; --pattern GLOB takes others"
-    if causes := list(dict.fromkeys(entry.reason for entry in entries))[:MOST_CAUSES]:
-        text += f": {'; '.join(causes)}"
+    causes = Counter(entry.reason for entry in entries if entry.reason)
+    if len(causes) == 1:
+        text += f": {next(iter(causes))}"
+    elif causes:
+        counted = [f"{reason} ({counted_noun(n, 'file')})" for reason, n in causes.most_common()]
+        text += f": {listed(counted, MOST_CAUSES)}"
     return SourceError(f"{_name_of(source)}: {text}")
 
 

@@ -49,9 +49,28 @@ def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Ex
 
 
 def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: str = sections.DATA_QUALITY) -> Finding:
-    """Find what is doubtful in the data: flags of runs, unused files, and names that may mean one model.
+    """Find doubtful data: flags of runs, unused files, and names that may mean one model.
 
-    `noun` is the word for a run.
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    ledger : DataFrame
+        One row per input file, such as `logs.ledger`.
+    noun : str
+        Word for a run, such as ``episode``.
+    section : str
+        Heading of the finding's section.
+
+    Returns
+    -------
+    Finding
+        The finding.
+
+    Examples
+    --------
+    >>> kinds.data_finding(runs, logs.ledger, "run").code
+    'data'
     """
     counts, everywhere = dict[str, int](), list[str]()
     for name, n in sorted(_count_flags(runs).items(), key=lambda item: (-item[1], item[0])):
@@ -70,9 +89,22 @@ def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: s
 
 
 def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
-    """Count the runs with each flag, with its meaning; flags that no run has are left out.
+    """Count the runs with each flag; flags without runs are excluded.
 
-    A flag that the kind has a label for keeps its name, so that tables show the label.
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        flag, meaning and the number of runs, the most frequent first.
+
+    Examples
+    --------
+    >>> analysis.flag_counts(runs).columns[0]
+    'flag'
     """
     if runs.empty:  # nothing tells their kind
         return pd.DataFrame(columns=["flag", "runs", "meaning"])

@@ -80,7 +80,7 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     given = {_ROLE_OF_NAME.get(role, role): name for role, name in given.items()}
     for role, name in given.items():
         if role not in COLUMN_NAMES:
-            raise SourceError(f"{role!r} is no column of runs; there are {', '.join(COLUMN_NAMES)}")
+            raise SourceError(f"{role!r} is not a column of runs; there are {', '.join(COLUMN_NAMES)}")
         if name not in columns:
             raise SourceError(f"no column {name!r}; there are {there}")
     found = dict(given)
@@ -89,7 +89,7 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
             names = [name for name in _called(columns, level) if name not in found.values()]
             if role not in found and len(names) > 1:
                 raise SourceError(
-                    f"columns {' and '.join(names)} could both be the {role}; say which: --column {role}={names[0]}"
+                    f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
                 )
             if role not in found and names:
                 found[role] = names[0]
@@ -97,7 +97,7 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
         found["is_successful"] = found["status"]
     for role, instead in (("task_id", "task_id"), ("score", "is_successful")):
         if role not in found and instead not in found:
-            raise SourceError(f"no column for the {role}; there are {there}; say which: --column {role}=NAME")
+            raise SourceError(f"no column for the {role}; there are {there}; choose one: --column {role}=NAME")
     return found
 
 

@@ -17,34 +17,52 @@ from evalkit.io.sources import Listing
 from evalkit.kinds.options import COMMON, Option
 
 RUN_COLUMNS = (
-    Column("run_id", "str", "stable name of the run, made of its kind, source and repetition"),
-    Column("kind", "str", "kind of the logs"),
+    Column("run_id", "str", "stable id of the run, from its kind, source and repetition"),
+    Column("kind", "str", "kind of log"),
     Column("source", "str", "path of the run's file or folder"),
     Column("model_name", "name", "the model that ran, or unknown"),
-    Column("model_source", "str", "where the model's name comes from"),
-    Column("experiment", "name", "what the run is a part of"),
-    Column("task_id", "name", "what was to be done"),
-    Column("task_type", "name", "kind of task"),
+    Column("model_source", "str", "where the model name comes from"),
+    Column("experiment", "name", "experiment that the run belongs to"),
+    Column("task_id", "name", "task of the run"),
+    Column("task_type", "name", "type of task"),
     Column("repetition", "int?", "number of the repetition, from 0"),
-    Column("seed", "name", "seed of the run's randomness"),
+    Column("seed", "name", "random seed of the run"),
     Column("status", "name", "how the run ended"),
-    Column("score", "float", "what the run reached"),
-    Column("is_successful", "bool?", "the run did what it was to do"),
-    Column("success_rate", "float", "the same as a number, whose mean is a rate over runs"),
-    Column("started", "time", "when the run began"),
-    Column("duration", "float", "how long it took", "seconds"),
+    Column("score", "float", "score of the run"),
+    Column("is_successful", "bool?", "whether the run succeeded"),
+    Column("success_rate", "float", "is_successful as a number; its mean is a rate over runs"),
+    Column("started", "time", "start of the run"),
+    Column("duration", "float", "duration of the run", "seconds"),
     Column("turns", "int?", "turns, messages or steps", "count"),
-    Column("tokens_in", "int?", "tokens that models read", "tokens"),
-    Column("tokens_out", "int?", "tokens that models wrote", "tokens"),
-    Column("cost", "float", "what the run cost", "US dollars"),
-    Column("run_flags", "list", "what is doubtful about the run"),
+    Column("tokens_in", "int?", "input tokens of all model calls", "tokens"),
+    Column("tokens_out", "int?", "output tokens of all model calls", "tokens"),
+    Column("cost", "float", "cost of the run", "US dollars"),
+    Column("run_flags", "list", "flags of the run"),
 )
 
 Outcome = Literal["success", "failure", "not measured", "running"]  # what became of a run
 
 
 def run_columns(*own: Column, score: str = "") -> tuple[Column, ...]:
-    """Return the columns of a first table: the common ones, the score's unit named, then a kind's own."""
+    """Return the columns of the first table of a kind: the common ones, then its own.
+
+    Parameters
+    ----------
+    *own : Column
+        Columns of the kind.
+    score : str
+        Unit of the score.
+
+    Returns
+    -------
+    tuple of Column
+        The columns.
+
+    Examples
+    --------
+    >>> kinds.run_columns(score="points")[0].name
+    'run_id'
+    """
     common = (column._replace(unit=score) if column.name == "score" else column for column in RUN_COLUMNS)
     return (*common, *own)
 

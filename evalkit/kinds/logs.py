@@ -105,7 +105,7 @@ class Logs:
         """
         ids = self.runs["run_id"]
         if ids.empty:
-            raise SourceError(f"{self.source}: no run was found: see the ledger for what was")
+            raise SourceError(f"{self.source}: no run was found; the ledger lists the files")
         found = self.runs[ids == run_id] if (ids == run_id).any() else self.runs[ids.str.startswith(run_id)]
         if len(found) != 1:
             several = f"{len(found):,} runs begin with {run_id!r}" if run_id else f"which of {len(found):,} runs?"

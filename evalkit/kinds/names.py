@@ -16,7 +16,18 @@ DETECTED_LAST = ("trajectories", "mindcraft")  # logs of other kinds may look li
 
 
 def kind_names() -> list[str]:
-    """List the names of all kinds: the built-in ones, then those that other packages add."""
+    """List the names of all kinds, the built-in ones first.
+
+    Returns
+    -------
+    list of str
+        Names.
+
+    Examples
+    --------
+    >>> kinds.kind_names()[0]
+    'mindcraft'
+    """
     return [*BUILT_IN, *sorted(added_kinds().keys() - BUILT_IN.keys())]
 
 

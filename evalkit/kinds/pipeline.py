@@ -19,7 +19,7 @@ from evalkit._text import as_list, did_you_mean
 from evalkit._version import code_version
 from evalkit.io.frames import LEDGER, Entry, frame_of, paused_gc
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
-from evalkit.io.sources import Source, source_names
+from evalkit.io.sources import Source, list_source, resolve, source_names
 from evalkit.io.store import StoreError, cached_store, collected_from, read_manifest
 from evalkit.kinds.dataset import dataset_records
 from evalkit.kinds.detection import kind_of_source, nothing_used
@@ -62,7 +62,7 @@ def load(
     storage_options: StorageOptions = None,
     **options: Any,
 ) -> "Logs":
-    """Read the logs of a source of any kind: ``evalkit.load("path/to/logs")``; unchanged files come from the store.
+    """Read the logs of a source of any kind; unchanged files come from the store.
 
     Parameters
     ----------
@@ -70,30 +70,35 @@ def load(
         Folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows, archives, or a dataset
         of `collect`.
     kind : str or LogKind
-        Such as ``mindcraft``; by default that of most files by their content, with a warning that names the others.
+        Kind of log, such as ``mindcraft``; by default the kind of most files, with a warning that names the others.
     pattern : str
-        Glob for the names of files in folders; by default that of the kind.
+        Glob for the names of files in folders; by default the kind's.
     recursive : bool
-        Whether to read the folders below, too.
+        Whether to read subfolders.
     jobs : int, optional
-        Processes to read many files with; -1, and the default where they can be forked, for all cores.
+        Processes that read files; -1 for all cores, the default for many files if processes can be forked.
     storage_options : mapping, optional
         Options for the file systems behind URLs, passed to fsspec.
-    **options
-        Of the kind, such as ``tasks`` of Mindcraft; of every kind ``rename``, a list of ``"OLD=NEW"`` or a mapping of
-        models' names, ``model``, the model of runs whose logs name none, ``where``, conditions such as
-        ``"max_turns>=20"`` on columns of the runs to load, ``compare_by``, the columns to compare by, such as
-        ``"agent,model_name"`` (by default the model, or agent and model where runs of one model differ in the agent),
-        and ``cluster``, the column of the families of tasks.
+    **options : Any
+        Options of the kind, such as ``tasks`` of Mindcraft, and of every kind: ``rename`` (a list of ``"OLD=NEW"`` or a
+        mapping), ``model`` (the model of runs whose logs name none), ``where`` (conditions such as ``"max_turns>=20"``),
+        ``compare_by`` (columns to compare by, such as ``"agent,model_name"``; by default the model, together with the
+        agent if agents differ) and ``cluster`` (column with the family of a task).
 
     Returns
     -------
     Logs
+        The frames of the kind, such as ``runs``, and ``ledger`` with one row per input file.
 
     Raises
     ------
     SourceError
-        If a source is missing or holds no logs, and for options that the kind does not have.
+        If a source is missing or contains no logs, or the kind does not have an option.
+
+    Examples
+    --------
+    >>> len(evalkit.load("samples:mindcraft/runs").runs)
+    133
     """
     if isinstance(kind, str):
         kind = kind_named(kind) if kind else kind_of_source(source)
@@ -102,7 +107,7 @@ def load(
             raise SourceError(f"{kind.name} logs have no option {name!r}; {did_you_mean(name, kind.defaults)}")
     named = source_names(source)
     with storage(storage_options):
-        prepared = kind.prepare(options)
+        prepared = prepare(kind, named, options)
         records = read_records(kind, source, pattern=pattern, recursive=recursive, jobs=jobs)
         used = pc.filter(records.files["source"], pc.equal(records.files["status"], "used")).combine_chunks()
         for name in kind.log_records:
@@ -113,6 +118,33 @@ def load(
             entries = [Entry(**row) for row in files.select(Entry._fields).to_pylist()]
             raise nothing_used(named, entries, kind.title, pattern or kind.files.pattern, recursive=recursive)
     return assemble(kind, records, prepared, named, storage_options)
+
+
+def prepare(kind: LogKind, sources: Sequence[str], options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Check options and load the files they name; an option that is not given names its folder in the sources.
+
+    A folder of that name without such files is ignored: a source may use the name for something else.
+    """
+    found = dict[str, list[str]]()
+    for option in kind.options:
+        if option.within and not options.get(option.name):
+            roots = [root for source in sources for root in collected_from(source) or [source]]
+            found[option.name] = [folder for root in roots if (folder := _folder_in(root, option.within))]
+    try:
+        return kind.prepare({**options, **found})
+    except SourceError:
+        if not any(found.values()):
+            raise
+        return kind.prepare(options)
+
+
+def _folder_in(source: str, name: str) -> str:
+    """Return the folder `name` of a source; empty if there is none."""
+    try:
+        folder = f"{resolve(source).rstrip('/')}/{name}"
+        return folder if list_source(folder).files else ""
+    except (SourceError, OSError):
+        return ""
 
 
 def read_records(

@@ -173,7 +173,9 @@ def _parse_chunk(
                 data = error
                 parsed = parse(path, data)
             except (MemoryError, RecursionError) as error:
-                data = LimitError(f"this file takes more memory or stack than there is ({type(error).__name__})")
+                data = LimitError(
+                    f"parsing this file needs more memory or stack than available ({type(error).__name__})"
+                )
                 parsed = parse(path, data)
             if isinstance(data, IsADirectoryError):
                 parsed = Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")

@@ -11,7 +11,28 @@ from evalkit.kinds.names import BUILT_IN, added_kinds, kind_names
 
 
 def kind_named(name: str) -> LogKind:
-    """Return a kind by its name; SourceError if there is none, or its package can't be imported."""
+    """Return a kind by its name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the kind, such as ``mindcraft``.
+
+    Returns
+    -------
+    LogKind
+        The kind.
+
+    Raises
+    ------
+    SourceError
+        If there is no such kind, or its package can't be imported.
+
+    Examples
+    --------
+    >>> kinds.kind_named("crafter").title
+    'Crafter session trace'
+    """
     if name in BUILT_IN:
         return import_module(BUILT_IN[name][0]).KIND
     added = added_kinds()

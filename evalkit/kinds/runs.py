@@ -55,12 +55,36 @@ class Outcomes(NamedTuple):
 
 
 def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
-    """Select the runs that count, with the outcome of each; ValueError for a column that is not there.
+    """Select the runs that count, with the outcome of each.
 
-    `value` is what to compare, ``is_successful`` or ``score``; by default success if any run has one, or could have and
-    none has a score. Of success, a run that was not measured has no value, or 0 where the kind's leading rate counts
-    all runs and another run of its model was measured; of scores, a run without one has none. `cluster` is the column
-    of the family of a task where tasks are variants of few; by default the one that `load` was given.
+    For success, a run that was not measured has no value, or 0 if the kind counts such runs as failures and another run
+    of its model was measured. For scores, a run without a score has no value.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+    kind : LogKind, optional
+        Kind of the runs; by default the one in their column kind.
+    cluster : str
+        Column with the family of a task; by default the one given to `load`.
+
+    Returns
+    -------
+    Outcomes
+        `table` with one row per run, and what the values are.
+
+    Raises
+    ------
+    ValueError
+        For a missing column.
+
+    Examples
+    --------
+    >>> kinds.outcomes(runs).table["outcome"].unique().tolist()[:1]
+    ['not measured']
     """
     if value not in ("", "is_successful", "score"):
         raise ValueError(f"{value!r} can't be compared: {did_you_mean(value, ('is_successful', 'score'))}")
@@ -139,7 +163,25 @@ def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
 
 
 def has_flag(runs: pd.DataFrame, *flags: str) -> pd.Series:
-    """Return for each run whether it has any of these flags."""
+    """Return for each run whether it has any of these flags.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    *flags : str
+        Names of flags, such as ``stale_copy``.
+
+    Returns
+    -------
+    Series of bool, shape (runs,)
+        True for a run with one of the flags.
+
+    Examples
+    --------
+    >>> int(kinds.has_flag(runs, "stale_copy").sum())
+    1
+    """
     wanted = frozenset(flags)
     return pd.Series([not wanted.isdisjoint(own) for own in runs["run_flags"]], runs.index, dtype="bool")
 
@@ -154,13 +196,33 @@ def copied(runs: pd.DataFrame, kind: LogKind) -> list[tuple[str, str, int]]:
 
 
 def select(runs: pd.DataFrame, models: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Select the runs of one or some models, or of all if none is named; SourceError if there are none.
+    """Select the runs of some models.
 
-    Where something else than models is compared, such as agents with their models, names of both are accepted.
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    models : str or sequence of str
+        Names of models, or of what else is compared; empty for all.
+
+    Returns
+    -------
+    DataFrame
+        The selected runs.
+
+    Raises
+    ------
+    SourceError
+        If there are no runs, or none of a model.
+
+    Examples
+    --------
+    >>> kinds.select(runs, "alder-large")["model_name"].unique().tolist()
+    ['alder-large']
     """
     there = sorted(runs["model_name"].dropna().unique())
     if not len(runs):
-        raise SourceError("no run was found: see the ledger for what was")
+        raise SourceError("no run was found; the ledger lists the files")
     wanted = as_list(models)
     is_wanted = runs["model_name"].isin(wanted)
     known = set(there)
@@ -174,7 +236,27 @@ def select(runs: pd.DataFrame, models: str | Sequence[str] = ()) -> pd.DataFrame
 
 
 def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes = NO_NOTES) -> str:
-    """Describe in a sentence what runs these are, and whether they are samples; then say what was `chosen` for them."""
+    """Describe the runs in a sentence, whether they are samples, and what was chosen for them.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    source : str or sequence of str
+        The source of the runs.
+    chosen : Notes
+        The choices, such as `logs.chosen`.
+
+    Returns
+    -------
+    str
+        The description.
+
+    Examples
+    --------
+    >>> kinds.describe_runs(runs, "my/runs").split(" from ")[1]
+    'my/runs.'
+    """
     source = source if isinstance(source, str) else " and ".join(source)
     models, tasks = (runs[name].dropna().unique() for name in ("model_name", "task_id"))
     named = ", ".join(models) if len(models) <= MOST_NAMED else counted_noun(len(models), "model")

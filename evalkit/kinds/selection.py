@@ -204,7 +204,9 @@ def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
             elif pd.api.types.is_object_dtype(values):
                 values = pd.Series([value if value in map(str, items) else "" for items in values], values.index)
         except (KeyError, ValueError):
-            raise SourceError(f"where {text!r}: {column} can't be compared so: it holds {values.dtype}") from None
+            raise SourceError(
+                f"where {text!r}: {column} can't be compared this way: it contains {values.dtype}"
+            ) from None
         found = _COMPARED[sign](values, wanted).astype("boolean")
         met &= found.mask(values.isna(), sign == "!=").fillna(sign == "!=").astype(bool)
     return met

@@ -45,15 +45,41 @@ def rates(
     missing: Missing = "",
     cluster: str = "",
 ) -> pd.DataFrame:
-    """Estimate the success rate or mean score of groups of runs, by columns; each task has the same weight.
+    """Estimate the success rate or mean score of groups of runs; tasks have equal weight.
 
-    `value`, `kind` and `cluster` are as for `outcomes`; an empty `by` takes all runs together. `missing` says how a run
-    that was not measured counts, by default as the kind declares, and for scores not at all; of scores that are no
-    shares, failure is 0, and there is no success.
+    Running runs, and runs that a flag excludes, are left out; `warning` gives their number.
 
-    The columns after those of `by` are n, n_tasks, estimate (the mean of the rates of tasks), low, high,
-    method, target, warning, n_not_measured. A group without a measured run has no rate (NaN), and the reason in
-    `warning`. Runs that are still running, and those whose flags say so, are left out; `warning` says how many.
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+    kind : LogKind, optional
+        Kind of the runs; by default the one in their column kind.
+    missing : {"", "failure", "exclude", "success"}
+        How a run that was not measured counts; by default as its kind declares. Scores that are not shares have no
+        success, and failure is 0.
+    cluster : str
+        Column with the family of a task; by default the one given to `load`.
+
+    Returns
+    -------
+    DataFrame
+        `by`, n, n_tasks, estimate (mean of the tasks' rates), low, high, method, target, warning, n_not_measured. NaN
+        without a measured run, with the reason in warning.
+
+    Raises
+    ------
+    ValueError
+        For an unknown value of `missing`.
+
+    Examples
+    --------
+    >>> kinds.rates(runs, "task_type").columns[0]
+    'task_type'
     """
     if missing not in ("", *_FILL):
         raise ValueError(f"missing {missing!r}: one of {', '.join(_FILL)}")
@@ -95,25 +121,49 @@ def rates_by_denominator(
     *,
     cluster: str = "",
 ) -> pd.DataFrame:
-    """Estimate rates with both denominators, and both extreme cases of the runs that were not measured.
+    """Estimate rates with both denominators, and both extreme cases of runs that were not measured.
 
-    Returns the columns of `by`, n, n_tasks, n_measured, n_not_measured, then estimate, low, high (the leading rate,
-    as the kind declares), two of measured_estimate, lowest_estimate and highest_estimate with their bounds (of the
-    measured runs; as if all others had failed; as if all had succeeded; the third is the leading one), and warning.
-    Scores that are no shares have no bounds: of them there is zero_estimate, as if all others had scored 0. Groups of
-    one column are sorted, the best first. The arguments are as for `rates`.
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+    value : {"", "is_successful", "score"}
+        What to compare; by default success if the logs record it, else the score.
+    kind : LogKind, optional
+        Kind of the runs; by default the one in their column kind.
+    cluster : str
+        Column with the family of a task; by default the one given to `load`.
+
+    Returns
+    -------
+    DataFrame
+        `by`, n, n_tasks, n_measured, n_not_measured, estimate, low, high (the leading rate of the kind), two of
+        measured_estimate, lowest_estimate and highest_estimate with bounds (measured runs only; if all others had
+        failed; if all others had succeeded), and warning. Scores that are not shares have zero_estimate (if all others
+        had scored 0). Groups of one column are sorted, the best first.
+
+    Examples
+    --------
+    >>> kinds.rates_by_denominator(runs)["n_not_measured"].sum() > 0
+    np.True_
     """
     kind = kind or kind_of(runs)
     first = rates(runs, by, value, kind, cluster=cluster)
-    n_measured = rates(runs, by, value, kind, missing="exclude", cluster=cluster)["n"]
+    ways_differ = first["n_not_measured"].any()
+
+    def counted_as(missing: Missing) -> pd.DataFrame:
+        return rates(runs, by, value, kind, missing=missing, cluster=cluster) if ways_differ else first
+
+    n_measured = counted_as("exclude")["n"]
     out = first[[*_list(by), "n", "n_tasks"]].assign(n_measured=n_measured)
     out = out.join(first[["n_not_measured", "estimate", "low", "high"]])
     scored = outcomes(runs, value, kind)
     leading = "failure" if kind.rates.denominator == "all" and scored.kind == "proportion" else "exclude"
     for missing, name in _WAYS if scored.is_share else _OF_POINTS:
         if missing != leading:
-            other = rates(runs, by, value, kind, missing=missing, cluster=cluster)
-            out = out.join(other[["estimate", "low", "high"]].add_prefix(f"{name}_"))
+            out = out.join(counted_as(missing)[["estimate", "low", "high"]].add_prefix(f"{name}_"))
     out = out.join(first["warning"])
     return best_first(out) if len(_list(by)) == 1 else out
 
@@ -127,11 +177,30 @@ def best_first(table: pd.DataFrame, by: str = "estimate") -> pd.DataFrame:
 
 
 def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogKind | None = None) -> pd.DataFrame:
-    """Estimate what runs take, per group: duration, turns, tokens and cost, as far as logs tell them.
+    """Estimate duration, turns, tokens and cost of runs per group, if logged.
 
-    Returns the columns of `by`, quantity, n (runs that tell it), n_tasks, estimate (mean per run; tasks
-    weigh equally), low, high, median, total, per_success (that mean over the success rate of the same runs) with _low
-    and _high, and warning. Intervals are on the log scale, so that none is below 0. Empty where logs tell nothing.
+    Tasks have equal weight. Intervals are on the log scale, so that none is below 0.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+    kind : LogKind, optional
+        Kind of the runs; by default the one in their column kind.
+
+    Returns
+    -------
+    DataFrame
+        `by`, quantity (with its unit), n (runs with the quantity), n_tasks, estimate (mean per run), low, high, median,
+        total, per_success with bounds (mean over the success rate of the same runs), warning. No rows if nothing is
+        logged.
+
+    Examples
+    --------
+    >>> "quantity" in kinds.usage(runs)
+    True
     """
     kind = kind or kind_of(runs)
     runs = runs[~is_excluded(runs, kind)].reset_index(drop=True)

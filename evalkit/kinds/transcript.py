@@ -22,7 +22,7 @@ UNFOLDED, HEAD = 400, 120  # characters of a turn, in a cell; a longer one is fo
 EVENTS = ("command", "error", "achievement", "decision")  # what a viewer can jump to
 TURNS = (
     Column("run_id", "str", "the run; see the table of runs"),
-    Column("turn", "int", "number of the turn in its run, from 1: that of pages, links, findings and `evalkit show`"),
+    Column("turn", "int", "number of the turn in its run, from 1, as in pages, links, findings and `evalkit show`"),
     Column("agent", "str", "who acted: an agent by name, the user, a tool"),
     Column("role", "str", "system, assistant, user, action, result, …"),
     Column("text", "str", "what it says"),

@@ -25,7 +25,7 @@ class _Names(NamedTuple):
 def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[str] = "") -> Assembled:
     """Compare runs by the values of columns: `model_name` becomes these values, joined, in all frames.
 
-    By default the model, and agent and model where runs of one model on one data set have several agents. A value that
+    By default the model, and agent and model where runs of one data set have several agents. A value that
     is missing is left out of a name; where all are missing, the name is ``unknown``. Only where something else than the
     model is compared, runs have the columns ``logged_model`` and ``compared_by``, the columns as ``agent,model_name``.
 
@@ -33,11 +33,10 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     """
     runs = assembled.frames[kind.runs]
     columns = [name.strip() for text in as_list(compare_by) for name in text.split(",") if name.strip()]
-    several = _models_of_several_agents(runs)
     if not columns:
-        columns = ["agent", "model_name"] if several else ["model_name"]
+        columns = ["agent", "model_name"] if _agents_differ(runs) else ["model_name"]
     if columns == ["model_name"]:
-        if several:
+        if several := _models_of_several_agents(runs):
             return assembled._replace(chosen=assembled.chosen + note("agents_merged", models=several))
         return assembled
     names = _names(_texts(assembled, kind, columns))
@@ -48,6 +47,15 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     own = compared.frames[kind.runs].assign(logged_model=runs["model_name"], compared_by=",".join(columns))
     frames = {**compared.frames, kind.runs: own}
     return compared._replace(frames=frames, chosen=compared.chosen + note("compared_by", columns=columns))
+
+
+def _agents_differ(runs: pd.DataFrame) -> bool:
+    """Return whether runs of one data set name several agents; each data set may have an agent of its own."""
+    if "agent" not in runs:
+        return False
+    if "dataset" not in runs:
+        return runs["agent"].nunique() > 1
+    return bool(runs.groupby("dataset", dropna=False)["agent"].nunique().gt(1).any())
 
 
 def _models_of_several_agents(runs: pd.DataFrame) -> list[str]:

@@ -38,9 +38,9 @@ from evalkit.stats import detectable_gap, trend_by
 
 __all__ = [
     "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_drop", "cooking_table",
-    "cooking_trend", "counted", "crafting_groups", "data_findings", "describe_runs", "describe_scale", "drop_findings",
+    "cooking_trend", "counted", "crafting_groups", "data_findings", "describe_runs", "describe_scale",
     "event_means", "failed_runs", "findings", "flag_counts", "focus", "headline", "overview", "planned_tasks",
-    "progress", "published", "score_by", "select", "stale_copies", "status_counts", "success_by", "with_difficulty",
+    "progress", "published", "select", "stale_copies", "status_counts", "success_by", "with_difficulty",
     "with_endings", "with_total",
 ]  # fmt: skip
 OVERALL, ALL_MODELS = "overall", "all models"
@@ -58,20 +58,83 @@ def has_succeeded(runs: pd.DataFrame) -> pd.Series:
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Select the runs that count in rates: all but stale copies."""
+    """Select the runs that rates include: all except stale copies.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        The selected runs.
+
+    Examples
+    --------
+    >>> len(analysis.counted(runs)) <= len(runs)
+    True
+    """
     return runs[~is_stale(runs)]
 
 
 def select(runs: pd.DataFrame, models: str | Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
-    """Select the runs of models and of a task type (``crafting`` is ``techtree``), or all; SourceError without any."""
+    """Select the runs of some models and of a task type.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    models : str or sequence of str
+        Names of models; empty for all.
+    task_type : str
+        Such as ``cooking``; ``crafting`` is ``techtree``; empty for all.
+
+    Returns
+    -------
+    DataFrame
+        The selected runs.
+
+    Raises
+    ------
+    SourceError
+        For a model without runs.
+
+    Examples
+    --------
+    >>> analysis.select(runs, "alder-large", "cooking")["task_type"].unique().tolist()
+    ['cooking']
+    """
     selected = select_models(runs, models)
     return selected[selected["task_type"] == TYPE_NAMES.get(task_type, task_type)] if task_type else selected
 
 
 def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFrame:
-    """Select the runs of one model and of another, by default of that with the most runs and of all others together.
+    """Select the runs of one model and of a baseline.
 
-    The column `side` is an ordered category, the model first. SourceError as of `select`, and if both are the same.
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    model : str
+        The model; by default the one with the most runs.
+    baseline : str
+        Another model; by default all other models together.
+
+    Returns
+    -------
+    DataFrame
+        The runs, with an ordered category side, the model first.
+
+    Raises
+    ------
+    SourceError
+        For a model without runs, or if both are the same.
+
+    Examples
+    --------
+    >>> analysis.focus(runs, "alder-large")["side"].cat.categories.tolist()
+    ['alder-large', 'all others']
     """
     select(runs, [name for name in (model, baseline) if name])
     model = model or str(runs["model_name"].value_counts().index[0])
@@ -84,7 +147,27 @@ def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFra
 
 
 def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Select the cooking runs that have one of `items`, if any, as a target; without (or only) Hell's Kitchen."""
+    """Select cooking runs, without or only in Hell's Kitchen.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    hells_kitchen : bool
+        Whether to select only Hell's Kitchen, instead of all other runs.
+    items : str or sequence of str
+        Only runs with one of these target items; empty for all.
+
+    Returns
+    -------
+    DataFrame
+        The selected runs.
+
+    Examples
+    --------
+    >>> analysis.cooking(runs)["task_type"].unique().tolist()
+    ['cooking']
+    """
     taken = (runs["task_type"] == "cooking") & (runs["hells_kitchen"] == hells_kitchen)
     if wanted := set(as_list(items)):
         taken &= runs["target_items"].map(lambda targets: not wanted.isdisjoint(targets)).astype(bool)
@@ -92,29 +175,98 @@ def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: str | Sequen
 
 
 def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add how runs ended: their status, or that a run timed out and succeeded, as its score of 1 says."""
+    """Add how runs ended: their status, or that a run timed out with a score of 1.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        The runs with the column ending.
+
+    Examples
+    --------
+    >>> "ending" in analysis.with_endings(runs)
+    True
+    """
     is_late = (runs["status"] == "TIMED_OUT") & has_succeeded(runs)
     return runs.assign(ending=runs["status"].mask(is_late, SUCCEEDED_LATE))
 
 
 def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
-    """Make difficulty an ordered category: easy, medium, hard, any others, unknown."""
+    """Make difficulty an ordered category: easy, medium, hard, others, unknown.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        The runs with the category.
+
+    Examples
+    --------
+    >>> analysis.with_difficulty(runs)["difficulty"].cat.categories[0]
+    'easy'
+    """
     values = runs["difficulty"].fillna("unknown").astype("object")
     order = dict.fromkeys(["easy", "medium", "hard", *sorted(set(values) - {"unknown"}), "unknown"])
     return runs.assign(difficulty=pd.Categorical(values, list(order), ordered=True))
 
 
 def success_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Estimate the success rate (score = 1) of groups of runs; one that was not measured counts as a failure.
+    """Estimate the success rate of groups of runs; a run that was not measured counts as a failure.
 
-    `by` names the columns of the groups; an empty list is for all runs together. Columns as of `evalkit.kinds.rates`:
-    the rate is `estimate`, in which tasks weigh equally. Stale copies are left out; `warning` says how many.
+    Tasks have equal weight. Stale copies are excluded, and `warning` gives their number.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `evalkit.kinds.rates`: `by`, n (runs), n_tasks, estimate, low, high (shares), method, target,
+        warning, n_not_measured.
+
+    Examples
+    --------
+    >>> analysis.success_by(runs, "task_type")["n"].sum() > 0
+    np.True_
     """
     return rates(runs, by, "is_successful", kind_named("mindcraft"))
 
 
 def with_total(runs: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
-    """Estimate the success rate of all runs together, as a row of this name, and below it that of each group."""
+    """Estimate the success rate of all runs together, and of each group.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str
+        Column of the groups.
+    name : str
+        Name of the row of all runs.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `success_by`, with the row of all runs first.
+
+    Examples
+    --------
+    >>> analysis.with_total(runs, "task_type", "all types")["task_type"].iloc[0]
+    'all types'
+    """
     groups = success_by(runs, by)
     if len(groups) < 2:
         return groups
@@ -127,19 +279,73 @@ def score_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.D
 
 
 def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Count the runs of each group by how they ended, without stale copies: one column for each of `ENDINGS`."""
+    """Count the runs of each group by how they ended, without stale copies.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        `by`, and one column per ending with the number of runs.
+
+    Examples
+    --------
+    >>> analysis.status_counts(runs).columns[0]
+    'model_name'
+    """
     fresh, endings = ~is_stale(runs), with_endings(runs)["ending"]
     return sums_by(runs, by, pd.DataFrame({name: endings.eq(name) & fresh for name in ENDINGS}, index=runs.index))[0]
 
 
 def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Return success rates and counts of statuses of each group, the best first."""
+    """Return success rates and counts of statuses of each group, the best first.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `success_by`, and one column per status with the number of runs.
+
+    Examples
+    --------
+    >>> analysis.overview(runs)["model_name"].iloc[0]
+    'alder-large'
+    """
     statuses = status_counts(runs, by).drop(columns=as_list(by))
     return best_first(success_by(runs, by).join(statuses))  # both have one row per group, in the same order
 
 
 def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
-    """Return a row of `success_by` for a headline, with a code and `what` the figure is."""
+    """Return the success rate of all runs as a headline.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    what : str
+        What the figure is, such as ``success rate``.
+
+    Returns
+    -------
+    dict
+        The row of `success_by` for all runs, with code and what.
+
+    Examples
+    --------
+    >>> analysis.headline(runs, "success rate")["code"]
+    'rate'
+    """
     table = success_by(runs, [])
     if table.empty:
         return {"code": "no_runs", "what": what}
@@ -158,7 +364,23 @@ PUBLISHED = {
 
 
 def published(task_type: str) -> pd.DataFrame:
-    """Return the published MineCollab means of a task type (``crafting`` is ``techtree``): name, mean; or no rows."""
+    """Return the published MineCollab means of a task type.
+
+    Parameters
+    ----------
+    task_type : str
+        Such as ``cooking``; ``crafting`` is ``techtree``.
+
+    Returns
+    -------
+    DataFrame
+        name, mean (from 0 to 1); no rows for other types.
+
+    Examples
+    --------
+    >>> analysis.published("cooking")["name"].iloc[0]
+    'Claude-3.5-Sonnet'
+    """
     task_type = TYPE_NAMES.get(task_type, task_type)
     rows = [(model, means[task_type]) for model, means in PUBLISHED.items() if task_type in means]
     return pd.DataFrame(rows, columns=["name", "mean"])
@@ -167,9 +389,28 @@ def published(task_type: str) -> pd.DataFrame:
 def cooking_by_item(
     runs: pd.DataFrame, by: str | Sequence[str] = "model_name", items: str | Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Estimate cooking success by target item (of `items`, or of any); a run counts once for each of its items.
+    """Estimate cooking success by target item, without Hell's Kitchen.
 
-    Rows of different items share runs, so they must not be added up. Hell's Kitchen is left out.
+    A run counts once for each of its items, so rows of different items share runs.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+    items : str or sequence of str
+        Only these target items; empty for all.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `success_by`, with item.
+
+    Examples
+    --------
+    >>> "item" in analysis.cooking_by_item(runs)
+    True
     """
     table = cooking(runs).explode("target_items", ignore_index=True).rename(columns={"target_items": "item"})
     table = table[table["item"].isin(as_list(items))] if len(items) else table[table["item"].notna()]
@@ -179,8 +420,23 @@ def cooking_by_item(
 def cooking_table(runs: pd.DataFrame, items: str | Sequence[str] = ()) -> pd.DataFrame:
     """Return cooking success by model and number of blocked agents, with an overall row for each model.
 
-    Columns as of `evalkit.kinds.rates_by_denominator`; n_blocked_agents is an ordered category of texts: ``0``, …,
-    ``unknown``, ``overall``. Hell's Kitchen is left out.
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    items : str or sequence of str
+        Only these target items; empty for all.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `evalkit.kinds.rates_by_denominator`; n_blocked_agents is an ordered category of texts: ``0``, …,
+        ``unknown``, ``overall``. Hell's Kitchen is excluded.
+
+    Examples
+    --------
+    >>> analysis.cooking_table(runs)["n_blocked_agents"].cat.categories[-1]
+    'overall'
     """
     runs = cooking(runs, items=items)
     levels = [*map(str, sorted(runs["n_blocked_agents"].dropna().unique())), UNKNOWN, OVERALL]
@@ -191,13 +447,27 @@ def cooking_table(runs: pd.DataFrame, items: str | Sequence[str] = ()) -> pd.Dat
 
 
 def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
-    """Estimate how much cooking success drops from no blocked agents to any; Hell's Kitchen is left out.
+    """Estimate how much cooking success drops with blocked agents, without Hell's Kitchen.
 
-    The rows are all models together, if there are several, then each model, the largest drop first. Columns:
-    model_name, estimate, low, high (the drop of the success rate; tasks weigh equally), none_estimate, any_estimate
-    with low and high (the rates without and with blocked agents), n, n_tasks, none_tasks, any_tasks (tasks),
-    warning. The two sides have different tasks, so they count as independent: the interval combines those of the rates
-    (square-and-add, Newcombe 1998). NaN where one side has no measured run.
+    The two sides have different tasks, so their rates are treated as independent: the interval combines theirs
+    (square-and-add, Newcombe 1998).
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        All models together (if several), then each model, the largest drop first: model_name, estimate, low, high (drop
+        of the success rate, from -1 to 1), none_estimate and any_estimate with bounds (rates without and with blocked
+        agents), n, n_tasks, none_tasks, any_tasks, warning. NaN if one side has no measured run.
+
+    Examples
+    --------
+    >>> analysis.cooking_drop(runs)["model_name"].iloc[0]
+    'all models'
     """
     runs = cooking(runs)
     runs = runs[runs["n_blocked_agents"].notna()]
@@ -235,10 +505,23 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
-    """Test for each model whether cooking success falls with the number of blocked agents; Hell's Kitchen is left out.
+    """Test for each model whether cooking success falls with the number of blocked agents.
 
-    Columns: model_name, then estimate, low, high (odds ratio per blocked agent), p_value, p_holm (corrected for the
-    number of models), n, n_tasks, method, direction, warning.
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        model_name, estimate, low, high (odds ratio per blocked agent), p_value, p_holm (corrected for the number of
+        models), n, n_tasks, method, direction, warning. Hell's Kitchen is excluded.
+
+    Examples
+    --------
+    >>> "p_holm" in analysis.cooking_trend(analysis.cooking(runs))
+    True
     """
     table = counted(cooking(runs))
     scored = outcomes(table, "is_successful", kind_named("mindcraft")).table
@@ -250,11 +533,25 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def crafting_groups(runs: pd.DataFrame) -> pd.DataFrame:
-    """Estimate crafting success in the groups MineCollab reports, which overlap; groups without runs are left out.
+    """Estimate crafting success in the groups that MineCollab reports, which overlap.
 
-    The base group holds tasks with a full plan, of depth 0, and with no item missing. "Base without plan" is what
-    MineCollab's script means by that name: no plan, depth 0, and items missing; so it is not the base group with the
-    plan removed. High depth is any above 0; MineCollab's tasks have depths 0 to 2.
+    The base group has a full plan, depth 0 and no missing items. "Base without plan" follows MineCollab's script: no
+    plan, depth 0 and missing items. High depth is any depth above 0.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `success_by`, with group; groups without runs are excluded.
+
+    Examples
+    --------
+    >>> analysis.crafting_groups(runs)["group"].iloc[0]
+    'all'
     """
     crafting = runs[runs["task_type"] == "techtree"]
     plan, depth = crafting["plan_availability"], crafting["depth"]
@@ -280,11 +577,26 @@ def crafting_groups(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Estimate construction scores: of all runs, of completed ones, and the completion rate.
+    """Estimate construction scores of all runs and of completed runs, and the completion rate.
 
-    The columns are those of `score_by` (all runs with a score, zeros included), then completed_estimate, completed_low,
-    completed_high, completed_n (mean score of runs above 0), and completion_estimate, completion_low, completion_high
-    (share of runs above 0).
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        n, n_tasks, estimate, low, high (mean score from 0 to 1 of all runs with a score, including zeros),
+        completed_estimate, completed_low, completed_high, completed_n (runs above 0), completion_estimate,
+        completion_low, completion_high (share of runs above 0).
+
+    Examples
+    --------
+    >>> analysis.construction_scores(runs).columns[0]
+    'model_name'
     """
     by = as_list(by)
     building = runs[runs["task_type"] == "construction"]
@@ -300,7 +612,23 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
 
 
 def describe_scale(runs: pd.DataFrame) -> str:
-    """Describe how construction scores were read and, where that is assumed, what the other reading would give."""
+    """Describe the scale of construction scores and, if it is assumed, the means under the other scale.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    str
+        The description.
+
+    Examples
+    --------
+    >>> analysis.describe_scale(runs.head(0))
+    'No construction run logged a score.'
+    """
     building = counted(runs[(runs["task_type"] == "construction") & runs["score"].notna()])
     if building.empty:
         return "No construction run logged a score."
@@ -308,13 +636,13 @@ def describe_scale(runs: pd.DataFrame) -> str:
     if (building["score_scale"] == "percent").all():
         return f"Construction scores are read as percentages; the highest is {score.max() * 100:.4g}."
     if not has_flag(building, "scale_assumed").any():
-        return "Construction scores are read as fractions of the blueprint, where 1 is a whole build."
+        return "Construction scores are read as fractions of the blueprint; 1 is a complete build."
     n_complete, mean = int((score == 1).sum()), score.mean() * 100
-    builds = f"{n_complete} of {counted_noun(len(score), 'run')} {'is' if n_complete == 1 else 'are'} a whole build"
+    builds = f"{n_complete} of {counted_noun(len(score), 'run')} {'is' if n_complete == 1 else 'are'} complete"
     return (
-        "No construction score exceeds 1, so they are taken for fractions of the blueprint, where 1 is a whole build: "
-        f'the mean is {mean:.3g} %, and {builds}. Were they percentages (scale "percent"), the mean would be '
-        f"{mean / 100:.3g} %, and no run a whole build."
+        "No construction score is above 1, so they are read as fractions of the blueprint; 1 is a complete build. "
+        f'The mean is {mean:.3g} %, and {builds}. If they were percentages (scale "percent"), the mean would be '
+        f"{mean / 100:.3g} %, and no build complete."
     )
 
 
@@ -325,10 +653,32 @@ def findings(
     opposite: Sequence[Example] = (),
     planned: Sequence[str] = (),
 ) -> list[Finding]:
-    """Describe what one model achieved, compared to what, how its other runs ended, and what is doubtful.
+    """Describe the success of one model, its comparison, how its other runs ended, and doubtful data.
 
-    `sides` is a result of `focus`, `pairs` of `evalkit.compare.pairs` for the two sides, `opposite` of
-    `evalkit.compare.examples` for tasks with opposite outcomes, and `planned` of `planned_tasks`.
+    Parameters
+    ----------
+    sides : DataFrame
+        Result of `focus`.
+    pairs : DataFrame
+        Result of `evalkit.compare.pairs` for the two sides.
+    ledger : DataFrame
+        One row per input file, such as `logs.ledger`.
+    opposite : sequence of Example
+        Result of `evalkit.compare.examples` for tasks on which the sides disagree.
+    planned : sequence of str
+        Result of `planned_tasks`.
+
+    Returns
+    -------
+    list of Finding
+        The findings.
+
+    Examples
+    --------
+    >>> sides = analysis.focus(runs)
+    >>> pairs = compare.pairs(sides.assign(model_name=sides["side"].astype("str")))
+    >>> analysis.findings(sides, pairs, logs.ledger)[0].code
+    'rate'
     """
     model = str(sides["side"].cat.categories[0])
     model_runs = sides[sides["side"] == model]
@@ -348,7 +698,27 @@ def findings(
 
 
 def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = sections.ENDINGS) -> list[Finding]:
-    """Describe how the runs without success ended, below the heading `endings`, and what is doubtful in the data."""
+    """Describe how the runs without success ended, and doubtful data.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    ledger : DataFrame
+        One row per input file, such as `logs.ledger`.
+    endings : str
+        Heading of the section on how runs ended.
+
+    Returns
+    -------
+    list of Finding
+        The findings.
+
+    Examples
+    --------
+    >>> analysis.data_findings(runs, logs.ledger)[0].code
+    'endings'
+    """
     fresh = counted(runs)
     failed = fresh[~has_succeeded(fresh)]
     counts = failed["status"].value_counts()
@@ -390,7 +760,28 @@ def drop_findings(runs: pd.DataFrame, drops: pd.DataFrame | None = None) -> list
 
 
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe how success of cooking runs changes with the number of blocked agents; `trend` as of `cooking_trend`."""
+    """Describe how the success of cooking runs changes with the number of blocked agents.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    trend : DataFrame
+        Result of `cooking_trend`.
+    ledger : DataFrame
+        One row per input file, such as `logs.ledger`.
+
+    Returns
+    -------
+    list of Finding
+        The findings; the first one states the drop.
+
+    Examples
+    --------
+    >>> cooking = analysis.cooking(runs)
+    >>> analysis.blocked_findings(cooking, analysis.cooking_trend(cooking), logs.ledger)[0].code
+    'drop'
+    """
     blocked = drop_findings(runs)
     if len(trend):
         shown = trend["direction"].isin(words.DIRECTIONS)
@@ -413,12 +804,33 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
 
 
 def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes = NO_NOTES) -> str:
-    """Describe what runs these are, whether they are made-up samples, and what was `chosen` for them."""
+    """Describe the runs in a sentence, whether they are samples, and what was chosen for them.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    source : str or sequence of str
+        The source of the runs.
+    chosen : Notes
+        The choices, such as `logs.chosen`.
+
+    Returns
+    -------
+    str
+        The description.
+
+    Examples
+    --------
+    >>> analysis.describe_runs(runs, "my/runs").split(" from ")[1]
+    'my/runs. 1 run has no task definition; fields were inferred'
+    """
     text = describe_any(runs, source, chosen)
     if is_sample(source):
         text += " They are made up: no model reached these scores."
     if without := int((~runs["has_definition"]).sum()):
-        text += f" {counted_noun(without, 'run')} without a definition: what is known of their tasks is read from ids."
+        have = "has" if without == 1 else "have"
+        text += f" {counted_noun(without, 'run')} {have} no task definition; fields were inferred from task ids."
     return text
 
 
@@ -426,7 +838,23 @@ _LISTED = ["model_name", "task_id", "repetition", "status"]
 
 
 def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs without full success, broken ones first, without stale copies; see `stale_copies`."""
+    """List the runs without full success; runs that were not measured come first, stale copies are excluded.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        run_id, model_name, task_id, repetition, status, score, final_system_message and others.
+
+    Examples
+    --------
+    >>> analysis.failed_runs(runs)["status"].iloc[0]
+    'LOG_FILE_ERROR'
+    """
     runs = counted(runs)
     first = {"LOG_FILE_ERROR": 0, "NO_SCORE_LOGGED": 1, "TIMED_OUT": 2}
     rank = runs["status"].map(first).fillna(len(first))
@@ -436,12 +864,46 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs that hold a copy of another run's log and so count in no rate."""
+    """List the stale copies: runs with a copy of another run's log, which rates exclude.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        One row per copy.
+
+    Examples
+    --------
+    >>> len(analysis.stale_copies(runs)) > 0
+    True
+    """
     return runs.loc[is_stale(runs), [*_LISTED, "source", "run_id"]].reset_index(drop=True)
 
 
 def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Return the mean events per run, without stale copies: lower bounds, as logs keep only the last turns."""
+    """Return the mean number of events per run, such as restarts and deaths, without stale copies.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str or sequence of str
+        Columns of the groups; an empty list for all rows together.
+
+    Returns
+    -------
+    DataFrame
+        `by`, n (runs), and a mean per kind of event: lower bounds, because logs keep only the last turns.
+
+    Examples
+    --------
+    >>> "deaths" in analysis.event_means(runs)
+    True
+    """
     groups = counted(runs).groupby(as_list(by), dropna=False)
     means = groups[["turns", *(column.name for column in COUNT_COLUMNS[1:])]].mean()
     means = means.rename(columns={"turns": COUNT_COLUMNS[0].name})
@@ -450,7 +912,27 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
 
 
 def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]:
-    """List the tasks that were to be run: those of files of which over half were run, and some by each model."""
+    """List the planned tasks: tasks of definition files of which models ran more than half.
+
+    Each model must have run some of the tasks of the file.
+
+    Parameters
+    ----------
+    definitions : TaskDefinitions
+        Such as `logs.definitions`.
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    list of str
+        Task ids.
+
+    Examples
+    --------
+    >>> len(analysis.planned_tasks(logs.definitions, runs)) > 0
+    True
+    """
     files = {task: definitions[task]["definition_file"] for task in definitions}
     table = pd.DataFrame({"task": list(files), "file": list(files.values())})
     is_run = table["task"].isin(runs["task_id"]).groupby(table["file"]).transform("mean") > 0.5
@@ -460,9 +942,23 @@ def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]
 
 
 def progress(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs so far, those expected, and their durations, per model, experiment and task_type.
+    """Return the runs so far, the expected runs, and their durations.
 
-    tasks_expected is NA without a results file, and durations (in seconds) NaN unless the files' times are original.
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        A row per model, experiment and task type; tasks_expected is missing without a results file, and durations
+        (seconds) are NaN unless file times are original.
+
+    Examples
+    --------
+    >>> "tasks_expected" in analysis.progress(runs)
+    True
     """
     groups = runs.groupby(["model_name", "experiment", "experiment_folder", "task_type"], dropna=False)
     table = groups.agg(

@@ -51,7 +51,27 @@ def with_compat_names(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
-    """Read a folder of task runs as a frame of runs, with the columns `COLUMNS`; see `load`."""
+    """Read a folder of task runs as a frame of runs with MineCollab's names of columns.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
+    tasks : path, paths, mapping or TaskDefinitions
+        Definitions of the tasks.
+    **options : Any
+        Options of `load`.
+
+    Returns
+    -------
+    DataFrame
+        One row per run, with the columns `COLUMNS`.
+
+    Examples
+    --------
+    >>> len(mindcraft.runs_df("samples:mindcraft/runs"))
+    133
+    """
     return with_compat_names(load(path, tasks, **options).runs)
 
 
@@ -85,8 +105,32 @@ def extract_task_outcome(
 ) -> TaskOutcome:
     """Read the logs of one task folder as one outcome; `aggregate_results` reads many folders much faster.
 
-    The folder's name is the task id, unless the definition has one (``task_id``). Several repetitions in the folder are
-    best-of-n, flagged ``repetitions_merged``; see `extract_task_outcomes`. SourceError if there is no folder.
+    The task id is the definition's ``task_id``, else the name of the folder. Several repetitions in the folder are
+    merged as best-of-n, flagged ``repetitions_merged``; see `extract_task_outcomes`.
+
+    Parameters
+    ----------
+    folder_path : path
+        Folder of the run.
+    task_definition : dict or None
+        Definition of the task.
+    scale : {"auto", "percent", "fraction"}
+        Unit of logged construction scores.
+
+    Returns
+    -------
+    dict
+        The outcome of the run and of its agents.
+
+    Raises
+    ------
+    SourceError
+        If there is no folder.
+
+    Examples
+    --------
+    >>> mindcraft.extract_task_outcome(folder, None)["overall_completion_status"]
+    'NO_SCORE_LOGGED'
     """
     outcomes = extract_task_outcomes(folder_path, task_definition, scale)
     if len(outcomes) == 1:
@@ -111,7 +155,32 @@ def extract_task_outcome(
 def extract_task_outcomes(
     folder_path: str | os.PathLike, task_definition: dict[str, Any] | None, scale: Scale = "auto"
 ) -> list[TaskOutcome]:
-    """Read the logs of one task folder as one outcome per repetition; see `extract_task_outcome`."""
+    """Read the logs of one task folder as one outcome per repetition.
+
+    Parameters
+    ----------
+    folder_path : path
+        Folder of the runs.
+    task_definition : dict or None
+        Definition of the task.
+    scale : {"auto", "percent", "fraction"}
+        Unit of logged construction scores.
+
+    Returns
+    -------
+    list of dict
+        Outcomes as from `extract_task_outcome`.
+
+    Raises
+    ------
+    SourceError
+        If there is no folder.
+
+    Examples
+    --------
+    >>> len(mindcraft.extract_task_outcomes(folder, None))
+    1
+    """
     folder, definition = resolve(folder_path), task_definition or None
     records = read_records(KIND, folder, recursive=False, keep=False)
     if not records.listing.folders:
@@ -145,11 +214,26 @@ def extract_task_outcomes(
 
 
 def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.DataFrame:
-    """Build a frame of task outcomes: one row per run, with the columns `COLUMNS` and ``metric_NAME``.
+    """Build a frame of task outcomes, one row per run.
 
-    The dictionaries need to have only task_id, model_name, agent_count, task_type, overall_raw_score,
-    overall_is_successful, overall_completion_status, total_agent_logs_found, agent_outcomes and
-    task_definition_metrics; what they don't hold is missing.
+    The dictionaries need only task_id, model_name, agent_count, task_type, overall_raw_score, overall_is_successful,
+    overall_completion_status, total_agent_logs_found, agent_outcomes and task_definition_metrics; other columns are
+    missing.
+
+    Parameters
+    ----------
+    task_outcomes : iterable of dict
+        Results of `extract_task_outcome`.
+
+    Returns
+    -------
+    DataFrame
+        One row per run, with the columns `COLUMNS` and ``metric_NAME``.
+
+    Examples
+    --------
+    >>> len(mindcraft.aggregate_results_to_dataframe([]))
+    0
     """
     rows, metrics = list[dict[str, Any]](), list[dict[str, Any]]()
     for outcome in task_outcomes:
@@ -185,9 +269,39 @@ def aggregate_results(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
 ) -> pd.DataFrame:
-    """Read task-run folders (one task each) as one frame with model names, a row per run; options as for `load`.
+    """Read task-run folders (one task each) as a frame with one row per run.
 
-    A repetition is a run of its own, and so is a folder without any log. SourceError for a path that is no folder.
+    Each repetition is a separate run, and so is a folder without any log.
+
+    Parameters
+    ----------
+    local_folders : iterable of path
+        Folders, one task each.
+    task_definitions : path, paths, mapping or TaskDefinitions, optional
+        Definitions of the tasks.
+    layout : str, optional
+        Meaning of the folder names, such as ``{model_name}/{task_id}``.
+    scale : {"auto", "percent", "fraction"}
+        Unit of logged construction scores.
+    jobs : int, optional
+        Processes that read files.
+    storage_options : mapping, optional
+        Options for fsspec.
+
+    Returns
+    -------
+    DataFrame
+        One row per run, with the columns `COLUMNS` and ``metric_NAME``.
+
+    Raises
+    ------
+    SourceError
+        For a path that is not a folder.
+
+    Examples
+    --------
+    >>> len(mindcraft.aggregate_results([]))
+    0
     """
     with storage(storage_options):
         folders = [resolve(folder) for folder in local_folders]

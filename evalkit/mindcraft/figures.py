@@ -17,19 +17,72 @@ estimates, heatmap = plots.estimates, plots.heatmap
 
 
 def statuses(table: pd.DataFrame, category: str = "model_name", ax: Axes | None = None) -> Axes:
-    """Draw the shares of completion statuses as one stacked bar per category; `table` as `status_counts` returns it."""
+    """Draw the shares of statuses as one stacked bar per category.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Result of `analysis.status_counts`.
+    category : str
+        Column of the rows.
+    ax : Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = figures.statuses(analysis.status_counts(runs))
+    """
     return plots.shares(table, category, STATUS_LOOKS, ax=ax)
 
 
 def scores(runs: pd.DataFrame, highlight: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draw every construction score as a point, and the mean per model; stale copies are left out."""
+    """Draw every construction score as a point, and the mean of each model; stale copies are excluded.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    highlight : str, optional
+        Model to emphasise.
+    ax : Axes, optional
+        Axes to draw on; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    Examples
+    --------
+    >>> axes = figures.scores(analysis.select(runs, task_type="construction"))
+    """
     building = counted(runs[runs["task_type"] == "construction"])
     style: dict[str, Any] = {"highlight": highlight, "xlabel": "construction score", "percent": True, "ax": ax}
     return plots.strips(building, "model_name", "score", means=score_by(building), **style)
 
 
 def by_blocked(table: pd.DataFrame) -> Figure:
-    """Draw success (of `success_by`) against the known numbers of blocked agents, one panel per model."""
+    """Draw success against the number of blocked agents, one panel per model.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Result of `analysis.success_by` by model_name and n_blocked_agents.
+
+    Returns
+    -------
+    Figure
+        The figure.
+
+    Examples
+    --------
+    >>> figure = figures.by_blocked(analysis.success_by(analysis.cooking(runs), ["model_name", "n_blocked_agents"]))
+    """
     known = table[table["n_blocked_agents"].notna()].astype({"n_blocked_agents": float})
 
     def draw(shown: pd.DataFrame, ax: Axes) -> None:

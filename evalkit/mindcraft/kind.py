@@ -21,6 +21,7 @@ from evalkit.mindcraft.tasks import TaskDefinitions, Tasks, load_task_definition
 from evalkit.mindcraft.transcript import run_files, transcript
 
 _BY_HELP = "Column to group by; may be repeated.  [default: model_name]"
+_TASKS_HELP = "Task definition file, folder or glob; may be repeated.  [default: the folder tasks in SOURCE]"
 _DEFINITIONS = "Mindcraft task definition file"
 _DEFINITION = (re.compile(rb'"goal"\s*:'), re.compile(rb'"agent_count"\s*:'))  # each of them
 
@@ -33,7 +34,7 @@ def _recognise(head: bytes) -> str:
 
 def _accepts(path: str) -> str:
     is_useful = path.lower().endswith(".json") or os.path.basename(path) == RESULTS
-    return "" if is_useful else "no JSON file by its name"
+    return "" if is_useful else "not named like a JSON file"
 
 
 def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,10 +74,10 @@ KIND = LogKind(
     flags=table.FLAGS,
     labels=table.LABELS,
     options=(
-        Option("tasks", str, (), "Task definition file, folder or glob; may be repeated.", "PATH", many=True),
-        Option("layout", str, "", "What the folders' names mean, such as '{model_name}/{task_id}'.", "PATTERN"),
-        Option("scale", table.SCALES, "auto", "What construction scores are logged in."),
-        Option("original_mtimes", bool, False, "The files' times are the experiment's own: gives durations."),
+        Option("tasks", str, (), _TASKS_HELP, "PATH", many=True, within="tasks"),
+        Option("layout", str, "", "Meaning of the folder names, such as '{model_name}/{task_id}'.", "PATTERN"),
+        Option("scale", table.SCALES, "auto", "Unit of the logged construction scores."),
+        Option("original_mtimes", bool, False, "File times are from the experiment; use them for durations."),
     ),
     transcript=transcript,
     run_files=run_files,
@@ -86,11 +87,11 @@ KIND = LogKind(
 
     SOURCE is a folder at any level, a file, a quoted glob, a URL or a dataset of `collect`.
 
-    Every run counts as long as its folder is there: broken logs and runs without a score are failures, and the ledger
-    names them.
+    Every run with a folder counts: runs with broken logs or without a score are failures, and the ledger
+    lists them.
 
-    With --follow, a run is finished once one of its logs holds a final message, or once none has changed for as long as
-    the task may take; until then it is running, and counts in no rate.
+    With --follow, a run is finished if one of its logs contains a final message, or if no log has changed for the time
+    limit of the task. Until then it is running, and rates exclude it.
     """,
         views=(Option("by", str, (), _BY_HELP, "COLUMN", many=True, regroups=True),),
         describe=terminal.describe,
@@ -108,46 +109,89 @@ def load(
     original_mtimes: bool = False,
     **options: Unpack[LoadOptions],
 ) -> Logs:
-    """Read a folder of task runs; what is not listed here is as for `evalkit.load`.
+    """Read a folder of task runs.
 
     Parameters
     ----------
     path : str, path, or several of them
         A folder at any level (experiments, one experiment, one task), a log, a glob, a URL or a dataset of `collect`.
     tasks : path, paths, mapping of task id to definition, or TaskDefinitions
-        Task definition files; without any, facts are read from the ids as far as possible.
+        Task definitions; by default the folder ``tasks`` in `path`. Without any, task ids give a part of the facts.
     layout : str, optional
-        What the folders' names mean, where that is not detected: a pattern such as ``{model_name}/{task_id}``.
+        Meaning of the folder names, such as ``{model_name}/{task_id}``; by default detected.
     scale : {"auto", "percent", "fraction"}
-        The unit of logged construction scores; ``auto`` is percent once a loaded score exceeds 1, else fraction.
+        Unit of logged construction scores; ``auto`` is percent if any loaded score is above 1, else fraction.
     original_mtimes : bool
-        Whether the files' times are those of the experiment: gives durations, and time-outs inferred from them.
+        Whether file times are from the experiment; they give durations, and inferred time-outs.
+    **options : Any
+        Options of `evalkit.load`.
 
     Returns
     -------
     Logs
-        runs : one row per run, a repetition being a run of its own; `table.RUNS`
-        agents : one row per agent log; `table.AGENTS`
-        messages, commands : read again from the logs on first access; `table.LAZY_TABLES`
-        definitions : TaskDefinitions, with the ids that are ambiguous
-        ledger : every file seen, the definitions' too
+        ``runs`` (one row per run), ``agents`` (one row per agent log), ``messages`` and ``commands`` (read on first
+        access), ``definitions`` and ``ledger`` (one row per input file).
 
     Raises
     ------
     SourceError
-        If a path does not exist, or holds no agent log, or a path of `tasks` no definition.
+        If a path does not exist or contains no agent log, or a path of `tasks` contains no definition.
+
+    Examples
+    --------
+    >>> mindcraft.load("samples:mindcraft/runs").runs["model_name"].nunique()
+    4
     """
     own = {"tasks": tasks, "layout": layout or "", "scale": scale, "original_mtimes": original_mtimes}
     return load_logs(path, KIND, **own, **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
-    """Collect task runs into a dataset, or update it, as `evalkit.kinds.collect` does; `load` takes the options."""
+    """Collect task runs into a dataset, or update it.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Folders, files, globs or URLs of logs.
+    output : path
+        Folder or URL of the dataset.
+    **options : Any
+        Options of `evalkit.kinds.collect`.
+
+    Returns
+    -------
+    Changes
+        What was read and dropped.
+
+    Examples
+    --------
+    >>> mindcraft.collect("samples:mindcraft/runs", "dataset")  # doctest: +SKIP
+    """
     return collect_kind(KIND, source, output, **options)
 
 
 def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
-    """Read a folder of task runs as a frame of agent logs; see `load`."""
+    """Read a folder of task runs as a frame of agent logs.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
+    tasks : path, paths, mapping or TaskDefinitions
+        Definitions of the tasks.
+    **options : Any
+        Options of `load`.
+
+    Returns
+    -------
+    DataFrame
+        One row per agent log, as ``load(...).agents``.
+
+    Examples
+    --------
+    >>> mindcraft.agents_df("samples:mindcraft/runs")["agent_name"].iloc[0]
+    'Andy_0'
+    """
     return load(path, tasks, **options).agents
 
 
@@ -159,7 +203,31 @@ def models(
     compare_by: str = "",
     **options: Any,
 ) -> list[str]:
-    """List the models of a folder of task runs, the one with the most successes per run first."""
+    """List the models of a folder of task runs, the one with the highest success rate first.
+
+    Parameters
+    ----------
+    runs : str, path, or several of them
+        Logs of task runs.
+    tasks : path, paths, mapping or TaskDefinitions
+        Definitions of the tasks.
+    rename : sequence of str
+        ``OLD=NEW``: read model OLD as NEW.
+    where : sequence of str
+        ``COLUMN=VALUE``: load only these runs.
+    **options : Any
+        Options of `load`.
+
+    Returns
+    -------
+    list of str
+        Names of models.
+
+    Examples
+    --------
+    >>> mindcraft.models("samples:mindcraft/runs")[0]
+    'alder-large'
+    """
     rows = load(runs, tasks, rename=rename, where=where, compare_by=compare_by, **options).runs
     is_successful = rows["is_successful"].fillna(False).astype("float64")  # a run that was not measured is no success
     rates = is_successful.groupby(rows["model_name"]).mean()  # in the order of names

@@ -75,20 +75,19 @@ class Phrases:
     """
 
     def __init__(self, phrases: Iterable[str]) -> None:
-        self._by_character: dict[str, list[tuple[str, int]]] = {}
+        self._by_place: dict[tuple[str, int], tuple[str, ...]] = {}  # by their rarest character and its offset
         for phrase in phrases:
             rarity = [_COMMON.find(character) % (len(_COMMON) + 1) for character in phrase]
-            offset = rarity.index(max(rarity))
-            self._by_character.setdefault(phrase[offset], []).append((phrase, offset))
+            place = (phrase[rarity.index(max(rarity))], rarity.index(max(rarity)))
+            self._by_place[place] = (*self._by_place.get(place, ()), phrase)
 
     def are_in(self, text: str) -> bool:
         """Return whether a text holds any of the phrases."""
-        for character, phrases in self._by_character.items():
-            at = text.find(character)
+        for (character, offset), phrases in self._by_place.items():
+            at = text.find(character, offset)
             while at >= 0:
-                for phrase, offset in phrases:
-                    if at >= offset and text.startswith(phrase, at - offset):
-                        return True
+                if text.startswith(phrases, at - offset):
+                    return True
                 at = text.find(character, at + 1)
         return False
 
@@ -136,9 +135,24 @@ class AgentOutcome(TypedDict):
 
 
 def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
-    """Read one agent's log; what can't be read is an outcome, too.
+    """Read the log of one agent; an unreadable log also has an outcome.
 
-    Only ``system`` turns that are a known final wording decide: the first with a score, or a time-out anywhere.
+    Only ``system`` turns that are a known final wording decide: the first one with a score, or a time-out anywhere.
+
+    Parameters
+    ----------
+    file_path : path
+        The log.
+
+    Returns
+    -------
+    dict
+        Score, status, final message and errors of the log.
+
+    Examples
+    --------
+    >>> mindcraft.analyze_agent_log("missing.json")["agent_log_processed"]
+    False
     """
     source = os.fspath(file_path)
     check_path(source)
@@ -183,7 +197,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
         if kind in ("results", "agent profile"):
             return Parsed("skipped", f"not an agent log: {kind}", {"other_files": [_naming_row(value, kind)]})
         if kind or not may_be_log:
-            return Parsed("skipped", f"not an agent log: {kind or 'another kind of file, by its name'}")
+            return Parsed("skipped", f"not an agent log: {kind or 'another kind of file, from its name'}")
     except BrokenFileError as error:
         logs = [_row(broken_log(str(error)))]
         if not may_be_log:
@@ -191,7 +205,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
         start = None if isinstance(data, OSError) else decode_start(data[:HEAD])
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
             rows = {"logs": logs if is_numbered else [], "other_files": [_other_row(other=NO_TURNS)]}
-            return Parsed("failed", f"{error} (by its beginning, no agent log)", rows)
+            return Parsed("failed", f"{error} (it does not begin like an agent log)", rows)
         return Parsed("failed", str(error), {"logs": logs})
 
     logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
@@ -404,8 +418,10 @@ class Final(NamedTuple):
 
 def read_final(content: str) -> Final | None:
     """Read a system message as a final one, if its whole text is."""
+    if not content.lstrip().startswith(FINAL_STARTS):
+        return None
     text = content.strip()
-    match = FINAL.fullmatch(text) if text.startswith(FINAL_STARTS) else None
+    match = FINAL.fullmatch(text)
     if match is None:
         return None
     if match.lastgroup == "succeeded":

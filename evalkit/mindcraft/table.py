@@ -23,7 +23,7 @@ class CompletionStatus(StrEnum):
 
 
 class Status(NamedTuple):
-    """What a status is called, in a table's head too, what it says of a run, and its colour and hatch in figures."""
+    """The labels of a status, in text and in the head of a table, its outcome, and its colour and hatch."""
 
     label: str
     short: str
@@ -69,51 +69,65 @@ EVENTS = {
 # flags, each by what it is called in tables and what it means; a run carries those of its logs, too
 FLAGS_OF_LOGS = {
     "conflicting": ("contradicting final messages", "final messages contradict each other, in a log or between agents"),
-    "near_final": ("final wording among other text", "in a system message, which decides nothing"),
-    "quoted_only": ("final wording quoted only", "a final wording in turns of agents or users never counts"),
+    "near_final": (
+        "final wording among other text",
+        "a system message contains a final wording and other text; ignored",
+    ),
+    "quoted_only": ("final wording quoted only", "agents or users quoted a final wording; ignored"),
     "recovered_byte_order_mark": ("byte order mark removed", "the file began with a byte order mark"),
-    "recovered_latin_1": ("read as Latin-1", "the file was not UTF-8, and read as Latin-1"),
-    "recovered_lone_surrogate": ("half a character replaced", "the file held half a character, replaced"),
-    "recovered_nan_literal": ("bare NaN read as null", "the file held a bare NaN or Infinity, read as null"),
+    "recovered_latin_1": ("read as Latin-1", "the file was not UTF-8; it was read as Latin-1"),
+    "recovered_lone_surrogate": (
+        "half a character replaced",
+        "the file contained half a character, which was replaced",
+    ),
+    "recovered_nan_literal": ("bare NaN read as null", "the file contained a bare NaN or Infinity, read as null"),
     "recovered_utf_16": ("read as UTF-16", "the file was UTF-16 with a byte order mark"),
     "restarted": ("agent restarted", "the agent's process was restarted during the run"),
-    "score_implied": ("score implied by the wording", "an old success wording names no score and stands for 1"),
-    "score_not_a_number": ("score is no number", "the score logged is NaN, undefined or no number"),
-    "stale_copy": ("copy of another run's log", "by its content, or its agent and start: the run counts in no rate"),
-    "turns_skipped": ("turns without text", "some turns hold no text and were left out"),
+    "score_implied": ("score implied by the wording", "an old success wording without a score counts as 1"),
+    "score_not_a_number": ("score is not a number", "the logged score is NaN, undefined or not a number"),
+    "stale_copy": ("copy of another run's log", "same content, or same agent and start; all rates exclude the run"),
+    "turns_skipped": ("turns without text", "some turns contain no text; they were skipped"),
 }
 FLAGS_OF_RUNS = {
-    "ambiguous_definition": ("several definitions", "files define the task differently; the logs' number may decide"),
-    "facts_from_id": ("task read from its id", "no definition: what the task asks for was read from its id"),
-    "extra_agent_logs": ("more logs than agents", "more agents than the definition names, or named by ids or dates"),
-    "inferred_timeout": ("time-out inferred", "the duration reached the timeout; the log itself does not say so"),
-    "layout_mismatch": ("path unlike the layout", "the path does not fit the layout that was stated"),
-    "missing_agent_logs": ("fewer logs than agents", "fewer agents logged than the definition names"),
+    "ambiguous_definition": ("several definitions", "files define the task differently; the number of logs may decide"),
+    "facts_from_id": ("task inferred from its id", "no task definition; fields were inferred from the task id"),
+    "extra_agent_logs": (
+        "more logs than agents",
+        "more logs than agents in the definition, or logs named by ids or dates",
+    ),
+    "inferred_timeout": ("time-out inferred", "the duration reached the timeout; the log does not mention it"),
+    "layout_mismatch": ("path unlike the layout", "the path does not match --layout"),
+    "missing_agent_logs": ("fewer logs than agents", "fewer logs than agents in the definition"),
     "repetitions_merged": ("repetitions read as one run", "several repetitions were read as one run: best-of-n"),
     "score_out_of_range": ("score out of range", "the score does not fit the task's type"),
-    "scale_assumed": ("scale of scores assumed", "no construction score exceeds 1: fractions, could be percentages"),
-    "unreadable_logs": ("unreadable log", "at least one agent's log could not be read"),
+    "scale_assumed": (
+        "scale of scores assumed",
+        "no construction score is above 1: read as fractions, could be percentages",
+    ),
+    "unreadable_logs": ("unreadable log", "the log of at least one agent is unreadable"),
 }
 FLAG_LABELS = {name: label for name, (label, _) in (FLAGS_OF_LOGS | FLAGS_OF_RUNS).items()}
 LOG_FLAGS = {name: meaning for name, (_, meaning) in FLAGS_OF_LOGS.items()}
 FLAGS = {name: meaning for name, (_, meaning) in sorted((FLAGS_OF_LOGS | FLAGS_OF_RUNS).items())}
 COUNT_COLUMNS = (
-    Column("message_count", "int?", "turns with text; logs keep only the last, so a lower bound", "messages"),
-    Column("command_count", "int?", "commands in the agents' own turns; a lower bound", "commands"),
-    *(Column(name, "int?", f"lines of this kind in the logs: {name}; a lower bound", "lines") for name in EVENTS),
+    Column(
+        "message_count", "int?", "turns with text; a lower bound, because logs keep only the last turns", "messages"
+    ),
+    Column("command_count", "int?", "commands in the turns of agents; a lower bound", "commands"),
+    *(Column(name, "int?", f"{name.replace('_', ' ')} in the logs; a lower bound", "lines") for name in EVENTS),
 )
 _MESSAGE = Column("final_system_message", "str", "the message that decided the status")
 _OF_LOG = (
     Column("raw_score", "float", "score as logged", "as logged"),
-    Column("completion_status", "str", "how this log ended, by its score on the scale of its run"),
+    Column("completion_status", "str", "how this log ended, from its score on the scale of its run"),
     Column("timed_out", "bool", "a time-out was logged"),
     _MESSAGE,
-    Column("agent_log_processed", "bool", "the file could be read"),
-    Column("parsing_errors", "str", "what was wrong with it"),
+    Column("agent_log_processed", "bool", "the file is readable"),
+    Column("parsing_errors", "str", "errors in the file"),
     Column("task_start", "float", "start of the task", "epoch milliseconds"),
     *COUNT_COLUMNS,
 )
-_FLAGS_OF_LOG = Column("flags", "list", "what is doubtful about the log")
+_FLAGS_OF_LOG = Column("flags", "list", "flags of the log")
 _STORED = {"parsing_errors": "list", **{column.name: "int" for column in COUNT_COLUMNS}}  # their types in records
 RECORDS = {
     "logs": (
@@ -130,33 +144,37 @@ RECORDS = {
     ),
 }
 RUNS = run_columns(
-    Column("experiment_folder", "str", "path of the experiment's folder, which distinguishes experiments of one name"),
-    Column("flat_layout", "bool", "the logs of several tasks are in one folder, distinguished by the files' names"),
-    Column("experiment_total", "int?", "tasks of the experiment, as its results file says", "tasks"),
-    Column("suite", "name", "name of the task file, where the path says it"),
-    Column("agent_count", "int?", "agents of the task; those that logged, where no definition says", "agents"),
-    Column("agents_asked_for", "int?", "agents of the task, where its definition or id says", "agents"),
+    Column(
+        "experiment_folder",
+        "str",
+        "path of the experiment's folder, which distinguishes experiments with the same name",
+    ),
+    Column("flat_layout", "bool", "one folder contains the logs of several tasks, distinguished by file names"),
+    Column("experiment_total", "int?", "tasks of the experiment, from its results file", "tasks"),
+    Column("suite", "name", "name of the task file, if the path contains it"),
+    Column("agent_count", "int?", "agents of the task; without a definition, agents with a log", "agents"),
+    Column("agents_asked_for", "int?", "agents of the task, from its definition or id", "agents"),
     Column("total_agent_logs_found", "int?", "agent logs in the folder", "logs"),
     Column("raw_score", "float", "highest score of the agents, as logged", "as logged"),
     Column("score_scale", "str", "percent or fraction (construction), binary, unknown"),
     _MESSAGE,
-    Column("parsing_errors", "str", "what was wrong with logs that could not be read"),
-    Column("copy_of", "str", "run_id of the run whose log it holds, of a stale copy"),
-    Column("copied_model", "str", "the model of that run"),
-    Column("repetition_rule", "str", "how repetitions were distinguished from agents"),
-    Column("has_definition", "bool", "a task definition was at hand"),
-    Column("definition_file", "str", "where the definition stands"),
+    Column("parsing_errors", "str", "errors in unreadable logs"),
+    Column("copy_of", "str", "stale copy: run_id of the run whose log it contains"),
+    Column("copied_model", "str", "stale copy: model of that run"),
+    Column("repetition_rule", "str", "rule that distinguished repetitions from agents"),
+    Column("has_definition", "bool", "there is a task definition"),
+    Column("definition_file", "str", "file of the definition"),
     Column("difficulty", "name", "easy, medium, hard"),
     Column("n_blocked_agents", "int?", "agents without access to the recipe (cooking)", "agents"),
     Column("target_items", "list", "items to make"),
-    Column("hells_kitchen", "bool", "each agent holds the other's recipe (cooking)"),
+    Column("hells_kitchen", "bool", "each agent has the other's recipe (cooking)"),
     Column("plan_availability", "str", "full, partial or none (techtree)"),
     Column("depth", "int?", "depth of the recipe tree (techtree)", "levels"),
-    Column("missing_items", "list", "items no agent starts with (techtree)"),
+    Column("missing_items", "list", "items that no agent has at the start (techtree)"),
     Column("requires_crafting_table", "bool?", "a crafting table is needed (techtree)"),
     Column("materials", "int?", "number of materials (construction)", "materials"),
     Column("rooms", "int?", "number of rooms (construction)", "rooms"),
-    Column("timeout", "float", "time given to the task", "seconds"),
+    Column("timeout", "float", "time limit of the task", "seconds"),
     *COUNT_COLUMNS[1:],  # messages are the turns of a run
     score="share, 0 to 1",
 )
@@ -175,14 +193,14 @@ LAZY_TABLES = {
         *_IDS,
         _POSITION,
         Column("role", "str", "system, assistant (the agent), user (all others)"),
-        Column("content", "str", "the message; missing where the turn holds no text"),
-        Column("mark", "str", "final message, nearly a final message, or the event that the turn tells of"),
+        Column("content", "str", "the message; missing if the turn contains no text"),
+        Column("mark", "str", "final message, nearly a final message, or the event in the turn"),
     ),
     "commands": (
         *_IDS,
         _POSITION,
         Column("command", "name", "name of the command, with its exclamation mark"),
-        Column("arguments", "str", "the text in the brackets after it"),
+        Column("arguments", "str", "text in the brackets after the command"),
     ),
 }
 
@@ -207,4 +225,5 @@ LABELS = {
     "overall_score": "score",
     "parsing_errors": "problems in the logs",
     "plan_availability": "plan",
+    "techtree": "crafting (techtree)",
 }

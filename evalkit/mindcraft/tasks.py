@@ -78,9 +78,28 @@ class TaskDefinitions(dict[str, Definition]):
 
 
 def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
-    """Load task definitions from files, folders (read recursively), globs such as ``tasks/**/*.json``, or URLs.
+    """Load task definitions from files, folders (with subfolders), globs or URLs.
 
-    The ledger names files without any, and entries that are none. SourceError for a path without a definition.
+    The ledger lists files and entries without a definition.
+
+    Parameters
+    ----------
+    *paths : path
+        Files, folders, globs such as ``tasks/**/*.json``, or URLs.
+
+    Returns
+    -------
+    TaskDefinitions
+        Definitions by task id, and a ledger.
+
+    Raises
+    ------
+    SourceError
+        For a path without a definition.
+
+    Examples
+    --------
+    >>> definitions = mindcraft.load_task_definitions("samples:mindcraft/tasks")
     """
     definitions = TaskDefinitions()
     used = dict[str, bool]()
@@ -105,7 +124,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
                 status: Status = "used" if good else "skipped"
                 reason = "task definitions" + (f"; no definitions: {', '.join(bad)}" if bad else "")
                 if not good:
-                    reason = f"holds no task definitions ({parse.other_kind(value) or 'another shape'})"
+                    reason = f"no task definitions in it ({parse.other_kind(value) or 'another shape'})"
             except (BrokenFileError, RecursionError) as error:
                 status, reason = "failed", str(error)
             definitions.ledger.add(file, status, reason)

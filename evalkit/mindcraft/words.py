@@ -17,10 +17,10 @@ MERGED = (
 )
 DIRECTIONS = {
     "falls": "success falls with every blocked agent",
-    "falls overall": "success falls overall, if not step by step",
+    "falls overall": "success falls overall, but not at each step",
     "falls, not steadily": "success falls overall, but not steadily",
     "rises": "success rises with every blocked agent",
-    "rises overall": "success rises overall, if not step by step",
+    "rises overall": "success rises overall, but not at each step",
     "rises, not steadily": "success rises overall, but not steadily",
 }
 
@@ -33,7 +33,9 @@ def rate(headline: Mapping[str, Any]) -> str:
     if unmeasured := int(headline["n_not_measured"]):
         size += f", {unmeasured} of them not measured and counted as {'a failure' if unmeasured == 1 else 'failures'}"
     text = sentence(f"{headline['what']} is {estimate_text(headline)} ({size})")
-    return f"{text} With so few tasks, the rate on others is uncertain." if headline["n_tasks"] < FEW_TASKS else text
+    return (
+        f"{text} With so few tasks, the rate on other tasks is uncertain." if headline["n_tasks"] < FEW_TASKS else text
+    )
 
 
 def no_other(model: str) -> str:

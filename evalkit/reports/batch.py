@@ -62,6 +62,8 @@ def run(
 
     Parameters
     ----------
+    reports : iterable of Report
+        Result of `plan`.
     output : path
         Folder for ``NOTEBOOK/REPORT.html``, its notebook, tables and figures, ``index.html`` and ``manifest.json``.
     jobs : int, optional
@@ -69,20 +71,29 @@ def run(
     timeout : float
         Time limit of each report, in seconds.
     force : bool
-        Whether to make reports that have not changed too.
+        Whether to also make reports that have not changed.
     code : bool
         Whether pages include the notebook's code, folded.
     evidence : bool
-        Whether the runs that reports link to, at most 200 of each, get pages beside them.
+        Whether to write pages of the runs that reports link to, at most 200 for each report.
     mask : bool
         Whether to mask credentials of known forms in reports and on pages of runs.
     say : function
         Called with one line per finished report.
 
+    Returns
+    -------
+    Summary
+        The reports that were made, unchanged or failed.
+
     Raises
     ------
     SourceError
         If the output folder can't be created or written to.
+
+    Examples
+    --------
+    >>> reports.run(reports.plan(["samples:mindcraft"]), output="reports")  # doctest: +SKIP
     """
     output = Path(output)
     reports = list(reports)

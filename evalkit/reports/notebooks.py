@@ -3,14 +3,12 @@
 Its annotated parameters cell is the schema of its parameters, whose values are read from YAML or typed. Its metadata
 say which logs it takes::
 
-    {"evalkit": {"kind": "mindcraft", "source": "runs", "within": {"tasks": "tasks"},
-                 "sweep": {"model": "evalkit.mindcraft:models"}, "order": 2,
-                 "question": "How did each model do?"}}
+    {"evalkit": {"kind": "mindcraft", "source": "runs", "sweep": {"model": "evalkit.mindcraft:models"},
+                 "order": 2, "question": "How did each model do?"}}
 
 ``kind`` is the kind of logs, ``*`` any kind without a notebook of its own; ``source`` the parameter that gets the
-source of logs; ``within`` gives a parameter the folder of that name in the source, if there is one; ``sweep`` names the
-function that returns all values of a parameter in the data. Reports are made, and listed in the index under their
-``question``, by ``order``; those without one come last.
+source of logs; ``sweep`` names the function that returns all values of a parameter in the data. Reports are made, and
+listed in the index under their ``question``, by ``order``; those without one come last.
 """
 
 import ast
@@ -173,9 +171,8 @@ def write_filled(folder: Path, notebook: Notebook, values: Mapping[str, Any]) ->
     """Write a copy of a notebook with other values, or keep one there; SourceError if it reads another source."""
     path, source = folder / notebook.path.name, notebook.settings.get("source", "")
     values = dict(values)
-    for name in filter(values.get, (source, *notebook.settings.get("within", ()))):
-        place = values[name]
-        values[name] = list(map(anchored, place)) if isinstance(place, list) else anchored(place)
+    if place := values.get(source):
+        values[source] = list(map(anchored, place)) if isinstance(place, list) else anchored(place)
     if path.exists():
         kept = read_notebook(path).parameters.get(source)
         if kept and kept.default != values.get(source, kept.default):

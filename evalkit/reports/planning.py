@@ -84,28 +84,38 @@ def plan(
     Parameters
     ----------
     targets : iterable of str
-        Names or paths of notebooks, params files, and sources of logs; by default every params file of `params`.
-        A notebook named together with values is run once with these; else its params files are run. A source is run
-        with all notebooks of the kinds of logs it holds, or with those that are named beside it.
-    params, notebooks : path, optional
-        Folders of ``NOTEBOOK/REPORT.yaml`` and of ``NOTEBOOK.ipynb``; by default those of the current folder, then
-        evalkit's own.
-    each : bool
-        Whether each of several sources has reports of its own; by default those of a kind are compared in one.
+        Names or paths of notebooks, params files, and sources of logs; by default every params file of `params`. A
+        notebook named together with values is run once with these; else its params files are run. A source is run with
+        all notebooks of its kinds of logs, or with the notebooks named next to it.
+    params : path, optional
+        Folder of ``NOTEBOOK/REPORT.yaml``; by default in the current folder, then evalkit's own.
+    notebooks : path, optional
+        Folder of ``NOTEBOOK.ipynb``; by default in the current folder, then evalkit's own.
     kind : str
-        The kind of logs of all sources; by default it is detected from their content.
+        Kind of log of all sources; by default detected from their content.
     values : mapping, optional
         Values that override those of the params files, for notebooks that have the parameter.
     texts : iterable of (name, text)
-        The same as typed on a command line: parsed by the parameter's type; a repeated name adds to a list, or to a
+        Values as typed on a command line, parsed by the type of the parameter; a repeated name adds to a list, or to a
         sweep if the parameter takes one value.
     name : str
-        Name of the report; by default that of its params file or its values.
+        Name of the report; by default the name of its params file, or its values.
+    each : bool
+        Whether each of several sources has separate reports; by default sources of a kind are compared in one.
+
+    Returns
+    -------
+    list of Report
+        The reports.
 
     Raises
     ------
     PlanError
         Lists every fault of every file.
+
+    Examples
+    --------
+    >>> len(reports.plan(["model_overview"])) > 0  # doctest: +SKIP
     """
     values = dict(values or {})
     texts = list(texts)
@@ -156,10 +166,10 @@ def _find_targets(
         folder = next((folder for folder in places.params if folder.is_dir()), places.params[0])
         given = list(map(str, Places((), [folder]).params_of("*")))
         if not given:
-            cause = "holds no NOTEBOOK/REPORT.yaml" if folder.is_dir() else "is not there"
+            cause = "contains no NOTEBOOK/REPORT.yaml" if folder.is_dir() else "does not exist"
             faults.append(
-                f"{folder}: the folder {cause}; name a folder of logs or a notebook, or say --params DIR (each file in "
-                "it is a report, and the folder the file lies in names the notebook)"
+                f"{folder}: the folder {cause}; name a folder of logs or a notebook, or give --params DIR (each file "
+                "in it makes a report with the notebook named by the file's folder)"
             )
     known = places.all_notebooks()
     found: list[Target] = []
@@ -209,8 +219,8 @@ def _targets_of_kinds(
     for source in without:
         kinds = " and ".join(name for name, members in by_kind.items() if source in members)
         such = "such notebook" if only else "notebook"
-        hint = "`evalkit notebooks` lists those there are"
-        faults.append(f"{source}: holds logs of kind {kinds}, for which there is no {such}; {hint}")
+        hint = "`evalkit notebooks` lists all notebooks"
+        faults.append(f"{source}: contains logs of kind {kinds}, which has no {such}; {hint}")
     return targets
 
 
@@ -235,10 +245,6 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
         values: dict[str, Any] = {parameter.name: list(sources) if is_list else joined}
         if notebook.kind == ANY_KIND and "kind" in notebook.parameters:
             values["kind"] = kind
-        for within, folder in notebook.settings.get("within", {}).items():
-            local = [source for source in sources if not is_url(source) and not has_magic(source)]
-            if folders := [path for path in (f"{source}/{folder}" for source in local) if _exists(path)]:
-                values[within] = folders if len(folders) > 1 else folders[0]
         chosen.append(Target(notebook.path, None, joined, values))
     return chosen
 
@@ -369,7 +375,7 @@ def _items(draft: Draft, name: str, hook: str) -> list:
         with ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
             values = pool.submit(_call, hook, given).result()
         if not values:
-            raise SourceError("there are none in the data")
+            raise SourceError("the data contain none")
     except Exception as error:
         cause = str(error) if isinstance(error, SourceError) else f"{type(error).__name__}: {error}"
         where = "" if target.source and isinstance(error, SourceError) else f"{target.where}: {name}: {ALL}: {hook}: "

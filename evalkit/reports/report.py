@@ -122,8 +122,8 @@ def refuse_secrets(name: str, value: Any) -> None:
     """Raise SourceError for a secret, by its name or within a URL: pages, file names and records would show it."""
     if is_secret_name(name) and value and value is not True and value is not REQUIRED:
         raise SourceError(
-            f"{name}: a value of this name would stand on the page, in its file's name, the index and the manifest; "
-            "set an environment variable, and read that in the notebook"
+            f"{name}: the page, its file name, the index and the manifest would show this value; "
+            "set an environment variable, and read it in the notebook"
         )
     for text in texts_of(value):
         check_path(text)

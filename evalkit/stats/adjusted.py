@@ -29,15 +29,29 @@ class AdjustedRates(NamedTuple):
 
 
 def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
-    """Return each model's raw rate with its coverage of the tasks and its rate adjusted for them.
+    """Return the raw rate of each model, its coverage of the tasks, and its rate adjusted for tasks.
 
-    Where all models ran the same tasks, the adjusted rates are the raw ones. Else they are what each model would score
-    on all tasks (docs/statistics.md) where shared tasks link all models, else those standardised to the pooled mix of
-    strata where all models have all strata, else NaN; under the conditions that all models ran. The reason names models
-    that the raw and the adjusted rates order differently.
+    If all models ran the same tasks, adjusted rates are the raw rates. Otherwise they are the rates that models would
+    have on all tasks (docs/statistics.md), if shared tasks link all models; else they are standardised to the pooled
+    mix of strata, if all models have all strata; else NaN. They use only conditions that all models ran.
 
-    The table has model_name, n (runs), n_tasks, coverage; estimate, low, high, method (raw); adjusted, adjusted_low and
-    adjusted_high; warning.
+    Parameters
+    ----------
+    cells : Cells
+        Result of `cells_of`.
+    kind : {"proportion", "score", "mean"}
+        Type of the values, as for `estimate_by`.
+
+    Returns
+    -------
+    AdjustedRates
+        `table` with model_name, n (runs), n_tasks, coverage (share of tasks), estimate, low, high, method (raw),
+        adjusted, adjusted_low, adjusted_high, warning; and the reason, which names models with another order.
+
+    Examples
+    --------
+    >>> stats.adjusted_rates(cells)[0]["coverage"].tolist()
+    [1.0, 1.0]
     """
     columns = ["adjusted", "adjusted_low", "adjusted_high"]
     table = _raw_rates(cells, kind)

@@ -146,14 +146,43 @@ def cells_of(
     family: str = "",
     seed: str = "",
 ) -> Cells:
-    """Average the runs of each model on each task (and under each condition), models in the order of their names.
+    """Average the runs of each model on each task and under each condition.
 
-    `model`, `task` and `value` are the columns of the model, the task and the outcome (0/1, or a score) of the runs;
-    rows with a missing one are left out, and counted. The others are needed only where there is such a thing:
-    `condition` is the column of what else than the task makes runs comparable, such as a budget, `stratum` that of the
-    type of task, within which tasks that only one model ran are taken to be drawn alike, `family` that of the family of
-    a task, where tasks are variants of few, and `seed` that of what runs of several tasks share, such as a trained
-    checkpoint. ValueError for a column that is not there, and where a task is in two families.
+    Rows with a missing model, task or value are excluded and counted.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run.
+    model : str
+        Column of the model.
+    task : str
+        Column of the task.
+    value : str
+        Column of the outcome: 0/1, or a score.
+    condition : str
+        Column of conditions that make runs comparable, such as a budget.
+    stratum : str
+        Column of the type of task; within a type, tasks that only one model ran count as random samples.
+    family : str
+        Column with the family of a task, if tasks are variants of a few.
+    seed : str
+        Column of what runs of several tasks share, such as a trained checkpoint.
+
+    Returns
+    -------
+    Cells
+        Means and numbers of runs, of shape (tasks, models), with models in the order of their names.
+
+    Raises
+    ------
+    ValueError
+        For a missing column, or a task in two families.
+
+    Examples
+    --------
+    >>> stats.cells_of(frame, "model", "task", "success").models
+    ['a', 'b']
     """
     columns = Columns(model, task, value, condition, stratum, family, seed)
     check_columns(runs, *filter(None, columns))

@@ -20,17 +20,34 @@ _COLUMNS = (
 
 
 def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = None) -> pd.DataFrame:
-    """Return success and cost of each model, and which models are on the Pareto front.
+    """Return success and cost of each model, and the models on the Pareto front.
 
-    A model is on the front if no other has at least its success at no more than its cost, and one of the two strictly
-    better. Runs of a task are averaged first. Models are compared on the tasks that all have runs of; where there are
-    none, on their own, and `warning` says so. Higher values of the `cells` are better; `cost` is the column of their
-    runs with the cost, such as tokens or time.
+    A model is on the front if no other model is at least as good at the same or a lower cost, and strictly better in
+    one of them. Runs of a task are averaged first. Models are compared on the tasks that all ran; without such tasks,
+    each on its own, and `warning` says so.
 
-    There is one row per model, the cheapest first: model_name, n_tasks, estimate (of success), low, high, cost (both
-    are means over tasks) with _low and _high, per_success (the mean cost over the success rate, for shares) with _low
-    and _high, on_front, dominated_by (the cheapest model that is better in one and no worse in the other), front_share
-    (of resamples of tasks, by the Bayesian bootstrap of Rubin 1981, in which it is on the front), warning.
+    Parameters
+    ----------
+    cells : Cells
+        Result of `cells_of`.
+    cost : str
+        Column of the runs with the cost, such as tokens or seconds.
+    rng : Generator, optional
+        Random generator; by default with a fixed seed.
+
+    Returns
+    -------
+    DataFrame
+        One row per model, the cheapest first: model_name, n_tasks, estimate, low, high (mean value), cost, cost_low,
+        cost_high (mean), per_success with bounds (mean cost over the success rate, for shares), on_front, dominated_by
+        (the cheapest better model), front_share (probability of being on the front, by the Bayesian bootstrap of Rubin
+        1981), warning.
+
+    Examples
+    --------
+    >>> timed = stats.cells_of(frame.assign(seconds=[3, 3, 3, 1, 1, 1]), "model", "task", "success")
+    >>> stats.cost_front(timed, "seconds")["on_front"].tolist()
+    [True, True]
     """
     check_columns(cells.runs, cost)
     values, costs = (cells.over_conditions.means_of(name, cost) for name in (cells.columns.value, cost))

@@ -62,9 +62,29 @@ class Estimate(NamedTuple):
 
 
 def proportion_interval(successes: int, n: int) -> Estimate:
-    """Estimate a proportion from counts of independent trials; `rate_interval` does from 0/1 values, with clusters.
+    """Estimate a proportion from counts of independent trials, by Wilson's score interval (1927).
 
-    By Wilson's score interval (1927). Of no trials all is NaN.
+    Parameters
+    ----------
+    successes : int
+        Number of successes.
+    n : int
+        Number of trials.
+
+    Returns
+    -------
+    Estimate
+        estimate, low, high (shares), n; NaN for no trials.
+
+    Raises
+    ------
+    ValueError
+        For impossible counts.
+
+    Examples
+    --------
+    >>> round(stats.proportion_interval(7, 10).low, 3)
+    0.397
     """
     if not (float(n).is_integer() and float(successes).is_integer() and 0 <= successes <= n):
         raise ValueError(f"{successes} successes of {n} can't be: need whole numbers, 0 <= successes <= n")
@@ -89,14 +109,31 @@ def rate_interval(
 ) -> Estimate:
     """Estimate a proportion from 0/1 values, which may repeat within clusters such as tasks.
 
-    Wilson's interval; with clusters on the effective n, the number of independent trials with the same variance
-    (docs/statistics.md). With one value per cluster both are the same. `clusters` has one label per value; values
-    without a label are one cluster. The `target` says whether the interval is for the rate on new clusters like these,
-    or on these very clusters if each were run again, which needs clusters with several values and is narrower. No
-    bounds for new tasks from a single cluster, nor for these tasks where none has several values.
+    Wilson's interval; with clusters, on the effective n, the number of independent trials with the same variance
+    (docs/statistics.md). For these tasks, clusters need several values, and the interval is narrower. With families,
+    the estimate is still the mean over clusters, and the interval is for new families.
 
-    `families` has the family of each value, where clusters are variants of few, such as one task with other seeds. The
-    estimate is still the mean over clusters; the interval is for new families like these.
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        0, 1 or missing.
+    clusters : array_like, shape (n,), optional
+        Label of each value; values without a label are one cluster.
+    target : {"new tasks", "these tasks"}
+        Whether estimates are for new tasks like these, or for these tasks run again.
+    families : array_like, shape (n,), optional
+        Family of each value, if clusters are variants of a few.
+
+    Returns
+    -------
+    Estimate
+        estimate, low, high (shares), n. No bounds for new tasks from a single cluster, or for these tasks without a
+        repeated cluster.
+
+    Examples
+    --------
+    >>> stats.rate_interval([1, 1, 0, 1], ["a", "a", "b", "b"]).estimate
+    0.75
     """
     known, codes, lost, of = _cleaned(values, clusters, families)
     return _interval("proportion", known, codes, lost, clusters is not None, target, families=of)
@@ -111,12 +148,36 @@ def mean_interval(
     families: Iterable[Any] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Estimate a mean of values, which may repeat within clusters such as tasks; arguments as for `rate_interval`.
+    """Estimate a mean of values, which may repeat within clusters such as tasks.
 
-    Values without bounds: Student's t over values, or over the means of clusters, from 5 on with Hall's correction for
-    skewness; no interval for a single value or cluster, nor where nothing varies. With `bounds`, the least and the
-    largest possible value: Wilson's interval on the effective n, as for rates, which has bounds even where all values
-    are equal.
+    Without bounds: Student's t over values or over the means of clusters, with Hall's correction for skewness from 5
+    on. With bounds: Wilson's interval on the effective n, as for rates, even if all values are equal.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        Numbers; missing ones are excluded.
+    clusters : array_like, shape (n,), optional
+        Label of each value.
+    bounds : tuple of float, optional
+        Smallest and largest possible value.
+    target : {"new tasks", "these tasks"}
+        Whether estimates are for new tasks like these, or for these tasks run again.
+    families : array_like, shape (n,), optional
+        Family of each value's cluster.
+    confidence : float
+        Confidence level, from 0 to 1.
+
+    Returns
+    -------
+    Estimate
+        estimate, low, high, n. No bounds for a single value or cluster, or if all values are equal and have no
+        `bounds`.
+
+    Examples
+    --------
+    >>> round(stats.mean_interval([1.0, 2.0, 3.0, 4.0]).low, 2)
+    0.45
     """
     kind = "mean" if bounds is None else "score"
     known, codes, lost, of = _cleaned(values, clusters, families)
@@ -176,7 +237,7 @@ def _interval(
     result = result._replace(estimate=float(least + width * mean))
     reason, repeated = Notes(), int((sizes > 1).sum())
     if within and not repeated:
-        reason = note("never_repeated", why=": nothing tells how its runs vary")
+        reason = note("never_repeated", why=": the variation between runs is unknown")
     elif within and repeated == 1 and count > 1:
         reason = note("one_repeated")
     elif not within and count == 1:
@@ -236,11 +297,29 @@ def of_repetitions(sizes: np.ndarray) -> Notes:
 def jackknife_interval(
     values: Iterable[Any], statistic: Callable[[np.ndarray], float], clusters: Iterable[Any] | None = None
 ) -> Estimate:
-    """Estimate a smooth statistic by leaving out one value, or one cluster, at a time (Tukey 1958).
+    """Estimate a smooth statistic by leaving out one value or cluster at a time (Tukey 1958).
 
-    `values` are numbers, or rows of k numbers; those with a missing one are left out. The interval is Student's t of
-    the pseudo-values. Pass the statistic on a scale, such as a logarithm, on which it is about linear in means. No
-    bounds for a single cluster, nor where leaving out changes nothing.
+    The interval is Student's t of the pseudo-values. Pass the statistic on a scale, such as a logarithm, on which it is
+    nearly linear in means.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,) or (n, k)
+        Numbers, or rows of numbers; rows with a missing number are excluded.
+    statistic : function
+        Computes a number from an array like `values`.
+    clusters : array_like, shape (n,), optional
+        Label of each value.
+
+    Returns
+    -------
+    Estimate
+        estimate, low, high, n. No bounds for a single cluster, or if leaving out changes nothing.
+
+    Examples
+    --------
+    >>> round(stats.jackknife_interval([1, 2, 3, 4], np.mean).estimate, 2)
+    2.5
     """
     values, codes, lost = clean(values, clusters)
     n, count = len(values), int(codes.max(initial=-1)) + 1
@@ -298,9 +377,28 @@ def _are_coarser(families: np.ndarray, codes: np.ndarray) -> bool:
 def positive_mean_interval(
     values: Iterable[Any], clusters: Iterable[Any] | None = None, *, families: Iterable[Any] | None = None
 ) -> Estimate:
-    """Estimate the mean of values that are never below 0, such as costs: as `mean_interval`, on the log scale.
+    """Estimate the mean of values that are never negative, such as costs, on the log scale.
 
-    The bounds are the mean times and divided by e to the power of the relative half-width of t (the delta method).
+    The bounds are the mean multiplied and divided by e to the power of the relative half-width of t (the delta method).
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        Numbers of at least 0.
+    clusters : array_like, shape (n,), optional
+        Label of each value.
+    families : array_like, shape (n,), optional
+        Family of each value's cluster.
+
+    Returns
+    -------
+    Estimate
+        estimate, low, high, n.
+
+    Examples
+    --------
+    >>> stats.positive_mean_interval([1.0, 2.0, 3.0]).low > 0
+    True
     """
     found = mean_interval(values, clusters, families=families)
     if not (found.estimate > 0 and found.low < found.high):
@@ -314,10 +412,30 @@ def positive_mean_interval(
 def ratio_interval(
     above: Iterable[Any], below: Iterable[Any], clusters: Iterable[Any], families: Iterable[Any] | None = None
 ) -> Estimate:
-    """Estimate the ratio of two means over clusters of the same weight, such as the cost of a success over tasks.
+    """Estimate the ratio of two means over clusters of equal weight, such as the cost per success.
 
-    The interval is that of the jackknife on the log scale, over clusters or their families, with Hall's correction. NaN
-    where a mean is 0, as without any success; no bounds where a single unit has all successes.
+    The interval is the jackknife's on the log scale, over clusters or families, with Hall's correction.
+
+    Parameters
+    ----------
+    above : array_like, shape (n,)
+        Numbers of the numerator.
+    below : array_like, shape (n,)
+        Numbers of the denominator.
+    clusters : array_like, shape (n,)
+        Label of each value.
+    families : array_like, shape (n,), optional
+        Family of each value's cluster.
+
+    Returns
+    -------
+    Estimate
+        estimate, low, high, n. NaN if a mean is 0; no bounds if one unit has all successes.
+
+    Examples
+    --------
+    >>> stats.ratio_interval([2.0, 4.0], [1, 1], ["a", "b"]).estimate
+    3.0
     """
     values = np.column_stack([numbers(above), numbers(below)])
     is_known = np.isfinite(values).all(axis=1)
@@ -364,13 +482,37 @@ def estimate_by(
 ) -> pd.DataFrame:
     """Estimate a proportion or a mean for each group of rows.
 
-    `by` are the columns of the groups (a missing key is a group of its own; an empty list gives a single row for all),
-    `value` the column of 0/1 values or numbers, `clusters` that of what repeats, such as the task, and `families` that
-    of the family of a task, where tasks are variants of few. `kind` is "proportion" (`rate_interval`), "score"
-    (`mean_interval` of values from 0 to 1) or "mean".
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per value.
+    by : str or sequence of str
+        Columns of the groups; a missing key is a group of its own. An empty list gives one row for all.
+    value : str
+        Column of 0/1 values or numbers.
+    clusters : str, optional
+        Column of what repeats, such as the task.
+    kind : {"proportion", "score", "mean"}
+        `rate_interval`, `mean_interval` of values from 0 to 1, or of any values.
+    target : {"new tasks", "these tasks"}
+        Whether estimates are for new tasks like these, or for these tasks run again.
+    families : str, optional
+        Column with the family of a cluster, if clusters are variants of a few.
 
-    The table has the columns of `by`, then n, n_tasks, estimate, low, high, method, target, warning. Rows are sorted
-    by the keys (categories in their order), whatever the order in `frame`, which may have none.
+    Returns
+    -------
+    DataFrame
+        `by`, n (values), n_tasks (clusters), estimate, low, high, method, target, warning; sorted by the keys.
+
+    Raises
+    ------
+    ValueError
+        For a missing column or an unknown kind.
+
+    Examples
+    --------
+    >>> stats.estimate_by(frame, "model", "success")["estimate"].round(2).tolist()
+    [0.67, 0.33]
     """
     by = [by] if isinstance(by, str) else list(by)
     check_choice("kind", kind, get_args(Kind))

@@ -43,24 +43,36 @@ _BASELINE_COLUMNS = (
 def compare_all(
     cells: Cells, *, target: Target = "new tasks", margin: float | None = None, rng: np.random.Generator | None = None
 ) -> pd.DataFrame:
-    """Compare every pair of models, paired on the tasks both have runs of; docs/statistics.md has the methods.
+    """Compare every pair of models, paired on shared tasks (docs/statistics.md).
 
-    Runs of one model on one task are averaged first, so that each task counts once. The interval and the p value of a
-    pair are those of one test, without a correction. A pair is decided where the p value corrected for all pairs that
-    share tasks (by max-T; for these tasks by Holm) is at most `claim_at`, which is 0.05, or less for few or skewed
-    scores.
+    Runs of a model on a task are averaged first, so that each task counts once. Interval and p value of a pair are
+    uncorrected. A pair is decided if its p value, corrected for all pairs with shared tasks (by max-T; for these tasks
+    by Holm), is at most `claim_at`: 0.05, or less for few or skewed scores. Models are compared within conditions, over
+    families of tasks, and with the variance of seeds. With strata, new tasks also use the tasks that only one model
+    ran.
 
-    `cells` are the runs by task and model. The `target` is the difference on new tasks like these, or on these very
-    tasks run again, which needs repetitions. Models whose difference lies within ± `margin` are `equivalent`, by two
-    one-sided tests. Models are compared within conditions, over families of tasks, and with several seeds with their
-    variance. With strata they are for new tasks also compared on the tasks that only one of them ran. `rng` is for
-    max-T.
+    Parameters
+    ----------
+    cells : Cells
+        Result of `cells_of`.
+    target : {"new tasks", "these tasks"}
+        Whether estimates are for new tasks like these, or for these tasks run again.
+    margin : float, optional
+        Models with a difference within ± margin are equivalent, by two one-sided tests.
+    rng : Generator, optional
+        Random generator; by default with a fixed seed.
 
-    There is one row per pair, models by name: model_a, model_b, n_tasks (shared), n_unshared (tasks that only one of
-    them ran, as far as they count), n_runs (on the shared ones), mean_a, mean_b (over the shared tasks, with the
-    unshared ones at their weight), estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted, claim_at,
-    decided, p_equivalent (corrected; NaN where tasks are too few), equivalent, method, target, correction, tested
-    (pairs that share tasks), margin, warning.
+    Returns
+    -------
+    DataFrame
+        One row per pair: model_a, model_b, n_tasks (shared), n_unshared, n_runs (on shared tasks), mean_a, mean_b,
+        estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted, claim_at, decided, p_equivalent (corrected),
+        equivalent, method, target, correction, tested (pairs with shared tasks), margin, warning.
+
+    Examples
+    --------
+    >>> stats.compare_all(cells)["estimate"].round(2).tolist()
+    [0.33]
     """
     check_choice("target", target, get_args(Target))
     is_new = target == "new tasks"
@@ -83,16 +95,40 @@ def compare_to_baseline(
     target: Target = "new tasks",
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
-    """Compare every model with a baseline, paired on the tasks both have runs of.
+    """Compare every model with a baseline, paired on shared tasks.
 
-    Each model gets one verdict: "better" (its difference from the baseline is above 0), "not worse" (by `margin` or
-    more: non-inferiority, one-sided, by Holm), "regression" (its difference is below 0, and not shown to be within the
-    margin) or "not decided". `margin` is the largest loss that is acceptable, above 0; the rest is as for
-    `compare_all`.
+    Verdicts: "better" (the difference is above 0), "not worse" (the loss is smaller than `margin`: non-inferiority,
+    one-sided, by Holm), "regression" (the difference is below 0, and not shown to be within the margin) or "not
+    decided".
 
-    There is one row per model but the baseline: model_name, n_tasks, n_unshared, n_runs, mean, mean_baseline, estimate
-    (model − baseline), low, high, p_value, p_adjusted, claim_at, p_not_worse (corrected), verdict, method, target,
-    warning.
+    Parameters
+    ----------
+    cells : Cells
+        Result of `cells_of`.
+    baseline : str
+        Name of the baseline.
+    margin : float
+        Largest acceptable loss, above 0, in the unit of the values.
+    target : {"new tasks", "these tasks"}
+        Whether estimates are for new tasks like these, or for these tasks run again.
+    rng : Generator, optional
+        Random generator; by default with a fixed seed.
+
+    Returns
+    -------
+    DataFrame
+        One row per other model: model_name, n_tasks, n_unshared, n_runs, mean, mean_baseline, estimate (model −
+        baseline), low, high, p_value, p_adjusted, claim_at, p_not_worse (corrected), verdict, method, target, warning.
+
+    Raises
+    ------
+    ValueError
+        For an unknown baseline or a margin that is not positive.
+
+    Examples
+    --------
+    >>> stats.compare_to_baseline(cells, "a")["verdict"].tolist()
+    ['not decided']
     """
     is_new = target == "new tasks"
     if baseline not in cells.models:
@@ -229,9 +265,24 @@ def max_t(
 
 
 def pair_structure(pairs: pd.DataFrame) -> Notes:
-    """Find disjoint groups of models and cycles among the decided pairs, in a table as from `compare_all`.
+    """Find disjoint sets of models, and cycles among the decided pairs.
 
-    No order of the models of a cycle is right; it comes from models that were compared on, or suit, different tasks.
+    A cycle has no valid order; it arises if models were compared on different tasks.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Result of `compare_all`.
+
+    Returns
+    -------
+    Notes
+        Notes with the codes sets and cycle.
+
+    Examples
+    --------
+    >>> bool(stats.pair_structure(stats.compare_all(cells)))
+    False
     """
     codes, models = pd.factorize(np.array([*pairs["model_a"], *pairs["model_b"]], dtype=object))
     a, b = codes.reshape(2, -1)

@@ -26,19 +26,38 @@ _COLUMNS = "target difference repeats tasks low high detectable runs between wit
 
 
 def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 5, 10)) -> pd.DataFrame:
-    """Plan how many tasks, or runs of each, show a true difference of two models with 80 % power (docs/statistics.md).
+    """Plan how many tasks, or runs per task, detect a true difference with 80 % power (docs/statistics.md).
 
-    The variance of a task's difference has two parts: between tasks (some suit one model more), and within tasks (runs
-    of one model on one task differ), for which repetitions make up, too. Both are means over the pairs of models; the
-    differences so far play no role. `cells` are as for `compare_all`; the `difference` is above 0, in the unit of the
-    values, `repeats` are runs of each model on each task. The level is divided by the number of pairs that share tasks.
+    The variance of a task's difference has two parts: between tasks, and within tasks, which repetitions reduce. Both
+    are means over the pairs of models. The level is divided by the number of pairs with shared tasks.
 
-    There is one row per number of repeats (target "new tasks"): `tasks` needed, planned with the upper limit of the
-    variances at 80 % (Browne 1995), `low` to `high` by their uncertainty, and `detectable`, the difference that the
-    tasks at hand show; and one row (target "these tasks") with the `repeats` of the tasks at hand that show the
-    difference on them. Also `runs` (of both models), `between` and `within` (standard deviations), n_tasks (shared by
-    the middle pair), warning. Where no task was run twice, there is only the range. No plan, and the reason in
-    `warning`, where pairs are decided over families, seeds or conditions. No rows without two models.
+    Parameters
+    ----------
+    cells : Cells
+        Result of `cells_of`.
+    difference : float
+        The true difference, above 0, in the unit of the values.
+    repeats : sequence of int
+        Runs of each model on each task.
+
+    Returns
+    -------
+    DataFrame
+        One row per number of repeats (target "new tasks"): tasks needed (planned with the 80 % upper limit of the
+        variances, Browne 1995), low to high (their uncertainty), detectable (difference that the present tasks detect);
+        and one row (target "these tasks") with the repeats of the present tasks. Also runs (of both models), between,
+        within (standard deviations), n_tasks, warning. No rows for fewer than two models; no plan, with the reason in
+        warning, if pairs are decided over families, seeds or conditions.
+
+    Raises
+    ------
+    ValueError
+        For a difference that is not positive.
+
+    Examples
+    --------
+    >>> stats.plan(cells, 0.3)["repeats"].tolist()[:2]
+    [1.0, 2.0]
     """
     if not difference > 0:
         raise ValueError(f"a difference to show is above 0, not {difference}")
@@ -166,10 +185,24 @@ def pairs_needed(difference: float, deviation: np.ndarray, level: float, binary:
 
 
 def detectable_gap(n: int) -> float:
-    """Return the difference of two rates around one half that n independent values on each side show, at 80 % power.
+    """Return the difference of two rates near one half that is detectable with 80 % power.
 
-    Normal approximation, two-sided (Fleiss, Levin and Paik 2003, chapter 4). NaN where not even a difference of 1 would
-    show.
+    Normal approximation, two-sided (Fleiss, Levin and Paik 2003, chapter 4).
+
+    Parameters
+    ----------
+    n : int
+        Number of independent values on each side.
+
+    Returns
+    -------
+    float
+        The difference, from 0 to 1; NaN if even a difference of 1 is not detectable.
+
+    Examples
+    --------
+    >>> round(stats.detectable_gap(100), 2)
+    0.2
     """
     if n < 1:
         return math.nan

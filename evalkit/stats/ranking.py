@@ -21,16 +21,33 @@ def rank_models(
 ) -> pd.DataFrame:
     """Rank models on new tasks like these, with the uncertainty of the ranks (docs/statistics.md).
 
-    - The interval of ranks of a model begins after the models that are decided to be better, and ends before those
-      decided to be worse. Of more than 100 models only the pairs of the first are tested, by Bonferroni for all pairs.
-    - Where the first model is the best (`best_model`), its rank is 1, and no other model ties with it.
-    - The corrected estimate allows for having been picked from all models: shrunk towards their mean by the share of
-      their spread that is noise (Efron and Morris 1975). Its interval holds for all models at once (Bonferroni).
+    - The range of ranks of a model begins after the models that are decided to be better, and ends before those decided
+      to be worse. Of more than 100 models, only the pairs of the first are tested, by Bonferroni for all pairs.
+    - If the first model is the best (`best_model`), its rank is 1.
+    - The corrected estimate offsets the selection of the top model: it is shrunk towards the mean of all models by the
+      share of their spread that is noise (Efron and Morris 1975). Its interval covers all models together (Bonferroni).
 
-    `first` is the model that is tested for being best, by default that with the highest estimate, and `pairs` the
-    result of `compare_all`, if already computed. There is one row per model, the highest estimate first: model_name,
-    n_tasks, estimate, rank_low, rank_high, behind_first (decided to be worse than the first), ties_with_first (no model
-    is decided to be better, and the first is not best), corrected, corrected_low, corrected_high, target.
+    Parameters
+    ----------
+    cells : Cells
+        Result of `cells_of`.
+    first : str
+        Model that is tested for being best; by default the one with the highest estimate.
+    pairs : DataFrame, optional
+        Result of `compare_all`, if already computed.
+    rng : Generator, optional
+        Random generator; by default with a fixed seed.
+
+    Returns
+    -------
+    DataFrame
+        One row per model, the highest estimate first: model_name, n_tasks, estimate, rank_low, rank_high, behind_first
+        (decided to be worse than the first), ties_with_first, corrected, corrected_low, corrected_high, target.
+
+    Examples
+    --------
+    >>> stats.rank_models(cells)["rank_high"].tolist()
+    [2, 2]
     """
     by_task = cells.over_conditions
     count = len(cells.models)
@@ -73,10 +90,25 @@ def rank_models(
 
 
 def best_model(cells: Cells) -> str:
-    """Return the model that is ahead of each other one in the test of that pair alone; empty where there is none.
+    """Return the model that is better than each other model in the uncorrected test of the pair.
 
-    It is the one with the highest estimate: having been picked as the first, it needs no correction for all pairs
-    (Gutmann and Maymin 1987; Hsu 1984).
+    A model that was selected because of the highest estimate needs no correction for all pairs (Gutmann and Maymin 1987; Hsu
+    1984).
+
+    Parameters
+    ----------
+    cells : Cells
+        Result of `cells_of`.
+
+    Returns
+    -------
+    str
+        Name of the model; empty without one.
+
+    Examples
+    --------
+    >>> stats.best_model(cells)
+    ''
     """
     if not cells.models:
         return ""

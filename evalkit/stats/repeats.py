@@ -33,14 +33,34 @@ class RepeatsTest(NamedTuple):
 def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | None = None) -> pd.DataFrame:
     """Estimate for each model pass@k, pass^k and the agreement of runs, on new tasks like these.
 
-    Each k uses all tasks of the model with at least k runs, of the same weight, so that pass@1 is the success rate;
-    where some tasks have fewer, a larger k is about other tasks. `cells` are as for `compare_all`, of values 0 and 1.
-    `ks` are by default 1, 2, ... up to the number of runs that at least half of the tasks of each model have, at most
-    10. `order` is the column that orders the runs of a task, such as the repetition, for `repeats_test`.
+    Each k uses all tasks with at least k runs, with equal weight, so that pass@1 is the success rate. If some tasks
+    have fewer runs, different k use different tasks.
 
-    There are rows of the column of the model, measure ("pass@k", "pass^k", "agreement": whether two runs of a task end
-    alike), k, n (runs), n_tasks, tasks_used (the share with k runs), estimate, low, high, method, target, warning (also
-    where the number of runs depends on their outcome, which biases all of these).
+    Parameters
+    ----------
+    cells : Cells
+        Result of `cells_of`.
+    ks : sequence of int, optional
+        Values of k; by default 1, 2, ... up to the number of runs of at least half of each model's tasks, at most 10.
+    order : str, optional
+        Column that orders the runs of a task, for `repeats_test`.
+
+    Returns
+    -------
+    DataFrame
+        The model's column, measure ("pass@k", "pass^k", "agreement": whether two runs of a task have the same outcome),
+        k, n (runs), n_tasks, tasks_used (share with k runs), estimate, low, high, method, target, warning (also if the
+        number of runs depends on their outcome).
+
+    Raises
+    ------
+    ValueError
+        For values other than 0 and 1, or a k below 1.
+
+    Examples
+    --------
+    >>> stats.reliability(cells, ks=[1])["estimate"].round(2).tolist()
+    [0.67, 0.67, nan, 0.33, 0.33, nan]
     """
     by, task, value = cells.columns[:3]
     check_columns(cells.runs, order)
@@ -81,11 +101,29 @@ def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | N
 
 
 def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[Any] | None = None) -> RepeatsTest:
-    """Test whether the number of runs of a task depends on their outcomes, such as by retrying until one succeeds.
+    """Test whether the number of runs of a task depends on their outcomes, such as by retries.
 
     If runs are exchangeable, the last of n runs with c successes succeeds with probability c / n; the number of such
-    tasks has the exact distribution of independent trials with these probabilities. `order` has one sortable value per
-    run.
+    tasks has the exact distribution of independent trials with these probabilities.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        0/1 outcome of each run.
+    tasks : array_like, shape (n,)
+        Task of each run.
+    order : array_like, shape (n,), optional
+        Sortable position of each run within its task.
+
+    Returns
+    -------
+    RepeatsTest
+        p_value and its method.
+
+    Examples
+    --------
+    >>> stats.repeats_test([0, 1, 0, 1], ["a", "a", "b", "b"]).p_value
+    0.5
     """
     table = pd.DataFrame({"value": numbers(values), "task": list(tasks)})
     if order is not None:
@@ -106,9 +144,33 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
 
 
 def pass_at_k(n: Any, c: Any, k: int) -> np.ndarray | float:
-    """Estimate the probability that at least one of k attempts succeeds, without bias (Chen et al. 2021, equation 1).
+    """Estimate the probability that at least one of k attempts succeeds (Chen et al. 2021, equation 1).
 
-    1 − C(n − c, k) / C(n, k), for each task of n attempts of which c succeeded; NaN for fewer than k attempts.
+    The unbiased estimate 1 − C(n − c, k) / C(n, k).
+
+    Parameters
+    ----------
+    n : int or array of int
+        Attempts per task.
+    c : int or array of int
+        Successes per task.
+    k : int
+        Number of attempts.
+
+    Returns
+    -------
+    float or ndarray
+        Probability per task; NaN for fewer than k attempts.
+
+    Raises
+    ------
+    ValueError
+        For impossible counts.
+
+    Examples
+    --------
+    >>> float(stats.pass_at_k(4, 1, 2))
+    0.5
     """
     attempts, passed = numbers(np.atleast_1d(n)), numbers(np.atleast_1d(c))
     share = 1 - np.asarray(pass_hat_k(attempts, attempts - passed, k))  # of the subsets with a success
@@ -116,7 +178,34 @@ def pass_at_k(n: Any, c: Any, k: int) -> np.ndarray | float:
 
 
 def pass_hat_k(n: Any, c: Any, k: int) -> np.ndarray | float:
-    """Estimate the probability that all of k attempts succeed, C(c, k) / C(n, k), without bias (Yao et al. 2024)."""
+    """Estimate the probability that all of k attempts succeed (Yao et al. 2024).
+
+    The unbiased estimate C(c, k) / C(n, k).
+
+    Parameters
+    ----------
+    n : int or array of int
+        Attempts per task.
+    c : int or array of int
+        Successes per task.
+    k : int
+        Number of attempts.
+
+    Returns
+    -------
+    float or ndarray
+        Probability per task; NaN for fewer than k attempts.
+
+    Raises
+    ------
+    ValueError
+        For impossible counts.
+
+    Examples
+    --------
+    >>> round(float(stats.pass_hat_k(4, 2, 2)), 3)
+    0.167
+    """
     attempts, passed = np.broadcast_arrays(numbers(np.atleast_1d(n)), numbers(np.atleast_1d(c)))
     if k < 1 or int(k) != k:
         raise ValueError(f"k is a whole number from 1, not {k}")

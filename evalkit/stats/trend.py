@@ -74,11 +74,35 @@ def trend_test(
 ) -> Trend:
     """Test for a trend of success rates over an ordered factor (docs/statistics.md).
 
-    `successes` and `n` are counts, one per level and cluster, such as a task; `scores` has the level of each row. The p
-    value is that of a permutation test of Σ (score − mean) × rate, studentised (DiCiccio and Romano 2017): whole
-    clusters are assigned anew to the levels, or where at least half of them span levels, the levels of each. Each
-    cluster has the same weight. The odds ratio is that of a logistic fit. NaN with a single level, with equal outcomes
-    only, or with no more clusters than levels.
+    The p value is that of a permutation test of Σ (score − mean) × rate, studentised (DiCiccio and Romano 2017). It
+    assigns whole clusters to new levels or, if at least half of the clusters span levels, permutes the levels within
+    each. Clusters have equal weight. The odds ratio comes from a logistic fit.
+
+    Parameters
+    ----------
+    successes : array_like, shape (n,)
+        Successes per level and cluster.
+    n : array_like, shape (n,)
+        Runs per level and cluster.
+    scores : array_like, shape (n,)
+        Level of each row.
+    clusters : array_like, shape (n,)
+        Cluster of each row, such as the task.
+    n_permutations : int
+        Number of random permutations.
+    rng : Generator, optional
+        Random generator; by default with a fixed seed.
+
+    Returns
+    -------
+    Trend
+        Odds ratio per level with its interval, p value and direction. NaN for a single level, for equal outcomes, or
+        with no more clusters than levels.
+
+    Examples
+    --------
+    >>> stats.trend_test([3, 1], [3, 3], [0, 1], ["a", "b"]).direction
+    ''
     """
     rows, lost = _counted(successes, n, scores, clusters)
     total, count = int(rows.n.sum()), int(rows.codes.max(initial=-1)) + 1
@@ -126,6 +150,37 @@ def trend_by(
     The columns are those of the group (such as the model), of the ordered factor (numbers), of the 0/1 outcome of a
     run, and of what repeats, such as the task. The table has one row per group: `by`, the fields of `Trend`, and p_holm
     after p_value. A direction is "no" where Holm's correction over the groups leaves no trend.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per run.
+    by : str
+        Column of the group, such as the model.
+    level : str
+        Column of the ordered factor (numbers).
+    value : str
+        Column of the 0/1 outcome.
+    clusters : str
+        Column of what repeats, such as the task.
+    rng : Generator, optional
+        Random generator; by default with a fixed seed.
+
+    Returns
+    -------
+    DataFrame
+        `by`, the fields of `Trend`, and p_holm after p_value. The direction is "no" if Holm's correction leaves no
+        trend.
+
+    Raises
+    ------
+    ValueError
+        For a missing column.
+
+    Examples
+    --------
+    >>> "p_holm" in stats.trend_by(frame.assign(level=[0, 1, 2] * 2), "model", "level", "success", "task")
+    True
     """
     check_columns(frame, by, level, value, clusters)
     rng = np.random.default_rng(0 if rng is None else rng)

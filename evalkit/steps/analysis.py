@@ -92,7 +92,7 @@ def focus(runs: pd.DataFrame, steps: pd.DataFrame, label: str = "") -> str:
     """Return the label of the history to show in detail, "" without any: this one, else the first of `overview`."""
     known = list(runs["history"])
     if label and label not in known:
-        raise SourceError(f"no history is called {label!r}: there is {', '.join(known[:5]) or 'none'}")
+        raise SourceError(f"no history named {label!r}: there is {', '.join(known[:5]) or 'none'}")
     return label or next(iter(overview(runs, steps)["history"]), "")
 
 

@@ -45,10 +45,26 @@ EVALUATORS: dict[str, Evaluator] = {}  # of users, by function name
 
 
 def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
-    """Register an evaluator for a function, in place of evalkit's or an earlier one.
+    """Register an evaluator for a function, in place of an earlier one.
 
-    It gets the record and the options of every successful step and returns the keys it adds to the evaluation; its
-    ``checks`` are appended to the checks.
+    The evaluator gets the record and the options of every successful step, and returns keys to add to the evaluation;
+    its ``checks`` are appended to the checks.
+
+    Parameters
+    ----------
+    function_name : str
+        Name of the analysis function.
+
+    Returns
+    -------
+    function
+        A decorator for the evaluator.
+
+    Examples
+    --------
+    >>> @steps.evaluates("my_function")  # doctest: +SKIP
+    ... def judge(record, options):
+    ...     return {"checks": []}
     """
 
     def register(evaluator: Evaluator) -> Evaluator:
@@ -175,15 +191,51 @@ def _agree(a: tuple[list[str], bool], b: tuple[list[str], bool]) -> bool:
 
 
 def evaluate_history(records: Any, options: Options | None = None) -> list[dict]:
-    """Judge every step of a history, or list of records; one evaluation per record, as of `evaluate_step`."""
+    """Judge every step of a history.
+
+    Parameters
+    ----------
+    records : Any
+        A history, or a list of records of any shape.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    list of dict
+        One evaluation per record, as from `evaluate_step`.
+
+    Examples
+    --------
+    >>> len(steps.evaluate_history(logs.histories[0])) > 0
+    True
+    """
     return as_history(records, options).evaluations
 
 
 def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, options: Options = DEFAULTS) -> dict:
-    """Judge one executed step, given as a record of any shape; never raises for what a record holds.
+    """Judge one executed step; never raises for the contents of a record.
 
-    If the ``execution_history`` of a workflow's `state` ends with the record, repeated attempts are counted. Returns a
-    JSON-able dictionary, whose keys the kit's documentation lists.
+    If the ``execution_history`` of `state` ends with the record, repeated attempts are counted.
+
+    Parameters
+    ----------
+    execution : Any
+        The record, in any shape.
+    state : mapping, optional
+        State of the workflow.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    dict
+        The evaluation, which JSON can store; docs/steps.md lists its keys.
+
+    Examples
+    --------
+    >>> steps.evaluate_step({"function_name": "dea", "success": False, "error": "no cells"})["success"]
+    False
     """
     state = state if isinstance(state, Mapping) else {}
     record = normalise_record(to_jsonable(execution), options)
@@ -222,7 +274,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
         why = str(record["step"].get("skip_reason") or "")
         added["skipped_evaluation"] = {"skip_reason": why, "status": "skipped"}
     elif record["success"] is not True:
-        default = "The record does not say whether the step succeeded" if verdict == "unknown" else "Unknown error"
+        default = "The record does not show whether the step succeeded" if verdict == "unknown" else "Unknown error"
         why = record["error"] or default
         added["failure_evaluation"] = {
             "error_message": why,
@@ -327,10 +379,29 @@ def planned_steps(plan: Any) -> Sequence[Any]:
 
 
 def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
-    """Return the outcome of every planned step; the share that ended in success is the adherence.
+    """Return the outcome of every planned step.
 
-    A planned step takes the first call that no earlier one has taken, with its retries; the last of them decides the
-    status. Parameters of the plan count if given. The plan is a list of steps, or a mapping with ``steps``.
+    A planned step takes the first call that no earlier planned step has taken, with its retries; the last retry decides
+    the status. The share of successes is the adherence.
+
+    Parameters
+    ----------
+    records : Any
+        A history, or a list of records of any shape.
+    plan : Any, optional
+        A list of steps, or a mapping with ``steps``; by default the plan of the history.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    list of PlannedStep
+        One per planned step.
+
+    Examples
+    --------
+    >>> steps.plan_adherence([], [])
+    []
     """
     history = as_history(records, options)
     steps = planned_steps(history.plan if plan is None else plan)
@@ -362,7 +433,25 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
 
 
 def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
-    """Find runs of at least ``options.loop_length`` failures of the same function with the same parameters."""
+    """Find series of failures of the same function with the same parameters.
+
+    Parameters
+    ----------
+    records : Any
+        A history, or a list of records of any shape.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    list of Loop
+        Series of at least ``options.loop_length`` failures.
+
+    Examples
+    --------
+    >>> steps.find_loops([])
+    []
+    """
     history, loops = as_history(records, options), dict[int, Loop]()  # by the first record
     for i, evaluation in enumerate(history.evaluations):
         attempt = evaluation["attempt"]
@@ -397,7 +486,23 @@ def route_after(evaluation: Mapping[str, Any], index: int, n_steps: int) -> str:
 
 
 def end_of_route(records: Any) -> tuple[str, int]:
-    """Return how the workflow's routers would have ended a history, "" without records, and after how many records."""
+    """Return how the routers of the workflow would have ended a history.
+
+    Parameters
+    ----------
+    records : Any
+        A history, or a list of records of any shape.
+
+    Returns
+    -------
+    tuple of str and int
+        The end (empty without records), and the number of records before it.
+
+    Examples
+    --------
+    >>> steps.end_of_route([])
+    ('', 0)
+    """
     history, route = as_history(records), ""
     indices = [record["step_index"] or 0 for record in history.records]
     n_steps = len(planned_steps(history.plan)) or max(indices, default=-1) + 1  # without a plan, those of the history

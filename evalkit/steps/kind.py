@@ -66,20 +66,74 @@ KIND = LogKind(
 def load(source: Source, options: Options = DEFAULTS, **others: Unpack[LoadOptions]) -> Logs:
     """Read and judge histories: JSON, JSONL, LangGraph's SQLite checkpoints, or ``samples:steps``.
 
-    By `options` steps are read and judged on each load, with the evaluators registered at that time; the other
-    parameters are those of `evalkit.load`. Returns the frames runs (one row per history), steps, checks (one row per
-    step and check), results (one row per number or name found) and ledger, and histories, a list of `History`.
+    Each load judges the steps anew, with the evaluators registered at that time.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
+    options : Options
+        Settings of the judge.
+    **others : Any
+        Options of `evalkit.load`.
+
+    Returns
+    -------
+    Logs
+        ``runs`` (one row per history), ``steps``, ``checks`` (one row per step and check), ``results`` (one row per
+        number or name found), ``ledger``, and ``histories``, a list of `History`.
+
+    Examples
+    --------
+    >>> len(steps.load("samples:steps/typed.json").runs)
+    1
     """
     return kinds.load(source, KIND, options=options, **others)
 
 
 def steps_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
-    """Return the frame of steps of a source, or of a list of records; see `load` and `table.STEPS`."""
+    """Return the steps of a source or of a list of records.
+
+    Parameters
+    ----------
+    source : Any
+        A source of `load`, or records.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    DataFrame
+        One row per step; see `table.STEPS`.
+
+    Examples
+    --------
+    >>> len(steps.steps_df("samples:steps/typed.json")) > 0
+    True
+    """
     return _frame(source, options, "steps")
 
 
 def checks_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
-    """Return the frame of checks of a source, or of a list of records; see `load` and `table.CHECKS`."""
+    """Return the checks of a source or of a list of records.
+
+    Parameters
+    ----------
+    source : Any
+        A source of `load`, or records.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    DataFrame
+        One row per step and check; see `table.CHECKS`.
+
+    Examples
+    --------
+    >>> len(steps.checks_df("samples:steps/typed.json")) > 0
+    True
+    """
     return _frame(source, options, "checks")
 
 

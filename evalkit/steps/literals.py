@@ -35,11 +35,28 @@ _WORDS |= {"True": True, "true": True, "np.True_": True, "False": False, "false"
 
 
 def to_jsonable(value: Any, above: tuple[int, ...] = ()) -> Any:
-    """Convert any value to one that ``json.dumps(..., allow_nan=False)`` accepts, and that shares nothing with it.
+    """Convert any value to one that ``json.dumps(..., allow_nan=False)`` accepts.
 
-    NumPy scalars become int, float or bool, arrays, sets (sorted) and other collections lists, DataFrames lists of
-    records (an index with labels becomes a column), Series lists or, with labels, objects; dates are ISO texts. NaN,
-    NaT and infinities become null; any other value, and what is nested deeper than `MAX_DEPTH`, becomes its text.
+    NumPy scalars become int, float or bool; arrays, sets (sorted) and other collections become lists; DataFrames become
+    lists of records; Series become lists or, with labels, objects; dates become ISO texts. NaN, NaT and infinities
+    become null. Other values, and values nested deeper than `MAX_DEPTH`, become their text.
+
+    Parameters
+    ----------
+    value : Any
+        The value.
+    above : tuple of int
+        Ids of the containers around the value; leave it out.
+
+    Returns
+    -------
+    Any
+        The converted value, which shares nothing with `value`.
+
+    Examples
+    --------
+    >>> steps.to_jsonable({"p": float("nan"), "genes": {"B", "A"}})
+    {'p': None, 'genes': ['A', 'B']}
     """
     if isinstance(value, str):
         return _text(value)

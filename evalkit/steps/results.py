@@ -48,7 +48,31 @@ class Check(TypedDict):
 
 
 def check(name: str, score: float | None, label: str, explanation: str = "", severity: Severity = "info") -> Check:
-    """Return a check, as evaluators list them under ``checks``."""
+    """Return a check, as evaluators list them under ``checks``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the check.
+    score : float or None
+        Score from 0 to 1.
+    label : str
+        Result in a word.
+    explanation : str
+        Reason.
+    severity : {"info", "warning", "error", "critical"}
+        Severity of the result.
+
+    Returns
+    -------
+    Check
+        The check.
+
+    Examples
+    --------
+    >>> steps.check("has terms", 1.0, "ok")["severity"]
+    'info'
+    """
     score = None if score is None else float(score)
     return Check(name=name, score=score, label=label, explanation=explanation, severity=severity)
 
@@ -293,7 +317,7 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
         elif not types:
             status = reading.status or ("empty_mapping" if is_empty else UNKNOWN)
         if status == "empty_mapping":
-            reading.failure = "no group of cells was named: the mapping to cell types is empty"
+            reading.failure = "no group of cells has a name: the mapping to cell types is empty"
 
     is_unknown = is_partial or status == UNKNOWN
     evaluation: dict[str, Any] = {
@@ -431,7 +455,7 @@ def _read_page(plot: Any) -> tuple[str, int | None, str | None]:
     if _HTML.search(page) and not _ERROR_TEXT.match(page):
         return "html", len(page), None
     is_reason = _NO_PLOT.search(page[:MOST_SEARCHED])
-    return "text", 0, f"a message stands in place of the plot: {page[:MOST_SHOWN]}" if is_reason else None
+    return "text", 0, f"a message in place of the plot: {page[:MOST_SHOWN]}" if is_reason else None
 
 
 def _list(value: Any) -> list:

@@ -15,7 +15,7 @@ from evalkit.steps.record import CRITICAL, NOT_JUDGED, SILENT
 
 SAMPLES = (
     "These samples were made for demonstration: a scripted plan, run on the 700 public blood cells that scanpy "
-    "bundles. Tests, counts and errors are real; gene sets are stand-ins for GO, KEGG and Reactome, as their names say."
+    "bundles. Tests, counts and errors are real; made-up gene sets replace GO, KEGG and Reactome, as their names show."
 )
 
 
@@ -75,7 +75,7 @@ def findings(logs: Logs) -> list[Finding]:
     successful = analysis.reporting_success(steps)
     if len(cut := successful[successful["truncated"]]):
         values = {"cut": len(cut), "n": len(successful)}
-        results.append(Finding("cut", "What was cut", values, examples(cut), words.CUT))
+        results.append(Finding("cut", "Results that were cut", values, examples(cut), words.CUT))
     if n_copies := len(logs.runs) - n:
         values = {"copies": n_copies, "n": len(logs.runs)}
         results.append(Finding("same_executions", sections.DATA_QUALITY, values, template=words.SAME_EXECUTIONS))

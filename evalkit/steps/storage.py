@@ -17,11 +17,32 @@ from evalkit.steps.results import ANALYSES, Reading, read_result
 def store_execution_result(
     step: Mapping[str, Any] | None, result: Any, success: bool, options: Options = DEFAULTS
 ) -> dict[str, Any]:
-    """Convert what a step returned to its stored form: result_type, result, result_summary, result_metadata.
+    """Convert the result of a step to its stored form.
 
-    A step with a ``skip_reason`` is stored as skipped. What a failed step returned is stored as text, with the ``type``
-    it had. The result is JSON-able, as of `to_jsonable`; a text longer than ``options.text_limit`` is cut, with
-    ``{"truncated": [its length, kept]}``. Numbers, empty results and None are stored as they are.
+    A step with a ``skip_reason`` is stored as skipped. The result of a failed step is stored as text, with its
+    ``type``. A text longer than ``options.text_limit`` characters is cut, with ``{"truncated": [length, kept]}``.
+    Numbers, empty results and None are stored unchanged.
+
+    Parameters
+    ----------
+    step : mapping or None
+        The step of the plan.
+    result : Any
+        What the step returned.
+    success : bool
+        Whether the step reports success.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    dict
+        result_type, result, result_summary and result_metadata, as JSON can store them.
+
+    Examples
+    --------
+    >>> steps.store_execution_result({"function_name": "f"}, 3, True)["result"]
+    3
     """
     step, returned = step if isinstance(step, Mapping) else {}, type(result).__name__
     result, function = to_jsonable(result), as_text(step.get("function_name"))
@@ -56,10 +77,29 @@ def _cut(text: str, options: Options) -> tuple[str, dict[str, Any]]:
 
 
 def create_result_summary(step: Mapping[str, Any] | str | None, result: Any, options: Options = DEFAULTS) -> str:
-    """Summarise the result of a successful step, given as the step or the name of its function, in one line.
+    """Summarise the result of a successful step in one line.
 
-    As ``Enrichment: GO: 12 terms, KEGG: 3 terms``; ``Success`` where there is no result; else, and for a result that
-    speaks of a failure, its first ``options.summary_limit`` characters. Lists of names keep to that limit too.
+    For example ``Enrichment: GO: 12 terms, KEGG: 3 terms``, or ``Success`` without a result. Other results, and results
+    that describe a failure, give their first ``options.summary_limit`` characters.
+
+    Parameters
+    ----------
+    step : mapping, str or None
+        The step, or the name of its function.
+    result : Any
+        What the step returned.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    str
+        The summary.
+
+    Examples
+    --------
+    >>> steps.create_result_summary("my_function", None)
+    'Success'
     """
     return _read_success(step, to_jsonable(result), options).summary
 
@@ -77,9 +117,34 @@ def record_execution(
     error: BaseException | str | None = None,
     options: Options = DEFAULTS,
 ) -> list[dict[str, Any]]:
-    """Append one executed step to the history of a state; returns a new list, the state stays as it is.
+    """Append one executed step to the history of a state, and return a new list.
 
-    The index is the state's ``current_step_index``, else the number of records; an exception is stored with its class.
+    The index is the state's ``current_step_index``, else the number of records. An exception is stored with its class.
+
+    Parameters
+    ----------
+    state : mapping
+        State of the workflow, which is not changed.
+    step : mapping or None
+        The step of the plan.
+    result : Any
+        What the step returned.
+    success : bool
+        Whether the step reports success.
+    error : exception or str, optional
+        The error.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    list of dict
+        The history with the new record.
+
+    Examples
+    --------
+    >>> len(steps.record_execution({}, {"function_name": "f"}, None, True))
+    1
     """
     history = list(state.get("execution_history") or [])
     index = as_count(state.get("current_step_index"))
@@ -100,7 +165,24 @@ def record_execution(
 
 
 def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) -> None:
-    """Write a history in shape B, or raise SourceError: a JSON list, or a record per line if the name is ``.jsonl``."""
+    """Write a history as a JSON list, or as JSON lines if the name ends in ``.jsonl``.
+
+    Parameters
+    ----------
+    history : iterable of mapping
+        The records.
+    path : path
+        The file.
+
+    Raises
+    ------
+    SourceError
+        If the file can't be written.
+
+    Examples
+    --------
+    >>> steps.save_history([], "history.json")  # doctest: +SKIP
+    """
     records = normalise_history(to_jsonable(list(history)))
     stored = ({key: value for key, value in record.items() if key != "shape"} for record in records)
     lines = [json.dumps(record, ensure_ascii=False, allow_nan=False) for record in stored]
@@ -112,11 +194,26 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
 
 
 def extract_key_findings_from_execution(history: Any, options: Options | None = None) -> dict[str, Any]:
-    """Collect the findings of a history (or list of records, or a state that holds one), also from legacy text.
+    """Collect the findings of a history, also from legacy text.
 
-    The result is JSON-able: ``successful_analyses`` (what was found, by analysis and cell type), ``failed_analyses``
-    (failures and silent failures, with their error) and ``skipped_analyses`` (the reasons). The second run of one
-    analysis has a key that ends in `` #2``. Counts that were cut off are None, terms are missing.
+    Parameters
+    ----------
+    history : Any
+        A history, a list of records, or a state that contains one.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    dict
+        ``successful_analyses`` (findings by analysis and cell type), ``failed_analyses`` (failures and silent failures,
+        with their error) and ``skipped_analyses`` (reasons). The key of a repeated analysis ends in `` #2``. Counts
+        that were cut off are None, terms are missing.
+
+    Examples
+    --------
+    >>> sorted(steps.extract_key_findings_from_execution([]))
+    ['failed_analyses', 'skipped_analyses', 'successful_analyses']
     """
     history = as_history(history, options)
     findings: dict[str, dict[str, Any]] = {"successful_analyses": {}, "failed_analyses": {}, "skipped_analyses": {}}

@@ -6,12 +6,12 @@ from evalkit.steps.record import VERDICTS
 
 FLAGS = {
     "no_steps": "the history has no records",
-    "silent_failures": "steps report success, while their results say otherwise",
+    "silent_failures": "steps report success although their results show failures",
     "critical_failures": "errors after which nothing that follows can work",
     "loops": "the same call failed again and again",
-    "cut_results": "stored results are cut; what was cut away is unknown",
-    "unknown_outcomes": "records do not say whether their steps succeeded",
-    "duplicate": "another history holds the same executions: this one counts in no rate",
+    "cut_results": "stored results were cut; the rest is unknown",
+    "unknown_outcomes": "records do not show whether their steps succeeded",
+    "duplicate": "another history contains the same executions; rates exclude this one",
 }
 
 _THREAD = Column("thread", "name", "thread of a checkpoint; empty for other files")
@@ -20,12 +20,12 @@ RECORDS = {
     "steps": (_THREAD, Column("entry", "str", "the step's record as JSON text: results have no type in common")),
 }
 
-_HISTORY = Column("history", "name", "label that tells the history apart from those loaded with it")
+_HISTORY = Column("history", "name", "label of the history, unique among the loaded histories")
 _POSITION = Column("position", "int", "place of the record in its history, from 0")
 _TURN = Column("turn", "int", "number of the turn that shows its result, from 1, as in the frame of turns and on pages")
 _FUNCTION = Column("function_name", "name", "function of the step")
 _CELL_TYPE = Column("cell_type", "name", "cell type the step is about")
-_COPY_OF = Column("copy_of", "name", "history that holds the same executions and counts in place of this one")
+_COPY_OF = Column("copy_of", "name", "history with the same executions, which counts in place of this one")
 
 RUNS = run_columns(
     _THREAD,
@@ -35,7 +35,7 @@ RUNS = run_columns(
     Column("judged", "int", "steps that shares rest on: all but skipped and unknown ones"),
     Column("reported", "int", "of these, steps that report success"),
     Column("confirmed", "int", "of these, steps that succeeded, without silent failures"),
-    Column("silent_failures", "int", "steps that report success, while the result says otherwise"),
+    Column("silent_failures", "int", "steps that report success although their result shows a failure"),
     Column("failures", "int", "steps that failed, critical failures among them"),
     Column("loops", "int", "runs of failures of one call"),
     Column("cut", "int", "stored results that are cut"),
@@ -49,9 +49,9 @@ STEPS = (
     Column("attempt", "int", "how often the call was made in a row, each time before having failed, from 1"),
     Column("step_type", "name", "as planned: analysis, visualization, …"),
     _CELL_TYPE,
-    Column("success", "bool?", "as recorded; missing where the record does not say"),
+    Column("success", "bool?", "as recorded; missing if not recorded"),
     Column("verdict", "str", ", ".join(VERDICTS)),
-    Column("silent_failure", "bool", "success was reported, but the result says otherwise"),
+    Column("silent_failure", "bool", "the step reported success, but the result shows a failure"),
     Column("silent_failure_reason", "str", "what the result says"),
     Column("critical_failure", "bool", "an error after which nothing that follows can work"),
     Column("error_category", "str", "system_error or analysis_error, of failures"),
@@ -60,11 +60,11 @@ STEPS = (
     Column("result_type", "str", "structured, visualization, text, skipped, validation"),
     Column("truncated", "bool", "the stored text is cut, or of exactly the length at which it would be cut"),
     Column("stored_length", "int?", "length of the stored text or HTML", "characters"),
-    Column("original_length", "int?", "its length before it was cut; missing where that is not known", "characters"),
+    Column("original_length", "int?", "its length before it was cut; missing if unknown", "characters"),
     Column("data_completeness", "str", "complete, partial, limited (cut) or none (an error, a status, nothing)"),
     Column("discovery_status", "str", "how the discovery of cell types ended (process_cells)"),
     Column("total_significant", "int?", "significant terms over all methods, for orientation (enrichment)"),
-    Column("summary", "str", "what a step that reports success did, in a line, as its result says"),
+    Column("summary", "str", "summary of the result of a step that reports success, in one line"),
     Column("result_summary", "str", "the summary that was stored"),
     Column("description", "str", "what the step was to do"),
     Column("skip_reason", "str", "why the step was skipped"),
@@ -75,7 +75,7 @@ STEPS = (
 CHECKS = (
     *IDS,
     Column("name", "str", "name of the check"),
-    Column("score", "float", "from 0 to 1; NaN where it can't be computed", "share"),
+    Column("score", "float", "from 0 to 1; NaN if it can't be computed", "share"),
     Column("label", "str", "the judgement in a word"),
     Column("explanation", "str", "why"),
     Column("severity", "str", "info, warning, error or critical"),
@@ -87,8 +87,8 @@ RESULTS = (
     Column("quantity", "str", "significant terms, p-value, significant genes, gene, cell types, clusters, cells, …"),
     Column("method", "name", "of an enrichment: GO, KEGG, REACTOME, GSEA"),
     Column("category", "name", "condition of genes, category of cells, query of a search"),
-    Column("term", "name", "term, gene or cell type; missing where the value is the number of all of them"),
-    Column("value", "float", "the number, or the p-value; NaN where it is unknown, and of names"),
+    Column("term", "name", "term, gene or cell type; missing if the value counts all of them"),
+    Column("value", "float", "the number or p value; NaN if unknown, and for names"),
 )
 TABLES = {"runs": RUNS, "steps": STEPS, "checks": CHECKS, "results": RESULTS}
 

@@ -153,7 +153,7 @@ def _summary(history: History, row: dict[str, Any]) -> list[str]:
         (confirmed, reported), k = _rates(row), row["success"]
         lines.append(f"success: {reported} ({k + row[SILENT]} of {n}) reported, {confirmed} ({k} of {n}) confirmed")
     if row["cut"]:
-        lines.append(f"cut: {row['cut']} of {row['records']} stored results, what was cut away is unknown")
+        lines.append(f"cut: {row['cut']} of {row['records']} stored results; the rest of them is unknown")
     for loop in find_loops(history):
         function = plain(loop.function_name, 60)
         lines.append(f"loop: {loop.length} failures in a row of {function}, from record {loop.position + 1}")

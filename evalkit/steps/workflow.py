@@ -36,11 +36,26 @@ class WorkflowState(TypedDict, total=False):
 
 
 def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -> dict[str, Any]:
-    """Judge the newest record of a state's history, and log the report; checks only, the plan stays as it is.
+    """Judge the newest record of a state's history, and log the report.
 
-    Returns an update for LangGraph: `last_step_evaluation` and, for a new record, `step_evaluation_history`. The key
-    ``retry_cap_reached`` is true after ``options.retry_cap`` executions of one step with the same outcome; reaching the
-    node without a new record counts as another one.
+    It does not change the plan. ``retry_cap_reached`` is true after ``options.retry_cap`` executions of one step with
+    the same outcome; a visit without a new record counts as another execution.
+
+    Parameters
+    ----------
+    state : mapping
+        State of the workflow.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    dict
+        An update for LangGraph: `last_step_evaluation` and, for a new record, `step_evaluation_history`.
+
+    Examples
+    --------
+    >>> update = steps.step_evaluator_node({"execution_history": []})
     """
     history = state.get(HISTORY_KEY)
     if not isinstance(history, list) or not history:
@@ -63,7 +78,22 @@ def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -
 
 
 def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
-    """Format the report of a step, as of `evaluate_step`; steps count from 1, texts lose their control characters."""
+    """Format the report of a step; steps count from 1.
+
+    Parameters
+    ----------
+    evaluation : mapping
+        Result of `evaluate_step`.
+
+    Returns
+    -------
+    str
+        The report, without control characters.
+
+    Examples
+    --------
+    >>> print(steps.format_step_evaluation(steps.evaluate_step({})))  # doctest: +SKIP
+    """
 
     def shown(value: Any, missing: str = "unknown") -> str:
         return missing if value is None or value == "" else plain(value)
@@ -110,18 +140,60 @@ def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
 
 
 def print_step_evaluation(evaluation: Mapping[str, Any]) -> None:
-    """Print the report of a step; see `format_step_evaluation`."""
+    """Print the report of a step.
+
+    Parameters
+    ----------
+    evaluation : mapping
+        Result of `evaluate_step`.
+
+    Examples
+    --------
+    >>> steps.print_step_evaluation(steps.evaluate_step({}))  # doctest: +SKIP
+    """
     print(format_step_evaluation(evaluation))
 
 
 def route_from_executor(state: Mapping[str, Any]) -> str:
-    """Return ``step_evaluate`` while there is a history and the index is within the plan, else ``complete``."""
+    """Return the next node after the executor.
+
+    Parameters
+    ----------
+    state : mapping
+        State of the workflow.
+
+    Returns
+    -------
+    str
+        ``step_evaluate`` if there is a history and the index is within the plan, else ``complete``.
+
+    Examples
+    --------
+    >>> steps.route_from_executor({})
+    'complete'
+    """
     index, n_steps = as_count(state.get("current_step_index")) or 0, len(planned_steps(state.get(PLAN_KEY)))
     return "step_evaluate" if state.get(HISTORY_KEY) and index <= n_steps else "complete"
 
 
 def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
-    """Return ``abort`` after a critical failure or if stuck, ``complete`` at the plan's end, else ``continue``."""
+    """Return the next node after the step evaluator.
+
+    Parameters
+    ----------
+    state : mapping
+        State of the workflow.
+
+    Returns
+    -------
+    str
+        ``abort`` after a critical failure or if stuck, ``complete`` at the end of the plan, else ``continue``.
+
+    Examples
+    --------
+    >>> steps.route_from_step_evaluator({})
+    'complete'
+    """
     index, n_steps = as_count(state.get("current_step_index")) or 0, len(planned_steps(state.get(PLAN_KEY)))
     return route_after(state.get("last_step_evaluation") or {}, index, n_steps)
 
@@ -133,12 +205,35 @@ def build_workflow(
     checkpointer: Any = None,
     options: Options = DEFAULTS,
 ) -> Any:
-    """Compile the workflow's graph on LangGraph, a ``CompiledStateGraph``.
+    """Compile the graph of the workflow on LangGraph.
 
-    `nodes` holds a function for each of input_processor, planner, executor, final_evaluator, response_generator and
-    plot_integration; step_evaluator only to replace `step_evaluator_node`. The executor stores its steps with
-    `record_execution` and advances `current_step_index`. `state_type` is a TypedDict that declares at least what
-    `WorkflowState` does; ``options.retry_cap`` is how often one step may be executed without advancing.
+    The executor stores its steps with `record_execution` and advances ``current_step_index``.
+
+    Parameters
+    ----------
+    nodes : mapping of str to function
+        Functions for input_processor, planner, executor, final_evaluator, response_generator and plot_integration;
+        step_evaluator only to replace `step_evaluator_node`.
+    state_type : type
+        A TypedDict that declares at least the keys of `WorkflowState`.
+    checkpointer : Any, optional
+        Checkpointer of LangGraph.
+    options : Options
+        Settings of the judge.
+
+    Returns
+    -------
+    CompiledStateGraph
+        The graph.
+
+    Raises
+    ------
+    ValueError
+        If a node is missing or unknown.
+
+    Examples
+    --------
+    >>> graph = steps.build_workflow(nodes)  # doctest: +SKIP
     """
     if missing := [name for name in NODES if name not in nodes]:
         raise ValueError(f"nodes are missing: {', '.join(missing)}")

@@ -23,7 +23,23 @@ __all__ = [
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Select the runs that count in rates: neither repeated later nor held by another file, too."""
+    """Select the runs that rates include: not repeated later, and not in another file as well.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        The selected runs.
+
+    Examples
+    --------
+    >>> len(analysis.counted(runs)) <= len(runs)
+    True
+    """
     return runs[~has_flag(runs, *EXCLUDING_FLAGS)]
 
 
@@ -32,7 +48,23 @@ def _is_running(runs: pd.DataFrame) -> pd.Series:
 
 
 def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `ending`, one of `table.ENDINGS`: the outcome, with failures split by what ended them."""
+    """Add the ending of each run: its outcome, with failures split by what ended them.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        The runs with the column ending, one of `table.ENDINGS`.
+
+    Examples
+    --------
+    >>> "ending" in analysis.with_endings(runs)
+    True
+    """
     outcome = outcome_of(runs, kind_of(runs))
     by_agent = outcome.eq("failure") & runs["status"].isin(AGENT_FAILED - {"unresolved"})
     scored = outcome.eq("not measured") & runs["score"].notna()
@@ -42,14 +74,48 @@ def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def endings(runs: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Count the runs of each group by `ending`: a column for each of `table.ENDINGS`."""
+    """Count the runs of each group by ending.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    by : str
+        Column of the groups.
+
+    Returns
+    -------
+    DataFrame
+        `by`, and one column per ending with the number of runs.
+
+    Examples
+    --------
+    >>> analysis.endings(analysis.with_endings(runs)).columns[0]
+    'model_name'
+    """
     rows = with_endings(counted(runs))
     table = pd.crosstab(rows[by], rows["ending"], dropna=False)
     return table.reindex(columns=list(ENDINGS), fill_value=0).reset_index()
 
 
 def exits(runs: pd.DataFrame) -> pd.DataFrame:
-    """Count why runs ended, in the words of their logs, by model and ending; the most frequent first."""
+    """Count the reasons why runs ended, as logged, by model and ending; the most frequent first.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Result of `with_endings`.
+
+    Returns
+    -------
+    DataFrame
+        model_name, ending, exit_reason, the number of runs, and the run_id of an example.
+
+    Examples
+    --------
+    >>> "exit_reason" in analysis.exits(analysis.with_endings(runs))
+    False
+    """
     rows = with_endings(counted(runs)).astype({"ending": "str"})
     groups = rows.assign(reason=rows["exit_reason"].fillna(rows["status"])).groupby(["reason", "ending", "model_name"])
     table = groups.agg(runs=("run_id", "size"), error=("error", "first"), run_id=("run_id", "first")).reset_index()
@@ -57,12 +123,46 @@ def exits(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def has_plan(plans: pd.DataFrame) -> bool:
-    """Return whether any file says how many trials were planned."""
+    """Return whether any file gives a number of planned trials.
+
+    Parameters
+    ----------
+    plans : DataFrame
+        Numbers of planned trials, such as `logs.plans`.
+
+    Returns
+    -------
+    bool
+        True if there is a plan.
+
+    Examples
+    --------
+    >>> analysis.has_plan(logs.plans)
+    True
+    """
     return bool(plans["planned"].notna().any())
 
 
 def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
-    """Count trials by plan, a shortened path: planned, present (ended), running, repeated, retried and missing."""
+    """Count the trials of each plan.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    plans : DataFrame
+        Numbers of planned trials, such as `logs.plans`.
+
+    Returns
+    -------
+    DataFrame
+        plan (a shortened path), planned, present (ended), running, repeated, retried, missing.
+
+    Examples
+    --------
+    >>> "planned" in analysis.trials(runs, logs.plans)
+    True
+    """
     repeated, running = has_flag(runs, *EXCLUDING_FLAGS), _is_running(runs)
     counts = {"present": ~repeated & ~running, "running": ~repeated & running, "repeated": repeated}
     counts["retried"] = runs["retries"].fillna(0)
@@ -78,7 +178,25 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
 
 def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
-    """List the missing trials of plans that name tasks: model_name, dataset, task_id, plan, missing (their number)."""
+    """List the missing trials of plans that name tasks.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    plans : DataFrame
+        Numbers of planned trials, such as `logs.plans`.
+
+    Returns
+    -------
+    DataFrame
+        model_name, dataset, task_id, plan, missing (number of trials).
+
+    Examples
+    --------
+    >>> analysis.missing(runs, logs.plans).columns[0]
+    'model_name'
+    """
     keys = ["plan", "model_name", "dataset", "task_id"]
     present = runs.groupby(keys, dropna=False).size().rename("n").reset_index()
     table = plans[plans["task_id"].ne("")].rename(columns={"source": "plan"}).merge(present, on=keys, how="left")
@@ -87,7 +205,25 @@ def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with every planned trial: those not measured, and those that are not there, have failed."""
+    """Return the runs with every planned trial; missing and unmeasured trials count as failures.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    plans : DataFrame
+        Numbers of planned trials, such as `logs.plans`.
+
+    Returns
+    -------
+    DataFrame
+        One row per planned trial.
+
+    Examples
+    --------
+    >>> len(analysis.over_planned(runs, logs.plans)) >= len(analysis.counted(runs))
+    True
+    """
     gone = missing(runs, plans)
     rows = counted(runs)
     rows = rows[~_is_running(rows)]
@@ -103,11 +239,28 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
 
 def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
-    """Estimate pass@k, pass^k and agreement per model by both conventions: over measured trials and over planned ones.
+    """Estimate pass@k, pass^k and agreement per model, over measured trials and over planned trials.
 
-    Of planned trials, those that are missing or were not measured have failed; without a plan, of all trials those that
-    were not measured. Of more than 200 models, the table has those with the highest means. The table is that of
-    `evalkit.stats.reliability`, by model_name and trials (measured, planned or all); no rows if runs have no outcome.
+    Planned trials that are missing or were not measured count as failures; without a plan, all trials that were not
+    measured do. Of more than 200 models, the table has those with the highest means.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    plans : DataFrame
+        Numbers of planned trials, such as `logs.plans`.
+
+    Returns
+    -------
+    DataFrame
+        The table of `evalkit.stats.reliability`, by model_name and trials (measured, planned or all); no rows without
+        an outcome.
+
+    Examples
+    --------
+    >>> "trials" in analysis.reliability(runs, logs.plans)
+    True
     """
     tables, whole = [], "planned" if has_plan(plans) else "all"
     for name, rows in (("measured", runs), (whole, over_planned(runs, plans))):
@@ -119,10 +272,27 @@ def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
 
 def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
-    """Count the calls of tools, and those that ended in an error, per model, in at most `most` runs, chosen evenly.
+    """Count tool calls and their errors per model and tool.
 
-    Returns model_name, tool, read (runs of the model that were read), runs (that call it), calls, per_run (of those
-    read), errors, n (calls whose result was logged), estimate (the share of errors; runs are clusters), low, high.
+    Parameters
+    ----------
+    logs : Logs
+        The logs of the runs.
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    most : int
+        Maximum number of runs to read, evenly spaced.
+
+    Returns
+    -------
+    DataFrame
+        model_name, tool, read (runs that were read), runs (that call the tool), calls, per_run, errors, n (calls with a
+        logged result), estimate, low, high (share of errors; runs are clusters).
+
+    Examples
+    --------
+    >>> analysis.tool_use(logs, runs, most=10)["calls"].min() > 0
+    np.True_
     """
     rows = counted(runs)
     order = rows.groupby(["model_name", "status"], dropna=False).cumcount().sort_values(kind="stable")
@@ -146,7 +316,30 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
 
 
 def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe, after the first of `ranked`, what is missing of the plan, how runs ended, and what is doubtful."""
+    """Describe missing trials, how runs ended, and doubtful data, after the first finding on ranks.
+
+    Parameters
+    ----------
+    ranked : sequence of Finding
+        Result of `evalkit.compare.findings`.
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+    plans : DataFrame
+        Numbers of planned trials, such as `logs.plans`.
+    ledger : DataFrame
+        One row per input file, such as `logs.ledger`.
+
+    Returns
+    -------
+    list of Finding
+        The findings.
+
+    Examples
+    --------
+    >>> ranked = compare.findings(compare.leaderboard(runs))
+    >>> analysis.findings(ranked, analysis.with_endings(runs), logs.plans, logs.ledger)[0].code
+    'ranking'
+    """
     rows = with_endings(counted(runs))
     table = trials(runs, plans)
     codes = ("conditions", "ranking", "nearest_pair", "alone")  # of those that come first

@@ -20,22 +20,25 @@ from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import UNKNOWN
+from evalkit.trajectories.formats import every_eval_ever, lm_eval, openhands, terminal_bench
 from evalkit.trajectories.json_values import count_of
-from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS
+from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS, Facts, Runs
 from evalkit.trajectories.table import NAME, TABLES
 from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
 _TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
+_STATING_SUCCESS = ("table", every_eval_ever.FORMAT)  # formats that state what they know of the success of runs
+_WHOLE_REWARD = ("tau-bench",)  # formats in which a part of the reward is a failure
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
 _AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
-    *("source", "part", "log_id", "format", "created", "experiment", "task_id", "target"),
+    *("source", "part", "log_id", "format", "created", "task_id", "target"),
     *("error", "extra", "seed", "started", "duration", "retries"),
 )
 
-Runs = dict[str, list[Any]]  # columns of runs by name: plain values, with None for what is missing
-Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
+# of runs that other files describe; each module has `FORMAT` and `join`
+JOINED_FORMATS = (lm_eval, openhands, terminal_bench)
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
@@ -45,12 +48,21 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     logged = records.tables["runs"]
     runs: Runs = {name: logged[name].to_pylist() for name in logged.column_names if name != "started"}
     runs["started"] = logged["started"].to_numpy().tolist()  # of times, `to_pylist` takes a hundred times as long
-    runs |= {name: [None] * len(logged) for name in ("score", "score_key", "is_successful")}
+    runs |= {
+        name: [None] * len(logged) for name in ("score", "score_key", "is_successful", "lower_is_better", "is_turned")
+    }
     runs["trajectories"] = [[] for _ in range(len(logged))]
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
     left_out = {entry.source for entry in entries if entry.status == "skipped"} | _join(runs, facts)
-    places = [at for at, source in enumerate(runs["source"]) if source not in left_out]
+    runs["model_source"] = ["log"] * len(logged)
+    published = records.tables["published"].to_pydict()
+    joined = [one.join(runs, facts, published) for one in JOINED_FORMATS]
+    parts_left_out = {at for one in joined for at in one.left_out}
+    plan_of_source = {source: plan for one in joined for source, plan in one.plan_of.items()}
+    above = records.files.filter(records.files["context"])["source"].to_pylist()  # their plans are of other runs, too
+    entries += [entry for one in joined for entry in one.entries if entry.source not in above]
+    places = [at for at, source in enumerate(runs["source"]) if source not in left_out and at not in parts_left_out]
     runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
     paths = {source: absolute(source) for source in set(runs["source"])}
     runs["run_id"] = run_ids(NAME, map(paths.get, runs["source"]), runs["part"])
@@ -60,6 +72,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     scores = scores.append_column("run_id", run_of_score).filter(pc.is_valid(run_of_score))
     if used := [key for key in dict.fromkeys(runs["score_key"]) if key]:
         chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
+    if turned := sorted({key for key, was_turned in _rows(runs, "score_key", "is_turned") if was_turned}):
+        chosen += note("turned", scores=turned)
     runs["task_version"] = _task_versions(runs)
     flags = _repeated(runs)
     flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
@@ -70,15 +84,20 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
-    plans = _plans(runs, records.tables["plans"])
+    without_plan = {source for one in joined for source in one.without_plan}.union(above)
+    stated = records.tables["plans"]
+    stated = stated.filter(pc.invert(pc.is_in(stated["source"], pa.array(sorted(without_plan), pa.large_string()))))
+    plans = _plans(runs, stated, plan_of_source)
     runs["task_type"] = runs["dataset"]
-    equal = {"kind": NAME, "model_source": "log", "success_rate": None}  # the pipeline fills in the last
+    equal = {"kind": NAME, "success_rate": None}  # the pipeline fills in the last
     runs |= {name: [value] * len(places) for name, value in equal.items()}
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs, logged = _taken(runs, logged, order)
-    tables: dict[str, Mapping[str, Any]] = {"runs": runs, "scores": scores, "plans": plans}
+    tables: dict[str, Mapping[str, Any]] = {"runs": runs, "scores": scores, "plans": plans, "published": published}
+    is_joined = any(one.FORMAT in runs["format"] for one in JOINED_FORMATS)
+    filled = {"task_id", "retries"} if is_joined else set()
     if "table" not in runs["format"]:  # these columns are as they were logged, and need no conversion
-        tables["runs"] = runs | {name: logged[name] for name in _AS_LOGGED}
+        tables["runs"] = runs | {name: logged[name] for name in _AS_LOGGED if name not in filled}
     frames = {
         name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
         for name, columns in TABLES.items()
@@ -105,7 +124,7 @@ def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str])
     for pair in columns:
         role, equals, name = pair.partition("=")
         if not equals:
-            raise SourceError(f"column {pair!r}: write what it means and its name, such as score=reward")
+            raise SourceError(f"column {pair!r}: write ROLE=NAME, such as score=reward")
         given[role.strip()] = name.strip()
     extra = runs["extra"]
     places: dict[str, list[int]] = {}  # of the rows of each table among the runs
@@ -197,7 +216,7 @@ def _join(runs: Runs, facts: Facts) -> set[str]:
         return set()
     place = {}  # of the runs that have a file of their own
     for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
-        if of_format not in ("table", "inspect_ai", "tau2-bench"):
+        if of_format not in ("table", "inspect_ai", "tau2-bench", "lm-eval", "OpenHands"):
             place[source] = at
     joined = set[str]()
     for fact in facts:
@@ -291,18 +310,58 @@ def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | N
     place_of_score = list(map(places.get, zip(sources, parts, strict=True)))
     score, score_key = runs["score"], runs["score_key"]
     wanted = key or "reward"
+    of_dataset = {} if key else _scores_of_datasets(runs, place_of_score, keys, values)
     for at, name, value in zip(place_of_score, keys, values, strict=True):
         if at is None or (key and name != key):
+            continue
+        if runs["format"][at] == lm_eval.FORMAT and not key and of_dataset[runs["dataset"][at]] != name:
             continue
         if score_key[at] is None or (name == wanted and score_key[at] != wanted):
             score[at] = value
             score_key[at] = name
+    _turn_lower_is_better(runs)
     _add_verdicts(runs, _by_task(facts, "outcome"))
     for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
-        if of_format != "table" and status not in AGENT_FAILED and status not in ENDED:
+        if of_format not in _STATING_SUCCESS and status not in AGENT_FAILED and status not in ENDED:
             score[at] = None
     _set_success(runs)
+    every_eval_ever.set_success(runs)
     return [None if at is None else runs["run_id"][at] for at in place_of_score]
+
+
+def _scores_of_datasets(
+    runs: Runs, places: Sequence[int | None], keys: Sequence[str], values: Sequence[float | None]
+) -> dict[Any, str]:
+    """Return which score of each data set of lm-eval counts: one for all its runs, whose files may differ in order.
+
+    It is the first of those that are always 0 or 1, else the first; of these, that of the most runs.
+    """
+    counts: dict[tuple[Any, str], int] = {}
+    between = set[tuple[Any, str]]()
+    for at, key, value in zip(places, keys, values, strict=True):
+        if at is None or runs["format"][at] != lm_eval.FORMAT:
+            continue
+        name = (runs["dataset"][at], key)
+        counts[name] = counts.get(name, 0) + (value is not None)
+        if value not in (None, 0.0, 1.0):
+            between.add(name)
+    best: dict[Any, str] = {}
+    for dataset, key in sorted(counts, key=lambda name: (name in between, -counts[name])):
+        best.setdefault(dataset, key)
+    return best
+
+
+def _turn_lower_is_better(runs: Runs) -> None:
+    """Turn scores of which lower is better, so that higher is: 1 - score if all are from 0 to 1, else -score."""
+    turned: dict[tuple[Any, str], list[int]] = {}
+    for at, (key, dataset, names) in enumerate(_rows(runs, "score_key", "dataset", "lower_is_better")):
+        if key and names and key.rpartition(",")[0] in names and runs["score"][at] is not None:
+            turned.setdefault((dataset, key), []).append(at)
+    for places in turned.values():
+        base = 1.0 if all(0 <= runs["score"][at] <= 1 for at in places) else 0.0
+        for at in places:
+            runs["score"][at] = base - runs["score"][at]
+            runs["is_turned"][at] = True
 
 
 def _add_verdicts(runs: Runs, verdicts: Mapping[str, Facts]) -> None:
@@ -312,8 +371,14 @@ def _add_verdicts(runs: Runs, verdicts: Mapping[str, Facts]) -> None:
     for at, (task, model, source, status) in enumerate(_rows(runs, "task_id", "model_name", "source", "status")):
         if runs["score"][at] is not None or task not in verdicts:
             continue
-        of_model = [fact for fact in verdicts[task] if (fact["model_name"] or "").replace("__", "/") == model]
-        verdict = _nearest(source, of_model or verdicts[task])
+        stated = verdicts[task]
+        if runs["format"][at] == openhands.FORMAT:
+            of_model = stated = [fact for fact in stated if openhands.is_report_of(fact["source"], source)]
+        else:
+            of_model = [fact for fact in stated if (fact["model_name"] or "").replace("__", "/") == model]
+        if not stated:
+            continue
+        verdict = _nearest(source, of_model or stated)
         if verdict == "resolved":
             runs["score"][at] = 1.0
             runs["status"][at] = status if status in ENDED else "completed"
@@ -326,8 +391,15 @@ def _set_success(runs: Runs) -> None:
     """Set the success of runs by their scores; a run that its agent ended without a score has failed."""
     score = runs["score"]
     kinds: list[tuple[Any, ...]] = list(_rows(runs, "format", "dataset"))
+    whole = {
+        at
+        for at, (of_format, key) in enumerate(_rows(runs, "format", "score_key"))
+        if of_format in _WHOLE_REWARD and key == "reward"
+    }
     between = [
-        at for at, value in enumerate(score) if value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6
+        at
+        for at, value in enumerate(score)
+        if value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6 and at not in whole
     ]
     if between:  # a score says how much, not whether: no run with scores of its kind succeeds or fails
         scorers: dict[tuple[Any, ...], str] = {}  # the first scorer of each format and dataset
@@ -337,12 +409,12 @@ def _set_success(runs: Runs) -> None:
         kinds = [(*kind, key or scorers.get(kind)) for kind, key in zip(kinds, runs["score_key"], strict=True)]
     graded = {kinds[at] for at in between}
     for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
-        if kinds[at] in graded or of_format == "table":  # a table states what it knows
+        if kinds[at] in graded or of_format in _STATING_SUCCESS:
             continue
         if score[at] is None and status in AGENT_FAILED:
             score[at] = 0.0
         if score[at] is not None:
-            runs["is_successful"][at] = score[at] > 0.5
+            runs["is_successful"][at] = abs(score[at] - 1) <= 1e-6 if at in whole else score[at] > 0.5
 
 
 def _task_versions(runs: Runs) -> list[str | None]:
@@ -360,6 +432,15 @@ def _repeated(runs: Runs) -> dict[str, list[bool]]:
     identities = _rows(runs, "experiment", "dataset", "agent", "model_name", "task_id")
     group = [groups.setdefault(identity, len(groups)) for identity in identities]
     number = runs["repetition"]
+    stated = Counter(
+        trial
+        for trial, of_format, created in zip(
+            zip(group, number, strict=True), runs["format"], runs["created"], strict=True
+        )
+        if trial[1] is not None and not created and of_format != "table"
+    )
+    if clashing := {own for (own, _), n in stated.items() if n > 1}:  # trials of several logs, each numbered from 0
+        number[:] = [None if own in clashing else n for own, n in zip(group, number, strict=True)]
     if None in number:
         begun = [(started is None, started, *own) for started, *own in _rows(runs, "started", "source", "part")]
         before = Counter[int]()
@@ -405,7 +486,7 @@ def _overruled(runs: Runs, path: str) -> list[bool]:
     return [run_id in by_run for run_id in runs["run_id"]]
 
 
-def _plans(runs: Runs, stated: pa.Table) -> pa.Table:
+def _plans(runs: Runs, stated: pa.Table, plan_of_source: Mapping[str, str | None]) -> pa.Table:
     """Return what was planned, by file, model and task; set for each run the file with its plan."""
     plans = stated.to_pydict()
     jobs = {os.path.dirname(source): source for source, task in _rows(plans, "source", "task_id") if not task}
@@ -416,6 +497,7 @@ def _plans(runs: Runs, stated: pa.Table) -> pa.Table:
     files, logs = set(plan_of.values()), set(runs["source"])
     by_folder = {os.path.dirname(source): source for source in files - logs}
     plan_of_log = {source: source if source in files else _above(source, by_folder) for source in logs}
+    plan_of_log |= plan_of_source
     runs["plan"] = list(map(plan_of_log.get, runs["source"]))
     plans["source"] = list(map(plan_of.get, plans["source"]))
     if None in plans["model_name"] or None in plans["dataset"]:

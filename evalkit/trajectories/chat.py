@@ -6,7 +6,8 @@ from typing import Any
 
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
-OpenNamed = Callable[[str], Any]  # decodes a file in the folder of a trajectory that names it; None without one
+# decodes a file in the folder of a trajectory that names it, or reads one in or below it with `is_text`; else None
+OpenNamed = Callable[..., Any]
 
 
 @dataclass

@@ -14,7 +14,7 @@ from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.analysis import over_planned
 from evalkit.trajectories.assemble import assemble
-from evalkit.trajectories.parse import accepts, excerpt, parse, recognises
+from evalkit.trajectories.parse import accepts, context_files, excerpt, parse, recognises
 from evalkit.trajectories.records import RECORDS, TITLE
 from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, FLAGS, LAZY_TABLES, NAME, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
@@ -33,14 +33,16 @@ KIND = LogKind(
     parse=parse,
     recognises=recognises,
     others={"spreadsheet": "pandas.read_excel"},
-    files=FileRules(accepts=accepts, excerpt=excerpt, excerpted=(".eval",)),
+    files=FileRules(accepts=accepts, context=context_files, excerpt=excerpt, excerpted=(".eval",)),
     tables=TABLES,
     lazy_tables=LAZY_TABLES,
     assemble=assemble,
     options=(
-        Option("columns", str, (), "What a column means, as in score=reward.", "ROLE=NAME", many=True, short="column"),
-        Option("score", str, "", "Which of several scores counts.", "KEY"),
-        Option("outcomes", str, "", "CSV file that overrules single runs: run_id, outcome, reason.", "FILE"),
+        Option(
+            "columns", str, (), "Meaning of a column, such as score=reward.", "ROLE=NAME", many=True, short="column"
+        ),
+        Option("score", str, "", "Score to use, if there are several.", "KEY"),
+        Option("outcomes", str, "", "CSV file that overrides single runs: run_id, outcome, reason.", "FILE"),
     ),
     rates=RateRules(
         outcome_of={"running": "running"},
@@ -57,9 +59,11 @@ KIND = LogKind(
     flags=FLAGS,
     labels={name: ending.text for name, ending in ENDINGS.items() if name != ending.text},
     command=Command(
-        summary="Outcomes of agents' trajectories: Harbor, inspect_ai, tau2-bench, SWE-agent, tables.",
-        help="""Estimate how often agents solve their tasks, from Harbor jobs, ATIF trajectories, logs of inspect_ai,
-    results of tau2-bench, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports, and tables of runs.
+        summary="Outcomes of agents' trajectories: Harbor, Terminal-Bench, inspect_ai, SWE-agent, tables.",
+        help="""Estimate how often agents solve their tasks, from Harbor jobs, runs of Terminal-Bench and its public
+    leaderboard, ATIF trajectories, logs of inspect_ai, results of tau-bench and tau2-bench, samples of
+    lm-evaluation-harness, outputs of OpenHands, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports,
+    and tables of runs.
 
     SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
 
@@ -80,31 +84,79 @@ def load(
     outcomes: str | os.PathLike = "",
     **options: Unpack[LoadOptions],
 ) -> Logs:
-    """Read trajectories of any format that is known, and tables of runs; what is not listed is as for `evalkit.load`.
+    """Read trajectories of any known format, and tables of runs.
 
     Parameters
     ----------
+    path : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
     columns : str or sequence of str
-        What the columns of a table of runs mean, such as ``score=reward``, where their names don't tell.
+        Meanings of columns of a table, such as ``score=reward``; by default detected from their names.
     score : str
-        Which of several scores or rewards counts; by default ``reward``, else the first.
+        Score or reward to use, if there are several; by default ``reward``, else the first, of lm-eval
+        (``metric,filter``) the first that is always 0 or 1.
     outcomes : path
-        A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrules logs.
+        A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrides the
+        logs.
+    **options : Any
+        Options of `evalkit.load`.
 
     Returns
     -------
     Logs
-        The frames ``runs``, ``scores``, ``plans`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which are
-        read when first used.
+        ``runs``, ``scores``, ``plans``, ``published`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which are read on
+        first access.
+
+    Examples
+    --------
+    >>> len(trajectories.load("samples:trajectories/table/runs.csv").runs) > 0
+    True
     """
     return load_logs(path, KIND, columns=tuple(as_list(columns)), score=score, outcomes=os.fspath(outcomes), **options)
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
-    """Collect trajectories into a dataset, or update it; parameters and result as in `evalkit.kinds.collect`."""
+    """Collect trajectories into a dataset, or update it.
+
+    Parameters
+    ----------
+    source : str, path, or several of them
+        Folders, files, globs or URLs of logs.
+    output : path
+        Folder or URL of the dataset.
+    **options : Any
+        Options of `evalkit.kinds.collect`.
+
+    Returns
+    -------
+    Changes
+        What was read and dropped.
+
+    Examples
+    --------
+    >>> trajectories.collect("samples:trajectories/harbor", "dataset")  # doctest: +SKIP
+    """
     return kinds.collect(KIND, source, output, **options)
 
 
 def runs_df(path: Source, **options: Any) -> pd.DataFrame:
-    """Return one row per run; options as for `load`."""
+    """Read trajectories as a frame of runs.
+
+    Parameters
+    ----------
+    path : str, path, or several of them
+        Folders, files, globs, URLs or a dataset of `collect`.
+    **options : Any
+        Options of `load`.
+
+    Returns
+    -------
+    DataFrame
+        One row per run, as ``load(...).runs``.
+
+    Examples
+    --------
+    >>> len(trajectories.runs_df("samples:trajectories/harbor")) == len(runs)
+    True
+    """
     return load(path, **options).runs

@@ -1,6 +1,6 @@
 """Parse one file, by the first format that recognises it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
@@ -8,19 +8,51 @@ import msgspec
 from evalkit.io import decode_json, decode_start
 from evalkit.io.paths import LimitError
 from evalkit.kinds import Parsed
-from evalkit.trajectories.formats import atif, harbor, inspect, swe_agent, table, tau2
+from evalkit.trajectories.formats import (
+    atif,
+    every_eval_ever,
+    harbor,
+    inspect,
+    lm_eval,
+    openhands,
+    swe_agent,
+    table,
+    tau2,
+    tau_bench,
+    terminal_bench,
+)
+from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.records import TITLE
 
-FORMATS = (harbor, atif, tau2, swe_agent)  # of JSON documents that are decoded whole; each recognises its own
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet")
+LINE_FORMATS = (lm_eval, openhands)  # of JSON lines, which are decoded in part; each recognises its own
+FORMATS = (
+    harbor,
+    terminal_bench,
+    atif,
+    tau2,
+    tau_bench,
+    every_eval_ever,
+    *LINE_FORMATS,
+    swe_agent,
+)  # most documents are decoded whole
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
 # other titles are of files that describe logs
-_LOGS = ("trial result", "trajectory", "simulation", "tau2-bench results", "log", "table of runs")
+_LOGS = (
+    *("trial result", "trajectory", "simulation", "-bench results", "-Bench results", "samples", "log"),
+    "table of runs",
+)
 _ANYTHING = msgspec.json.Decoder()
 
 
 def accepts(path: str) -> str:
     """Return why a file need not be read, by its name; empty if it must be."""
-    return "" if path.lower().endswith(SUFFIXES) else "no log by its name"
+    return "" if path.lower().endswith(SUFFIXES) else "not named like a log"
+
+
+def context_files(files: Sequence[str]) -> list[str]:
+    """Return where the files may be that describe the logs in some files, but may not be named with them."""
+    formats = (*LINE_FORMATS, terminal_bench)
+    return list(dict.fromkeys(path for one in formats for path in one.context_files(files)))
 
 
 def recognises(head: bytes) -> str | tuple[str, str]:
@@ -77,10 +109,17 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
     if is_inspect(data):
         return inspect, inspect.samples_of(data) if messages else data, []
     if table.is_named_table(path, data):
+        start = decode_start(data[:65_536])
+        if lines_of := next((one for one in LINE_FORMATS if one.recognises(start)), None):
+            lost = list[str]()
+            lines = read_lines(data, lines_of.ENCODED, lost)  # it names lost lines once the last was read
+            return lines_of, lines_of.by_part(lines) if messages else lines, lost
         rows, left_out = table.read_rows(data, messages=messages)  # lines may be documents of a format, too
         return next((one for one in FORMATS if one.recognises(rows[:1])), table), rows, left_out
     value, recovered = decode_json(data, _ANYTHING)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
+    if messages and reader in LINE_FORMATS:
+        return reader, reader.by_part(value if isinstance(value, list) else [value]), recovered
     if reader is None and table.holds_runs(value):
         return table, table.read_rows(value)[0], recovered
     return reader, value, recovered

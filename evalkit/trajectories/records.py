@@ -1,11 +1,11 @@
 """The records that the readers of all formats fill, and which statuses are outcomes, as data."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import repeat
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
-from evalkit.io import Column
+from evalkit.io import Column, Entry
 from evalkit.kinds import Parsed, run_columns
 from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
@@ -20,11 +20,13 @@ _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless
     "inspect_ai": "limit_context limit_message limit_token limit_time limit_working limit_cost limit_turn",
     "tau2-bench": "max_steps timeout too_many_errors agent_error context_window_exceeded judge_stop",
     "SWE-bench": "empty_patch unresolved",
+    "Terminal-Bench": "agent_timeout context_length_exceeded output_length_exceeded fatal_llm_parse_error",
 }
 _ENDED = {  # the status of a run that came to its end: a score tells the outcome
     "": "completed",
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
+    "OpenHands": "stuck_in_loop max_iterations max_budget",
     "SWE-agent": (
         "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError exit_cost exit_context exit_format"
         " exit_forfeit exit_command_timeout exit_total_execution_time submitted_(exit_cost) submitted_(exit_context)"
@@ -38,28 +40,28 @@ ENDED = frozenset(" ".join(_ENDED.values()).split())
 # columns of every kind that a log states
 _COMMON = "experiment task_id model_name repetition seed started duration turns tokens_in tokens_out cost status"
 RUNS = (
-    Column("part", "str", "which run of its file; empty if the file holds one"),
-    Column("log_id", "str", "the run's own id, by its log"),
-    Column("format", "str", "whose format the log has"),
-    Column("created", "str", "when that of which the run is a part began"),
+    Column("part", "str", "run within its file; empty if the file contains one run"),
+    Column("log_id", "str", "id of the run in its log"),
+    Column("format", "str", "format of the log"),
+    Column("created", "str", "start of the job that the run belongs to"),
     Column("dataset", "name", "what the task belongs to"),
     Column("task_checksum", "str", "digest of the task's files, or its version"),
     Column("agent", "name", "the program that ran the model"),
     Column("agent_version", "str", "its version"),
     Column("exit_reason", "line", "why the run ended, in the words of its log"),
-    Column("target", "line", "what was expected of the run, such as the right answer"),
+    Column("target", "line", "expected result of the run, such as the right answer"),
     Column("tokens_cache", "int?", "of the tokens that models read, those from a cache", "tokens"),
     Column("limits", "line", "what the run was allowed to take"),
-    Column("temperature", "float", "of the model's sampling, where it was set"),
+    Column("temperature", "float", "sampling temperature of the model, if set"),
     Column("retries", "int?", "how often the run was begun again after an error", "count"),
-    Column("error", "line", "what was raised, in a line"),
-    Column("continues", "str", "the file of the trajectory that goes on from this one"),
-    Column("extra", "str", "what else the log says of the run, as JSON"),
+    Column("error", "line", "exception of the run, in one line"),
+    Column("continues", "str", "file of the trajectory that continues this one"),
+    Column("extra", "str", "other values of the run in the log, as JSON"),
     *(column for column in run_columns() if column.name in _COMMON.split()),
 )
 SCORES = (
     Column("part", "str", "which run of its file"),
-    Column("key", "name", "what was scored: a reward, a scorer"),
+    Column("key", "name", "name of the score: a reward, a scorer"),
     Column("value", "float", "the score; missing if it is no number"),
     Column("text", "line", "the score as logged"),
 )
@@ -70,15 +72,38 @@ PLANS = (
     Column("planned", "int?", "trials that were to be run", "count"),
     Column("retried", "int?", "trials that were run again after an error", "count"),
 )
+PUBLISHED = (  # figures over all runs, as files state them
+    Column("model_name", "name", "the model"),
+    Column("agent", "name", "the program that ran the model"),
+    Column("dataset", "name", "what the tasks belong to, or a group of such"),
+    Column("metric", "name", "what was published"),
+    Column("value", "float", "the figure; of rates, the share from 0 to 1"),
+    Column("n", "int?", "runs that it is of", "count"),
+)
 FACTS = (  # what files state about runs of other files
     Column(
-        "fact", "str", "model, outcome: of a task's run; info: of all runs, as JSON; subagent: a file with its steps"
+        "fact",
+        "str",
+        "model, outcome: of a task's run; info, the name of a format: of all runs, as JSON; subagent: a file of steps",
     ),
     Column("task_id", "name", "the task that it is about; empty for all"),
     Column("model_name", "name", "the model that it is about; empty for all"),
     Column("value", "str", "what the file states"),
 )
-RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "facts": FACTS}
+RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "published": PUBLISHED, "facts": FACTS}
+
+
+Runs = dict[str, list[Any]]  # columns of runs by name: plain values, with None for what is missing
+Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
+
+
+class Joined(NamedTuple):
+    """What a format found out by joining the runs of a source to its other files."""
+
+    left_out: Collection[int] = ()  # places of runs that are no runs of their own
+    plan_of: Mapping[str, str | None] = MappingProxyType({})  # by the file of runs: the file that states their plan
+    without_plan: Collection[str] = ()  # files whose plan another file states, or whose runs are copies of others
+    entries: Sequence[Entry] = ()  # of the ledger, in place of those of the files
 
 
 def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = MappingProxyType({})) -> list[tuple]:
@@ -108,9 +133,18 @@ def run_row(*, ended: Any = None, **values: Any) -> tuple:
 Rows = Sequence[tuple]
 
 
-def used(runs: Rows = (), scores: Rows = (), plans: Rows = (), facts: Rows = (), reason: str = "") -> Parsed:
+def used(
+    runs: Rows = (),
+    scores: Rows = (),
+    plans: Rows = (),
+    facts: Rows = (),
+    reason: str = "",
+    *,
+    published: Rows = (),
+) -> Parsed:
     """Return the contents of a log, or of a file that describes logs."""
-    return Parsed("used", reason, {"runs": runs, "scores": scores, "plans": plans, "facts": facts})
+    rows = {"runs": runs, "scores": scores, "plans": plans, "published": published, "facts": facts}
+    return Parsed("used", reason, rows)
 
 
 def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProxyType({})) -> list[tuple]:

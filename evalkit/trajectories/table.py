@@ -5,15 +5,15 @@ from typing import NamedTuple
 from evalkit.io import Column
 from evalkit.kinds import run_columns
 from evalkit.kinds.runs import AS_LOGGED
-from evalkit.trajectories.records import PLANS, RUNS, SCORES
+from evalkit.trajectories.records import PLANS, PUBLISHED, RUNS, SCORES
 
 NAME = "trajectories"
 RUN_ID = Column("run_id", "str", "the run; see the table of runs")
 FLAGS = {
     "superseded": "a later log repeats this evaluation: the run counts in no rate",
-    "duplicate": "another file holds the same run: it counts in no rate",
+    "duplicate": "another file contains the same run; rates exclude it",
     "overruled": "the outcome was stated by the file of outcomes",
-    "no_outcome": "nothing says whether the task was solved",
+    "no_outcome": "the log does not show whether the task was solved",
 }
 EXCLUDING_FLAGS = ("superseded", "duplicate")  # of runs that count in no rate
 _COMMON = {column.name for column in run_columns()}
@@ -40,14 +40,15 @@ TABLES = {
     "runs": run_columns(
         *(column for column in RUNS if column.name not in _COMMON | {"continues"}),
         Column("score_key", "name", "which of the scores counts"),
-        Column("task_version", "str", "digest of the task's files, where these data hold several of one task"),
-        Column("trajectories", "list", "the files of its messages, where these are not its source"),
-        Column("plan", "str", "the file that says how many trials were planned"),
+        Column("task_version", "str", "digest of the task's files, if the data contain several versions of a task"),
+        Column("trajectories", "list", "files of its messages, if they are not in its source"),
+        Column("plan", "str", "file with the number of planned trials"),
         *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
         score=AS_LOGGED,
     ),
     "scores": (RUN_ID, *SCORES[1:]),
     "plans": (Column("source", "str", "the file that says it"), *PLANS),
+    "published": (Column("source", "str", "the file that says it"), *PUBLISHED),
 }
 _MESSAGE = Column("message", "int", "place of the message in the run, from 0")
 LAZY_TABLES = {
@@ -57,7 +58,7 @@ LAZY_TABLES = {
         _MESSAGE,
         Column("role", "str", "system, user, assistant or tool"),
         Column("text", "str", "what it says"),
-        Column("reasoning", "str", "what the model thought, where that was logged"),
+        Column("reasoning", "str", "reasoning of the model, if logged"),
         Column("tool_calls", "int", "tools that it calls", "count"),
         Column("when", "str", "its time, as logged"),
         Column("tokens_in", "int?", "tokens that the model read", "tokens"),

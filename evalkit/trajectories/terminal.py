@@ -36,6 +36,8 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     planned = table["planned"].sum() if table["planned"].notna().any() else None
     models = counted(logs.runs)["model_name"].nunique()
     expected = planned if snapshot.expected is None else snapshot.expected * models
+    if snapshot.expected is None and planned is not None:
+        table = table[table["planned"].notna()]  # what files without a plan hold is none of the planned trials
     done = int(table["present"].sum())
     total = f"\ntotal: {so_far(done, expected, 'trial')} done, {counted_noun(int(running.sum()), 'run')} running"
     rows = _rows(logs.runs[~running])

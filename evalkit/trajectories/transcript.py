@@ -60,7 +60,12 @@ def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message
     folder, own = os.path.split(path)
     visited = {own}  # each file is read once, however often it is named
 
-    def open_named(name: str) -> Any:
+    def open_named(name: str, *, is_text: bool = False) -> Any:
+        if is_text:
+            if not {"", ".", ".."} & set(name.split("/")):
+                with suppress(SourceError, ValueError):
+                    return read(os.path.join(folder, name)).decode("utf-8", "replace")
+            return None
         for other in (name, own.partition("trajectory.")[0] + name):  # files of several runs have a name before it
             if os.path.basename(other) == other and other not in visited:
                 with suppress(SourceError, ValueError):

@@ -8,5 +8,5 @@ def missing_trials(gone: int, planned: int, running: int, succeeded: int | None)
     text = f"{gone:,} of {counted_noun(planned, 'planned trial')} missing"
     if running:
         text += f", {running:,} still running"
-    text += "; rates count those that were measured"
+    text += "; rates include the measured trials"
     return f"{text}." if succeeded is None else f"{text}, and {succeeded:,} of all planned succeeded."

@@ -68,7 +68,7 @@ def test_the_headline_names_a_best_model_only_where_the_data_show_one(cells, lab
 
 
 def test_the_sentence_names_an_adjustment_only_where_it_changes_which_model_is_first():
-    assert "standardised it ranks above alpha, whose raw success rate is higher" in answer(runs_of(mixes()))
+    assert "standardised it ranks above alpha, which has a higher raw success rate" in answer(runs_of(mixes()))
     for cells in (CLEAR, CHAIN, only_easy()):
         assert not re.search("adjusted|standardised|corrected", answer(runs_of(cells)))
 
@@ -270,3 +270,13 @@ def test_the_seed_of_a_chat_model_makes_no_tasks_alike():
         data = outcomes(table.assign(format=of_format, dataset="d"))
         pair = compare.pairs(compare.Comparison(data)).iloc[0]
         assert ("few_seeds" in pair["warning"]) == is_crossed
+
+
+def test_a_leaderboard_of_scores_answers_no_question_about_success():
+    board = compare.leaderboard(runs_of(reached("a", [0.2, 0.9]) + reached("b", [0.5, 0.7])))
+    with pytest.raises(ValueError, match="one of mean score: pass the runs to compare is_successful"):
+        compare.reliability(board)
+
+
+def test_one_model_has_no_text_about_pairs():
+    assert compare.pairs_text(compare.leaderboard(runs_of(reached("a", [True, False]))).pairs) == ""

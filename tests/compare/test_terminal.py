@@ -141,7 +141,7 @@ def test_a_pair_that_is_not_decided_at_a_small_p_value_says_why():
     runs = runs_of(cells, "crafter")
     row = leaderboard(runs).pairs.iloc[0]
     assert row["claim_at"] < row["p_adjusted"] <= 0.05
-    why = "too few tasks to show how skewed scores are: a difference is claimed from p = 0.015 down"
+    why = "too few tasks to estimate the skewness of scores: a difference is claimed only if p ≤ 0.015"
     assert why in row["sentence"]
     assert f"not decided ({why})" in describe_comparison(runs)
     assert f"not decided ({why})" in describe_baseline(runs, "b")[0]

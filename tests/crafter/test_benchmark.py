@@ -61,7 +61,7 @@ def test_one_seed_has_neither_spread_nor_interval():
     score = benchmark.crafter_score(run(collect_coal=[1, 0] * 10, collect_wood=[1] * 20))
     assert score.estimate > 0
     assert all(map(math.isnan, (score.std, score.low, score.high)))
-    assert str(score.warning) == "one seed says nothing about other seeds: no interval"
+    assert str(score.warning) == "a single seed has no interval"
 
 
 def test_a_pooled_group_has_an_interval_over_its_episodes_or_their_tasks():
@@ -159,7 +159,7 @@ def test_traces_of_a_model_are_one_pooled_group(tmp_path):
     assert (score.n_seeds, score.n_episodes, score.estimate) == (1, 2, score_of(50))
     assert math.isnan(score.std)
     entries = benchmark.load_runs(tmp_path).ledger.entries
-    assert entries[-1][1:] == ("skipped", "a session trace that does not record what was unlocked")
+    assert entries[-1][1:] == ("skipped", "a session trace without a record of unlocked achievements")
 
 
 def test_what_is_no_list_of_runs_is_in_the_ledger_and_the_rest_is_read(tmp_path):
@@ -180,7 +180,7 @@ def test_what_is_no_list_of_runs_is_in_the_ledger_and_the_rest_is_read(tmp_path)
 def test_two_runs_of_one_seed_are_refused_by_name(tmp_path):
     first, again = run("3", collect_coal=[1, 0]), run("3", collect_coal=[1, 1])
     a, b = write(tmp_path, [first, run("4", collect_coal=[1])], "a.json"), write(tmp_path, [again], "b.json")
-    where = f"two runs of ppo, seed 3 (task crafter-reward) in {a} and {b}; keep one, or name the seeds apart"
+    where = f"two runs of ppo, seed 3 (task crafter-reward) in {a} and {b}; keep one, or give them different seeds"
     with pytest.raises(SourceError, match=re.escape(where)):
         benchmark.crafter_score(tmp_path)
     with pytest.raises(SourceError, match=r"two runs of ppo, seed 3 .* in run 1 and run 2"):

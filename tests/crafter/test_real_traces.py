@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.crafter import WEIGHTS, evaluate_all_traces, evaluate_trace, load
+from evalkit.kinds import has_flag
 from tests.crafter.traces import TRACES, needs_traces
 
 pytestmark = needs_traces
@@ -66,7 +67,7 @@ def test_all_twelve_files_are_in_the_tables_and_share_worlds():
     logs = load(TRACES)
     assert (len(logs.episodes), len(logs.ledger), len(logs.achievements)) == (11, 12, 11 * 22)
     assert len(logs.events) == sum(numbers[6] for numbers in BY_HAND.values())
-    aborted = logs.episodes[logs.episodes["flag_aborted"]].iloc[0]
+    aborted = logs.episodes[has_flag(logs.episodes, "aborted")].iloc[0]
     assert aborted[["score", "band", "trajectory", "unlocked", "progression"]].isna().all()
     unlocks = logs.achievements.dropna(subset="turn").set_index(["source", "achievement"])["turn"]
     assert unlocks[str(one("session_crafter_episode_2"))].to_dict() == {"collect_drink": 17, "defeat_skeleton": 16}

@@ -221,7 +221,7 @@ def test_of_a_tall_table_the_rows_are_drawn_whose_values_differ_most():
     ax = plots.heatmap(t, "task", "model")
     widest = sorted((task for task in spreads if task != "nothing"), key=lambda task: -spreads[task])[:40]
     assert row_names(ax) == [task for task in spreads if task in widest]
-    assert "40 of 101 rows: those whose values differ most" in ax.get_xlabel().replace("\n", " ")
+    assert "40 of 101 rows: the ones with the largest differences" in ax.get_xlabel().replace("\n", " ")
     equal = plots.heatmap(t.assign(estimate=0.5), "task", "model")
     assert "40 of 101 rows: the first" in equal.get_xlabel().replace("\n", " ")
     assert len(plots.heatmap(t, "task", "model", rows=["t000"]).get_yticklabels()) == 101

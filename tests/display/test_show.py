@@ -58,8 +58,8 @@ def cells(page) -> list[str]:
             ["how it ended", "flag", "no score logged", "copy of another run's log", "NEW", "new_flag"],
         ),
         ({"truncated_a": ["x"], "model_b": ["y"]}, {}, ["result cut, a", "model b", "x", "y"]),
-        ({"source": ["/logs/a/1.json", "/logs/b/2.json"]}, {}, ["a/1.json", "b/2.json", "Sources lie in /logs"]),
-        ({"source": ["s3://l/a/1.json", "s3://l/b/2.json"]}, {}, ["a/1.json", "b/2.json", "Sources lie in s3://l"]),
+        ({"source": ["/logs/a/1.json", "/logs/b/2.json"]}, {}, ["a/1.json", "b/2.json", "Files and folders are relative to /logs."]),
+        ({"source": ["s3://l/a/1.json", "s3://l/b/2.json"]}, {}, ["a/1.json", "b/2.json", "Files and folders are relative to s3://l."]),
         ({"source": ["/logs/1.json", None]}, {}, ["/logs/1.json", "–"]),
         ({"x": range(5)}, {"rows": 3}, ["x", "0", "1", "2", "2 more rows are not shown: rows=5 shows them."]),
         ({"x": pd.Series([True, np.False_, None, pd.NA, ["a", "b"], 12], dtype="object")}, {},
@@ -90,6 +90,11 @@ def test_cells_heads_captions_texts_and_details_are_escaped(shown, tags):
         assert not {"\x1b", "\u202e"} & set(data["text/html"] + data["text/plain"])
     assert 'href="#By-%3Ci%3E-task"' in page_of(shown)
     assert [one["section"] for one in shown[-1][0][FINDINGS]] == ["By <i> task", ""]
+
+
+def test_details_without_text_show_nothing(shown):
+    display.show_details("Every pair in words", "")
+    assert not shown
 
 
 @pytest.mark.parametrize("href", ["runs/m-1.html#turn-3", "javascript:alert(1)", "//example.org", None])

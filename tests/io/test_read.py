@@ -111,5 +111,5 @@ def test_one_file_that_takes_too_much_fails_alone(tmp_path, error):
         write(tmp_path / f"{name}.json")
     ledger = load(tmp_path, replace(TOY, parse=greedy)).ledger
     assert ledger["status"].tolist() == ["used", "failed", "used"]
-    assert ledger["reason"][1] == f"this file takes more memory or stack than there is ({error.__name__})"
+    assert ledger["reason"][1] == f"parsing this file needs more memory or stack than available ({error.__name__})"
     assert gc.isenabled()  # it pauses meanwhile

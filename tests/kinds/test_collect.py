@@ -101,7 +101,7 @@ def test_a_dataset_keeps_its_parts_however_its_url_is_written(games, tmp_path, u
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"games"', '"../games"', "holds tables that"),
+        ('"games"', '"../games"', "contains tables that"),
         ('"tables"', '"table"', "not the manifest of a dataset"),
         ("", "{", "not the manifest of a dataset"),
         ("", "[]", "not the manifest of a dataset"),
@@ -150,10 +150,12 @@ def _while_another_collects(games, out):
 
 REFUSED = {  # of (folder of the games, dataset made of them, its folder)
     "no such file or folder": lambda games, out, here: collect(TOY, games / "nowhere", here / "new"),
-    "can't lie in its own source": lambda games, out, here: collect(TOY, games, games / "made"),
-    "linked: a dataset can't lie": lambda games, out, here: collect(TOY, games, here / "link/linked"),
-    "url: a dataset can't lie": lambda games, out, here: collect(TOY, games, f"file://{games}/url"),
-    "other files than a dataset, such as thesis.txt": lambda games, out, here: collect(TOY, games, here / "other"),
+    "can't be inside its own source": lambda games, out, here: collect(TOY, games, games / "made"),
+    "linked: a dataset can't be inside": lambda games, out, here: collect(TOY, games, here / "link/linked"),
+    "url: a dataset can't be inside": lambda games, out, here: collect(TOY, games, f"file://{games}/url"),
+    "files that do not belong to a dataset, such as thesis.txt": lambda games, out, here: collect(
+        TOY, games, here / "other"
+    ),
     "a dataset, such as thesis": lambda games, out, here: collect(TOY, games, here / "other/thesis.txt"),
     r"zip://a\.zip: a dataset can't be written into": lambda games, out, here: collect(TOY, games, "zip://a.zip"),
     "written into an archive; name a folder": lambda games, out, here: collect(TOY, games, "tar://ds::mc.tar"),

@@ -106,7 +106,7 @@ def test_it_names_what_is_there_and_what_reads_it(tmp_path, files, pattern, mess
         (
             "results.json",
             {"info": {"agent_info": {}, "num_trials": 1}, "tasks": []},
-            "simulations stand in files of their own",
+            "simulations are in separate files",
         ),
         ("runs.csv", "model,task,score\n", "a table without rows"),
     ],
@@ -122,7 +122,7 @@ def test_options_are_those_of_the_kind(tmp_path):
         evalkit.load("samples:mindcraft/runs", counting="hook")
     with pytest.raises(SourceError, match="trajectories logs have no option 'scores'; did you mean 'score'"):
         evalkit.trajectories.load("samples:trajectories", scores="reward")
-    with pytest.raises(SourceError, match="there is no file in it"):
+    with pytest.raises(SourceError, match="it contains no file"):
         evalkit.load(tmp_path)
 
 
@@ -161,6 +161,6 @@ def test_formats_stand_behind_the_noun():
 
 def test_json_lines_of_other_columns_say_what_is_missing_and_hide_no_logs(tmp_path):
     write_all(tmp_path, {"other.jsonl": '{"name": "x", "size": 1}\n{"name": "y", "size": 2}\n'})
-    with pytest.raises(SourceError, match="no column for the task_id; there are name, size; say which"):
+    with pytest.raises(SourceError, match="no column for the task_id; there are name, size; choose one"):
         evalkit.load(tmp_path)
     assert evalkit.load(write_all(tmp_path, {"log.json": LOG})).kind.name == "mindcraft"

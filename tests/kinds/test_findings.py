@@ -78,10 +78,10 @@ ONE_TASK = [(m, f"task_v{i}", i % 10 < rate) for m, rate in (("a", 8), ("b", 2))
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (ONE_TASK, "the 60 tasks look like variants of 1 by their ids"),
+        (ONE_TASK, "the 60 tasks look like variants of 1 template"),
         (
             [(m, t.replace("_v", "-variant-"), v) for m, t, v in ONE_TASK],
-            "the 60 tasks look like variants of 1 by their ids",
+            "the 60 tasks look like variants of 1 template",
         ),
         ([(m, f"HumanEval/{t[6:]}", v) for m, t, v in ONE_TASK], ""),  # a running number alone tells nothing
         ([(m, f"{t}_{t[6:]}", v) for m, t, v in ONE_TASK], ""),
@@ -99,9 +99,9 @@ def test_a_claim_that_rests_on_variants_carries_the_warning():
     ranking, warning, *_ = map(finding_text, compare.findings(compare.leaderboard(runs)))
     assert ranking.startswith(
         "a is shown to be the best of 2 models on new tasks like these, "
-        "if its tasks are no variants of few, with a success rate of "
+        "unless its tasks are variants of a few, with a success rate of "
     )
-    assert warning.startswith("The 60 tasks look like variants of 1 by their ids; ")
+    assert warning.startswith("The 60 tasks look like variants of 1 template; ")
     assert describe_comparison(runs).split("\n")[:2] == [ranking, warning]
     assert warning in describe_baseline(runs, "a")[0].split("\n")
     assert not variants(outcomes(runs.assign(cluster="task")))

@@ -127,5 +127,5 @@ def test_runs_are_listed_with_ids_that_show_takes(folder):
     with pytest.raises(SourceError, match="which of 3 runs"):
         logs.show()
     logs.runs = logs.runs[:0]
-    with pytest.raises(SourceError, match="no run was found: see the ledger"):
+    with pytest.raises(SourceError, match="no run was found; the ledger"):
         logs.show()

@@ -56,10 +56,10 @@ def test_conditions_select_runs(where, met):
     [
         ("turns", "write COLUMN=VALUE"),
         ("turn=4", "no column 'turn'; did you mean 'turns'"),
-        ("turns>=many", "turns can't be compared so: it holds Int64"),
-        ("done=perhaps", "it holds boolean"),
-        ("task>a", "it holds str"),
-        ("started>soon", "it holds datetime64"),
+        ("turns>=many", "turns can't be compared this way: it contains Int64"),
+        ("done=perhaps", "it contains boolean"),
+        ("task>a", "it contains str"),
+        ("started>soon", "it contains datetime64"),
     ],
 )
 def test_a_condition_that_can_t_be_met_says_what_to_write(where, words):
@@ -127,7 +127,7 @@ def test_clusters_and_conditions_take_the_columns_of_a_table_by_their_own_names_
     assert set(evalkit.load(str(tmp_path), cluster="checkpoint").runs["cluster"]) == {"0", "1", "2"}
     for where, count in (("checkpoint=1", 8), ("lane=lane1", 12), ("length>=9", 6), ("task=t3", 2)):
         assert len(evalkit.load(str(tmp_path), where=where).runs) == count
-    with pytest.raises(SourceError, match="lane can't be compared so"):
+    with pytest.raises(SourceError, match="lane can't be compared this way"):
         evalkit.load(str(tmp_path), where="lane>2")
 
 

@@ -81,7 +81,7 @@ def test_the_ledger_names_every_file(games, cache):
     for _ in range(2):
         ledger = load(games, TOY).ledger
         assert ledger["status"].tolist() == ["used", "failed", *["skipped"] * 3, *["failed"] * 3]
-        assert ledger["reason"][2] == "no JSON file by its name"
+        assert ledger["reason"][2] == "not named like a JSON file"
         assert ledger["reason"][4] == "packed: unpack it first"
         assert ledger["reason"][5] == "FileNotFoundError: No such file or directory"
         assert [os.path.basename(path) for path in ledger["source"][6:]] == [r"f\udcfe.json", r"f\udcff.json"]

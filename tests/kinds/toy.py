@@ -40,7 +40,7 @@ TOY = LogKind(
     records={"games": GAMES, "moves": MOVES},
     parse=parse,
     recognises=lambda head: "toy game" if b'"moves"' in head else "",
-    files=FileRules(accepts=lambda path: "" if path.endswith(".json") else "no JSON file by its name"),
+    files=FileRules(accepts=lambda path: "" if path.endswith(".json") else "not named like a JSON file"),
 )
 OLD = 1_600_000_000
 

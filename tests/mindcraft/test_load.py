@@ -19,7 +19,7 @@ from tests.mindcraft.builders import EXPERIMENT, SCORE, log, task, write, write_
     [
         ([1, 40], [("percent", 0.01, False), ("percent", 0.4, False)], ["read as percentages", "the highest is 40"]),
         ([1, 0.5], [("fraction", 1.0, True), ("fraction", 0.5, True)],
-         ["taken for fractions", "the mean is 75 %", "1 of 2 runs is a whole build", "would be 0.75 %"]),
+         ["read as fractions", "The mean is 75 %", "1 of 2 runs is complete", "would be 0.75 %"]),
         ([0, 0], [("fraction", 0.0, False)] * 2, ["read as fractions"]),
     ],
 )  # fmt: skip
@@ -123,7 +123,7 @@ def test_every_file_is_in_the_ledger_once_with_its_reason(tmp_path):
         **dict.fromkeys(("tasks.json", "one_task.json"), ("skipped", "not an agent log: task definitions")),
         "last_profile.json": ("skipped", "not an agent log: agent profile"),
         "cook/hells_kitchen_progress.json": ("skipped", "not an agent log: Hell's Kitchen progress"),
-        "cook/coder.traj.json": ("skipped", "not an agent log: another kind of file, by its name"),
+        "cook/coder.traj.json": ("skipped", "not an agent log: another kind of file, from its name"),
     }  # fmt: skip
     assert {name: found[f"exp_1/{name}"] for name in said} == said
     assert all(reason for state, reason in found.values() if state != "used")

@@ -2,14 +2,17 @@
 
 import json
 import re
+import shutil
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from evalkit.display.follow import Following
 from evalkit.io import SourceError
 from evalkit.io.frames import frame
-from evalkit.mindcraft import load, load_task_definitions, runs_df
+from evalkit.mindcraft import collect, load, load_task_definitions, runs_df
+from evalkit.mindcraft.kind import KIND
 from evalkit.mindcraft.parse import TASK_KEYS
 from evalkit.mindcraft.table import RUNS
 from evalkit.mindcraft.tasks import metrics_of, task_facts
@@ -29,6 +32,42 @@ def tasks(tmp_path):
     return write_all(tmp_path, files) / "tasks"
 
 
+@pytest.mark.parametrize(
+    ("place", "options", "defined"),
+    [
+        ("exp", {}, True),
+        ("exp", {"tasks": "elsewhere.json"}, False),
+        ("exp/runs", {}, False),  # the folder is beside the source
+        ("exp.zip", {}, True),
+        ("dataset", {}, True),
+        ("misnamed", {}, False),  # its folder tasks has no definitions
+    ],
+)
+def test_definitions_are_taken_from_the_folder_tasks_of_the_source_unless_others_are_named(
+    tmp_path, monkeypatch, place, options, defined
+):
+    monkeypatch.chdir(tmp_path)
+    log = {"turns": [{"role": "system", "content": "Task ended with score : 1"}]}
+    files = {
+        "exp/runs/m/cook/Andy_0.json": log,
+        "exp/tasks/cooking.json": {"cook": TWO},
+        "misnamed/tasks/m/cook/Andy_0.json": log,
+        "elsewhere.json": {"other": THREE},
+    }
+    write_all(tmp_path, files)
+    shutil.make_archive("exp", "zip", "exp")
+    collect("exp", "dataset")
+    assert load(place, **options).runs["has_definition"].tolist() == [defined]
+
+
+def test_following_takes_the_definitions_in_the_source_too(tmp_path):
+    log = {"turns": [{"role": "system", "content": "Task ended with score : 1"}]}
+    write_all(tmp_path, {"runs/m/cook/Andy_0.json": log, "tasks/cooking.json": {"cook": TWO}})
+    following = Following(KIND, str(tmp_path), {})
+    following.look()
+    assert following.logs.runs["has_definition"].tolist() == [True]
+
+
 TOGETHER = "cooking_tasks/test cooking_tasks/train/3_agent.json"
 
 
@@ -44,7 +83,10 @@ def test_files_folders_and_globs_are_taken(tasks, paths):
     ("files", "reason"),
     [
         ({"a.txt": "x"}, "no task definition in its 0 JSON files"),
-        ({"a.json": {}, "b.json": b"{"}, "no task definition in its 2 JSON files, as {}/a.json: holds no task"),
+        (
+            {"a.json": {}, "b.json": b"{"},
+            "no task definition in its 2 JSON files, as {}/a.json: no task definitions in it",
+        ),
     ],
 )
 def test_a_folder_without_any_definition_is_an_error_that_names_it(tmp_path, files, reason):

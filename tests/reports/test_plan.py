@@ -117,7 +117,7 @@ def test_all_means_what_the_notebooks_sweep_function_finds_and_one_that_fails_is
     project("one", parameters=CELL, params={"s.yaml": "model: all\nn: 2"}, metadata=SWEEP)
     assert [r.parameters for r in plan()] == [{"n": 2, "model": "m0"}, {"n": 2, "model": "m1"}]
     assert keys(plan()) == ["one/s-m0", "one/s-m1"]
-    causes = {9: "samples:none: holds no run", 8: "KeyError: 'x'", 0: "there are none in the data"}
+    causes = {9: "samples:none: holds no run", 8: "KeyError: 'x'", 0: "the data contain none"}
     for n, cause in causes.items():
         (fault,) = faults_of(["one"], values={"model": "all", "n": n})
         assert fault == f"notebooks/one.ipynb: model: all: {__name__}:numbered: {cause}"
@@ -178,16 +178,6 @@ def test_one_kind_that_can_not_be_read_ends_no_report_of_another(logs):
         plan(["logs/gpt"])
 
 
-def test_a_folder_within_the_source_is_given_to_the_parameter_that_asks_for_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(resolve("samples:mindcraft"), "exp")
-    own = "exp/tasks/cooking_tasks.json"
-    found = [("exp", {}, ["exp/tasks"]), ("exp", {"tasks": own}, [own]), ("exp/runs", {}, [])]
-    for source, values, tasks in found:
-        (report,) = plan([source, "model_comparison"], values=values)
-        assert report.parameters == {"runs": [source], "tasks": tasks}
-
-
 def test_sweeps_go_over_all_there_is_and_a_kind_without_a_notebook_gets_the_general_one(logs, project, monkeypatch):
     project("own", parameters='traces: str = ""\nmodel: str = ""', metadata={"evalkit": SWEPT})
     assert keys(plan(["logs", "own"])) == ["own/logs-2", "own/logs-logs-1"]
@@ -209,7 +199,7 @@ def test_each_source_without_logs_is_one_fault(tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     (tmp_path / "text").write_text("words")
     causes = {
-        "empty": "there is no file in it",
+        "empty": "it contains no file",
         "gone": "no such file, folder or notebook; there are 'cooking_blocked_agents', ",
         "text": "no log of a kind that evalkit knows (1 file)",
     }

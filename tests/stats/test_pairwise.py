@@ -261,7 +261,7 @@ def test_models_are_compared_on_the_tasks_all_have():
     assert found["estimate"].tolist() == [0, 0]
     assert found["warning"].map(str).str.contains("on the 10 tasks that all models have").all()
     apart = front(table[(table["model"] == "a") == (table["task"] < 10)])
-    assert apart["warning"].map(str).str.contains("on tasks that differ by model").all()
+    assert apart["warning"].map(str).str.contains("on tasks that differ between models").all()
     assert apart["front_share"].isna().all()
 
 

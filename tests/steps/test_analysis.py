@@ -75,5 +75,5 @@ def test_each_history_is_a_row_in_every_table(many):
 def test_the_history_to_look_at_is_the_worst_or_the_one_that_is_named(many):
     assert focus(many.runs, many.steps) == "run_28/execution_history.json"
     assert focus(many.runs, many.steps, "run_03/execution_history.json") == "run_03/execution_history.json"
-    with pytest.raises(SourceError, match=r"no history is called 'run_3': there is run_01/execution_history\.json, "):
+    with pytest.raises(SourceError, match=r"no history named 'run_3': there is run_01/execution_history\.json, "):
         focus(many.runs, many.steps, "run_3")

@@ -155,3 +155,75 @@ def mini(**info: Any) -> dict[str, Any]:
     stated["config"] = {"agent": {"step_limit": 50}, "model": {"model_name": "gpt-4o"}}
     messages = [{"role": "system", "content": "You …"}, {"role": "assistant", "content": "ls"}]
     return {"info": {**stated, **info}, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}
+
+
+def tb_trial(task: str = "fix", resolved: bool | None = True, mode: str = "unset", **changes: Any) -> dict[str, Any]:
+    """Return a trial of Terminal-Bench; its id is made of the task and the attempt."""
+    attempt = changes.pop("attempt", "1-of-1")
+    return {
+        "id": f"{task}-{attempt}",
+        "trial_name": f"{task}.{attempt}",
+        "task_id": task,
+        "instruction": f"Do {task}.",
+        "is_resolved": resolved,
+        "failure_mode": mode,
+        "parser_results": None if resolved is None else {"test_it": "passed" if resolved else "failed"},
+        "recording_path": f"/home/secret-person/{task}/sessions/agent.cast",
+        "total_input_tokens": 120,
+        "total_output_tokens": 30,
+        "trial_started_at": "2025-08-28T03:16:00+00:00",
+        "trial_ended_at": "2025-08-28T03:17:30+00:00",
+        **changes,
+    }
+
+
+def tb_summary(*trials: dict[str, Any]) -> dict[str, Any]:
+    """Return the summary of a run of Terminal-Bench."""
+    ids: dict[bool, list[str]] = {True: [], False: []}
+    for trial in trials:
+        ids[trial.get("is_resolved") is True].append(trial["task_id"])
+    counts = {"n_resolved": len(ids[True]), "n_unresolved": len(ids[False])}
+    return {"results": list(trials), **counts, "resolved_ids": ids[True], "unresolved_ids": ids[False], "accuracy": 0.5}
+
+
+def tb_metadata(*tasks: str, **changes: Any) -> dict[str, Any]:
+    """Return the metadata of a run of Terminal-Bench."""
+    return {
+        "run_id": "run-1",
+        "dataset_name": "terminal-bench-core",
+        "dataset_version": "0.1.1",
+        "agent_name": "terminus",
+        "model_name": "openai/gpt-4o",
+        "task_ids": list(tasks),
+        "n_attempts": 1,
+        "dataset_size": len(tasks),
+        "username": "secret-person",
+        "output_path": "/home/secret-person/runs",
+        **changes,
+    }
+
+
+def tb_lock(*tasks: str, **changes: Any) -> dict[str, Any]:
+    """Return the lock of a run of Terminal-Bench."""
+    return {
+        "lockfile_version": "1.0",
+        "invocation": {"command": "tb", "args": ["--agent-kwarg", "api_key=secret-person"]},
+        "agent": {"name": "terminus", "model_name": "openai/gpt-4o"},
+        "run_config": {"n_attempts": 1, "global_timeout_multiplier": 1.0, "global_agent_timeout_sec": None},
+        "dataset": {"name": "terminal-bench-core", "version": "0.1.1", "task_ids": list(tasks)},
+        **changes,
+    }
+
+
+def tau_run(task: int, trial: int, reward: float = 1.0, error: str = "", domain: str = "Airline") -> dict[str, Any]:
+    """Return a run of tau-bench version 1."""
+    chat = [
+        {"role": "system", "content": f"# {domain} agent policy\n\nBe kind."},
+        {"role": "user", "content": f"hello {task} {trial}"},
+        {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "find", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c", "name": "find", "content": "found"},
+    ]
+    info: dict[str, Any] = {"user_cost": 0.5, "reward_info": {"reward": reward}}
+    if error:
+        info, chat, reward = {"error": error, "traceback": "File /home/secret-person/a.py"}, [], 0.0
+    return {"task_id": task, "reward": reward, "info": info, "traj": chat, "trial": trial}

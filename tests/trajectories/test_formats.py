@@ -245,7 +245,7 @@ def test_a_log_without_samples_tells_the_scores_of_each(tmp_path, place):
         log["results"]["sample_reductions"] = log.pop("reductions")
     logs = trajectories.load(make.write(tmp_path / "log.json", log))
     assert logs.runs[["task_id", "score"]].to_numpy().tolist() == [["1", 1.0], ["2", 0.0]]
-    assert logs.ledger["reason"].tolist() == ["it holds no samples: scores are those over all epochs"]
+    assert logs.ledger["reason"].tolist() == ["it contains no samples; scores are over all epochs"]
 
 
 def test_a_log_whose_evaluation_broke_off_before_its_first_sample_has_no_runs_and_says_why(tmp_path):
@@ -253,7 +253,7 @@ def test_a_log_whose_evaluation_broke_off_before_its_first_sample_has_no_runs_an
     log["eval"]["dataset"] = {"samples": 2}
     logs = trajectories.load(make.write(tmp_path / "log.json", log))
     assert (len(logs.runs), len(logs.messages), logs.plans["planned"].tolist()) == (0, 0, [2])
-    assert logs.ledger["reason"].tolist() == ["it holds no samples, no such model"]
+    assert logs.ledger["reason"].tolist() == ["it contains no samples, no such model"]
 
 
 def test_samples_of_early_2024_have_one_score_and_a_transcript(tmp_path):
@@ -350,10 +350,14 @@ def test_a_parquet_file_is_a_table_of_runs(tmp_path):
         ("status,task,n", [], "no column for the score; there are status, task, n"),  # the status a is no outcome
         ("model,day,score", [], "no column for the task_id; there are model, day, score"),
         ("score,task,model", [], "column score: no number or truth value in it, such as 'a'"),
-        ("model,task,score,reward", [], "columns score and reward could both be the score; say which: --column score="),
+        (
+            "model,task,score,reward",
+            [],
+            "columns score and reward could both be the score; choose one: --column score=",
+        ),
         ("model,task,score", ["score=points"], "no column 'points'; there are model, task, score"),
-        ("model,task,score", ["colour=score"], "'colour' is no column of runs; there are task_id, model_name"),
-        ("model,task,score", ["score"], "column 'score': write what it means and its name, such as score=reward"),
+        ("model,task,score", ["colour=score"], "'colour' is not a column of runs; there are task_id, model_name"),
+        ("model,task,score", ["score"], "column 'score': write ROLE=NAME, such as score=reward"),
     ],
 )
 def test_columns_that_are_missing_ambiguous_or_unreadable_are_named(tmp_path, header, columns, said):
@@ -453,14 +457,20 @@ SHAPES = (
     {"trajectory": [{"action": "", "observation": ""}], "history": [], "info": {}},
     {"resolved_ids": [], "submitted_ids": []},
     {"a": {"model_name_or_path": "m", "model_patch": ""}},
+    make.tb_trial(),
+    make.tb_summary(make.tb_trial()),
+    make.tb_metadata("a"),
+    make.tb_lock("a"),
+    make.tau_run(1, 0),
 )
 
 
 @given(st.sampled_from(SHAPES), st.data())
 def test_parsing_never_raises_whatever_a_document_of_a_format_holds(shape, data):
     broken = {key: data.draw(JSON) if data.draw(st.booleans()) else value for key, value in shape.items()}
-    parsed = parse("x.traj.json", json.dumps(broken).encode())
-    assert parsed.status in ("used", "skipped", "failed")
+    for document in (broken, [broken]):
+        parsed = parse("x.traj.json", json.dumps(document).encode())
+        assert parsed.status in ("used", "skipped", "failed")
 
 
 def test_an_archive_in_which_nothing_stands_yet_is_named_as_one():
@@ -524,7 +534,7 @@ def test_columns_that_name_no_model_are_listed_first_with_the_option_to_type(tmp
         (f't0,a,1,"{"x" * 200_000}"\nt1,a,0,y', 2, ""),
         ('t0,a,1,"two\nlines"\nt1,a,0,"said ""so"""', 2, ""),
         ('t0,a,1,x\nt1,"a,0,x\nt2,a",0,x', 2, "line 3: a quoted cell spans 2 lines like rows; is a quote missing?"),
-        ("t0,a,1,x,y\nt1,a,0,x", 2, "1 row with more cells than there are columns"),
+        ("t0,a,1,x,y\nt1,a,0,x", 2, "1 row with more cells than columns"),
     ],
 )
 def test_quotes_that_are_not_closed_and_long_cells_lose_no_row_silently(tmp_path, text, rows, said):
@@ -596,7 +606,7 @@ def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_
     logs = evalkit.load(tmp_path, where="task_id!=s0")
     assert kinds.outcomes(logs.runs).title == "success rate (includes)"
     assert "success rate (includes) [95 %]" in summary(logs, {}, answer(logs.runs))
-    said = ["score: includes; there is also match (--score NAME selects one)", "only runs where task_id!=s0"]
+    said = ["score: includes; there is also match (--score NAME selects one)", "only runs with task_id!=s0"]
     assert [str(one) for one in logs.chosen.notes] == said
     assert all(text[1:] in kinds.describe_runs(logs.runs, "x", logs.chosen) for text in said)
     board = compare.leaderboard(logs.runs)

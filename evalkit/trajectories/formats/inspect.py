@@ -180,7 +180,7 @@ def parse(path: str, data: bytes) -> Parsed:
     runs = run_rows(columns, shared)
     reasons = [log.lost]
     if not log.samples:
-        reasons.append("it holds no samples: scores are those over all epochs" if runs else "it holds no samples")
+        reasons.append("it contains no samples; scores are over all epochs" if runs else "it contains no samples")
         reasons.append(error_text(log.error))
     return used(runs, scores, plans, reason=", ".join(filter(None, reasons)))
 

@@ -272,7 +272,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
     if count > 1:
         raise ValueError(f"several columns are called {name!r}")
     if longer:
-        doubts.append(f"{counted_noun(longer, 'row')} with more cells than there are columns")
+        doubts.append(f"{counted_noun(longer, 'row')} with more cells than columns")
     if delimiter == ";":  # such a table has decimal commas
         rows = [{name: _DECIMALS.sub(r"\1.\2", cell) for name, cell in row.items()} for row in rows]
     return [row for row in rows if any(row.values())], doubts

@@ -45,7 +45,7 @@ def parse(path: str, value: Any) -> Parsed:
         if isinstance(given := one.get("reward_info"), dict):  # the reward comes before its components
             rewards = {"reward": given.get("reward"), **(given.get("reward_breakdown") or {})}
             scores += score_rows(text_of(one.get("id")), rewards)
-    reason = "" if simulations else "simulations stand in files of their own"
+    reason = "" if simulations else "simulations are in separate files"
     return used([_run(shared, one) for one in simulations], scores, plans, facts, reason)
 
 

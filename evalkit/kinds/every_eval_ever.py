@@ -1,0 +1,241 @@
+"""Write runs with scores in the schema of Every Eval Ever: for each evaluation a file of figures and one of runs.
+
+Source: https://github.com/evaleval/every_eval_ever, version 0.3.0 of ``eval.schema.json`` and
+``instance_level_eval.schema.json``.
+"""
+
+import hashlib
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from evalkit._notes import Notes, note
+from evalkit.io.paths import SourceError, check_path, is_url
+from evalkit.io.secrets import masked
+from evalkit.io.write import write_text
+from evalkit.kinds.logs import Logs
+from evalkit.kinds.runs import MEASURED, UNKNOWN, Outcomes, outcomes
+from evalkit.kinds.success_rates import rates
+
+SCHEMA = "0.3.0"
+SUFFIX = ".eee"
+NOT_STATED = "not stated"  # what the schema requires and logs don't say
+# columns of runs for which the schema has no field: they stand in the metadata of a run, as text
+KEPT = (
+    *("dataset", "experiment", "repetition", "seed", "status", "started", "cost", "agent", "agent_version"),
+    *("temperature", "limits", "task_version", "tokens_in", "tokens_out", "tokens_cache"),
+)
+_OF_EVALUATION = ("model_name", "agent", "agent_version", "temperature", "experiment")  # that its runs share
+_UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+
+
+class Exported(NamedTuple):
+    """What was written: files, evaluations and runs, and notes on what the schema can't represent."""
+
+    files: list[str]
+    evaluations: int
+    runs: int
+    notes: Notes
+
+
+def write_every_eval_ever(
+    logs: Logs, folder: str | os.PathLike, *, organization: str = NOT_STATED, when: float | None = None
+) -> Exported:
+    """Write runs with scores into a folder, as ``data/DATASET/DEVELOPER/MODEL/UUID.json`` and ``UUID_samples.jsonl``.
+
+    There is a pair of files for each data set, model, agent, temperature and experiment. The figure of an evaluation is
+    the kit's own rate or mean score with its interval. `evalkit trajectories FOLDER` reads the runs back.
+
+    Parameters
+    ----------
+    logs : Logs
+        Logs of any kind.
+    folder : path
+        A folder that is empty or not there yet; by convention its name ends in ``.eee``.
+    organization : str
+        Who provides the data (`source_organization_name`).
+    when : float, optional
+        The time of the export in seconds since 1970 (`retrieved_timestamp`); by default now.
+
+    Returns
+    -------
+    Exported
+        Its `notes` name what the schema can't represent, such as runs that were not measured.
+
+    Raises
+    ------
+    SourceError
+        If the folder is not empty or can't be written, and if no run has a score or an outcome.
+
+    Examples
+    --------
+    >>> import evalkit, tempfile
+    >>> logs = evalkit.load("samples:trajectories/table/runs.csv")
+    >>> done = write_every_eval_ever(logs, tempfile.mkdtemp())
+    >>> len(done.files) == 2 * done.evaluations
+    True
+    """
+    root = os.fspath(folder)
+    check_path(root)
+    if is_url(root) or (os.path.exists(root) and not (os.path.isdir(root) and not os.listdir(root))):
+        raise SourceError(f"{root}: Every Eval Ever is written into a local folder that is empty or not there yet")
+    data = outcomes(logs.runs, kind=logs.kind)
+    runs = logs.runs.assign(outcome=data.table["outcome"], value=data.table["value"])
+    runs["dataset"] = runs["dataset"] if "dataset" in runs else runs["task_type"]
+    is_counted = runs.index.isin(data.table.index)
+    is_rate, has_outcome = data.kind == "proportion", runs["outcome"].isin(MEASURED)
+    has_score = is_counted & (has_outcome if is_rate else runs["value"].notna())
+    if not has_score.any():
+        raise SourceError("no run has a score or an outcome: Every Eval Ever has no place for others")
+    by = [name for name in ("dataset", *_OF_EVALUATION) if name in runs]
+    timestamp = str(int(time.time() if when is None else when))
+    key = data.by or ("is_successful" if is_rate else "score")
+    files = list[str]()
+    for _, own in runs[is_counted].assign(has_score=has_score).groupby(by, dropna=False):
+        scored = own[own["has_score"]]
+        if len(scored):
+            evaluation = _Evaluation(scored, len(own) - len(scored), key, data, organization, timestamp)
+            files += _write_evaluation(root, logs, evaluation)
+    kept = [name for name in KEPT if name in runs and runs.loc[has_score, name].notna().any()]
+    notes = note("in_metadata", columns=kept)
+    left_out = {
+        "unmeasured_runs": int((is_counted & ~has_score).sum()),
+        "uncounted_runs": int((~is_counted).sum()),
+        "runs_without_outcome": int((has_score & ~has_outcome).sum()),
+    }
+    for code, count in left_out.items():
+        if count:
+            notes += note(code, count=count)
+    return Exported(files, len(files) // 2, int(has_score.sum()), notes + note("no_transcripts"))
+
+
+class _Evaluation(NamedTuple):
+    """The runs of one file, and what it says of them."""
+
+    runs: pd.DataFrame
+    unmeasured: int  # further runs, which have no score
+    key: str  # of the score
+    outcomes: Outcomes  # of all evaluations
+    organization: str
+    timestamp: str
+
+
+def _write_evaluation(root: str, logs: Logs, evaluation: _Evaluation) -> list[str]:
+    """Write the figures and the runs of one evaluation; return the two files."""
+    runs, timestamp = evaluation.runs, evaluation.timestamp
+    shared = {name: _text(runs[name].iloc[0]) for name in ("dataset", *_OF_EVALUATION) if name in runs}
+    model, dataset = shared["model_name"] or UNKNOWN, shared["dataset"] or logs.kind.name
+    text = json.dumps([timestamp, shared])
+    name = str(uuid.UUID(bytes=hashlib.blake2b(text.encode(), digest_size=16).digest(), version=4))
+    evaluation_id = f"{dataset}/{model}/{timestamp}/{name[:8]}"
+    developer, _, rest = model.partition("/") if "/" in model else (NOT_STATED, "", model)
+    place = "/".join(["data", *map(_component, (dataset, developer, rest))])
+    figures = rates(runs.assign(model_name=model), "model_name", kind=logs.kind).iloc[0]
+    result_id = f"{dataset}:{evaluation.key}"
+    metric: dict[str, Any] = {"metric_name": evaluation.key, "lower_is_better": False, "score_type": "binary"}
+    if evaluation.outcomes.kind != "proportion":
+        low, high = (0, 1) if evaluation.outcomes.is_share else ("-Infinity", "Infinity")
+        metric |= {"score_type": "continuous", "min_score": low, "max_score": high}
+    details = {name: str(figures[name]) for name in ("n_tasks", "target")}
+    details["runs_not_measured"] = str(evaluation.unmeasured)
+    uncertainty: dict[str, Any] = {"num_samples": int(figures["n"])}
+    if pd.notna(figures["low"]) and pd.notna(figures["high"]):
+        bounds = {"lower": float(figures["low"]), "upper": float(figures["high"]), "confidence_level": 0.95}
+        uncertainty["confidence_interval"] = {**bounds, "method": str(figures["method"])}
+    result: dict[str, Any] = {
+        "evaluation_result_id": result_id,
+        "evaluation_name": dataset,
+        "source_data": {"dataset_name": dataset, "source_type": "other"},
+        "metric_config": metric,
+        "score_details": {"score": float(figures["estimate"]), "details": details, "uncertainty": uncertainty},
+    }
+    if shared.get("temperature"):
+        result["generation_config"] = {"generation_args": {"temperature": float(shared["temperature"])}}
+    rows = [_sample(run, evaluation_id, model, dataset, result_id) for run in runs.to_dict("records")]
+    text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    samples = f"{place}/{name}_samples.jsonl"
+    about_model = {"deployment_type": "unknown", "model_availability": "unknown"}
+    about_model |= {part: shared[part] for part in ("agent", "agent_version") if shared.get(part)}
+    source = {"source_type": "evaluation_run", "source_organization_name": evaluation.organization}
+    formats = sorted(set(runs["format"].dropna())) if "format" in runs else [logs.kind.name]
+    document: dict[str, Any] = {
+        "schema_version": SCHEMA,
+        "evaluation_id": evaluation_id,
+        "retrieved_timestamp": timestamp,
+        "source_metadata": {**source, "evaluator_relationship": "other"},
+        "eval_library": {"name": ", ".join(formats), "version": "unknown"},
+        "model_info": {
+            "name": model,
+            "id": model,
+            "developer": developer,
+            "additional_details": about_model,
+        },
+        "evaluation_results": [result],
+        "detailed_evaluation_results": {
+            "format": "jsonl",
+            "file_path": samples,
+            "hash_algorithm": "sha256",
+            "checksum": hashlib.sha256(text.encode()).hexdigest(),
+            "total_rows": len(rows),
+        },
+    }
+    started = runs["started"].min()
+    if pd.notna(started):
+        document["evaluation_timestamp"] = started.isoformat()
+    paths = [f"{root}/{place}/{name}.json", f"{root}/{samples}"]
+    write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", paths[0])
+    write_text(text, paths[1])
+    return paths
+
+
+def _sample(run: Mapping[Any, Any], evaluation_id: str, model: str, dataset: str, result_id: str) -> dict[str, Any]:
+    """Return a run as a record of the schema; its messages are left out."""
+    metadata = {name: text for name in KEPT if (text := _text(run.get(name)))}
+    if run["outcome"] in MEASURED:
+        metadata["is_successful"] = _text(run["outcome"] == "success")
+    if pd.notna(run["score"]):
+        metadata["score"] = _text(run["score"])
+    row: dict[str, Any] = {
+        "schema_version": SCHEMA,
+        "evaluation_id": evaluation_id,
+        "model_id": model,
+        "evaluation_name": dataset,
+        "evaluation_result_id": result_id,
+        "sample_id": _text(run["task_id"]) or run["run_id"],
+        "interaction_type": "agentic",
+        "input": {"raw": "", "reference": [masked(target)] if (target := _text(run.get("target"))) else []},
+        "messages": [],
+        "answer_attribution": [],
+        "evaluation": {"score": float(run["value"]), "is_correct": run["outcome"] == "success"},
+        "metadata": {"run_id": run["run_id"], **metadata},
+    }
+    if pd.notna(run["turns"]):
+        row["evaluation"]["num_turns"] = int(run["turns"])
+    if pd.notna(run["tokens_in"]) and pd.notna(run["tokens_out"]):
+        used = {"input_tokens": int(run["tokens_in"]), "output_tokens": int(run["tokens_out"])}
+        row["token_usage"] = {**used, "total_tokens": sum(used.values())}
+    if pd.notna(run["duration"]):
+        row["performance"] = {"latency_ms": 1000 * float(run["duration"])}
+    if reason := _text(run.get("exit_reason")):
+        row["error"] = masked(reason)
+    return row
+
+
+def _text(value: Any) -> str:
+    """Return a value as text; nothing for a missing one."""
+    if value is None or value is pd.NA or (isinstance(value, float) and value != value) or value is pd.NaT:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, pd.Timestamp) else str(value)
+
+
+def _component(name: str) -> str:
+    """Return a name as a part of a path that every file system takes."""
+    return _UNSAFE.sub("_", name)[:100].strip(". ") or "_"

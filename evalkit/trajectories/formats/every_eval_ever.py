@@ -1,0 +1,158 @@
+"""Every Eval Ever 0.2 and 0.3: runs as lines of ``…_samples.jsonl``; the file of figures next to it has no runs."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from evalkit._text import counted_noun
+from evalkit.kinds import Parsed
+from evalkit.kinds.every_eval_ever import KEPT
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
+from evalkit.trajectories.json_values import number_of, objects, part_of, text_of
+from evalkit.trajectories.records import run_row, used
+
+FORMAT = "Every Eval Ever"
+_VERSIONS = ("0.2", "0.3")
+_RUN_KEYS = {"evaluation_id", "sample_id", "evaluation"}
+_NUMBERS = ("temperature", "cost", "repetition", "tokens_in", "tokens_out", "tokens_cache")  # texts in the metadata
+
+
+def recognises(value: Any) -> str:
+    """Return what a decoded file is: samples, or the figures of an evaluation; empty for anything else."""
+    first = value[0] if isinstance(value, list) and value else value
+    keys = first.keys() if isinstance(first, dict) else set()
+    if keys >= _RUN_KEYS and part_of(first, "evaluation", "score") is not None:
+        return "Every Eval Ever log"
+    return "Every Eval Ever evaluation" if {"evaluation_id", "evaluation_results", "model_info"} <= keys else ""
+
+
+def parse(path: str, value: Any) -> Parsed:
+    """Return the runs of samples; the scores of a run with several metrics stand in several lines."""
+    rows = value if isinstance(value, list) else [value]
+    versions = Counter(text_of(part_of(row, "schema_version")) for row in rows)
+    reasons = [
+        f"schema_version {version or 'missing'} is unknown ({counted_noun(n, 'record')})"
+        for version, n in versions.items()
+        if not version.startswith(_VERSIONS)
+    ]
+    if isinstance(value, dict) and "evaluation_results" in value:
+        return used(reason="; ".join(["figures of an evaluation, without its runs", *reasons]))
+    runs = dict(_runs(rows))
+    if lost := len(rows) - sum(map(len, runs.values())):
+        reasons.append(f"{counted_noun(lost, 'line')} without a sample")
+    graded = set[str]()  # the metrics of which a score says how much, not whether
+    for own in runs.values():
+        for row in own:
+            if number_of(part_of(row, "evaluation", "score")) not in (0.0, 1.0):
+                graded.add(_key(row))
+    scores = list[tuple]()
+    for part, own in runs.items():
+        for row in filter(_is_measured, own):
+            score = (
+                _number(row["metadata"], "score") if _is_own(row) else number_of(part_of(row, "evaluation", "score"))
+            )
+            if score is not None:
+                scores.append((part, _key(row), score, ""))
+    return used([_run(part, own, graded) for part, own in runs.items()], scores, reason="; ".join(reasons))
+
+
+def _runs(rows: list[Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the lines of each run, with its part: one for each metric; a metric that is repeated is another run."""
+    seen = Counter[tuple[str, ...]]()
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if isinstance(row, dict) and row.keys() >= _RUN_KEYS:
+            own = tuple(text_of(row.get(name)) for name in ("evaluation_id", "evaluation_name", "sample_id"))
+            place = seen[(*own, _key(row))]
+            seen[(*own, _key(row))] += 1
+            runs.setdefault("/".join([*own, str(place)]), []).append(row)
+    yield from runs.items()
+
+
+def _key(row: dict[str, Any]) -> str:
+    """Return the name of a line's metric."""
+    name = text_of(row.get("evaluation_result_id")).removeprefix(f"{text_of(row.get('evaluation_name'))}:")
+    return name or "score"
+
+
+def _is_own(row: dict[str, Any]) -> bool:
+    """Return whether this kit wrote a line: then its metadata state the columns of the run."""
+    return part_of(row, "metadata", "run_id") is not None
+
+
+def _is_measured(row: dict[str, Any]) -> bool:
+    return _is_own(row) or row.get("error") in (None, "")
+
+
+def _run(part: str, rows: list[dict[str, Any]], graded: set[str]) -> tuple:
+    """Return the run of some lines, with its success by metric, which `assemble` chooses from."""
+    first = rows[0]
+    metadata: dict[str, Any] = given if isinstance(given := first.get("metadata"), dict) else {}
+    stated: dict[str, Any] = {"dataset": text_of(first.get("evaluation_name"))}
+    if _is_own(first):
+        stated = {name: _number(metadata, name) if name in _NUMBERS else metadata.get(name) for name in KEPT}
+        stated["task_checksum"] = stated.pop("task_version")
+        correct = {_key(first): {"true": True, "false": False}.get(text_of(metadata.get("is_successful")))}
+    else:
+        error = first.get("error")
+        stated |= {"experiment": first["evaluation_id"], "status": "error" if not _is_measured(first) else "completed"}
+        stated |= {"repetition": int(part.rpartition("/")[2]), "error": text_of(error) or None}
+        stated |= {"tokens_in": part_of(first, "token_usage", "input_tokens")}
+        stated |= {"tokens_out": part_of(first, "token_usage", "output_tokens")}
+        correct = {
+            _key(row): part_of(row, "evaluation", "is_correct") is True
+            for row in rows
+            if _is_measured(row) and _key(row) not in graded
+        }
+    latency = number_of(part_of(first, "performance", "latency_ms"))
+    references = part_of(first, "input", "reference")
+    return run_row(
+        **stated,
+        part=part,
+        log_id=metadata.get("run_id"),
+        format=FORMAT,
+        task_id=text_of(first["sample_id"]),
+        model_name=text_of(first.get("model_id")),
+        exit_reason=first.get("error"),
+        duration=None if latency is None else latency / 1000,
+        turns=part_of(first, "evaluation", "num_turns"),
+        target=", ".join(map(text_of, references)) if isinstance(references, list) else None,
+        extra={"is_correct": correct},
+    )
+
+
+def _number(metadata: dict[str, Any], name: str) -> float | None:
+    try:
+        return float(metadata[name])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def set_success(runs: Mapping[str, list[Any]]) -> None:
+    """Set the success of runs as their files state it, of the metric that is their score."""
+    for at, of_format in enumerate(runs["format"]):
+        if of_format == FORMAT:
+            correct = msgspec.json.decode(runs["extra"][at])["is_correct"]
+            only = next(iter(correct.values())) if len(correct) == 1 else None
+            runs["is_successful"][at] = correct.get(runs["score_key"][at], only)
+
+
+def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
+    """List the messages of a run: those of its first line, else its input and its output."""
+    first = dict(_runs(value if isinstance(value, list) else [value])).get(part, [{}])[0]
+    chat = [
+        {
+            **message,
+            "tool_call_ids": message.get("tool_call_id"),
+            "reasoning_content": message.get("reasoning_trace"),
+        }
+        for message in objects(first, "messages")
+    ]
+    if spoken := chat_messages(chat):
+        return spoken
+    answers = part_of(first, "output", "raw")
+    texts = [text_of(answer) for answer in answers] if isinstance(answers, list) else []
+    asked = text_of(part_of(first, "input", "raw"))
+    return [Message(role, text) for role, text in [("user", asked), *(("assistant", text) for text in texts)] if text]

@@ -1,0 +1,306 @@
+"""lm-evaluation-harness 0.4: files of samples, in which a document is a task, and results, which name the model.
+
+OUTPUT/ORG__MODEL/results_STAMP.json
+OUTPUT/ORG__MODEL/samples_TASK_STAMP.jsonl    a line for each document and filter
+"""
+
+import hashlib
+import json
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from evalkit._text import listed
+from evalkit.io import Entry, SourceError
+from evalkit.kinds import Parsed
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
+from evalkit.trajectories.json_lines import decoded
+from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
+from evalkit.trajectories.records import Facts, Joined, Runs, run_rows, score_rows, used
+
+FORMAT = "lm-eval"
+ENCODED = frozenset(("doc", "arguments", "resps", "filtered_resps"))  # large values that only transcripts need
+_KNOWN = ENCODED | {"doc_id", "target", "filter", "metrics", "doc_hash", "prompt_hash", "target_hash"}
+_STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.:-]+)$")
+_MODEL_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval takes the first as the name
+
+
+def recognises(value: Any) -> str:
+    """Return what a decoded file is: samples, or results; empty for anything else."""
+    first = value[0] if isinstance(value, list) and value else value
+    keys = first.keys() if isinstance(first, dict) else set()
+    if {"doc_id", "doc"} <= keys and (len(keys) == 2 or keys & {"arguments", "target", "filtered_resps"}):
+        return "lm-eval samples"  # of a long first line, the beginning
+    of_tasks = part_of(value, "results")
+    if not isinstance(of_tasks, dict) or not keys & {"configs", "n-samples", "versions"}:
+        return ""
+    has_scores = any("," in key for scores in of_tasks.values() if isinstance(scores, dict) for key in scores)
+    return "results file of lm-eval" if has_scores else ""
+
+
+def name_parts(path: str) -> tuple[str, str, str]:
+    """Return the folder of a file, the task that its name holds, and the stamp, which the files of one run share."""
+    folder, name = posixpath.split(path.replace("\\", "/"))
+    stem = name.rpartition(".")[0]
+    stamp = _STAMP.search(stem)
+    return folder, stem[: stamp.start() if stamp else None].removeprefix("samples_"), stamp[1] if stamp else ""
+
+
+def parse(path: str, value: Any) -> Parsed:
+    """Return the runs of samples, or what results state of their runs: model, settings, plan and published scores."""
+    if isinstance(value, dict) and recognises(value) == "results file of lm-eval":
+        return _results(value)
+    folder, task, stamp = name_parts(path)
+    own_id = f"{posixpath.basename(folder)} {task} {stamp}"
+    documents: dict[str, dict[str, Any]] = {}  # by the part of the file
+    scores: list[tuple] = []
+    others, without_name = 0, 0
+    for part, filtered, row in _parts([value] if isinstance(value, dict) else value):
+        if not part:
+            others += 1
+            continue
+        if part not in documents:
+            checksum = _doc_hash(row)
+            documents[part] = {"doc": text_of(row["doc_id"]), "hash": checksum, "target": text_of(row.get("target"))}
+        without_name += filtered != row.get("filter")
+        scores += score_rows(part, {f"{metric},{filtered}": number for metric, number in _metrics(row).items()})
+    if not documents:
+        return Parsed("failed", "no line of it is a sample of lm-eval")
+    runs = run_rows(
+        {
+            "part": documents,
+            "log_id": [f"{own_id} {one['doc']} {one['hash']} {part}" for part, one in documents.items()],
+            "task_id": [one["doc"] for one in documents.values()],
+            "task_checksum": [one["hash"] for one in documents.values()],
+            "target": [one["target"] for one in documents.values()],
+        },
+        {"format": FORMAT, "dataset": task, "experiment": stamp, "agent": FORMAT},
+    )
+    reasons = [f"{others} lines are no samples"] if others else []
+    if len(scored := {row[0] for row in scores}) < len(documents):
+        reasons.append(f"no metric of {len(documents) - len(scored):,} documents is a number")
+    if without_name:
+        reasons.append("filters without names, numbered in their order")
+    return used(runs, scores, reason=", ".join(reasons))
+
+
+def _parts(rows: Iterable[Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield the part of the file that a line is of, the name of its filter, and the line; no part for other lines.
+
+    A part is a document, or a further repetition of it. Lines without the names of filters, as before 2025, are of one
+    document, one for each filter.
+    """
+    of_document = Counter[tuple[str, str]]()
+    first_hash: dict[str, str] = {}
+    for row in rows:
+        if not isinstance(row, dict) or row.get("doc_id") is None:
+            yield "", "", {}
+            continue
+        document, checksum = text_of(row["doc_id"]), text_of(row.get("doc_hash"))
+        if first_hash.setdefault(document, checksum) != checksum:
+            document = f"{document} {checksum[:8]}"
+        filtered = row.get("filter")
+        before = of_document[document, text_of(filtered)]
+        of_document[document, text_of(filtered)] += 1
+        if filtered is None:
+            yield document, f"filter {before + 1}" if before else "none", row
+        else:
+            yield f"{document} repetition {before}" if before else document, text_of(filtered), row
+
+
+def _doc_hash(row: Mapping[str, Any]) -> str:
+    """Return the digest of a document; of older files, which do not hold it, as lm-eval computes it."""
+    if stated := text_of(row.get("doc_hash")):
+        return stated
+    return hashlib.sha256(json.dumps(decoded(row.get("doc")), indent=2, ensure_ascii=False).encode()).hexdigest()
+
+
+def _metrics(row: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the metrics of a line that are numbers; lists, such as of the parts of an answer, are no score."""
+    names = row.get("metrics")
+    if not isinstance(names, list):
+        names = [name for name in row if name not in _KNOWN]
+    given = {text_of(name): row.get(text_of(name), ()) for name in names}
+    return {name: value for name, value in given.items() if value is None or isinstance(value, (bool, int, float))}
+
+
+def _results(value: dict[str, Any]) -> Parsed:
+    """Return what results state of each task; scores of groups and their tasks are published figures."""
+    config, sizes = value.get("config"), value.get("n-samples")
+    arguments = part_of(config, "model_args")
+    if isinstance(arguments, str):  # before 0.4.10
+        arguments = dict(one.partition("=")[::2] for one in arguments.split(","))
+    names = [text_of(part_of(arguments, name)) for name in _MODEL_ARGUMENTS]
+    named = next(filter(None, names), "")
+    model = text_of(value.get("model_name")) or named
+    facts, plans, published = list[tuple](), list[tuple](), list[tuple]()
+    tasks = value["results"].keys() | (sizes.keys() if isinstance(sizes, dict) else set())
+    for task in sorted(tasks):
+        scores = part_of(value, "results", task)
+        planned = count_of(part_of(sizes, task, "effective"))
+        for key, number in scores.items() if isinstance(scores, dict) else ():
+            metric = key.rpartition(",")[0]
+            is_figure = metric and not metric.endswith("_stderr") and number_of(number) is not None
+            if is_figure and _is_mean(value, task, metric):
+                published.append((model or None, FORMAT, task, key, number_of(number), planned))
+        if planned is not None:
+            plans.append((model or None, task, "", planned, None))
+        if not part_of(value, "group_subtasks", task):  # a group has no samples of its own
+            facts.append((FORMAT, task, model, text_of(_settings(value, task))))
+    reasons = [] if model and (named or not config) else ["model_args name no model: its name is a random id"]
+    return used(plans=plans, facts=facts, published=published, reason=", ".join(reasons))
+
+
+def _settings(value: dict[str, Any], task: str) -> dict[str, Any]:
+    """Return the columns that the runs of a task share, and the metrics of which a lower value is better."""
+    generation = part_of(value, "configs", task, "generation_kwargs")
+    shots, version = part_of(value, "n-shot", task), part_of(value, "versions", task)
+    about = [f"version {text_of(version)}"] if version is not None else []
+    about += [f"{text_of(shots)}-shot"] if shots is not None else []
+    if longest := part_of(generation, "max_gen_toks"):
+        about.append(f"max_gen_toks {text_of(longest)}")
+    directions = part_of(value, "higher_is_better", task) or {}
+    return {
+        "task_checksum": ", ".join(about),
+        "agent_version": text_of(value.get("lm_eval_version")),
+        "temperature": number_of(part_of(generation, "temperature")),
+        "lower_is_better": [
+            name for name, higher in directions.items() if higher is False and _is_mean(value, task, name)
+        ],
+    }
+
+
+def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:
+    """Return whether a metric is the mean of its values in samples: of perplexity, these are log-likelihoods."""
+    listed_metrics = objects(part_of(value, "configs", task), "metric_list")
+    aggregation = next((one.get("aggregation") for one in listed_metrics if one.get("metric") == metric), None)
+    return aggregation == "mean" or (aggregation is None and not re.search("perplexity|bits_per_byte", metric))
+
+
+def context_files(files: Iterable[str]) -> Iterator[str]:
+    """Yield where the results of files of samples are."""
+    for path in files:
+        folder, _, stamp = name_parts(path)
+        if stamp and path.endswith(".jsonl"):
+            yield f"{folder}/results_{stamp}.json"
+
+
+def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
+    """Fill in what results state of the samples with their stamp; number repetitions, and tell documents apart.
+
+    The model is that of the results, else of other results in the folder, else that which the folder is called by.
+    """
+    stated: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}  # by folder and stamp: the fact of each task
+    for fact in facts:
+        if fact["fact"] == FORMAT:
+            folder, _, stamp = name_parts(fact["source"])
+            stated.setdefault((folder, stamp), {})[fact["task_id"]] = fact
+    if stated and not runs["source"]:
+        sources = {fact["source"] for fact in facts}
+        without = "only scores over all documents; --log_samples lets lm-eval write those of each"
+        raise SourceError(f"{min(sources)}: {without}")
+    own = [at for at, of_format in enumerate(runs["format"]) if of_format == FORMAT]
+    models = {folder: fact["model_name"] for (folder, _), of_tasks in stated.items() for fact in of_tasks.values()}
+    plan_of: dict[str, str | None] = {}
+    with_samples = set[tuple[str, str, str]]()
+    settings = dict[str, dict[str, Any]]()  # by the file of samples
+    hashes: dict[tuple[str, str], set[str]] = {}  # of the documents with an id
+    for at in own:
+        source, dataset = runs["source"][at], runs["dataset"][at]
+        if source not in settings:
+            folder, task, stamp = name_parts(source)
+            with_samples.add((folder, stamp, task))
+            fact = stated.get((folder, stamp), {}).get(task, {})
+            plan_of[source] = fact.get("source")
+            by_folder = models.get(folder) or posixpath.basename(folder).replace("__", "/", 1)
+            shared = {"model_name": fact.get("model_name") or by_folder or None}
+            settings[source] = shared | (msgspec.json.decode(fact["value"]) if fact else {"task_checksum": None})
+        hashes.setdefault((dataset, runs["task_id"][at]), set()).add(runs["task_checksum"][at])
+    for at in own:
+        task = runs["task_id"][at]
+        if len(hashes[runs["dataset"][at], task]) > 1:
+            runs["task_id"][at] = f"{task} {runs['task_checksum'][at][:8]}"
+        for column, value in settings[runs["source"][at]].items():
+            if column in runs:
+                runs[column][at] = value or None
+    before = Counter[tuple[Any, ...]]()
+    for at in sorted(own, key=lambda place: (runs["experiment"][place] or "", runs["source"][place], place)):
+        document = tuple(runs[column][at] for column in ("model_name", "dataset", "task_id"))
+        runs["repetition"][at] = before[document]
+        before[document] += 1
+    entries = []
+    for (folder, stamp), of_tasks in stated.items():
+        source = next(iter(of_tasks.values()))["source"]
+        missing = [task for task in of_tasks if (folder, stamp, task) not in with_samples]
+        if missing:
+            entries.append(Entry(source, "used", f"no samples of {listed(missing)}, only scores over all documents"))
+    return Joined(plan_of=plan_of, entries=entries)
+
+
+def by_part(rows: Iterable[Any]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """Return the lines of each document, with the names of their filters, for `messages`."""
+    parts: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for part, filtered, row in _parts(rows):
+        parts.setdefault(part, []).append((filtered, row))
+    return parts
+
+
+def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, open_named: OpenNamed) -> list[Message]:
+    """List the prompt of a document, the model's answers, what filters made of them, and scores."""
+    lines = parts[part]
+    first = lines[0][1]
+    requests, answers = _requests(decoded(first.get("arguments"))), decoded(first.get("resps"))
+    answers = answers if isinstance(answers, list) else []
+    out: list[Message] = []
+    likelihoods: list[str] = []
+    for at, (prompt, continuation) in enumerate(requests):
+        if not at or prompt != requests[at - 1][0]:
+            if likelihoods:
+                out.append(Message("assistant", "\n".join(likelihoods)))
+                likelihoods = []
+            out += _prompt(prompt)
+        given = answers[at] if at < len(answers) else []
+        for answer in given if isinstance(given, list) else [given]:
+            if isinstance(answer, list):
+                likelihoods.append(f"log-likelihood {text_of(answer[0] if answer else None)} of {continuation!r}")
+            elif continuation is None:
+                likelihoods.append(f"log-likelihood {text_of(answer)} of the whole text")
+            else:
+                out.append(Message("assistant", text_of(answer)))
+    if likelihoods:
+        out.append(Message("assistant", "\n".join(likelihoods)))
+    for filtered, row in lines:
+        if not likelihoods:
+            result = decoded(row.get("filtered_resps"))
+            text = text_of(result[0] if isinstance(result, list) and len(result) == 1 else result)
+            out.append(Message("system", f"{filtered}: {text}", "filter"))
+        for metric, number in _metrics(row).items():
+            out.append(Message("system", f"{metric},{filtered} = {text_of(number)}", "score"))
+    return out
+
+
+def _requests(arguments: Any) -> list[tuple[Any, Any]]:
+    """Return the prompt of each request, and what else it has: a continuation, or settings of generation; else None."""
+    requests: list[tuple[Any, Any]] = []
+    given = arguments.values() if isinstance(arguments, dict) else arguments if isinstance(arguments, list) else ()
+    for one in given:
+        values = list(one.values()) if isinstance(one, dict) else one if isinstance(one, list) else [one]
+        requests.append((values[0] if values else "", values[1] if len(values) > 1 else None))
+    return requests
+
+
+def _prompt(prompt: Any) -> list[Message]:
+    """Return the messages of a prompt: text, or a chat in JSON."""
+    chat = prompt[0] if isinstance(prompt, list) and len(prompt) == 1 else prompt
+    if isinstance(chat, str) and chat.lstrip().startswith("[{"):
+        try:
+            chat = msgspec.json.decode(chat)
+        except msgspec.DecodeError:
+            chat = prompt
+    if isinstance(chat, list) and chat and all(isinstance(one, dict) and "role" in one for one in chat):
+        return chat_messages(chat)
+    return [Message("user", text_of(prompt))]

@@ -1,0 +1,469 @@
+"""OpenHands: the output of 0.x and 1.x with the reports beside it, and the results of the OpenHands index.
+
+…/MODEL_maxiter_N/{metadata.json, output.jsonl, output.critic_attempt_K.jsonl, output.report.json}
+…/MODEL_maxiter_N/{metadata.json, output.jsonl, output.swebench_eval.jsonl or report.json}         0.x
+results/MODEL/{metadata.json, scores.json, instance_results/BENCHMARK.json}                        index
+"""
+
+import os
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from evalkit._text import counted_noun
+from evalkit.kinds import Parsed
+from evalkit.trajectories.chat import Call, Message, OpenNamed, chat_messages, content_text
+from evalkit.trajectories.json_lines import decoded, named_counts
+from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
+from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, used
+
+FORMAT = "OpenHands"
+ENCODED = frozenset(("history", "instance", "instruction"))  # large values that only transcripts need
+_OUTPUT, _METADATA = "OpenHands output log", "OpenHands metadata file"
+_INDEX, _INDEX_METADATA, _INDEX_SCORES = (f"OpenHands index {name}" for name in ("log", "metadata file", "scores file"))
+_ATTEMPT = re.compile(r"\.critic_attempt_(\d+)\.jsonl$")
+_MODEL_FOLDER = re.compile(r"(.+)_maxiter_\d+")
+_SPENT = ("tokens_in", "tokens_cache", "tokens_out", "cost")
+_ENDINGS = (  # the status by what an error says; the first that fits counts
+    ("error", re.compile(r"failed after|timeout after", re.IGNORECASE)),
+    ("stuck_in_loop", re.compile(r"stuck in a loop|AgentStuck", re.IGNORECASE)),
+    ("max_iterations", re.compile(r"max(imum)?[ _]?iteration", re.IGNORECASE)),
+    ("max_budget", re.compile(r"max(imum)?[ _]?budget", re.IGNORECASE)),
+)
+_TALK = {"MessageEvent", "ActionEvent", "ObservationEvent", "ACPToolCallEvent"}
+_KINDS = _TALK | {  # of events of 1.x
+    *("AgentErrorEvent", "UserRejectObservation", "SystemPromptEvent", "Condensation", "CondensationRequest"),
+    *("CondensationSummaryEvent", "ConversationErrorEvent", "ConversationStateUpdateEvent", "HookExecutionEvent"),
+    *("LLMCompletionLogEvent", "PauseEvent", "InterruptEvent", "StreamingDeltaEvent", "TokenEvent"),
+}
+_SILENT = {"CondensationRequest", "ConversationStateUpdateEvent", "LLMCompletionLogEvent", "TokenEvent"}
+
+
+class _Event(msgspec.Struct):
+    """What is read of an event for a run: its texts stay encoded."""
+
+    kind: Any = None
+    id: Any = None
+    source: Any = None
+    timestamp: Any = None
+    llm_response_id: Any = None
+    action: msgspec.Raw = msgspec.Raw()
+    observation: msgspec.Raw = msgspec.Raw()
+
+
+_EVENTS = msgspec.json.Decoder(list[_Event])
+
+
+def recognises(value: Any) -> str:
+    """Return what a decoded file is: an output, metadata, or a file of the index; empty for anything else."""
+    if isinstance(value, list):
+        first = value[0] if value else None
+        keys = first.keys() if isinstance(first, dict) else set()
+        if {"benchmark", "metric"} <= keys and keys & {"full_archive", "agent_version", "submission_time"}:
+            return _INDEX_SCORES
+        return _OUTPUT if {"instance_id", "test_result"} <= keys else ""
+    if not isinstance(value, dict):
+        return ""
+    keys = value.keys()
+    if {"instance_id", "test_result"} <= keys:
+        return _OUTPUT
+    if {"dataset", "max_iterations"} <= keys and keys & {"llm", "llm_config"}:
+        return _METADATA
+    if {"agent_name", "model"} <= keys and keys & {"agent_version", "openness", "directory_name"}:
+        return _INDEX_METADATA
+    first_values = list(islice(value.values(), 5))
+    is_index = all(isinstance(one, dict) and {"resolved"} <= one.keys() <= {"resolved", "cost"} for one in first_values)
+    return _INDEX if is_index and first_values else ""
+
+
+def parse(path: str, value: Any) -> Parsed:
+    """Return the runs of an output or of the index, or what another file states of runs."""
+    title = recognises(value) if isinstance(value, (dict, list)) else ""
+    if title in (_METADATA, _INDEX_METADATA):
+        return used(facts=[(FORMAT, "", "", text_of(_shared(value)))])
+    if title == _INDEX_SCORES:
+        return _index_scores(value)
+    if title == _INDEX:
+        return _index_runs(path, value)
+    return _output([value] if isinstance(value, dict) else value)
+
+
+def _output(rows: Iterable[Any]) -> Parsed:
+    """Return the runs of an output, and the outcomes that lines report; of an instance, the last line counts."""
+    runs, scores, facts = dict[str, tuple](), dict[str, list[tuple]](), dict[str, tuple]()
+    unknown = Counter[str]()
+    others = repeated = 0
+    for row in rows:
+        instance = text_of(row.get("instance_id")) if isinstance(row, dict) else ""
+        if not instance:
+            others += 1
+            continue
+        repeated += instance in runs
+        result = row.get("test_result")
+        runs[instance] = _run(instance, row, unknown)
+        scores[instance] = score_rows(instance, _scores(result))
+        if verdict := _verdict(part_of(result, "report")):
+            facts[instance] = ("outcome", instance, "", verdict)
+    reasons = [named_counts(unknown, "event")]
+    if others:
+        reasons.append(f"{counted_noun(others, 'line')} without an instance left out")
+    if repeated:
+        reasons.append(f"{counted_noun(repeated, 'instance')} repeated: the last line counts")
+    if not runs:
+        return Parsed("failed", "no line of it is of an instance")
+    every_score = [row for own in scores.values() for row in own]
+    return used([*runs.values()], every_score, facts=[*facts.values()], reason=", ".join(filter(None, reasons)))
+
+
+def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
+    metadata, metrics, patch = row.get("metadata"), row.get("metrics"), part_of(row.get("test_result"), "git_patch")
+    shared = _shared(metadata) if isinstance(metadata, dict) else {}
+    events = _events(row.get("history"))
+    unknown.update(text_of(event.kind) for event in events if event.kind is not None and event.kind not in _KINDS)
+    unknown.update("no kind" for event in events if event.kind is None and not (event.action or event.observation))
+    times = [event.timestamp for event in events if event.timestamp] or [None]
+    responses = {
+        event.llm_response_id or at
+        for at, event in enumerate(events)
+        if event.source == "agent"
+        and (event.kind in ("ActionEvent", "MessageEvent") or (not event.kind and event.action))
+    }
+    error = text_of(row.get("error"))
+    status = next((name for name, words in _ENDINGS if words.search(error)), "error") if error else "completed"
+    if status != "error" and isinstance(patch, str) and not patch.strip():
+        status = "empty_patch"
+    first_id = next((event.id for event in events if isinstance(event.id, str) and len(event.id) >= 32), None)
+    attempt = count_of(row.get("attempt"))
+    return run_row(
+        **shared,
+        part=instance,
+        log_id=first_id and f"{instance} {first_id}",
+        format=FORMAT,
+        task_id=instance,
+        status=status,
+        exit_reason=error.partition("\n")[0][:200] if status == "error" else status.replace("_", " ") if error else "",
+        error=error or None,
+        started=times[0],
+        ended=times[-1],
+        turns=len(responses) or None,
+        extra={"attempt": attempt} if attempt is not None else None,
+        **_spent(metrics),
+    )
+
+
+def _events(history: Any) -> list[_Event]:
+    """Return the events of a history; the oldest has pairs of an action and its observation."""
+    if isinstance(history, msgspec.Raw):
+        try:
+            return _EVENTS.decode(history)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            history = decoded(history)
+    return [msgspec.convert(event, _Event) for event in map(_encoded_parts, _flat(history))]
+
+
+def _encoded_parts(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event with its action and observation encoded again, as in a line."""
+    return {
+        key: msgspec.Raw(msgspec.json.encode(one)) if key in ("action", "observation") else one
+        for key, one in event.items()
+    }
+
+
+def _flat(history: Any) -> Iterator[dict[str, Any]]:
+    for event in history if isinstance(history, list) else ():
+        for one in event if isinstance(event, list) else [event]:
+            if isinstance(one, dict):
+                yield one
+
+
+def _shared(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that metadata state for all runs of an output, or of a model of the index."""
+    if "agent_name" in metadata:
+        return {
+            "model_name": text_of(metadata.get("model")),
+            "agent": text_of(metadata.get("agent_name")),
+            "agent_version": text_of(metadata.get("agent_version")),
+        }
+    llm = metadata.get("llm") or metadata.get("llm_config")
+    agent_type = text_of(metadata.get("agent_type"))
+    agent = text_of(metadata.get("acp_agent_name")) or text_of(metadata.get("agent_class"))
+    version = metadata.get("openhands_sdk_version") or metadata.get("git_commit")
+    if agent_type.startswith("acp") or metadata.get("acp_agent_name"):
+        version = metadata.get("acp_agent_version")
+    if not agent:
+        agent = FORMAT if agent_type in ("", "default") else agent_type
+    most = metadata.get("max_iterations")
+    return {
+        "model_name": text_of(metadata.get("acp_model") or part_of(llm, "model")),
+        "agent": agent,
+        "agent_version": text_of(version),
+        "dataset": text_of(metadata.get("dataset")),
+        "limits": f"max_iterations {text_of(most)}" if most else "",
+        "temperature": number_of(part_of(llm, "temperature")),
+    }
+
+
+def _spent(metrics: Any) -> dict[str, float | None]:
+    """Return tokens and cost; 0 means that they were not counted, but for tokens from a cache."""
+    usage = part_of(metrics, "accumulated_token_usage")
+    read = count_of(part_of(usage, "prompt_tokens")) or None
+    return {
+        "tokens_in": read,
+        "tokens_cache": count_of(part_of(usage, "cache_read_tokens")) if read else None,
+        "tokens_out": count_of(part_of(usage, "completion_tokens")) or None,
+        "cost": number_of(part_of(metrics, "accumulated_cost")) or None,
+    }
+
+
+def _scores(result: Any) -> dict[str, Any]:
+    """Return the score that a result states, in the forms of several benchmarks."""
+    given: dict[str, Any] = {name: part_of(result, name) for name in ("score", "resolved")}
+    given["passed"] = part_of(result, "eval_result", "passed")
+    reached, highest = (number_of(part_of(result, "final_score", name)) for name in ("result", "total"))
+    if reached is not None and highest:
+        given["final_score"] = reached / highest
+    return {name: value for name, value in given.items() if number_of(value) is not None}
+
+
+def _verdict(report: Any) -> str:
+    """Return the status that a report within a line states, in the words of SWE-bench's reports."""
+    if not isinstance(report, dict):
+        return ""
+    if report.get("resolved"):
+        return "resolved"
+    if report.get("error_eval") or report.get("test_timeout"):
+        return "error"
+    return "empty_patch" if report.get("empty_generation") else "unresolved"
+
+
+def _index_runs(path: str, value: dict[str, Any]) -> Parsed:
+    """Return a run for each instance of a benchmark; the folder above names the model unless its metadata do."""
+    folder, name = posixpath.split(path.replace("\\", "/"))
+    if posixpath.basename(folder) == "instance_results":
+        folder = posixpath.dirname(folder)
+    shared = {"format": FORMAT, "dataset": name.removesuffix(".json"), "model_name": posixpath.basename(folder)}
+    runs, scores = list[tuple](), list[tuple]()
+    for instance, one in value.items():
+        if isinstance(one, dict):
+            runs.append(run_row(**shared, part=instance, task_id=instance, cost=number_of(one.get("cost")) or None))
+            if (resolved := number_of(one.get("resolved"))) is not None:
+                scores.append((instance, "resolved", resolved, text_of(one["resolved"])))
+    return used(runs, scores)
+
+
+def _index_scores(value: list[Any]) -> Parsed:
+    """Return the figures that the index publishes, in per cent there, and the agent's version for each benchmark."""
+    facts, published = list[tuple](), list[tuple]()
+    for one in objects({"scores": value}, "scores"):
+        benchmark, components = text_of(one.get("benchmark")), part_of(one, "component_scores")
+        facts.append((FORMAT, benchmark, "", text_of({"agent_version": text_of(one.get("agent_version"))})))
+        figures = {text_of(one.get("metric")) or "score": one.get("score")}
+        figures |= {name: figure for name, figure in (components or {}).items() if name.endswith("_accuracy")}
+        for metric, figure in figures.items():
+            if (percent := number_of(figure)) is not None:
+                n = count_of(part_of(components, f"{metric.removesuffix('_accuracy')}_total"))
+                published.append((None, None, benchmark, metric, percent / 100, n))
+        for metric in ("cost_per_instance", "average_runtime"):
+            if (figure := number_of(one.get(metric))) is not None:
+                published.append((None, None, benchmark, metric, figure, None))
+    return used(facts=facts, published=published)
+
+
+def context_files(files: Iterable[str]) -> Iterator[str]:
+    """Yield where the metadata and reports of outputs and of the index's results may be."""
+    for path in files:
+        folder, name = posixpath.split(path)
+        if name.startswith("output") and name.endswith(".jsonl"):
+            yield from (f"{folder}/{other}" for other in ("metadata.json", "report.json"))
+            yield path.removesuffix(".jsonl") + ".report.json"
+        elif posixpath.basename(folder) == "instance_results":
+            yield from (f"{posixpath.dirname(folder)}/{other}" for other in ("metadata.json", "scores.json"))
+
+
+def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
+    """Fill in what metadata state; of the files of an instance, keep the output, with the spend of all attempts."""
+    stated: dict[str, list[dict[str, Any]]] = {}  # by folder, those about all runs first
+    for fact in sorted(facts, key=lambda one: bool(one["task_id"])):
+        if fact["fact"] == FORMAT:
+            values = {"dataset": fact["task_id"]} | msgspec.json.decode(fact["value"])
+            stated.setdefault(os.path.dirname(fact["source"]), []).append(values)
+    for at, source in enumerate(published["source"]):
+        for values in stated.get(os.path.dirname(source), ()):
+            for column in ("model_name", "agent"):
+                published[column][at] = published[column][at] or values.get(column) or None
+    files: dict[tuple[str, str, str], list[int]] = {}  # the places of each instance of each output
+    for at, of_format in enumerate(runs["format"]):
+        if of_format != FORMAT:
+            continue
+        source = runs["source"][at]
+        folder, name = os.path.split(source)
+        is_index = os.path.basename(folder) == "instance_results"
+        for values in stated.get(os.path.dirname(folder) if is_index else folder, ()):
+            if values["dataset"] not in (None, "", runs["dataset"][at]) and is_index:
+                continue
+            for column, value in values.items():
+                if value not in (None, "") and (is_index or runs[column][at] in (None, "")):
+                    runs[column][at] = value
+        if not runs["model_name"][at] and (called := _MODEL_FOLDER.match(os.path.basename(folder))):
+            runs["model_name"][at] = called[1]
+        if not is_index:
+            files.setdefault((folder, name.partition(".")[0], runs["part"][at]), []).append(at)
+    left_out = set[int]()
+    for places in files.values():
+        if len(places) == 1:
+            continue
+        attempts = {at: _attempt_of(runs, at) for at in places}
+        own = max(places, key=lambda at: _importance(runs["source"][at], attempts[at]))
+        left_out.update(at for at in places if at != own)
+        ran = {number: at for at, number in attempts.items() if _ATTEMPT.search(runs["source"][at])}
+        ran.setdefault(attempts[own], own)
+        for column in _SPENT:
+            spent = [runs[column][at] for at in ran.values()]
+            runs[column][own] = None if None in spent else sum(spent)
+        runs["retries"][own] = len(ran) - 1 or None
+    return Joined(left_out=left_out)
+
+
+def _attempt_of(runs: Runs, at: int) -> int:
+    named = _ATTEMPT.search(runs["source"][at])
+    return int(named[1]) if named else part_of(msgspec.json.decode(runs["extra"][at] or "{}"), "attempt") or 1
+
+
+def _importance(source: str, attempt: int) -> tuple[int, int]:
+    """Return what sorts the files of an instance: the output is last, after its copy with reports, after attempts."""
+    if _ATTEMPT.search(source):
+        return 0, attempt
+    return 1 if source.endswith(".swebench_eval.jsonl") else 2, attempt
+
+
+def is_report_of(report: str, source: str) -> bool:
+    """Return whether a file reports the outcomes of an output: one beside it, of its name, or ``report.json``."""
+    folder, name = os.path.split(source)
+    stem = name.removesuffix(".jsonl").removesuffix(".swebench_eval")
+    names = (f"{stem}.report.json", f"{stem}.swebench_eval.jsonl", "report.json")
+    return os.path.dirname(report) == folder and os.path.basename(report) in names
+
+
+def by_part(rows: Iterable[Any]) -> dict[str, Any]:
+    """Return the line of each instance, for `messages`."""
+    parts: dict[str, Any] = {}
+    for row in rows:
+        if isinstance(row, dict) and "instance_id" in row:
+            parts[text_of(row["instance_id"])] = row
+        elif isinstance(row, dict):
+            parts |= row  # the index
+    return parts
+
+
+def messages(parts: Mapping[str, Any], part: str, open_named: OpenNamed) -> list[Message]:
+    """List the messages of a run: of its events, else the instruction; then its patch, and what was raised."""
+    row = parts[part]
+    if "test_result" not in row:
+        return [Message("system", f"resolved = {text_of(row.get('resolved'))}", "index")]
+    history = list(_flat(decoded(row.get("history"))))
+    spoken = _spoken(history) if any("kind" in event for event in history) else _spoken_before_1(history)
+    if not spoken and (instruction := text_of(decoded(row.get("instruction")))):
+        spoken.append(Message("user", instruction))
+    if patch := text_of(part_of(row["test_result"], "git_patch")):
+        spoken.append(Message("system", patch, "patch"))
+    for key, score in _scores(row["test_result"]).items():
+        spoken.append(Message("system", f"{key} = {text_of(score)}", "score"))
+    if error := text_of(row.get("error")):
+        spoken.append(Message("error", error))
+    return spoken
+
+
+def _spoken(history: Iterable[dict[str, Any]]) -> list[Message]:
+    """List the messages of events of 1.x; the calls of one response of the model are in one message."""
+    out: list[Message] = []
+    called: dict[str, Call] = {}
+    response = ""  # that of the last message
+    for event in history:
+        kind, when = text_of(event.get("kind")), text_of(event.get("timestamp"))
+        call_id = text_of(event.get("tool_call_id"))
+        if kind == "MessageEvent":
+            for message in chat_messages([event.get("llm_message")]):
+                message.when = message.when or when
+                out.append(message)
+        elif kind == "ActionEvent":
+            call = Call(
+                text_of(part_of(event, "tool_call", "name") or event.get("tool_name")),
+                text_of(part_of(event, "tool_call", "arguments") or event.get("action")),
+                call_id,
+            )
+            called[call_id] = call
+            if response and response == event.get("llm_response_id"):
+                out[-1].calls = [*out[-1].calls, call]
+                continue
+            reasoning = text_of(event.get("reasoning_content"))
+            thinking = [text_of(block.get("thinking")) for block in objects(event, "thinking_blocks")]
+            reasoning = reasoning or "\n".join(filter(None, thinking))
+            out.append(Message("assistant", content_text(event.get("thought")), "", reasoning, [call], when))
+        elif kind == "ACPToolCallEvent":
+            if call_id not in called:  # the later ones are updates
+                called[call_id] = Call(text_of(event.get("title") or event.get("tool_kind")), "", call_id)
+                out.append(Message("assistant", "", calls=[called[call_id]], when=when))
+            call = called[call_id]
+            call.arguments = text_of(event.get("raw_input")) or call.arguments
+            result = event.get("raw_output") or event.get("content")
+            call.result = content_text(result) if result else call.result
+            call.is_error = bool(event.get("is_error")) or event.get("status") == "failed"
+        elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
+            text, is_error = _observed(event)
+            if call_id in called:
+                called[call_id].result, called[call_id].is_error = text, is_error
+            else:
+                out.append(Message("tool", text, text_of(event.get("tool_name")), when=when))
+        elif kind not in _SILENT:
+            given = part_of(event, "system_prompt", "text") or event.get("summary") or event.get("detail")
+            about = {key: one for key, one in event.items() if key not in ("kind", "id", "timestamp", "source")}
+            out.append(
+                Message("system", content_text(given or about), "" if kind == "SystemPromptEvent" else kind, when=when)
+            )
+        if kind in _TALK | {"SystemPromptEvent"}:
+            response = text_of(event.get("llm_response_id")) if kind == "ActionEvent" else ""
+    return out
+
+
+def _observed(event: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return what a tool answered, and whether that is an error."""
+    if "observation" not in event:  # the agent's error, or a refusal by the user
+        return text_of(event.get("error") or event.get("rejection_reason")), True
+    observation = event["observation"]
+    given = part_of(observation, "content") or part_of(observation, "output")
+    stated = part_of(observation, "error")
+    if not given and isinstance(observation, dict):
+        given = stated if isinstance(stated, str) else {key: one for key, one in observation.items() if key != "kind"}
+    is_error = bool(part_of(observation, "is_error")) or (bool(stated) and stated is not False)
+    return content_text(given), is_error
+
+
+def _spoken_before_1(history: Iterable[dict[str, Any]]) -> list[Message]:
+    """List the messages of actions and observations of 0.x; an observation names the action that is its cause."""
+    out: list[Message] = []
+    called: dict[Any, Call] = {}
+    last: Call | None = None  # in the oldest histories, nothing has an id
+    for event in history:
+        source, when, arguments = event.get("source"), text_of(event.get("timestamp")), event.get("args")
+        if action := text_of(event.get("action")):
+            given = arguments if isinstance(arguments, dict) else {}
+            if action in ("message", "system"):
+                role = "system" if action == "system" else "user" if source == "user" else "assistant"
+                out.append(Message(role, text_of(given.get("content")) or text_of(event.get("message")), when=when))
+            elif source in ("agent", None):
+                rest = {key: one for key, one in given.items() if key != "thought" and one not in (None, "")}
+                call_id = text_of(part_of(event, "tool_call_metadata", "tool_call_id"))
+                last = called[event.get("id")] = Call(action, text_of(rest), call_id)
+                out.append(Message("assistant", text_of(given.get("thought")), "", "", [last], when))
+        elif observation := text_of(event.get("observation")):
+            call = called.get(event["cause"]) if "cause" in event else last
+            if call is not None and call.result is None:
+                call.result, call.is_error = content_text(event.get("content")), observation == "error"
+            elif observation not in ("agent_state_changed", "recall", "null"):
+                out.append(Message("tool", content_text(event.get("content")), observation, when=when))
+    return out

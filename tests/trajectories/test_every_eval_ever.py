@@ -1,0 +1,137 @@
+"""Every Eval Ever: what is written reads back with equal numbers, and what the schema can't hold is named."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evalkit
+from evalkit import kinds, trajectories
+from evalkit.cli import main
+from evalkit.io import SourceError
+from evalkit.kinds import Logs
+from evalkit.kinds.every_eval_ever import write_every_eval_ever
+from tests.trajectories import folders as make
+from tests.trajectories.test_formats import told
+
+RATE = ["n", "n_tasks", "estimate", "low", "high"]
+COLUMNS = ["dataset", "task_id", "model_name", "agent", "repetition", "status", "score", "is_successful", "tokens_in"]
+COLUMNS += ["cost", "duration", "turns", "temperature", "started"]
+
+
+def figures(logs: Logs) -> np.ndarray:
+    table = kinds.rates(logs.runs, kind=logs.kind, missing="exclude").dropna(subset="estimate")
+    return table.set_index("model_name").sort_index()[RATE].to_numpy("float64")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "trajectories/harbor", "trajectories/inspect", "trajectories/tau2", "trajectories/table/runs.csv",
+        "crafter", "mindcraft/runs",
+    ],
+)  # fmt: skip
+def test_the_figures_of_samples_of_all_kinds_read_back_as_they_were(tmp_path, source):
+    logs = evalkit.load(f"samples:{source}")
+    done = write_every_eval_ever(logs, tmp_path / "a.eee", when=0)
+    back = trajectories.load(tmp_path / "a.eee")
+    np.testing.assert_allclose(figures(back), figures(logs), rtol=1e-12)
+    assert len(back.runs) == done.runs
+    for path in done.files[::2]:
+        document = json.loads(Path(path).read_text())
+        own = back.runs[back.runs["source"] == path.replace(".json", "_samples.jsonl")]
+        (result,) = document["evaluation_results"]
+        assert document["detailed_evaluation_results"]["total_rows"] == len(own)
+        assert result["score_details"]["score"] == pytest.approx(kinds.rates(own)["estimate"].item())
+
+
+def test_every_column_that_runs_share_reads_back(tmp_path):
+    make.harbor_job(tmp_path / "job", make.trial(), make.trial("b", None, "AgentTimeoutError"))
+    logs = trajectories.load(tmp_path / "job")
+    write_every_eval_ever(logs, tmp_path / "a.eee")
+    back = trajectories.load(tmp_path / "a.eee")
+    assert told(back.runs.sort_values("task_id"), *COLUMNS) == told(logs.runs.sort_values("task_id"), *COLUMNS)
+
+
+VALUES = st.sampled_from(["", "0", "1", "0.25", "0.7"])
+
+
+@settings(max_examples=20)
+@given(st.lists(st.tuples(VALUES, st.sampled_from(["", "yes", "no"])), min_size=1, max_size=6))
+def test_a_score_and_an_outcome_read_back_apart(tmp_path_factory, cells):
+    folder = tmp_path_factory.mktemp("table")
+    rows = [f"t{n},oak,{score},{passed}" for n, (score, passed) in enumerate(cells)]
+    make.write(folder / "runs.csv", "\n".join(["task,model,score,passed", *rows, "z,oak,1,yes"]))
+    logs = trajectories.load(folder)
+    write_every_eval_ever(logs, folder / "a.eee")
+    back, known = trajectories.load(folder / "a.eee").runs, logs.runs[logs.runs["is_successful"].notna()]
+    assert told(back, "task_id", "score", "is_successful") == told(known, "task_id", "score", "is_successful")
+
+
+def test_what_the_schema_cannot_hold_is_named(tmp_path):
+    trials = [make.tb_trial("a"), make.tb_trial("b", None, "parse_error")]
+    make.write(tmp_path / "r" / "results.json", make.tb_summary(*trials))
+    line = ["trajectories", str(tmp_path / "r"), "--output", str(tmp_path / "a.eee")]
+    said = CliRunner().invoke(main, line).stdout
+    assert "1 run of 1 evaluation written to" in said
+    assert "1 run not measured: left out" in said
+    again = CliRunner().invoke(main, line)
+    assert again.exit_code
+    assert "empty or not there yet" in again.stderr
+    make.write(tmp_path / "b" / "results.json", make.tb_summary(trials[1]))
+    with pytest.raises(SourceError, match="no run has a score"):
+        write_every_eval_ever(trajectories.load(tmp_path / "b"), tmp_path / "b.eee")
+
+
+def row(task: str, score: float, correct: bool, metric: str = "acc", **changes: object) -> dict:
+    """Return a line as others write it."""
+    return {
+        "schema_version": "0.2.2",
+        "evaluation_id": "e",
+        "model_id": "org/m",
+        "evaluation_name": "sums",
+        "evaluation_result_id": f"sums:{metric}",
+        "sample_id": task,
+        "interaction_type": "single_turn",
+        "input": {"raw": "2 + 2?", "reference": ["4"]},
+        "output": {"raw": ["4"]},
+        "messages": None,
+        "answer_attribution": [],
+        "evaluation": {"score": score, "is_correct": correct},
+        "token_usage": {"input_tokens": 5, "output_tokens": 1, "total_tokens": 6},
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("rows", "told_by_them"),
+    [
+        ([row("1", 1.0, True), row("2", 0.0, False)], [["1", 0, 1.0, True], ["2", 0, 0.0, False]]),
+        ([row("1", 1.0, True), row("1", 0.0, False)], [["1", 0, 1.0, True], ["1", 1, 0.0, False]]),  # repetitions
+        ([row("1", 1.0, True), row("1", 0.5, False, "f1")], [["1", 0, 1.0, True]]),  # metrics of one run
+        ([row("1", 0.5, True), row("2", 1.0, True)], [["1", 0, 0.5, None], ["2", 0, 1.0, None]]),  # says how much
+        ([row("1", 0.0, True), row("2", 1.0, False)], [["1", 0, 0.0, True], ["2", 0, 1.0, False]]),  # lower is better
+        ([row("1", 0.0, False, error="RateLimitError")], [["1", 0, None, None]]),
+    ],
+)
+def test_lines_that_others_wrote_are_runs_of_which_metrics_are_scores(tmp_path, rows, told_by_them):
+    make.write(tmp_path / "x_samples.jsonl", "\n".join(map(json.dumps, rows)))
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "task_id", "repetition", "score", "is_successful") == told_by_them
+    assert told(logs.runs[:1], "model_name", "dataset", "tokens_in") == [["org/m", "sums", 5]]
+    assert logs.messages["text"].tolist()[:2] == ["2 + 2?", "4"]
+
+
+def test_figures_without_runs_are_no_runs_and_unknown_versions_are_named(tmp_path):
+    figures_only = {"schema_version": "0.9", "evaluation_id": "e", "evaluation_results": [], "model_info": {}}
+    make.write(tmp_path / "a.json", figures_only)
+    with pytest.raises(SourceError, match="figures of an evaluation, without its runs"):
+        trajectories.load(tmp_path)
+    make.write(tmp_path / "b.jsonl", json.dumps(row("1", 1.0, True, schema_version="2.0")))
+    reasons = " ".join(trajectories.load(tmp_path).ledger["reason"])
+    assert "schema_version 2.0 is unknown (1 record)" in reasons
+    assert "schema_version 0.9 is unknown (1 record)" in reasons

@@ -1,0 +1,293 @@
+"""Samples and results of lm-evaluation-harness: runs, scores, pairs, and what is said of files that lack something."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit import compare, trajectories
+from evalkit.io import SourceError
+from evalkit.kinds import outcomes
+from evalkit.kinds.detection import recognise
+from evalkit.stats.pair_tests import mcnemar
+from evalkit.trajectories.formats.lm_eval import name_parts
+from evalkit.trajectories.parse import parse
+from tests.trajectories.folders import write
+from tests.trajectories.test_formats import JSON, SHARED, real, runs_of, told
+
+STAMP = "2026-11-24T17-32-30.786836"
+LATER = "2026-11-25T08-00-00.000001"
+
+
+def sample(doc: int, acc: Any = 1.0, **changes: Any) -> dict[str, Any]:
+    """Return a line of samples of multiple choice; a change to None takes a key out."""
+    choices = {f"gen_args_{at}": {"arg_0": "2 + 2 =", "arg_1": f" {at}"} for at in range(2)}
+    line = {
+        "doc_id": doc,
+        "doc": {"question": f"q{doc}"},
+        "target": "1",
+        "arguments": choices,
+        "resps": [[["-0.5", "False"]], [["-0.25", "True"]]],
+        "filtered_resps": [["-0.5", "False"], ["-0.25", "True"]],
+        "filter": "none",
+        "metrics": ["acc"],
+        "doc_hash": f"hash{doc}",
+        "acc": acc,
+        **changes,
+    }
+    return {key: value for key, value in line.items() if value is not None}
+
+
+def results(model: str = "org/alpha", *, task: str = "sums_mc", n: int = 2, **changes: Any) -> dict[str, Any]:
+    """Return results of a task."""
+    return {
+        "results": {task: {"alias": task, "acc,none": 0.5, "acc_stderr,none": "N/A"}},
+        "configs": {task: {"metric_list": [{"metric": "acc", "aggregation": "mean"}]}},
+        "versions": {task: 1.0},
+        "n-shot": {task: 5},
+        "n-samples": {task: {"original": 100, "effective": n}},
+        "higher_is_better": {task: {"acc": True}},
+        "config": {"model": "hf", "model_args": f"pretrained={model},dtype=auto"},
+        "model_name": model,
+        "lm_eval_version": "0.4.9",
+        "pretty_env_info": "Hostname: somebody-s-laptop",
+        **changes,
+    }
+
+
+def evaluation(folder: Path, *lines: Any, stamp: str = STAMP, task: str = "sums_mc", stated: Any = None) -> Path:
+    """Write the files of a task: the samples, and results if they are given."""
+    text = "".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in lines)
+    write(folder / f"samples_{task}_{stamp}.jsonl", text)
+    if stated is not None:
+        write(folder / f"results_{stamp}.json", stated)
+    return folder
+
+
+def test_a_document_is_a_run_with_the_model_settings_and_plan_of_the_results_with_its_stamp(tmp_path):
+    evaluation(tmp_path / "org__alpha", sample(0), sample(7, 0.0), stated=results(n=3))
+    evaluation(tmp_path / "org__alpha", sample(0), stamp=LATER, stated=results("org/beta", n=1))
+    logs = trajectories.load(tmp_path)
+    columns = ["model_name", "dataset", "task_id", "repetition", "is_successful", "task_checksum", "agent_version"]
+    about = ["version 1.0, 5-shot", "0.4.9"]
+    assert told(logs.runs, *columns) == [
+        ["org/alpha", "sums_mc", "0", 0, True, *about],
+        ["org/alpha", "sums_mc", "7", 0, False, *about],
+        ["org/beta", "sums_mc", "0", 0, True, *about],
+    ]
+    table = trajectories.analysis.trials(logs.runs, logs.plans)
+    assert table[["planned", "present", "missing"]].to_numpy().tolist() == [[3, 2, 1], [1, 1, 0]]
+    assert told(logs.published, "model_name", "dataset", "metric", "value", "n")[0] == (
+        ["org/alpha", "sums_mc", "acc,none", 0.5, 3]
+    )
+    frames = (logs.runs, logs.scores, logs.plans, logs.published, logs.ledger, logs.messages)
+    assert not any("laptop" in frame.to_csv() for frame in frames)
+
+
+@pytest.mark.parametrize(
+    ("stated", "folder", "model"),
+    [
+        (None, "org__alpha", "org/alpha"),
+        ({"model_name": None}, "x", "org/alpha"),  # model_args name it
+        (
+            {"model_name": None, "config": {"model_args": {"pretrained": "org/base", "peft": "org/lora"}}},
+            "x",
+            "org/lora",
+        ),
+        ({"model_name": "qz4", "config": {"model_args": ""}}, "x", "qz4"),
+    ],
+)
+def test_the_model_is_that_of_the_results_else_of_their_arguments_else_the_folder(tmp_path, stated, folder, model):
+    evaluation(tmp_path / folder, sample(0), stated=None if stated is None else results(**stated))
+    logs = trajectories.load(tmp_path)
+    assert logs.runs["model_name"].tolist() == [model]
+    is_random = model == "qz4"
+    assert logs.ledger["reason"].str.contains("its name is a random id").any() == is_random
+
+
+def test_filters_and_metrics_are_scores_of_one_run_of_which_the_same_counts_in_every_file(tmp_path):
+    lines = [
+        sample(doc, None, filter=name, metrics=["f1", "em", "parts"], f1=0.5, em=float(name == "strict"), parts=[1, 0])
+        for name in ("strict", "flexible")
+        for doc in (0, 1)
+    ]
+    evaluation(tmp_path / "org__alpha", *lines)
+    evaluation(tmp_path / "org__beta", *reversed(lines))
+    logs = trajectories.load(tmp_path)
+    assert sorted(told(logs.runs, "task_id", "score_key", "score")) == [[doc, "em,strict", 1.0] for doc in "0011"]
+    assert set(logs.scores["key"]) == {"f1,strict", "em,strict", "f1,flexible", "em,flexible"}
+    assert "score: em,strict; there are also em,flexible, f1,flexible and f1,strict" in str(logs.chosen)
+    assert runs_of(tmp_path, score="em,flexible")["score"].tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("line", "keys"),
+    [
+        ({"filter": None, "metrics": None, "acc_norm": 0.0, "prompt_hash": "p"}, ["acc,none", "acc_norm,none"]),
+        ({"acc": True}, ["acc,none"]),
+        ({"acc": [1, 0]}, []),
+        ({"acc": "1"}, []),
+        ({"metrics": ["acc", "gone"]}, ["acc,none"]),
+    ],
+)
+def test_metrics_are_the_named_values_that_are_numbers_of_older_lines_all_further_ones(tmp_path, line, keys):
+    parsed = parse(f"samples_t_{STAMP}.jsonl", json.dumps(sample(0, **{"acc": 1.0, **line})).encode())
+    assert [row[1] for row in parsed.rows["scores"]] == keys
+    assert ("no metric of 1 documents is a number" in parsed.reason) == (not keys)
+
+
+def test_lower_scores_are_turned_where_they_are_better_unless_they_are_log_likelihoods(tmp_path):
+    metrics = [{"metric": "toxic", "aggregation": "mean"}, {"metric": "perplexity", "aggregation": "perplexity"}]
+    stated = results(
+        configs={"sums_mc": {"metric_list": metrics}},
+        higher_is_better={"sums_mc": {"toxic": False, "perplexity": False}},
+    )
+    line = sample(0, None, metrics=["toxic", "perplexity"], toxic=0, perplexity=-3.5)
+    evaluation(tmp_path, line, sample(1, None, metrics=["toxic"], toxic=1), stated=stated)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "score", "is_successful") == [[1.0, True], [0.0, False]]
+    assert "lower is better for toxic,none" in str(logs.chosen)
+    logs = trajectories.load(tmp_path, score="perplexity,none")
+    assert (logs.runs["score"].tolist()[0], "turned" in logs.chosen) == (-3.5, False)
+
+
+def test_two_models_on_shared_documents_give_mcnemars_table_and_other_documents_are_never_paired(tmp_path):
+    first = [1, 1, 1, 1, 1, 1, 0, 0, 1, 0, 1, 1, 1, 1]
+    second = [1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1]
+    evaluation(tmp_path / "org__alpha", *(sample(doc, float(acc)) for doc, acc in enumerate(first)), stated=results())
+    other = [sample(doc, float(acc)) for doc, acc in enumerate(second)]
+    other[13]["doc_hash"] = "another"  # equal doc_id
+    evaluation(tmp_path / "org__beta", *other[:12], other[13], stated=results("org/beta"))  # without document 12
+    runs = runs_of(tmp_path)
+    table = outcomes(runs).table
+    wide = table.pivot(index="task", columns="model_name", values="value").dropna()
+    assert pd.crosstab(wide["org/alpha"], wide["org/beta"]).to_numpy().tolist() == [[2, 1], [7, 2]]
+    (pair,) = compare.pairs(runs).to_dict("records")
+    assert (pair["n_tasks"], pair["n_unshared"]) == (12, 3)
+    opposite = compare.discordant(runs)
+    assert (len(opposite), opposite["value_a"].sum()) == (8, 7)
+    shared = runs[runs["task_id"].isin(list(map(str, range(12))))]
+    (pair,) = compare.pairs(shared).to_dict("records")
+    assert pair["p_value"] == pytest.approx(mcnemar(7, 1, 12))
+    tasks = set(runs["task_id"])
+    assert {"13 hash13", "13 another", "12"} <= tasks
+    assert "13" not in tasks
+
+
+def test_stamps_of_one_folder_are_repetitions_and_a_copy_elsewhere_counts_once(tmp_path):
+    for folder in ("run", "copy"):
+        model = tmp_path / folder / "org__alpha"
+        evaluation(model, sample(0), stated=results(n=1))
+        evaluation(model, sample(0, 0.0), sample(1), stamp=LATER, stated=results(n=2))
+    runs = runs_of(tmp_path)
+    counted = runs[~runs["flag_duplicate"]]
+    assert sorted(told(counted, "task_id", "score")) == [["0", 0.0], ["0", 1.0], ["1", 1.0]]
+    assert counted["repetition"].nunique() == 2
+
+
+def test_a_version_or_a_number_of_shots_that_differs_is_a_condition(tmp_path):
+    evaluation(tmp_path / "org__alpha", sample(0), stated=results())
+    evaluation(tmp_path / "org__beta", sample(0), stated=results("org/beta", **{"n-shot": {"sums_mc": 0}}))
+    runs = runs_of(tmp_path)
+    assert runs["task_version"].tolist() == ["version 1.0, 5-shot", "version 1.0, 0-shot"]
+
+
+def test_old_lines_without_filters_are_one_run_and_their_documents_have_the_hash_of_newer_ones(tmp_path):
+    old = {key: value for key, value in sample(0).items() if key not in ("filter", "metrics", "doc_hash")}
+    evaluation(tmp_path / "org__alpha", old, {**old, "acc": 0.0})
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "task_id", "score") == [["0", 1.0]]
+    assert logs.scores["key"].tolist() == ["acc,none", "acc,filter 2"]
+    assert logs.ledger["reason"].tolist() == ["filters without names, numbered in their order"]
+
+
+def test_results_without_samples_are_named_and_alone_are_an_error(tmp_path):
+    both = results(n=1)
+    both["results"]["other"] = both["results"]["sums_mc"]
+    both["n-samples"]["other"] = {"original": 9, "effective": 9}
+    evaluation(tmp_path / "a", sample(0), stated=both)
+    ledger = trajectories.load(tmp_path).ledger
+    assert "no samples of other, only scores over all documents" in ledger["reason"].tolist()
+    write(tmp_path / "b" / f"results_{STAMP}.json", results())
+    with pytest.raises(SourceError, match="only scores over all documents; --log_samples"):
+        trajectories.load(tmp_path / "b")
+
+
+def test_a_single_file_of_samples_has_the_model_of_the_results_beside_it(tmp_path):
+    evaluation(tmp_path / "x", sample(0), stated=results("org/gamma", n=50))
+    logs = trajectories.load(tmp_path / "x" / f"samples_sums_mc_{STAMP}.jsonl")
+    assert (logs.runs["model_name"].tolist(), len(logs.plans), len(logs.ledger)) == (["org/gamma"], 0, 1)
+
+
+def test_broken_and_other_lines_are_counted_and_the_rest_is_read(tmp_path):
+    lines = [sample(0), '{"doc_id": 1, "do', "[1]", {"note": "x"}, json.dumps(sample(2)).replace("1.0", "NaN")]
+    evaluation(tmp_path, *lines)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "task_id", "score") == [["0", 1.0], ["2", None]]
+    said = "1 lines are no samples, 1 broken line left out, 1 line without an object left out"
+    assert logs.ledger["reason"].tolist() == [said]
+
+
+CHAT = json.dumps([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "resps", "spoken"),
+    [
+        ({"gen_args_0": {"arg_0": "Hi", "arg_1": {"until": ["\n"]}}}, [["yo", "hey"]], ["Hi", "yo", "hey"]),
+        ([["Hi", {"until": []}]], [["yo"]], ["Hi", "yo"]),
+        ({"gen_args_0": {"arg_0": CHAT, "arg_1": {}}}, [["yo"]], ["Be brief.", "Hi", "yo"]),
+        ({"gen_args_0": {"arg_0": [CHAT], "arg_1": {}}}, [["yo"]], ["Be brief.", "Hi", "yo"]),
+        ([["Hi"]], [["-2.5"]], ["Hi", "log-likelihood -2.5 of the whole text"]),
+        ([["A", "x"], ["B", "x"]], [[["-1", "True"]], [["-2", "False"]]], ["A", "{-1}", "B", "{-2}"]),
+        (None, None, []),
+    ],
+)
+def test_prompts_and_answers_are_shown_in_each_form_of_arguments(tmp_path, arguments, resps, spoken):
+    line = {**sample(0), "arguments": arguments, "resps": resps}
+    texts = trajectories.load(evaluation(tmp_path, line)).messages["text"].tolist()
+    shown = [
+        text.replace("{-1}", "log-likelihood -1 of 'x'").replace("{-2}", "log-likelihood -2 of 'x'") for text in spoken
+    ]
+    assert texts[: len(shown)] == shown
+    assert texts[-1] == "acc,none = 1.0"
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        (f"o/m/samples_a_b_{STAMP}.jsonl", ("o/m", "a_b", STAMP)),
+        (f"o\\m\\x_{STAMP}.json", ("o/m", "x", STAMP)),
+        ("samples_a_b.jsonl", ("", "a_b", "")),
+    ],
+)
+def test_the_name_of_a_file_is_cut_at_its_stamp(path, parts):
+    assert name_parts(path) == parts
+
+
+def test_samples_are_recognised_by_their_beginning_however_long_the_first_document_is():
+    line = json.dumps({**sample(0), "doc": {"context": "x" * 200_000}}).encode()
+    found = recognise(line[:65_536])
+    assert (found.title, found.format) == ("agent trajectory", "lm-eval samples")
+
+
+@given(st.data())
+def test_parsing_never_raises_whatever_a_line_or_results_hold(data):
+    for shape in (sample(0), results()):
+        broken = {key: data.draw(JSON) if data.draw(st.booleans()) else value for key, value in shape.items()}
+        for name in (f"samples_t_{STAMP}.jsonl", "results.json"):
+            assert parse(name, json.dumps(broken).encode()).status in ("used", "skipped", "failed")
+
+
+@real
+def test_real_samples_have_the_rates_that_their_results_state():
+    logs = trajectories.load(SHARED / "leaderboards" / "lm-eval" / "output")
+    assert set(logs.ledger["status"]) == {"used"}
+    assert len(logs.runs) == logs.plans["planned"].sum() == 40
+    means = logs.scores.merge(logs.runs[["run_id", "model_name", "dataset"]]).groupby(["model_name", "dataset", "key"])
+    stated = logs.published.set_index(["model_name", "dataset", "metric"])["value"]
+    assert means["value"].mean().to_dict() == pytest.approx(stated.to_dict())
