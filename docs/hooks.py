@@ -4,6 +4,7 @@ The README and its neighbours become pages; columns, commands and public names a
 holds the reports of the samples, made anew.
 """
 
+import html
 import inspect
 import os
 import re
@@ -116,6 +117,26 @@ def on_post_build(config: Any) -> None:
     summary = run(plan(params=ROOT / "params", notebooks=ROOT / "notebooks"), output=output, say=lambda line: None)
     if summary.failed:
         raise SystemExit(f"reports of the gallery failed: {', '.join(summary.failed)}")
+    page = Path(config["site_dir"], "gallery.html")
+    if page.exists():
+        page.write_text(with_answers(page.read_text("utf-8"), output), "utf-8")
+
+
+def with_answers(page: str, reports: Path) -> str:
+    """Show the answer and the first figure of each report in the gallery."""
+    from evalkit.reports.report import read_records
+
+    for record in read_records(reports):
+        folder = f"{reports.name}/{record['notebook']}"
+        pictures = [name for name in record["figures"] if name.endswith(".png")]
+        answer = html.escape(record["findings"][0]["text"])
+        shown = f'<br><span class="answer">{answer}</span>'
+        if pictures:
+            source = html.escape(f"{folder}/{pictures[0]}")
+            picture = f'<img class="thumbnail" src="{source}" alt="{answer}">'
+            shown += f'<br><a href="{folder}/{record["name"]}.html">{picture}</a>'
+        page = page.replace(f'<span data-report="{record["key"]}"></span>', shown)
+    return page
 
 
 def gallery() -> str:
@@ -127,7 +148,7 @@ def gallery() -> str:
     titles: dict[str, list[str]] = {}
     for report in plan(params=ROOT / "params", notebooks=ROOT / "notebooks"):
         link = f'<a href="gallery-reports/{report.key}.html">{report.name}</a>'
-        titles.setdefault(report.notebook.title, []).append(f"- {link}")
+        titles.setdefault(report.notebook.title, []).append(f'- {link} <span data-report="{report.key}"></span>')
     for title, links in titles.items():
         lines += [f"## {title}", "", *links, ""]
     lines += ["## Runs, turn by turn", "", "What `evalkit view samples:KIND` writes:", ""]

@@ -106,7 +106,7 @@ def _scorer(used: Sequence[str], others: Sequence[str]) -> str:
 
 
 def _conditions_differ(conditions: Sequence[str]) -> str:
-    return f"conditions differ ({_first_values(conditions)}): only equal ones are compared"
+    return f"conditions differ ({_first_values(conditions)}): runs are compared only under equal conditions"
 
 
 def _settings_differ(settings: Mapping[str, Sequence[str]]) -> str:
@@ -258,7 +258,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "same_tasks": "all models ran the same tasks",
     "incomparable": "no adjusted rates: no shared tasks, types or equal conditions link all models",
     "same_order": "models ran different tasks; {basis}, their order is the same as by raw rates",
-    "other_order": "models ran different tasks: {one} ranks above {other} by raw rates, but not {basis}",
+    "other_order": "models ran different tasks: {one} ranks above {other} by raw rates, but not by rates {basis}",
     "absent": _absent,
     "copied": _copied,
     "of_part": "{part}: {notes}",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 __version__ = "0.3.0"
 
-PACKAGES = ("pandas", "numpy", "scipy", "statsmodels", "matplotlib", "seaborn", "msgspec", "papermill", "nbconvert")
+PACKAGES = ("pandas", "numpy", "scipy", "matplotlib", "seaborn", "msgspec", "papermill", "nbconvert")
 _CODE = (".py", ".j2", ".css", ".js")
 _EVALKIT = Path(__file__).parent
 

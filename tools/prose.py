@@ -2,13 +2,14 @@
 
     python -m tools.prose           # prints the files above their limits; the exit code is 1 if there are any
     python -m tools.prose --count   # prints how often each word occurs in each file
-    python -m tools.prose --draw    # prints twenty sentences at random, to be read as a stranger would
+    python -m tools.prose --draw 7  # prints twenty sentences at random, by this seed, to be read as a stranger would
     python -m tools.prose --lower   # lowers the limits to the counts of today; a limit never rises
 
 A file may use no such word unless `tools/prose.json` sets a limit for it. Without that file, `--lower` writes the
 counts of today.
 """
 
+import ast
 import inspect
 import json
 import random
@@ -51,16 +52,43 @@ def count(text: str) -> Counter[str]:
     return Counter({word: n for word, n in found.items() if n})
 
 
-def draw(number: int = 20) -> list[str]:
-    """Return sentences at random, with their files."""
+def draw(seed: int | None = None, number: int = 20) -> list[str]:
+    """Return sentences at random, with their files: of prose, messages and pages."""
     sentences = [
         f"{file}: {sentence}"
-        for file, text in texts()
+        for file, text in [*texts(), *messages(), *pages()]
         for paragraph in re.split(r"\n\s*\n|\n(?=- )", BLOCK.sub("", text))
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(paragraph.split()))
-        if len(sentence.split()) > 3 and "|" not in sentence
+        if len(sentence.split()) > 3 and "|" not in sentence and not sentence.startswith("#")
     ]
-    return random.sample(sentences, number)
+    return random.Random(seed).sample(sentences, number)
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Yield the texts in the code of evalkit, but docstrings; a value in a text is shown as ``…``."""
+    for path in sorted(ROOT.glob("evalkit/**/*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        parts = [part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values]
+        passed = {id(node) for node in parts} | {
+            id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in passed:
+                text = node.value
+            else:
+                continue
+            if re.match(r"[A-Za-z…][^<=]*( [^<=]*){4}$", text):
+                yield f"{path.relative_to(ROOT).as_posix()}:{node.lineno}", text
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield the texts of the golden pages and of the terminal."""
+    for path in sorted(ROOT.glob("tests/golden/**/*.txt")):
+        lines = path.read_text("utf-8").split("\n")
+        prose = [line for line in lines if line[:1].isalpha() and not re.search(r",\S|  ", line)]  # no tables
+        yield path.relative_to(ROOT).as_posix(), "\n\n".join(prose)
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -93,7 +121,8 @@ def docstrings() -> dict[str, str]:
 def main(arguments: list[str]) -> int:
     """Run the command line; return the exit code."""
     if "--draw" in arguments:
-        print("\n".join(draw()))
+        seeds = [int(word) for word in arguments if word.isdecimal()]
+        print("\n".join(draw(*seeds[:1])))
         return 0
     limits = json.loads(LIMITS.read_text("utf-8")) if LIMITS.exists() else None
     counts = {file: count(text) for file, text in texts()}

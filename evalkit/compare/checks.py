@@ -488,6 +488,8 @@ def _published_runs(row: Mapping[Any, Any], runs: pd.DataFrame) -> pd.DataFrame:
     elif not RATE.match(str(row["metric"])):
         return runs.iloc[:0]
     own = runs[is_own]
+    if own["source"].eq(row["source"]).sum() == row["n"]:  # several files with their figures may share a folder
+        return own[own["source"].eq(row["source"])]
     inside = own[own["source"].str.startswith(os.path.dirname(row["source"]) + "/")]
     return inside if len(inside) else own
 

@@ -146,11 +146,13 @@ def leaderboard(
 def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
     """Name the conditions and settings in which the runs of models differ."""
     notes = Notes()
-    rules = kind_of(runs).rates
+    kind = kind_of(runs)
+    rules = kind.rates
     conditions = rows.groupby("model_name")["condition"].agg(frozenset)
     if conditions.nunique() > 1 or (rows.groupby("task")["condition"].nunique() > 1).any():
         known = {name: runs.loc[rows.index, name].drop_duplicates() for name in rules.conditions if name in runs}
-        differing = {name.replace("_", " "): values for name, values in known.items() if len(values) > 1}
+        labels = {name: kind.labels.get(name, name.replace("_", " ")) for name in known}
+        differing = {labels[name]: values for name, values in known.items() if len(values) > 1}
         names = list(differing)
         if len(differing) == 1 and is_numeric_dtype(differing[names[0]]):
             values = ["not recorded" if pd.isna(value) else f"{value:g}" for value in differing[names[0]].sort_values()]

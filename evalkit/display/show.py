@@ -17,7 +17,7 @@ from evalkit._text import as_number, format_interval
 from evalkit.display.anchors import lab_anchor
 from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
 from evalkit.display.tables import answer_html, table_html
-from evalkit.display.words import finding_text, headline_text
+from evalkit.display.words import abstract_text, finding_text, headline_text
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.secrets import is_masking
 from evalkit.io.text import is_local_link, shorten
@@ -157,7 +157,7 @@ def show_answer(
     counted: str = "runs",
     unit: str | None = None,
 ) -> None:
-    """Show the beginning of a report: the finding that answers its question, a table, and the other findings.
+    """Show the beginning of a report: the answer to its question, a table, other findings, and an abstract to copy.
 
     Parameters
     ----------
@@ -194,7 +194,11 @@ def show_answer(
     data = headline_data(answer.values.get("headline", {}) if headline is None else headline, label, percent=percent)
     sentences = [{"text": plain(finding_text(answer)), "section": plain(answer.section)}]
     _show_html(page + _sorting(), text, {HEADLINE: data, FINDINGS: sentences})
-    show_findings({finding_text(finding): finding for finding in findings if finding is not answer}.values())
+    others = {finding_text(finding): finding for finding in findings if finding is not answer}.values()
+    show_findings(others)
+    first = table.iloc[0].to_dict() if len(table) else {}
+    abstract = plain(abstract_text(answer, others, first))
+    _show_html(_html("abstract", abstract), f"Abstract: {abstract}")
 
 
 class RunLink(NamedTuple):

@@ -219,7 +219,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
             notes.append(f"{name.capitalize()}: {', '.join(known)}.")
     notes = [" ".join(notes)] if notes else []
     if folder:
-        notes.append(f"Files and folders are relative to {plain(folder)}.")
+        notes.append(f"Paths are relative to {plain(folder)}.")
     filled = {name: texts for name, texts in out.items() if name not in bounds and not {"", "–"}.issuperset(texts)}
     return pd.DataFrame(filled or out, index=table.index), notes
 

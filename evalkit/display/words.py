@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 from evalkit._notes import NO_NOTES, Note, Notes, note
-from evalkit._text import counted_noun, fill_template, format_interval, listed, sentence
+from evalkit._text import as_number, counted_noun, fill_template, format_interval, listed, sentence
 from evalkit.io.text import shorten
 from evalkit.kinds import Finding
+from evalkit.kinds.success_rates import PER_RUN
 from evalkit.stats.intervals import LEVEL
 
 MOST_FLAGS = 2  # in a sentence, as the next two
@@ -17,12 +18,45 @@ MOST_NAMED = 4  # models
 MOST_ANSWERED = 2  # models on each side of the sentence that answers, which has about 25 words
 MOST_NAME = 20  # characters of a model's name in a finding that is to fit a line
 
+# findings that follow the answer in an abstract, in this order; "failures" are the main reasons for failure
+ABSTRACT = ("conditions", "variants", "pair", "nearest_pair", "own_tasks", "plan", "failures", "endings")
+_UNITS = {  # of what runs take, the cost first
+    "cost (US dollars)": "US dollars",
+    "tokens in": "input tokens",
+    "tokens out": "output tokens",
+    "duration (seconds)": "seconds",
+    "turns": "turns",
+}
+
 Row = Mapping[Any, Any]  # of a table, or the values of a headline
 
 
 def finding_text(finding: Finding) -> str:
     """Return the text of a finding, with names as logs have them: make it plain, or escape it, where it is shown."""
     return fill_template(finding.template or FINDINGS[finding.code], finding.values)
+
+
+def abstract_text(answer: Finding, others: Iterable[Finding], first: Row) -> str:
+    """Write the paragraph that sums up a report: its answer, findings of `ABSTRACT`, and what a run takes.
+
+    `first` is the first row of the table behind the answer; its columns ``… per run`` are means.
+    """
+    texts = [finding_text(answer)]
+    by_code: dict[str, list[Finding]] = {}
+    for finding in others:
+        by_code.setdefault(finding.code, []).append(finding)
+    for code in ABSTRACT:
+        for finding in by_code.get(code, ()):
+            row = finding.values.get("row") if code == "nearest_pair" else None
+            texts.append(short_pair(row) if row else finding_text(finding))
+    amounts = []
+    for title, unit in _UNITS.items():
+        mean = as_number(first.get(f"{title}{PER_RUN}"))
+        if mean is not None:
+            amounts.append(f"{mean:,.0f} {unit}" if mean >= 100 else f"{mean:.3g} {unit}")
+    if amounts:
+        texts.append(f"A run of {first['model_name']} takes {listed(amounts)} on average.")
+    return " ".join(texts)
 
 
 def headline_text(values: Row, *, begins: bool = False) -> str:
@@ -277,13 +311,15 @@ def _plan(
     """Say how many tasks, run once or several times, show a true difference."""
     what = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
     if models:
-        what += f" between {short_name(models[0])} and {short_name(models[1])}, as observed"
+        what += f" between {short_name(models[0])} and {short_name(models[1])} (the observed difference)"
     ways = []
     for repeats, count in tasks.items():
         if not math.isnan(count):
             number = counted_noun(int(count), "task") if math.isfinite(count) else "more than ten million tasks"
             ways.append(f"{number} run {'once' if repeats == 1 else f'{repeats} times'}")
-    return f"To show {what}, plan {' or '.join(ways)} (80 % power); a pair now shares {counted_noun(n_tasks, 'task')}."
+    return (
+        f"To detect {what}, plan {' or '.join(ways)} (80 % power); a pair now shares {counted_noun(n_tasks, 'task')}."
+    )
 
 
 def _nothing(ended: Mapping[str, int], n: int, **_: Any) -> str:

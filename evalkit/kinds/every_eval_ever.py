@@ -87,6 +87,8 @@ def write_every_eval_ever(
         raise SourceError(f"{root}: Every Eval Ever is written into a local folder that is empty or not there yet")
     data = outcomes(logs.runs, kind=logs.kind)
     runs = logs.runs.assign(outcome=data.table["outcome"], value=data.table["value"])
+    if "logged_model" in runs:  # what is compared is not the model alone
+        runs["model_name"] = runs["logged_model"]
     runs["dataset"] = runs["dataset"] if "dataset" in runs else runs["task_type"]
     is_counted = runs.index.isin(data.table.index)
     is_rate, has_outcome = data.kind == "proportion", runs["outcome"].isin(MEASURED)

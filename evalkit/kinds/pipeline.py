@@ -81,9 +81,9 @@ def load(
         Options for the file systems behind URLs, passed to fsspec.
     **options : Any
         Options of the kind, such as ``tasks`` of Mindcraft, and of every kind: ``rename`` (a list of ``"OLD=NEW"`` or a
-        mapping), ``model`` (the model of runs whose logs name none), ``where`` (conditions such as ``"max_turns>=20"``),
-        ``compare_by`` (columns to compare by, such as ``"agent,model_name"``; by default the model, together with the
-        agent if agents differ) and ``cluster`` (column with the family of a task).
+        mapping), ``model`` (the model of runs whose logs name none), ``where`` (conditions on columns, such as
+        ``"max_turns>=20"``), ``compare_by`` (columns to compare by, such as ``"agent,model_name"``; by default the
+        model, together with the agent if agents differ) and ``cluster`` (column with the family of a task).
 
     Returns
     -------

@@ -149,11 +149,12 @@ def logged_columns(assembled: Assembled, kind: LogKind) -> pd.DataFrame:
 def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]) -> pd.DataFrame:
     """Select the rows of some runs, by id, else by file and thread, with the run's cluster if it has one.
 
-    Of a plan, which also holds what was not run, the rows that meet the conditions; those that can't tell are left out.
+    Of a plan, which also holds what was not run, and of published figures, which are of many runs, the rows that meet
+    the conditions; those that can't tell are left out.
     """
-    if "planned" in frame:
+    if "planned" in frame or "metric" in frame:
         columns = [_CONDITION.fullmatch(text)[1] for text in as_list(where)]  # type: ignore[index]
-        if not set(columns) <= {"model_name", "dataset", "task_id"}:
+        if not set(columns) <= {"model_name", "agent", "dataset", "task_id"}.intersection(frame):
             return frame.iloc[:0]
         is_known = (frame[columns].fillna("") != "").all(axis=1)
         return frame[meets(frame, where) & is_known]

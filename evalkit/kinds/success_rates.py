@@ -24,6 +24,7 @@ from evalkit.stats import estimate_by, positive_mean_interval, ratio_interval
 Missing = Literal["", "failure", "exclude", "success"]  # how a run that was not measured counts
 _FILL = {"failure": 0.0, "exclude": float("nan"), "success": 1.0}
 _NOTHING = {"n": 0, "n_tasks": 0, "method": "", "target": ""}  # of a group without counted runs
+PER_RUN = " per run"  # the end of the columns of `with_usage`
 _TAKEN = {  # by a run
     "duration": "duration (seconds)",
     "turns": "turns",
@@ -226,7 +227,7 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
 def with_usage(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Add to a table of models what a run takes on average: columns such as ``cost per run``, of what logs tell."""
     taken = usage(runs).pivot(index="model_name", columns="quantity", values="estimate")
-    return table.join(taken.rename(columns="{} per run".format), on="model_name")
+    return table.join(taken.add_suffix(PER_RUN), on="model_name")
 
 
 def sums_by(runs: pd.DataFrame, by: str | Sequence[str], counts: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:

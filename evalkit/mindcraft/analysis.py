@@ -744,7 +744,7 @@ def drop_findings(runs: pd.DataFrame, drops: pd.DataFrame | None = None) -> list
     """
     section = "Success by number of blocked agents"
     drops = cooking_drop(runs) if drops is None else drops
-    what = "drop of cooking success from no blocked agents to any"
+    what = "drop of cooking success with blocked agents"
     if drops.empty:
         return [Finding("drop", section, {"headline": {"code": "no_runs", "what": what}}, template=words.drop)]
     first: dict[Any, Any] = drops.iloc[0].to_dict()

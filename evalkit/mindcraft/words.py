@@ -49,7 +49,7 @@ def copies(pairs: Sequence[tuple[str, str, int]]) -> str:
 
 
 def drop(headline: Mapping[str, Any]) -> str:
-    """Describe how much success drops from no blocked agents to any."""
+    """Describe how much success drops with blocked agents."""
     if headline["code"] != "rate":
         return sentence(headline_text(headline))
     none, some = (

@@ -92,8 +92,8 @@ def rank_models(
 def best_model(cells: Cells) -> str:
     """Return the model that is better than each other model in the uncorrected test of the pair.
 
-    A model that was selected because of the highest estimate needs no correction for all pairs (Gutmann and Maymin 1987; Hsu
-    1984).
+    A model that was selected because of the highest estimate needs no correction for all pairs (Gutmann and Maymin
+    1987; Hsu 1984).
 
     Parameters
     ----------

@@ -1,13 +1,13 @@
 """Test whether success rises or falls along an ordered factor, such as the number of blocked agents."""
 
 import math
-import warnings
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from evalkit._notes import Notes, left_out, note
 from evalkit._text import check_columns
@@ -19,6 +19,7 @@ from evalkit.stats.pairwise import holm
 N_PERMUTATIONS = 9_999
 CHUNK = 1_000  # permutations at a time
 UNEVEN = 2  # times as many runs in the clusters of one level as in those of another
+_STEPS = 100  # of the logistic fit, which usually takes fewer than 10
 UNLIKE, AT_UNLIKE = 3, 0.5  # times the variance of another level's clusters; the part of the level that is left then
 
 
@@ -241,30 +242,41 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
 
 def _odds_ratio(rows: Rows, freedom: int) -> tuple[float, float, float, Notes]:
     """Return the odds ratio per step of the score, its bounds, and why it has none."""
-    from statsmodels.genmod.families import Binomial  # imported here: a second, which no command should wait for
-    from statsmodels.genmod.generalized_linear_model import GLM
-    from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
-
     passed, failed = rows.scores[rows.successes > 0], rows.scores[rows.successes < rows.n]
     if passed.min() >= failed.max() or passed.max() <= failed.min():
         return (math.inf if passed.max() > failed.min() else 0.0), math.nan, math.nan, note("separated")
     weights = 1 / np.bincount(rows.codes)[rows.codes]
     design = np.column_stack([np.ones(len(rows.n)), rows.scores - rows.scores.mean()])
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", PerfectSeparationWarning)  # also raised where rates lie on the curve exactly
-        fit = GLM(rows.rates, design, family=Binomial(), var_weights=weights).fit()
+    coefficients, fitted = _logistic(design, rows.rates, weights)
     # from the scores of clusters around the rates of their levels; at least the error of independent runs of the
     # tasks, so that a few clusters that happen to agree don't seem certain
     levels = np.unique(rows.scores, return_inverse=True)[1]
     rates = (np.bincount(levels, weights * rows.rates) / np.bincount(levels, weights))[levels]
-    bread = np.linalg.inv((design * (weights * fit.mu * (1 - fit.mu))[:, None]).T @ design)
+    bread = np.linalg.inv((design * (weights * fitted * (1 - fitted))[:, None]).T @ design)
     influence = (design @ bread)[:, 1] * weights
     totals = np.bincount(rows.codes, influence * (rows.rates - rates))
     between = totals @ totals * len(totals) / freedom
     error = math.sqrt(max(between, (influence**2) @ (rates * (1 - rates) / rows.n)))
-    slope, half = fit.params[1], intervals.quantile(intervals.CONFIDENCE, freedom) * error
+    slope, half = coefficients[1], intervals.quantile(intervals.CONFIDENCE, freedom) * error
     with np.errstate(over="ignore"):
         return float(np.exp(slope)), float(np.exp(slope - half)), float(np.exp(slope + half)), Notes()
+
+
+def _logistic(design: np.ndarray, rates: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fit a logistic regression by iteratively reweighted least squares; return its coefficients and fitted rates."""
+    fitted = (rates + 0.5) / 2
+    predictor = special.logit(fitted)
+    coefficients = np.zeros(design.shape[1])
+    for _ in range(_STEPS):
+        variance = fitted * (1 - fitted)
+        response = predictor + (rates - fitted) / variance
+        weighted = design * (weights * variance)[:, None]
+        before, coefficients = coefficients, np.linalg.solve(weighted.T @ design, weighted.T @ response)
+        predictor = design @ coefficients
+        fitted = special.expit(predictor)
+        if np.allclose(coefficients, before, rtol=0, atol=1e-10):
+            break
+    return coefficients, fitted
 
 
 def _steps(rows: Rows) -> pd.DataFrame:

@@ -54,7 +54,7 @@ STEPS = (
     Column("silent_failure", "bool", "the step reported success, but the result shows a failure"),
     Column("silent_failure_reason", "str", "what the result says"),
     Column("critical_failure", "bool", "an error after which nothing that follows can work"),
-    Column("error_category", "str", "system_error or analysis_error, of failures"),
+    Column("error_category", "str", "system_error or analysis_error; missing for successes"),
     Column("error_type", "str", "class of the error, where it was recorded"),
     Column("error", "str", "message of the error"),
     Column("result_type", "str", "structured, visualization, text, skipped, validation"),

@@ -18,7 +18,7 @@ def steps(n: int, n_histories: int, silent: int, confirmed: Mapping[str, Any], r
     text = f"{share} of {all_steps} in {histories} succeeded."
     if n_histories > 1:
         text = f"{share} of a history's steps succeeded, on average over {histories} ({all_steps})."
-    return f"{text} {estimate_text(reported)} report success, {counted_noun(silent, 'silent failure')} among them."
+    return f"{text} {estimate_text(reported)} report success, including {counted_noun(silent, 'silent failure')}."
 
 
 def failures(n: int, ways: int, first: Sequence[tuple[str, int]]) -> str:

@@ -13,6 +13,55 @@
   const isMissing = text => text === "" || text === "–";
   const numberOf = text => parseFloat(text.replace(/^<\s*/, "").replace("−", "-").replace(/(\d),(?=\d{3})/g, "$1"));
 
+  const fileName = title => (title || "table").toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 60).replace(/^-|-$/g, "") || "table";
+
+  // as in evalkit's own CSV files: no spreadsheet takes a text for a formula
+  const csvCell = text => {
+    const safe = /^[=+\-@\t\r\n]/.test(text) && !/^[+-]?[\d.,]+$/.test(text) ? `'${text}` : text;
+    return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+  };
+  const csvOf = rows => rows.map(row => row.map(csvCell).join(",")).join("\r\n") + "\r\n";
+
+  const LATEX = {
+    "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--", "−": "$-$", "±": "$\\pm$",
+    "≤": "$\\le$", "≥": "$\\ge$", "<": "$<$", ">": "$>$", "\u00a0": "~", "…": "\\dots{}",
+  };
+  const latexText = text => text.replace(/[\\~^–−±≤≥<>\u00a0…]|[&%$#_{}]/g, sign => LATEX[sign] || `\\${sign}`);
+  const latexOf = ([head, ...rows], isNumber, title) => [
+    "% \\usepackage{booktabs}", "\\begin{table}", "\\centering", `\\caption{${latexText(title || "")}}`,
+    `\\begin{tabular}{${isNumber.map(yes => (yes ? "r" : "l")).join("")}}`, "\\toprule",
+    `${head.map(latexText).join(" & ")} \\\\`, "\\midrule",
+    ...rows.map(row => `${row.map(latexText).join(" & ")} \\\\`),
+    "\\bottomrule", "\\end{tabular}", "\\end{table}", "",
+  ].join("\n");
+
+  const copy = text => {  // the clipboard of a page from the disk may be closed; a selected text can be copied there
+    const area = make("textarea", { value: text, readOnly: true, className: "clipboard" });
+    document.body.append(area);
+    area.select();
+    const isCopied = document.execCommand("copy");
+    area.remove();
+    return isCopied ? Promise.resolve() : navigator.clipboard.writeText(text);
+  };
+  const copyButton = (title, textToCopy) => {
+    const button = make("button", { type: "button", className: "copy", textContent: title });
+    button.addEventListener("click", () => copy(textToCopy()).then(
+      () => { button.textContent = "Copied"; }, () => { button.textContent = "Not copied"; },
+    ).then(() => setTimeout(() => { button.textContent = title; }, 2000)));
+    return button;
+  };
+  document.querySelectorAll(".evalkit-abstract").forEach(abstract => {
+    if (abstract.dataset.copies) return;  // in Lab every output brings this script
+    abstract.dataset.copies = "yes";
+    const paragraph = abstract.querySelector("p");
+    abstract.append(copyButton("Copy", () => textOf(paragraph)));
+  });
+
+  const marks = new ResizeObserver(entries => entries.forEach(({ target }) => {
+    target.classList.toggle("scrolls", target.scrollWidth > target.clientWidth + 1);
+  }));
+  document.querySelectorAll(".drawing").forEach(drawing => marks.observe(drawing));
+
   const tables = new Map();  // what shows the rows with given values, by table
 
   function enhance(box) {
@@ -36,15 +85,17 @@
         || (row.cells[i].querySelector("details") && text.endsWith(value));
     };
     let more = null, count = null, chosen = null;
+    let matches = () => true;  // whether the search and the filters keep a row
 
     const update = () => {
       const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
-      const found = [...body.rows].filter(row => {
+      matches = row => {
         const text = row.textContent.toLowerCase();
         return words.every(word => text.includes(word))
           && [...state.picks].every(([i, value]) => !value || fits(row, i) === value)
           && state.wanted.every(pair => has(row, pair));
-      });
+      };
+      const found = [...body.rows].filter(matches);
       const shown = new Set(state.all ? found : found.slice(0, FIRST));
       rows.forEach(row => { row.hidden = !shown.has(row); });
       if (more) {
@@ -124,6 +175,19 @@
       box.before(tools);
       box.after(more);
     }
+    const texts = cells => [...cells].map(cell => {
+      const copy = cell.cloneNode(true);
+      copy.querySelectorAll("summary, svg").forEach(part => part.remove());  // of a folded text its beginning
+      return textOf(copy);
+    });
+    const content = () => [heads.map(textOf), ...[...body.rows].filter(matches).map(row => texts(row.cells))];
+    const copying = make("p", { className: "copying" },
+      copyButton("Copy as LaTeX", () => latexOf(content(), heads.map(head => head.matches(".number")), table.getAttribute("aria-label"))),
+      copyButton("Copy as CSV", () => csvOf(content())));
+    const link = make("a", { textContent: "Save as CSV", href: "#", download: `${fileName(table.getAttribute("aria-label"))}.csv` });
+    link.addEventListener("click", () => { link.href = `data:text/csv;charset=utf-8,${encodeURIComponent("\ufeff" + csvOf(content()))}`; });
+    copying.append(link);
+    (box.nextElementSibling && box.nextElementSibling.matches(".more") ? box.nextElementSibling : box).after(copying);
     function fit() {
       box.classList.remove("cards");
       if (table.scrollWidth > box.clientWidth + 1) box.classList.add("cards");

@@ -283,7 +283,7 @@ def _add_shared(runs: Runs, facts: Facts) -> None:
                         runs[column][at] = value
     models = _by_task(facts, "model")
     for at, (task, model, source) in enumerate(_rows(runs, "task_id", "model_name", "source")):
-        if model is None and task in models:
+        if model is None and task in models and runs["format"][at] != openhands.FORMAT:
             runs["model_name"][at] = _nearest(source, models[task])
 
 

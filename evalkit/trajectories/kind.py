@@ -104,8 +104,8 @@ def load(
     Returns
     -------
     Logs
-        ``runs``, ``scores``, ``plans``, ``published`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which are read on
-        first access.
+        ``runs``, ``scores``, ``plans``, ``published`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which
+        are read on first access.
 
     Examples
     --------

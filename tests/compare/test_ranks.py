@@ -125,7 +125,7 @@ def test_models_under_different_conditions_have_no_highest_mean():
     runs = runs_of([("a", "world", 4.5), ("b", "world", 5.5)], kind="crafter", max_turns=[10, 20])
     found = compare.findings(compare.leaderboard(runs))
     assert [finding_text(one) for one in found][:2] == [
-        "Conditions differ (max turns: 10 and 20): only equal ones are compared.",
+        "Conditions differ (max turns: 10 and 20): runs are compared only under equal conditions.",
         "No best model: a and b share no tasks under equal conditions.",
     ]
 

@@ -114,7 +114,7 @@ def test_what_would_decide_is_planned_for_the_observed_difference_and_for_a_name
     cells = [(m, f"t{t}", bool(own[t % 3]) or (m == "a" and t in (2, 5))) for m, own in models.items() for t in tasks]
     runs = runs_of(cells)
     text = describe_comparison(runs, detect=10)
-    observed, named = re.findall(r"^To show ([\d.]+) points.*? plan ([\d,]+) tasks run once", text, re.MULTILINE)
+    observed, named = re.findall(r"^To detect ([\d.]+) points.*? plan ([\d,]+) tasks run once", text, re.MULTILINE)
     board = leaderboard(runs)
     assert int(named[1].replace(",", "")) == plan(runs, 0.1)["tasks"].iloc[0]
     gap = board.pairs.set_index(["model_a", "model_b"]).loc[("a", "b"), "estimate"]
@@ -129,7 +129,7 @@ def test_nothing_is_planned_where_another_test_decides_and_the_reason_is_said():
         for task in range(24)
     ]
     runs = runs_of(cells)
-    assert "To show 10 points" in describe_comparison(runs, detect=10)
+    assert "To detect 10 points" in describe_comparison(runs, detect=10)
     text = describe_comparison(runs.assign(cluster=[f"f{task % 6}" for _ in "ab" for task in range(24)]), detect=10)
     assert "To show" not in text
     assert text.count("Pairs are decided over families of tasks: no number of tasks is planned.") == 1

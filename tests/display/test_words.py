@@ -12,6 +12,7 @@ from evalkit._notes import Notes, left_out, note
 from evalkit._text import format_interval
 from evalkit.display import Look, finding_text
 from evalkit.display.plots import describe_curves, describe_estimates, describe_shares, describe_timeline
+from evalkit.display.words import abstract_text
 from evalkit.io.write import write_frame
 from evalkit.kinds import Finding
 from evalkit.mindcraft import words as mindcraft
@@ -149,3 +150,18 @@ def test_any_name_comes_out_whole_in_every_finding(name):
         assert name in finding_text(finding), finding
     with pytest.raises(KeyError):  # and no sentence for an unknown code
         finding_text(Finding("nothing like that", "s"))
+
+
+def test_the_abstract_sums_up_the_answer_the_difference_the_reasons_and_what_a_run_takes():
+    others = [
+        Finding("failures", "", template="Most runs failed at the network."),
+        Finding("files", "", template="All files were used."),
+        Finding("nearest_pair", "", {"decided": 0, "pairs": 1, "row": PAIR}),
+    ]
+    answer = Finding("own", "", template="oak is the best.")
+    first = {"model_name": "oak", "cost (US dollars) per run": 0.25, "tokens in per run": 12345.6, "turns per run": NAN}
+    assert abstract_text(answer, others, first) == (
+        "oak is the best. Not decided: a (90 %) against b (20 %) on 9 tasks, difference 70 points [50, 80], p = 0.01. "
+        "Most runs failed at the network. A run of oak takes 0.25 US dollars and 12,346 input tokens on average."
+    )
+    assert abstract_text(answer, [], {}) == "oak is the best."

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import html5lib
 import nbformat
+import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -264,6 +265,30 @@ def test_a_big_table_shows_ten_rows_and_is_sorted_searched_and_filtered_by_keybo
         page.emulate_media(media="print")
         assert len(page.evaluate(rows)) == 25
         assert not page.locator(".tools").is_visible()
+        assert visit.complaints == []
+
+
+COPIED = "document.execCommand = () => { window.copied = document.activeElement.value; return true; }"
+
+
+@needs_browser
+def test_the_rows_that_are_found_are_copied_as_latex_and_saved_as_csv(output, browser):
+    with Visit(browser, output / "table/defaults.html") as visit:
+        page = visit.page
+        page.evaluate(COPIED)
+        page.locator(".evalkit-fold > summary").click()
+        page.get_by_label("Search").fill("task-2 timed")
+        page.get_by_role("button", name="Copy as LaTeX").click()
+        latex = page.evaluate("window.copied").split("\n")
+        assert latex[3:6] == [r"\caption{Runs}", r"\begin{tabular}{llrl}", r"\toprule"]
+        assert latex[8].startswith(r"task-21 & timed out & 22 \% [0, 50] & a long")
+        assert latex[9].startswith(r"task-23 & timed out & 11 \% [0, 50] & a long")
+        assert latex[8].endswith(f"& {'a long text ' * 40}".rstrip() + r" \\")
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="Save as CSV").click()
+        assert saved.value.suggested_filename == "runs.csv"
+        table = pd.read_csv(saved.value.path())
+        assert table["task"].tolist() == ["task-21", "task-23"]
         assert visit.complaints == []
 
 

@@ -31,11 +31,21 @@ APART = (*SIMPSON[:2], runs("beta", "easy", range(100, 120), 18), runs("beta", "
 @pytest.mark.parametrize(
     ("parts", "stratum", "headline", "reason"),
     [
-        (SIMPSON, "type", "adjusted for tasks", "the raw rates put alpha before beta, those adjusted for tasks do not"),
-        (APART, "type", "standardised", "the raw rates put alpha before beta, those standardised do not"),
+        (
+            SIMPSON,
+            "type",
+            "adjusted for tasks",
+            "alpha ranks above beta by raw rates, but not by rates adjusted",
+        ),
+        (APART, "type", "standardised", "alpha ranks above beta by raw rates, but not by rates standardised"),
         (APART, "", "none", "no adjusted rates: no shared tasks, types or equal conditions"),
         ((*SIMPSON[:1], runs("beta", "easy", range(80), 40)), "type", "raw", "All models ran the same tasks"),
-        ((*SIMPSON[:1], runs("beta", "easy", range(60), 40)), "type", "adjusted for tasks", "order is that of the raw"),
+        (
+            (*SIMPSON[:1], runs("beta", "easy", range(60), 40)),
+            "type",
+            "adjusted for tasks",
+            "order is the same as by raw rates",
+        ),
         (SIMPSON[:1], "type", "raw", "There is one model"),
     ],
 )

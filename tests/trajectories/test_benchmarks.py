@@ -11,6 +11,7 @@ from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import rates_by_denominator
 from evalkit.trajectories import analysis
+from evalkit.trajectories.formats import swe_agent
 from tests.trajectories import folders as make
 from tests.trajectories.test_formats import SHARED, real, told
 
@@ -69,6 +70,8 @@ def test_a_trial_is_one_run_in_every_layout_and_the_nearest_files_name_its_model
     assert sorted(told(logs.runs, "task_id", "is_successful")) == [["a", True], ["b", False]]
     assert set(logs.runs["part"].fillna("")) == set(parts)
     assert set(logs.runs["experiment"]) == {SUBMISSION}
+    stated = make.tb_summary(ONE, TWO)["accuracy"]
+    assert told(logs.published, "metric", "value", "n") == [["accuracy", stated, 2]] * len(logs.published)
     planned = logs.plans["planned"].sum()
     assert planned == (2 if described else 0)
     assert analysis.trials(logs.runs, logs.plans)["missing"].sum() == 0
@@ -227,16 +230,18 @@ def test_a_summary_opens_no_file_outside_its_folder(tmp_path):
     [
         (make.tb_summary(ONE, {"task_id": "b"}), "1 of 2 results are no trials"),
         (make.tb_lock("a", lockfile_version="9.0"), "lockfile_version 9.0 is unknown"),
+        ({**make.atif("a", "b"), "schema_version": "ATIF-v9"}, "schema_version ATIF-v9 is unknown (1)"),
     ],
 )
 def test_what_is_unknown_is_named(tmp_path, value, said):
     make.write(tmp_path / "r" / "results.json", make.tb_summary(ONE))
-    make.write(tmp_path / "r" / ("tb.lock" if "agent" in value else "b_results.json"), value)
+    make.write(tmp_path / "r" / ("tb.lock" if "invocation" in value else "b_results.json"), value)
     assert said in set(trajectories.load(tmp_path).ledger["reason"])
 
 
 def test_a_summary_is_no_report_of_swe_bench_and_the_error_for_other_files_is_one_sentence(tmp_path):
     make.write(tmp_path / "a" / "results.json", make.tb_summary(ONE))
+    assert swe_agent.recognises(make.tb_summary(ONE)) == ""
     assert "1 looks like an agent trajectory (Terminal-Bench results)" in str(
         CliRunner().invoke(main, ["detect", str(tmp_path / "a")]).stdout
     )
@@ -246,7 +251,7 @@ def test_a_summary_is_no_report_of_swe_bench_and_the_error_for_other_files_is_on
     assert str(raised.value).partition(": ")[2] == (
         "no agent trajectory could be read in it "
         "(3 files; 1 looks like a SWE-bench report, which only describes runs): "
-        "of no format of trajectories that is known (1 file) and no log by its name (1 file)"
+        "of no format of trajectories that is known (1 file) and not named like a log (1 file)"
     )
 
 

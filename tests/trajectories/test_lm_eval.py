@@ -137,7 +137,7 @@ def test_filters_and_metrics_are_scores_of_one_run_of_which_the_same_counts_in_e
 def test_metrics_are_the_named_values_that_are_numbers_of_older_lines_all_further_ones(tmp_path, line, keys):
     parsed = parse(f"samples_t_{STAMP}.jsonl", json.dumps(sample(0, **{"acc": 1.0, **line})).encode())
     assert [row[1] for row in parsed.rows["scores"]] == keys
-    assert ("no metric of 1 documents is a number" in parsed.reason) == (not keys)
+    assert ("no metric is a number for 1 document" in parsed.reason) == (not keys)
 
 
 def test_lower_scores_are_turned_where_they_are_better_unless_they_are_log_likelihoods(tmp_path):
@@ -189,6 +189,29 @@ def test_stamps_of_one_folder_are_repetitions_and_a_copy_elsewhere_counts_once(t
     assert counted["repetition"].nunique() == 2
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ("revision=step1,dtype=auto", "revision=step2", ["org/a (revision=step1)", "org/a (revision=step2)"]),
+        ("load_in_4bit=True", "dtype=auto", ["org/a (load_in_4bit=True)", "org/a"]),
+        ("revision=main,batch_size=1", "load_in_4bit=False", ["org/a", "org/a"]),
+    ],
+)
+def test_revisions_and_quantizations_of_a_model_are_other_models(tmp_path, first, second, names):
+    for stamp, arguments in ((STAMP, first), (LATER, second)):
+        config = {"model_args": f"pretrained=org/a,{arguments}"}
+        evaluation(tmp_path / "org__a", sample(0), stamp=stamp, stated=results("org/a", config=config))
+    logs = trajectories.load(tmp_path)
+    assert logs.runs.sort_values("source")["model_name"].tolist() == names
+    assert logs.published["model_name"].tolist() == names
+
+
+def test_the_home_of_a_person_is_no_part_of_a_models_name(tmp_path):
+    model = "/home/somebody/models/oak"
+    evaluation(tmp_path, sample(0), stated=results(model))
+    assert runs_of(tmp_path)["model_name"].tolist() == ["~/models/oak"]
+
+
 def test_a_version_or_a_number_of_shots_that_differs_is_a_condition(tmp_path):
     evaluation(tmp_path / "org__alpha", sample(0), stated=results())
     evaluation(tmp_path / "org__beta", sample(0), stated=results("org/beta", **{"n-shot": {"sums_mc": 0}}))
@@ -223,12 +246,20 @@ def test_a_single_file_of_samples_has_the_model_of_the_results_beside_it(tmp_pat
     assert (logs.runs["model_name"].tolist(), len(logs.plans), len(logs.ledger)) == (["org/gamma"], 0, 1)
 
 
+@pytest.mark.parametrize(("where", "n"), [("model_name=A", 1), ("dataset=sums_mc", 2), ("is_successful=True", 0)])
+def test_published_figures_are_renamed_and_selected_with_the_runs_that_they_are_of(tmp_path, where, n):
+    evaluation(tmp_path / "a", sample(0), stated=results())
+    evaluation(tmp_path / "b", sample(0), stated=results("org/beta"))
+    logs = trajectories.load(tmp_path, rename="org/alpha=A", where=where)
+    assert logs.published["model_name"].tolist() == ["A", "org/beta"][:n]
+
+
 def test_broken_and_other_lines_are_counted_and_the_rest_is_read(tmp_path):
     lines = [sample(0), '{"doc_id": 1, "do', "[1]", {"note": "x"}, json.dumps(sample(2)).replace("1.0", "NaN")]
     evaluation(tmp_path, *lines)
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "task_id", "score") == [["0", 1.0], ["2", None]]
-    said = "1 lines are no samples, 1 broken line left out, 1 line without an object left out"
+    said = "1 line without a document left out, 1 broken line left out, 1 line without an object left out"
     assert logs.ledger["reason"].tolist() == [said]
 
 

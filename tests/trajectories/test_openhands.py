@@ -256,7 +256,7 @@ def test_the_index_has_outcomes_costs_models_agents_and_published_figures(tmp_pa
     index(tmp_path / "results" / "oak-1", "Oak 1", **instances)
     other = index(tmp_path / "alternative_agents" / "codex" / "oak-1", "Oak 1", a={"resolved": False, "cost": None})
     write(other / "metadata.json", {"agent_name": "Codex", "agent_version": "9", "model": "Oak 1"})
-    logs = trajectories.load(tmp_path)
+    logs = trajectories.load(tmp_path, compare_by="model_name")
     columns = ["model_name", "agent", "agent_version", "dataset", "task_id", "is_successful", "cost"]
     assert told(logs.runs, *columns) == [
         ["Oak 1", "Codex", "v2", "bench", "a", False, None],

@@ -1,6 +1,8 @@
 """ATIF 1.0 to 1.8, by the models of harbor 0.25: the steps of an agent, with messages and the tools it called."""
 
 import posixpath
+import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +17,7 @@ _USAGE = {  # of a step; the totals of a trajectory have the prefix `total_`
     "tokens_out": "completion_tokens",
     "cost": "cost_usd",
 }
+_VERSION = re.compile(r"ATIF-v1\.[0-8]")
 MOST_NESTED = 8  # subagents of subagents that are shown
 
 
@@ -29,7 +32,11 @@ def parse(path: str, value: Any) -> Parsed:
     several = [(one, str(at)) for at, one in enumerate(value)] if isinstance(value, list) else [(value, "")]
     named = [{text_of(ref.get("trajectory_path")) for step in _steps(one) for ref in _refs(step)} for one, _ in several]
     facts = [("subagent", "", "", file) for files in named for file in sorted(files) if file]
-    return used([_run(path, one, part) for one, part in several], facts=facts)
+    versions = Counter(
+        version for one, _ in several if not _VERSION.fullmatch(version := text_of(one["schema_version"]))
+    )
+    unknown = [f"schema_version {version} is unknown ({n})" for version, n in versions.items()]
+    return used([_run(path, one, part) for one, part in several], facts=facts, reason=", ".join(unknown))
 
 
 def _run(path: str, value: Any, part: str) -> tuple:

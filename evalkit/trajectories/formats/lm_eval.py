@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from evalkit._text import listed
+from evalkit._text import counted_noun, listed
 from evalkit.io import Entry, SourceError
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
@@ -26,6 +26,10 @@ FORMAT = "lm-eval"
 ENCODED = frozenset(("doc", "arguments", "resps", "filtered_resps"))  # large values that only transcripts need
 _KNOWN = ENCODED | {"doc_id", "target", "filter", "metrics", "doc_hash", "prompt_hash", "target_hash"}
 _STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.:-]+)$")
+_HOME = re.compile(r"^(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\]+")  # of a person
+# arguments that make another model of one with the same name
+_VARIANTS = ("revision", "subfolder", "gguf_file", "load_in_4bit", "load_in_8bit", "quantization", "peft", "delta")
+_DEFAULTS = ("", "False", "false", "None", "null", "main")
 _MODEL_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval takes the first as the name
 
 
@@ -80,9 +84,9 @@ def parse(path: str, value: Any) -> Parsed:
         },
         {"format": FORMAT, "dataset": task, "experiment": stamp, "agent": FORMAT},
     )
-    reasons = [f"{others} lines are no samples"] if others else []
+    reasons = [f"{counted_noun(others, 'line')} without a document left out"] if others else []
     if len(scored := {row[0] for row in scores}) < len(documents):
-        reasons.append(f"no metric of {len(documents) - len(scored):,} documents is a number")
+        reasons.append(f"no metric is a number for {counted_noun(len(documents) - len(scored), 'document')}")
     if without_name:
         reasons.append("filters without names, numbered in their order")
     return used(runs, scores, reason=", ".join(reasons))
@@ -136,7 +140,10 @@ def _results(value: dict[str, Any]) -> Parsed:
         arguments = dict(one.partition("=")[::2] for one in arguments.split(","))
     names = [text_of(part_of(arguments, name)) for name in _MODEL_ARGUMENTS]
     named = next(filter(None, names), "")
-    model = text_of(value.get("model_name")) or named
+    model = _HOME.sub("~", text_of(value.get("model_name")) or named)
+    chosen = {name: text_of(part_of(arguments, name)) for name in _VARIANTS}
+    variant = [f"{name}={text}" for name, text in chosen.items() if text not in _DEFAULTS]
+    variant += [name.replace("_", " ") for name in ("chat_template", "system_instruction") if value.get(name)]
     facts, plans, published = list[tuple](), list[tuple](), list[tuple]()
     tasks = value["results"].keys() | (sizes.keys() if isinstance(sizes, dict) else set())
     for task in sorted(tasks):
@@ -150,7 +157,8 @@ def _results(value: dict[str, Any]) -> Parsed:
         if planned is not None:
             plans.append((model or None, task, "", planned, None))
         if not part_of(value, "group_subtasks", task):  # a group has no samples of its own
-            facts.append((FORMAT, task, model, text_of(_settings(value, task))))
+            settings = _settings(value, task) | {"variant": ", ".join(variant)}
+            facts.append((FORMAT, task, model, text_of(settings)))
     reasons = [] if model and (named or not config) else ["model_args name no model: its name is a random id"]
     return used(plans=plans, facts=facts, published=published, reason=", ".join(reasons))
 
@@ -192,7 +200,8 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     """Fill in what results state of the samples with their stamp; number repetitions, and tell documents apart.
 
-    The model is that of the results, else of other results in the folder, else that which the folder is called by.
+    The model is that of the results, else of other results in the folder, else that which the folder is called by. If
+    results of one model differ in its revision, quantization or chat template, these are a part of its name.
     """
     stated: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}  # by folder and stamp: the fact of each task
     for fact in facts:
@@ -204,7 +213,12 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
         without = "only scores over all documents; --log_samples lets lm-eval write those of each"
         raise SourceError(f"{min(sources)}: {without}")
     own = [at for at, of_format in enumerate(runs["format"]) if of_format == FORMAT]
-    models = {folder: fact["model_name"] for (folder, _), of_tasks in stated.items() for fact in of_tasks.values()}
+    models: dict[str, set[str]] = {}  # that results in a folder name
+    for (folder, _), of_tasks in stated.items():
+        models.setdefault(folder, set()).update(fact["model_name"] for fact in of_tasks.values())
+    models_of = _variants({fact["source"]: fact for of_tasks in stated.values() for fact in of_tasks.values()})
+    for at, source in enumerate(published["source"]):
+        published["model_name"][at] = models_of.get(source) or published["model_name"][at]
     plan_of: dict[str, str | None] = {}
     with_samples = set[tuple[str, str, str]]()
     settings = dict[str, dict[str, Any]]()  # by the file of samples
@@ -216,9 +230,11 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             with_samples.add((folder, stamp, task))
             fact = stated.get((folder, stamp), {}).get(task, {})
             plan_of[source] = fact.get("source")
-            by_folder = models.get(folder) or posixpath.basename(folder).replace("__", "/", 1)
-            shared = {"model_name": fact.get("model_name") or by_folder or None}
-            settings[source] = shared | (msgspec.json.decode(fact["value"]) if fact else {"task_checksum": None})
+            named = models.get(folder, set())
+            by_folder = next(iter(named)) if len(named) == 1 else posixpath.basename(folder).replace("__", "/", 1)
+            model = models_of.get(fact.get("source", "")) or by_folder or None
+            shared = msgspec.json.decode(fact["value"]) if fact else {"task_checksum": None}
+            settings[source] = shared | {"model_name": model, "model_source": "log" if fact else "folder"}
         hashes.setdefault((dataset, runs["task_id"][at]), set()).add(runs["task_checksum"][at])
     for at in own:
         task = runs["task_id"][at]
@@ -239,6 +255,19 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
         if missing:
             entries.append(Entry(source, "used", f"no samples of {listed(missing)}, only scores over all documents"))
     return Joined(plan_of=plan_of, entries=entries)
+
+
+def _variants(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return the name of the model of each file of results: with its variant, where results state several of one."""
+    variants = {source: text_of(msgspec.json.decode(fact["value"])["variant"]) for source, fact in facts.items()}
+    known: dict[str, set[str]] = {}
+    for source, fact in facts.items():
+        known.setdefault(fact["model_name"], set()).add(variants[source])
+    names = {}
+    for source, fact in facts.items():
+        model, variant = fact["model_name"], variants[source]
+        names[source] = f"{model} ({variant})" if variant and len(known[model]) > 1 else model
+    return names
 
 
 def by_part(rows: Iterable[Any]) -> dict[str, list[tuple[str, dict[str, Any]]]]:

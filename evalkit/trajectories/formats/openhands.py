@@ -124,14 +124,15 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
     metadata, metrics, patch = row.get("metadata"), row.get("metrics"), part_of(row.get("test_result"), "git_patch")
     shared = _shared(metadata) if isinstance(metadata, dict) else {}
     events = _events(row.get("history"))
-    unknown.update(text_of(event.kind) for event in events if event.kind is not None and event.kind not in _KINDS)
+    kinds = [text_of(event.kind) for event in events]
+    unknown.update(kind for kind in kinds if kind and kind not in _KINDS)
     unknown.update("no kind" for event in events if event.kind is None and not (event.action or event.observation))
     times = [event.timestamp for event in events if event.timestamp] or [None]
     responses = {
-        event.llm_response_id or at
+        text_of(event.llm_response_id) or at
         for at, event in enumerate(events)
         if event.source == "agent"
-        and (event.kind in ("ActionEvent", "MessageEvent") or (not event.kind and event.action))
+        and (text_of(event.kind) in ("ActionEvent", "MessageEvent") or (not event.kind and event.action))
     }
     error = text_of(row.get("error"))
     status = next((name for name, words in _ENDINGS if words.search(error)), "error") if error else "completed"
@@ -311,6 +312,7 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
                     runs[column][at] = value
         if not runs["model_name"][at] and (called := _MODEL_FOLDER.match(os.path.basename(folder))):
             runs["model_name"][at] = called[1]
+            runs["model_source"][at] = "folder"
         if not is_index:
             files.setdefault((folder, name.partition(".")[0], runs["part"][at]), []).append(at)
     left_out = set[int]()
@@ -446,7 +448,7 @@ def _observed(event: Mapping[str, Any]) -> tuple[str, bool]:
 def _spoken_before_1(history: Iterable[dict[str, Any]]) -> list[Message]:
     """List the messages of actions and observations of 0.x; an observation names the action that is its cause."""
     out: list[Message] = []
-    called: dict[Any, Call] = {}
+    called: dict[str, Call] = {}
     last: Call | None = None  # in the oldest histories, nothing has an id
     for event in history:
         source, when, arguments = event.get("source"), text_of(event.get("timestamp")), event.get("args")
@@ -458,10 +460,10 @@ def _spoken_before_1(history: Iterable[dict[str, Any]]) -> list[Message]:
             elif source in ("agent", None):
                 rest = {key: one for key, one in given.items() if key != "thought" and one not in (None, "")}
                 call_id = text_of(part_of(event, "tool_call_metadata", "tool_call_id"))
-                last = called[event.get("id")] = Call(action, text_of(rest), call_id)
+                last = called[text_of(event.get("id"))] = Call(action, text_of(rest), call_id)
                 out.append(Message("assistant", text_of(given.get("thought")), "", "", [last], when))
         elif observation := text_of(event.get("observation")):
-            call = called.get(event["cause"]) if "cause" in event else last
+            call = called.get(text_of(event["cause"])) if "cause" in event else last
             if call is not None and call.result is None:
                 call.result, call.is_error = content_text(event.get("content")), observation == "error"
             elif observation not in ("agent_state_changed", "recall", "null"):

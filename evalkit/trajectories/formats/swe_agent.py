@@ -34,7 +34,8 @@ def recognises(value: Any) -> str:
             return "SWE-agent trajectory"
     if {"trajectory", "history", "info"} <= keys:  # it ended before its first step
         return "SWE-agent trajectory"
-    if "resolved_ids" in keys and keys & {"unresolved_ids", "completed_ids", "submitted_ids"}:
+    is_summary = "results" in keys  # of Terminal-Bench
+    if "resolved_ids" in keys and keys & {"unresolved_ids", "completed_ids", "submitted_ids"} and not is_summary:
         return "SWE-bench report"
     is_report = isinstance(first, dict) and "resolved" in first and first.keys() & {"patch_exists", "tests_status"}
     return "SWE-bench report" if is_report else ""

@@ -89,7 +89,10 @@ def parse(path: str, value: Any) -> Parsed:
         for part, trial in trials
         if isinstance(trial["is_resolved"], bool)
     ]
-    return used([_run(part, trial) for part, trial in trials], scores, reason="; ".join(reasons))
+    accuracy = number_of(part_of(value, "accuracy"))
+    published = [(None, None, None, "accuracy", accuracy, len(trials))] if accuracy is not None else []
+    runs = [_run(part, trial) for part, trial in trials]
+    return used(runs, scores, published=published, reason="; ".join(reasons))
 
 
 def _trials(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -209,17 +212,22 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     places = [at for at, own in enumerate(runs["format"]) if own == FORMAT]
     run_of = {source: _nearest(source, about) for source in {runs["source"][at] for at in places}}
     folder_of = {source: _folder(posixpath.dirname(absolute(source))) for source in run_of}
+    named: dict[str, dict[str, str]] = {}  # by file
+    for source, names in folder_of.items():
+        values = about.get(run_of[source], {})
+        by_folder = {"model_name": names.model, "agent": names.agent, "dataset": names.dataset}
+        named[source] = by_folder | values
+        if names.dataset.startswith(f"{values.get('dataset')}@"):
+            named[source]["dataset"] = names.dataset
+    for at, source in enumerate(published["source"]):
+        for column in ("model_name", "agent", "dataset"):
+            published[column][at] = named.get(source, {}).get(column) or published[column][at]
     groups: dict[tuple[str, ...], list[int]] = {}
     for at in places:
         source = runs["source"][at]
         names, values = folder_of[source], about.get(run_of[source], {})
-        runs["model_name"][at] = values.get("model_name") or names.model or None
-        runs["agent"][at] = values.get("agent") or names.agent or None
-        dataset = values.get("dataset")
-        if not dataset or names.dataset.startswith(f"{dataset}@"):
-            dataset = names.dataset or None
-        runs["dataset"][at] = dataset
-        runs["limits"][at] = values.get("limits")
+        for column in ("model_name", "agent", "dataset", "limits"):
+            runs[column][at] = named[source].get(column) or None
         runs["experiment"][at] = names.submission or None
         if names.model and not values.get("model_name"):
             runs["model_source"][at] = "folder"
@@ -283,7 +291,7 @@ def _identity(runs: Mapping[str, list[Any]], at: int) -> tuple[str, ...]:
 @cache
 def _folder(folder: str) -> _Folder:
     """Return what the leaderboard's folders tell of the files in a folder: results/DATASET/SUBMISSION/…."""
-    parts = re.sub(r"^[^/]*://[^/]*", "", folder.partition("::")[0]).split("/")
+    parts = re.sub(r"^\w+://[^/]*", "", folder).split("/")  # without a host
     datasets = [at for at, part in enumerate(parts) if _DATASET.fullmatch(part)]
     below = datasets[-1] + 1 if datasets else 0
     dataset = _DATASET.sub(r"\1@\2", parts[below - 1]) if datasets else ""
