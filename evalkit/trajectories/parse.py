@@ -25,21 +25,8 @@ from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.records import TITLE
 
 LINE_FORMATS = (lm_eval, openhands)  # of JSON lines, which are decoded in part; each recognises its own
-<<<<<<< HEAD
-FORMATS = (
-    harbor,
-    terminal_bench,
-    atif,
-    tau2,
-    tau_bench,
-    every_eval_ever,
-    *LINE_FORMATS,
-    swe_agent,
-)  # most documents are decoded whole
-=======
 # of JSON documents, most of which are decoded whole; each recognises its own
 FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, every_eval_ever, *LINE_FORMATS, swe_agent)
->>>>>>> main
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
 # other titles are of files that describe logs
 _LOGS = (

@@ -153,13 +153,7 @@ REFUSED = {  # of (folder of the games, dataset made of them, its folder)
     "can't be inside its own source": lambda games, out, here: collect(TOY, games, games / "made"),
     "linked: a dataset can't be inside": lambda games, out, here: collect(TOY, games, here / "link/linked"),
     "url: a dataset can't be inside": lambda games, out, here: collect(TOY, games, f"file://{games}/url"),
-<<<<<<< HEAD
-    "files that do not belong to a dataset, such as thesis.txt": lambda games, out, here: collect(
-        TOY, games, here / "other"
-    ),
-=======
     "not belong to a dataset, such as thesis.txt": lambda games, out, here: collect(TOY, games, here / "other"),
->>>>>>> main
     "a dataset, such as thesis": lambda games, out, here: collect(TOY, games, here / "other/thesis.txt"),
     r"zip://a\.zip: a dataset can't be written into": lambda games, out, here: collect(TOY, games, "zip://a.zip"),
     "written into an archive; name a folder": lambda games, out, here: collect(TOY, games, "tar://ds::mc.tar"),
