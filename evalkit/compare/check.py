@@ -121,6 +121,12 @@ class Audited:
         return self.all_runs[~is_excluded(self.all_runs, self.logs.kind)]
 
     @cached_property
+    def planned_runs(self) -> pd.DataFrame | None:
+        """The runs that count and the planned ones that are absent, as failures; None without a plan of these runs."""
+        kind, is_part = self.logs.kind, len(self.all_runs) < len(self.logs.runs)
+        return None if kind.over_planned is None or is_part else kind.over_planned(self.logs, self.runs)
+
+    @cached_property
     def board(self) -> Leaderboard:
         """The leaderboard."""
         return leaderboard(self.all_runs, self.value, planned=self.logs.kind.planned(self.logs))

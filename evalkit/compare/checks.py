@@ -42,24 +42,21 @@ OWN_FILES = re.compile(  # of benchmarks, which their agents have no business to
 @check("missing trials", "Are trials that were planned missing?", noun="planned trial")
 def missing_trials(audited: Audited) -> Found:
     """Count the trials of the plan that are not there; otherwise they have failed."""
-    kind, logs = audited.logs.kind, audited.logs
-    if kind.over_planned is not None:
-        plans, present = logs.plans, audited.all_runs["plan"].value_counts()
+    whole = audited.planned_runs
+    plans: Any = getattr(audited.logs, "plans", None)
+    if whole is not None and plans["planned"].notna().any():
         # the number for all tasks together, else the sum over tasks
         planned = plans.groupby(["source", plans["task_id"].ne("")])["planned"].sum(min_count=1)
         planned = planned.groupby("source").first().dropna()
-        if len(planned):
-            absent = (planned - present.reindex(planned.index, fill_value=0)).clip(lower=0)
-            runs = kind.over_planned(logs, audited.runs)
-            gone = runs[runs["status"].eq("missing")]
-            count = max(len(gone), int(absent.sum()))
-            alternative = runs if len(gone) else None  # a plan that names no tasks does not say of which
-            return Found(count, int(planned.sum()), alternative=alternative, notes=_by_model(gone))
-    tasks = kind.planned(logs)
+        present = audited.all_runs["plan"].value_counts().reindex(planned.index, fill_value=0)
+        gone = whole[whole["status"].eq("missing")]
+        count = max(len(gone), int((planned - present).clip(lower=0).sum()))
+        alternative = whole if len(gone) else None  # a plan that names no tasks does not say of which
+        return Found(count, int(planned.sum()), alternative=alternative, notes=_by_model(gone))
+    tasks = audited.logs.kind.planned(audited.logs)
     if not tasks:
-        raise NotComputed("no_plan_logged", "no log states a plan")
-    absent = absent_runs(audited.board.outcomes.table, tasks)
-    absent = absent[absent["is_planned"]]
+        raise NotComputed("no_plan_logged", "no log states a plan of these runs")
+    absent = absent_runs(audited.board.outcomes.table, tasks).query("is_planned")
     n = len(tasks) * audited.runs["model_name"].nunique()
     return Found(int(absent["absent"].sum()), n, alternative=audited.board.with_failures(absent))
 
@@ -67,12 +64,11 @@ def missing_trials(audited: Audited) -> Found:
 @check("unequal runs", "Do models have fewer runs of a task than others?", noun="run")
 def unequal_runs(audited: Audited) -> Found:
     """Count the runs that models lack of tasks that they ran; otherwise they have failed."""
-    cells = absent_runs(audited.board.outcomes.table)
+    board = audited.board
+    cells = absent_runs(board.outcomes.table)
     count = int(cells["absent"].sum())
-    if not count:
-        return Found(0, int(cells["n"].sum()))
     lacking = cells[cells["absent"] > 0].groupby("model_name")["absent"].sum()
-    alternative = audited.board.with_failures(cells) if audited.board.outcomes.is_share else None
+    alternative = board.with_failures(cells) if board.outcomes.is_share else None
     return Found(count, count + int(cells["n"].sum()), alternative=alternative, notes=_counts(lacking))
 
 
@@ -87,17 +83,16 @@ def retries(audited: Audited) -> Found:
 @check("retried until solved", "Does the number of runs of a task depend on their outcomes?", noun="model")
 def retried_until_solved(audited: Audited) -> Found:
     """Count the models whose last run of a task succeeds more often than others; otherwise only first runs count."""
-    if audited.board.outcomes.kind != "proportion":
-        raise NotComputed("no_success", "no run has a success or a failure")
-    table = leading(audited.board.outcomes.table.dropna(subset="value"))
-    if not table.duplicated(["model_name", "task"]).any():
-        raise NotComputed("none_repeated", "no task was run more than once")
-    groups = list(table.groupby("model_name"))
-    tested = {name: repeats_test(own["value"], own["task"], own["repetition"]).p_value for name, own in groups}
-    doubtful = sorted(str(name) for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
-    first = audited.runs.sort_values("repetition", kind="stable").drop_duplicates(["model_name", "task_id"])
+    _needs_rate(audited)
+    table = audited.board.outcomes.table.dropna(subset="value").sort_values("repetition", kind="stable")
+    tested = {}
+    for name, own in leading(table).groupby("model_name"):
+        tested[str(name)] = repeats_test(own["value"], own["task"], own["repetition"]).p_value
+    doubtful = sorted(name for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
+    first = table.drop_duplicates(["model_name", "task"])["run_id"]
     notes = note("models", "{models}", models=doubtful) if doubtful else Notes()
-    return Found(len(doubtful), len(tested), alternative=first, verdict="wrong", notes=notes)
+    alternative = audited.runs[audited.runs["run_id"].isin(first)]
+    return Found(len(doubtful), len(tested), alternative=alternative, verdict="wrong", notes=notes)
 
 
 @check("copies", "Were runs left out of all rates, as copies of others?")
@@ -244,40 +239,38 @@ def tokens_by_ending(audited: Audited) -> Found:
 
 @check("published figures", "Do published figures differ from the runs?", noun="figure")
 def published_figures(audited: Audited) -> Found:
-    """Count the published rates that no count of the runs gives; otherwise models rank by the published ones.
+    """Count the published rates that no count of the runs gives; otherwise models rank by those of all their runs.
 
     Of several rates of a file, the first is taken to be of all runs; others count if they are of as many runs.
     """
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
         raise NotComputed("none_published", "the logs hold no published figures")
-    compared, order, notes = 0, audited.estimates.copy(), Notes()
-    seen = set()
-    differing = 0
-    for row in table.dropna(subset="value").to_dict("records"):
+    scorers: Any = audited.runs.get("score_key", ())
+    table = table[table["metric"].isin(scorers) | table["metric"].str.match(RATE)].dropna(subset="value")
+    is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
+    sizes, order = audited.runs["model_name"].value_counts(), audited.estimates.copy()
+    compared, unlike = 0, list[Notes]()
+    for row, leads in zip(table.to_dict("records"), is_first, strict=True):
         own = _published_runs(row, audited.runs)
-        key = tuple(map(str, (row["source"], row["model_name"], row["agent"], row["dataset"])))
-        is_first = len(own) > 0 and key not in seen
-        if is_first:
-            seen.add(key)
-        of_part = pd.notna(row["n"]) and row["n"] != len(own)
-        if of_part and (row["n"] > len(own) or not is_first or own["task_id"].duplicated().any()):
+        of_others = pd.notna(row["n"]) and row["n"] != len(own)
+        if of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any()):
             continue  # other runs are here, or fewer: `missing_trials` says so
         if own.empty:
             continue
         compared += 1
-        digits = min(max(len(f"{row['value']:.12g}".partition(".")[2]), 2), 4)
         rates = _rates_of(own)
+        digits = min(max(len(f"{row['value']:.12g}".partition(".")[2]), 2), 4)
         if min(abs(rate - row["value"]) for rate in rates) > 0.5 * 10**-digits + 1e-9:
-            differing += 1
             model = own["model_name"].iloc[0]
-            order[model] = row["value"]
+            if len(own) == sizes[model]:
+                order[model] = row["value"]
             said = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "by the runs"}
-            notes += note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **said)
+            unlike.append(note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **said))
     if not compared:
         raise NotComputed("none_matches", "no published figure is of the runs here")
-    order = order.sort_values(ascending=False, kind="stable")
-    return Found(differing, compared, order=order, verdict="wrong", notes=Notes(notes.notes[:MOST_NAMED]))
+    ranking = None if order.equals(audited.estimates) else order.sort_values(ascending=False, kind="stable")
+    return Found(len(unlike), compared, order=ranking, verdict="wrong", notes=sum(unlike[:MOST_NAMED], Notes()))
 
 
 @check("settings", "Did models run with different limits, versions or temperatures?", noun="setting")
@@ -309,19 +302,12 @@ def agents(audited: Audited) -> Found:
 @check("pass^k", "Does pass^k depend on whether trials that were not measured count?", noun="model")
 def pass_hat_k(audited: Audited) -> Found:
     """Count the models with two values of pass^k: over measured runs, and over all, or all that were planned."""
-    if not _has_rate(audited):
-        raise NotComputed("no_success", "no run has a success or a failure")
-    if not audited.board.outcomes.table.duplicated(["model_name", "task"]).any():
-        raise NotComputed("none_repeated", "no task was run more than once")
-    kind = audited.logs.kind
-    whole = audited.ending(audited.runs[audited.outcome.eq("not measured")], False)
-    if kind.over_planned is not None:
-        whole = kind.over_planned(audited.logs, audited.runs)
+    _needs_rate(audited)
     measured = reliability(audited.runs[audited.outcome.ne("not measured")])
-    measured = measured[measured["measure"].str.startswith("pass^")]
-    k = int(measured["k"].max()) if len(measured) else 1
-    if k < 2:
-        raise NotComputed("none_repeated", "no task was run more than once")
+    k = int(measured["k"].max())
+    whole = audited.planned_runs
+    if whole is None:
+        whole = audited.ending(audited.runs[audited.outcome.eq("not measured")], False)
     one, other = (
         table[table["measure"].eq(f"pass^{k}")].set_index("model_name")["estimate"]
         for table in (measured, reliability(whole, [k]))
@@ -344,8 +330,9 @@ def undecided_ranks(audited: Audited) -> Found:
     if len(ranked) < 2:
         raise NotComputed("one_model", "fewer than 2 models were ranked")
     is_open = ranked["rank_low"].eq(1)
-    notes = note("may_be_best", "each may be the best")
-    return Found(int(is_open.sum()) if is_open.sum() > 1 else 0, len(ranked), notes=notes)
+    if is_open.sum() == 1:
+        return Found(0, len(ranked))
+    return Found(int(is_open.sum()), len(ranked), notes=note("may_be_best", "each may be the best"))
 
 
 @check("variants", "Are tasks variants of a few templates?", noun="task")
@@ -363,10 +350,9 @@ def idle_tasks(audited: Audited) -> Found:
         raise NotComputed("one_model", "fewer than 2 models were ranked")
     counts = task_items(audited.board)["verdict"].value_counts()
     idle = counts.reindex(["all solve", "none solves"], fill_value=0)
-    is_much = idle.sum() >= MOST_UNDECIDED * counts.sum()
-    return Found(
-        int(idle.sum()) if is_much else 0, int(counts.sum()), notes=_counts(idle[idle > 0]) if is_much else Notes()
-    )
+    if idle.sum() < MOST_UNDECIDED * counts.sum():
+        return Found(0, int(counts.sum()))
+    return Found(int(idle.sum()), int(counts.sum()), notes=_counts(idle[idle > 0]))
 
 
 @check("leaks", "Do transcripts hold the expected answer from the beginning, or the benchmark's own files?")
@@ -434,6 +420,14 @@ def _has_rate(audited: Audited) -> bool:
     return audited.board.outcomes.kind == "proportion"
 
 
+def _needs_rate(audited: Audited) -> None:
+    """Raise NotComputed where runs have no success, or none was repeated."""
+    if not _has_rate(audited):
+        raise NotComputed("no_success", "no run has a success or a failure")
+    if not audited.board.outcomes.table.duplicated(["model_name", "task"]).any():
+        raise NotComputed("none_repeated", "no task was run more than once")
+
+
 def _needs_endings(audited: Audited) -> None:
     """Raise NotComputed where logs do not say how runs ended."""
     reasons = audited.runs["exit_reason"] if "exit_reason" in audited.runs else pd.Series(dtype="object")
@@ -473,23 +467,16 @@ def _by_model(rows: pd.DataFrame) -> Notes:
 
 
 def _published_runs(row: Mapping[Any, Any], runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs that a published figure is of: its model, agent and data set, in its folder or below."""
-    keys = {"model_name": "logged_model" if "logged_model" in runs else "model_name", "agent": "agent"}
+    """Return the runs that a published figure is of: its model, agent, data set and scorer, in its folder or below."""
+    columns = {"model_name": "model_name", "agent": "agent", "dataset": "dataset", "metric": "score_key"}
+    if "logged_model" in runs:
+        columns["model_name"] = "logged_model"
     is_own = pd.Series(True, runs.index)
-    for key, column in keys.items():
-        if isinstance(row[key], str) and row[key] and column in runs and runs[column].eq(row[key]).any():
-            is_own &= runs[column].eq(row[key])
-        elif key == "model_name" and isinstance(row[key], str) and row[key]:
-            return runs.iloc[:0]
-    if "dataset" in runs and isinstance(row["dataset"], str) and row["dataset"]:
-        is_own &= runs["dataset"].eq(row["dataset"])
-    if "score_key" in runs and runs["score_key"].eq(row["metric"]).any():
-        is_own &= runs["score_key"].eq(row["metric"])
-    elif not RATE.match(str(row["metric"])):
-        return runs.iloc[:0]
+    for name, column in columns.items():
+        is_known = isinstance(row[name], str) and row[name] and column in runs
+        if is_known and (name in ("model_name", "dataset") or runs[column].eq(row[name]).any()):
+            is_own &= runs[column].eq(row[name])
     own = runs[is_own]
-    if own["source"].eq(row["source"]).sum() == row["n"]:  # several files with their figures may share a folder
-        return own[own["source"].eq(row["source"])]
     inside = own[own["source"].str.startswith(os.path.dirname(row["source"]) + "/")]
     return inside if len(inside) else own
 
