@@ -39,7 +39,7 @@ OWN_FILES = re.compile(  # of benchmarks, which their agents have no business to
 )
 
 
-@check("missing trials", "Are trials that were planned missing?", noun="planned trial")
+@check("missing trials", "Are planned trials missing?", noun="planned trial")
 def missing_trials(audited: Audited) -> Found:
     """Count the trials of the plan that are not there; otherwise they have failed."""
     whole = audited.planned_runs
@@ -61,7 +61,7 @@ def missing_trials(audited: Audited) -> Found:
     return Found(int(absent["absent"].sum()), n, alternative=audited.board.with_failures(absent))
 
 
-@check("unequal runs", "Do models have fewer runs of a task than others?", noun="run")
+@check("unequal runs", "Does a model have fewer runs of a task than other models?", noun="run")
 def unequal_runs(audited: Audited) -> Found:
     """Count the runs that models lack of tasks that they ran; otherwise they have failed."""
     board = audited.board
@@ -72,7 +72,7 @@ def unequal_runs(audited: Audited) -> Found:
     return Found(count, count + int(cells["n"].sum()), alternative=alternative, notes=_counts(lacking))
 
 
-@check("retries", "Were runs begun again after an error?")
+@check("retries", "Were runs restarted after an error?")
 def retries(audited: Audited) -> Found:
     """Count the runs that were retried; otherwise they have failed."""
     audited.needs("retries")
@@ -95,14 +95,14 @@ def retried_until_solved(audited: Audited) -> Found:
     return Found(len(doubtful), len(tested), alternative=alternative, verdict="wrong", notes=notes)
 
 
-@check("copies", "Were runs left out of all rates, as copies of others?")
+@check("copies", "Are some runs excluded from all rates as copies?")
 def copies(audited: Audited) -> Found:
     """Count the runs that are excluded by their flags; otherwise they count."""
     kind, runs = audited.logs.kind, audited.all_runs
     if not kind.rates.excluding_flags:
         raise NotComputed("no_copies", "{kind} logs do not show which run is a copy", kind=kind.name)
     if "log_id" in runs and runs["log_id"].isna().all():
-        raise NotComputed("no_ids", "runs have no ids, by which copies are known")
+        raise NotComputed("no_ids", "runs have no ids, which copies would share")
     rows = runs[is_excluded(runs, kind)]
     pairs = copied(runs, kind)
     notes = note("copied", pairs=pairs) if pairs else _by_model(rows)
@@ -110,7 +110,7 @@ def copies(audited: Audited) -> Found:
     return Found(len(rows), len(runs), rows, counted, notes=notes)
 
 
-@check("equal runs", "Do runs, also of different models, repeat each other in every number?")
+@check("equal runs", "Do runs repeat each other in every number, even under another model?")
 def equal_runs(audited: Audited) -> Found:
     """Count the runs that have the task, times, tokens and cost of an earlier one; otherwise they are left out.
 
@@ -121,7 +121,7 @@ def equal_runs(audited: Audited) -> Found:
     telling = [name for name in known if runs[name].nunique() >= LEAST_DISTINCT * max(runs[name].count(), 1)]
     enough = runs[(runs[telling].notna() & runs[telling].ne(0)).sum(axis=1) >= 2]
     if enough.empty:
-        raise NotComputed("no_numbers", "runs have too few times and tokens to be told apart")
+        raise NotComputed("no_numbers", "runs state too few times and tokens to distinguish them")
     keys = [name for name in ("task_id", "dataset", *known, "turns") if name in runs]
     is_repeated = enough.duplicated(keys)
     rows = enough[is_repeated]
@@ -142,13 +142,13 @@ def infrastructure(audited: Audited) -> Found:
         shares = shares.assign(share=shares["sum"] / shares["size"]).sort_values("share", ascending=False)
         worst = shares.iloc[0]
         values = {"model": shorten(str(shares.index[0]), LONGEST), "count": int(worst["sum"]), "n": int(worst["size"])}
-        notes = note("most_broken", "most of {model}: {count} of {n}", **values)
+        notes = note("most_broken", "most affected: {model}, {count} of {n:run}", **values)
         reasons = broken["exit_reason" if "exit_reason" in broken else "status"].fillna(broken["status"])
         notes += _counts(reasons.value_counts())
     return Found(len(broken), len(audited.runs), broken, audited.ending(broken, True), notes=notes)
 
 
-@check("no outcome", "Are there runs of which nothing says whether they succeeded?")
+@check("no outcome", "Do some runs have no outcome?")
 def no_outcome(audited: Audited) -> Found:
     """Count all runs without an outcome, with the rates by both denominators; otherwise they have failed, or count."""
     rows = audited.runs[audited.outcome.eq("not measured") & (audited.runs["score"].isna() | _has_rate(audited))]
@@ -160,13 +160,13 @@ def no_outcome(audited: Audited) -> Found:
         if first["n_measured"]:
             other = "measured" if "measured_estimate" in first else "lowest"
             rates = {"one": first["estimate"], "other": first[f"{other}_estimate"]}
-            notes = note("denominators", _two_rates, of=most, **rates, of_other="by the other denominator")
+            notes = note("denominators", _two_rates, of=most, **rates, of_other="with the other denominator")
     is_counted = audited.logs.kind.rates.denominator == "all" and _has_rate(audited)
     alternative = audited.without(rows) if is_counted else audited.ending(rows, False)
     return Found(len(rows), len(audited.runs), rows, alternative, notes=notes)
 
 
-@check("time-outs that succeeded", "Did runs succeed although they were stopped at a limit?")
+@check("time-outs that succeeded", "Did runs succeed although they reached a limit?")
 def stopped_but_successful(audited: Audited) -> Found:
     """Count the successes among the runs that were stopped at a limit of time or steps; otherwise they have failed."""
     _needs_endings(audited)
@@ -175,7 +175,7 @@ def stopped_but_successful(audited: Audited) -> Found:
     return Found(len(rows), len(stopped), rows, audited.ending(rows, False), notes=_by_model(rows))
 
 
-@check("scores out of range", "Do scores lie outside 0 to 1 where most lie within?")
+@check("scores out of range", "Are some scores outside 0 to 1, although most are inside?")
 def out_of_range(audited: Audited) -> Found:
     """Count the scores below 0 or above 1, if at least 9 of 10 lie between; otherwise these runs are left out."""
     audited.needs("score")
@@ -191,21 +191,21 @@ def out_of_range(audited: Audited) -> Found:
 def without_answer(audited: Audited) -> Found:
     """Count the successes without a turn or a token that their model's other runs have; otherwise they have failed."""
     runs = audited.runs
-    says = pd.Series(False, runs.index)
+    is_stated = pd.Series(False, runs.index)
     is_silent = runs["status"].isin(NO_ANSWER)
     for name in ("turns", "tokens_out"):
         counts = runs[name].astype("Float64")
         usual = counts.groupby(runs["model_name"].fillna(UNKNOWN)).transform("median").fillna(0) > 0
-        says |= usual & counts.notna()
+        is_stated |= usual & counts.notna()
         is_silent |= (usual & counts.eq(0)).fillna(False)
-    successes = runs[audited.outcome.eq("success") & (says | is_silent)]
+    successes = runs[audited.outcome.eq("success") & (is_stated | is_silent)]
     if successes.empty:
-        raise NotComputed("no_output", "no success says how many turns or tokens it took")
+        raise NotComputed("no_output", "no successful run states its turns or tokens")
     rows = successes[is_silent[successes.index]]
     return Found(len(rows), len(successes), rows, audited.ending(rows, False), verdict="wrong")
 
 
-@check("zero tokens or cost", "Are tokens or costs 0, which means that they were not counted?")
+@check("zero tokens or cost", "Are tokens or costs 0, which usually means that they were not counted?")
 def zero_usage(audited: Audited) -> Found:
     """Count the runs that took no tokens, or nothing, by their logs."""
     audited.needs("tokens_in", "tokens_out", "cost")
@@ -215,7 +215,7 @@ def zero_usage(audited: Audited) -> Found:
     return Found(len(rows), int(known.sum()), rows, notes=_by_model(rows))
 
 
-@check("tokens missing by ending", "Are tokens missing for some endings only, so that a mean is one of the others?")
+@check("tokens missing by ending", "Are tokens missing mainly for some endings, which biases their mean?")
 def tokens_by_ending(audited: Audited) -> Found:
     """Count the runs without tokens of models in which tokens are missing more often for some endings."""
     audited.needs("tokens_in", "tokens_out")
@@ -239,13 +239,13 @@ def tokens_by_ending(audited: Audited) -> Found:
 
 @check("published figures", "Do published figures differ from the runs?", noun="figure")
 def published_figures(audited: Audited) -> Found:
-    """Count the published rates that no count of the runs gives; otherwise models rank by those of all their runs.
+    """Count the published rates that no count of the runs gives; otherwise models rank by the published ones.
 
     Of several rates of a file, the first is taken to be of all runs; others count if they are of as many runs.
     """
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
-        raise NotComputed("none_published", "the logs hold no published figures")
+        raise NotComputed("none_published", "the logs contain no published figures")
     scorers: Any = audited.runs.get("score_key", ())
     table = table[table["metric"].isin(scorers) | table["metric"].str.match(RATE)].dropna(subset="value")
     is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
@@ -255,7 +255,7 @@ def published_figures(audited: Audited) -> Found:
         own = _published_runs(row, audited.runs)
         of_others = pd.notna(row["n"]) and row["n"] != len(own)
         if of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any()):
-            continue  # other runs are here, or fewer: `missing_trials` says so
+            continue  # the figure is about other runs, or `missing_trials` reports those that are absent
         if own.empty:
             continue
         compared += 1
@@ -265,10 +265,10 @@ def published_figures(audited: Audited) -> Found:
             model = own["model_name"].iloc[0]
             if len(own) == sizes[model]:
                 order[model] = row["value"]
-            said = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "by the runs"}
-            unlike.append(note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **said))
+            values = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "from the runs"}
+            unlike.append(note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **values))
     if not compared:
-        raise NotComputed("none_matches", "no published figure is of the runs here")
+        raise NotComputed("none_matches", "no published figure is about the runs here")
     ranking = None if order.equals(audited.estimates) else order.sort_values(ascending=False, kind="stable")
     return Found(len(unlike), compared, order=ranking, verdict="wrong", notes=sum(unlike[:MOST_NAMED], Notes()))
 
@@ -286,7 +286,7 @@ def settings(audited: Audited) -> Found:
     return Found(count, max(len(known), count), notes=notes)
 
 
-@check("agents", "Do runs of one model come from several agents?", noun="model")
+@check("agents", "Did several agents use the same model?", noun="model")
 def agents(audited: Audited) -> Found:
     """Count the models that several agents used, also where agents are compared with their models."""
     audited.needs("agent")
@@ -299,7 +299,7 @@ def agents(audited: Audited) -> Found:
     return Found(len(several), len(agents_of), notes=notes if len(several) else Notes())
 
 
-@check("pass^k", "Does pass^k depend on whether trials that were not measured count?", noun="model")
+@check("pass^k", "Does pass^k depend on how trials count that were not measured?", noun="model")
 def pass_hat_k(audited: Audited) -> Found:
     """Count the models with two values of pass^k: over measured runs, and over all, or all that were planned."""
     _needs_rate(audited)
@@ -322,7 +322,7 @@ def pass_hat_k(audited: Audited) -> Found:
     return Found(len(differ), len(one), notes=notes)
 
 
-@check("undecided ranks", "Do the data leave open which model is best?", noun="model")
+@check("undecided ranks", "Is it undecided which model is best?", noun="model")
 def undecided_ranks(audited: Audited) -> Found:
     """Count the models that may be the best, where that is not one."""
     named = audited.board.table[audited.board.table["model_name"].ne(UNKNOWN)]
@@ -355,7 +355,7 @@ def idle_tasks(audited: Audited) -> Found:
     return Found(int(idle.sum()), int(counts.sum()), notes=_counts(idle[idle > 0]))
 
 
-@check("leaks", "Do transcripts hold the expected answer from the beginning, or the benchmark's own files?")
+@check("leaks", "Did agents see the expected answer at the start, or open the benchmark's own files?")
 def leaks(audited: Audited) -> Found:
     """Count the runs, of at most 100, whose agent was told the answer, or looked at files of the benchmark."""
     if audited.logs.kind.transcript is None:
@@ -381,14 +381,14 @@ def leaks(audited: Audited) -> Found:
         raise NotComputed("none_read", "no run has a transcript that can be read")
     notes = Notes()
     if told:
-        notes += note("told", "{count:run} begin with the expected answer", count=len(told))
+        notes += note("told", "{count:run} that show the expected answer at the start", count=len(told))
     if looked:
-        notes += note("looked", "{count:run} open files of the benchmark", count=len(looked))
+        notes += note("looked", "{count:run} that open files of the benchmark", count=len(looked))
     rows = audited.runs[audited.runs["run_id"].isin([*told, *looked])]
     return Found(len(rows), read, rows, audited.without(rows), notes=notes)
 
 
-@check("names", "Do several names mean one model?", noun="name")
+@check("names", "Do several names refer to one model?", noun="name")
 def names_alike(audited: Audited) -> Found:
     """Count the names that differ only by case, provider or date from another; otherwise they are one model."""
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
@@ -409,7 +409,7 @@ def names_alike(audited: Audited) -> Found:
     return Found(count, len(names), alternative=alternative, notes=notes)
 
 
-@check("unnamed runs", "Are there runs whose logs name no model?")
+@check("unnamed runs", "Do some logs name no model?")
 def unnamed_runs(audited: Audited) -> Found:
     """Count the runs of an unknown model, which is not ranked."""
     rows = audited.runs[audited.runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN)]
