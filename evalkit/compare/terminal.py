@@ -239,7 +239,7 @@ def describe_baseline(
 def describe_audit(found: Audit, *, everything: bool = False) -> str:
     """Format how many checks change the ranking, the checks that found something, and those that could not be made."""
     first, *_ = found.findings
-    shown = found.shown[["check", "verdict", "found", "ranking otherwise"]]
+    shown = found.shown[["check", "verdict", "found", "alternative ranking"]]
     if not everything:
         shown = shown[shown["verdict"].isin(["wrong", "look"])]
     rows = [{str(name): plain(text) for name, text in row.items()} for row in shown.to_dict("records")]
