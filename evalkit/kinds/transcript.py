@@ -2,9 +2,11 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
 import pandas as pd
 
 from evalkit._html import render
@@ -54,6 +56,21 @@ class Image(NamedTuple):
     pixels: bytes
 
 
+class Call(NamedTuple):
+    """A call that a turn shows, of a tool, a command or an action, and what came of it."""
+
+    name: str
+    arguments: str = ""  # canonical: equal for equal arguments
+    result: str | None = None  # None if the log has none
+    has_failed: bool | None = None  # as the log says; None where only the text of the result may tell
+    result_after: int = 0  # turns from this one to the one that shows the result; 0 for the same
+
+    def changed(self, change: Callable[[str], str]) -> "Call":
+        """Return the call with its texts changed by a function."""
+        result = None if self.result is None else change(self.result)
+        return self._replace(name=change(self.name), arguments=change(self.arguments), result=result)
+
+
 class Turn(NamedTuple):
     """One event of a run."""
 
@@ -66,6 +83,9 @@ class Turn(NamedTuple):
     same: str = ""  # text that must be equal in another run of the task for the turn to be the same; by default `text`
     images: tuple[Image, ...] = ()  # what was seen
     agent: str = ""  # the agent by name, if `actor` is something else; by default `actor`
+    call: Call | None = None  # the call that it shows
+    values: Mapping[str, Any] = {}  # what the kind's own detectors of events read, by name
+    states_outcome: bool = False  # it tells whether the run succeeded, so detectors of events do not see it
 
 
 class Transcript(NamedTuple):
@@ -84,7 +104,8 @@ class Transcript(NamedTuple):
         turns = []
         for turn in self.turns:
             turn = turn._replace(actor=change(turn.actor), agent=change(turn.agent), text=change(turn.text))
-            turns.append(turn._replace(same=change(turn.same), marks=tuple(map(change, turn.marks))))
+            call = turn.call and turn.call.changed(change)
+            turns.append(turn._replace(same=change(turn.same), marks=tuple(map(change, turn.marks)), call=call))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
     @masking(False)  # of one that was made with credentials, as asked for
@@ -171,14 +192,15 @@ def transcript_of(
         raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
 
 
-def transcripts(logs: Any) -> Iterator[tuple[str, Transcript]]:
+def transcripts(logs: Any, runs: pd.DataFrame | None = None) -> Iterator[tuple[str, Transcript]]:
     """Yield the id and the transcript of each run of `logs` whose files can be read; a warning names the others.
 
-    A file of several runs that follow each other in the table of runs is read once.
+    `runs` are rows of their first table, by default all. A file of several runs that follow each other there is read
+    once.
     """
     read = lru_cache(maxsize=1)(read_log)
     errors = []
-    for run in logs.runs.to_dict("records"):
+    for run in (logs.runs if runs is None else runs).to_dict("records"):
         try:
             transcript = transcript_of(logs.kind, logs.kind.run_files(logs, run), read, mask=False)
         except SourceError as error:
@@ -188,6 +210,14 @@ def transcripts(logs: Any) -> Iterator[tuple[str, Transcript]]:
     if errors:
         more = f"; and {counted_noun(len(errors) - 1, 'other run')}" if len(errors) > 1 else ""
         warnings.warn(f"no turns of {counted_noun(len(errors), 'run')}: {errors[0]}{more}", stacklevel=4)
+
+
+def canonical(arguments: str) -> str:
+    """Return the arguments of a call so that equal ones are equal texts: JSON with sorted keys, else without spaces."""
+    if arguments[:1] in "{[" and arguments:
+        with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
+            return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
+    return " ".join(arguments.split())
 
 
 def turns_frame(logs: Any) -> pd.DataFrame:

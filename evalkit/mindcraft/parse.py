@@ -222,6 +222,13 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
     return _other_row(results_model=model, task_path=task_path, total=as_int(value.get("total")))
 
 
+def states_outcome(text: str) -> bool:
+    """Return whether a text, of any role, names a score or a success in one of the game's final wordings."""
+    if not FINAL_PHRASES.are_in(text):
+        return False
+    return any(match.lastgroup not in ("timed_out", "ended") for match in NEARLY_FINAL.finditer(text))
+
+
 def parse_results(data: bytes) -> dict[str, Any]:
     """Parse ``results.txt``, the repr of a Python dictionary (literals and ``nan``); BrokenFileError if it is none."""
     if len(data) > MAX_RESULTS:

@@ -6,16 +6,35 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import pandas as pd
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
-from evalkit.kinds import Logs, RunFiles, Transcript, Turn
+from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical
 from evalkit.mindcraft import parse
 from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES, STATUSES
 
 _COMMAND = re.compile(r"(?<![\w!])(![A-Za-z]\w*)(?:\(([^()\n]*)\))?")
+# commands that change nothing in the game
+LOOKS_OR_TALKS = frozenset((
+    "!startConversation", "!endConversation", "!inventory", "!stats", "!nearbyBlocks", "!craftable", "!entities",
+    "!modes", "!savedPlaces", "!rememberHere", "!getCraftingPlan", "!searchWiki", "!help", "!goal", "!endGoal", "!stay",
+    "!wait", "!stop", "!stfu", "!viewChest", "!checkBlueprint", "!checkBlueprintLevel", "!getBlueprint",
+    "!getBlueprintLevel",
+))  # fmt: skip
+_FAILED = re.compile(  # answers of the game to a command that did nothing
+    r"(?:code output:|action output:)?\s*(?:failed|could ?n[o']t|could not|cannot|can't|unable|invalid"
+    r"|you (?:do not|don't)"
+    r"|not enough|there (?:is|are) no|no \w+ |path not found|!!code threw|code execution timed out"
+    r"|command !\S+ (?:does not"
+    r"|was given|requires)|incorrect|unknown|param|error|missing|i can't|does not exist)",
+    re.IGNORECASE,
+)
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
+
+
+_PATHS = WeakKeyDictionary[Logs, dict[str, list[str]]]()  # of the logs of each run
 
 
 class AgentTurns(NamedTuple):
@@ -47,7 +66,10 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
                 raise SourceError(f"{path}: {reason}") from error
             shown.append(Turn(name, "system", f"log can't be read: {reason}", ("unreadable log",), ("error",)))
     is_alone = len(paths) == 1
-    shown += [_turn(agents[i].name, *agents[i].turns[place], is_alone=is_alone) for i, place in merge(agents)]
+    start = len(shown)
+    order = merge(agents)
+    shown += [_turn(agents[i].name, *agents[i].turns[place], is_alone=is_alone) for i, place in order]
+    _add_results(shown, start, order)
     decided = [outcome for outcome in outcomes if outcome["final_system_message"]]
     final = min(decided, key=_rank)["final_system_message"] if decided else None
     is_final = (at for at, turn in enumerate(shown) if turn.role == "system" and turn.text.strip() == final)
@@ -69,13 +91,16 @@ def _rank(outcome: parse.AgentOutcome) -> tuple[bool, float]:
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the paths of the logs of a run's agents."""
-    paths = logs.agents.loc[logs.agents["run_id"] == run["run_id"], "source"].tolist()
+    if logs not in _PATHS:
+        _PATHS[logs] = logs.agents.groupby("run_id", sort=False)["source"].agg(list).to_dict()
+    paths = _PATHS[logs].get(run["run_id"], [])
     return RunFiles(paths, facts=[("target", ", ".join(run["target_items"]))])
 
 
 def _turn(agent: str, role: str, content: str, *, is_alone: bool) -> Turn:
     """Return a turn of an agent; a log that is shown alone does not repeat the name in each turn."""
-    called = [f"{match[1]}({match[2] or ''})" for match in _COMMAND.finditer(content)] if role == "assistant" else []
+    found = list(_COMMAND.finditer(content)) if role == "assistant" and "!" in content else []
+    called = [f"{match[1]}({match[2] or ''})" for match in found]
     heard = _HEARD.match(content) if role == "user" else None  # another agent's message
     marks = _marks(role, content)
     is_trouble = bool(marks) and not marks[0].endswith("final message")
@@ -86,7 +111,33 @@ def _turn(agent: str, role: str, content: str, *, is_alone: bool) -> Turn:
     if is_trouble:
         events.append("error")
     same = heard["text"] if heard else " ".join(called)
-    return Turn(actor, role, content, marks, tuple(events), same=same, agent=agent)
+    values: dict[str, Any] = {}
+    call = None
+    if heard:
+        values = {"from": heard["name"], "words": heard["text"]}
+    elif found:  # the game runs the first one
+        call = Call(found[0][1], canonical(found[0][2] or ""))
+        values = {"words": content[: found[0].start()].strip(), "acts": call.name not in LOOKS_OR_TALKS}
+    elif role == "assistant":
+        values = {"words": content}
+    states_outcome = parse.states_outcome(content)
+    return Turn(actor, role, content, marks, tuple(events), "", same, (), agent, call, values, states_outcome)
+
+
+def _add_results(shown: list[Turn], start: int, order: Sequence[tuple[int, int]]) -> None:
+    """Give each command the game's answer: the next message in the log of its agent, if the system wrote it."""
+    waiting: dict[int, int] = {}  # the place of an agent's last command
+    for place, (agent, _) in enumerate(order, start):
+        turn = shown[place]
+        asked = waiting.pop(agent, None)
+        if asked is not None and turn.role == "system" and not turn.states_outcome:
+            call = shown[asked].call
+            if call:
+                has_failed = _FAILED.match(turn.text) is not None or None
+                call = call._replace(result=turn.text, has_failed=has_failed, result_after=place - asked)
+                shown[asked] = shown[asked]._replace(call=call)
+        if turn.call:
+            waiting[agent] = place
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:

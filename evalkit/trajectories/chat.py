@@ -10,7 +10,7 @@ OpenNamed = Callable[[str], Any]  # decodes a file in the folder of a trajectory
 
 
 @dataclass
-class Call:
+class ToolCall:
     """A call of a tool: its arguments as text, its result, and whether that is an error."""
 
     name: str
@@ -28,7 +28,7 @@ class Message:
     text: str
     actor: str = ""
     reasoning: str = ""
-    calls: Sequence[Call] = ()
+    calls: Sequence[ToolCall] = ()
     when: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -58,7 +58,7 @@ def _part_text(part: Any) -> str:
 def chat_messages(messages: Any) -> list[Message]:
     """Read messages in the form of chat interfaces; the answer of a tool becomes the result of its call."""
     out: list[Message] = []
-    called: dict[str, Call] = {}  # by its id
+    called: dict[str, ToolCall] = {}  # by its id
     for given in objects({"messages": messages}, "messages"):
         message, extra = _as_chat(given), given.get("extra")
         role, text = text_of(message.get("role")) or "user", content_text(message.get("content"))
@@ -69,7 +69,7 @@ def chat_messages(messages: Any) -> list[Message]:
             call.result, call.is_error = text or error_text(error), bool(error) or returned not in (None, 0)
             continue
         calls = list(map(_chat_call, objects(message, "tool_calls")))
-        calls = calls or [Call("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
+        calls = calls or [ToolCall("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
         called |= {call.call_id: call for call in calls}
         usage = message.get("usage") or part_of(extra, "response", "usage")
         when = message.get("timestamp") or part_of(extra, "timestamp")
@@ -95,12 +95,12 @@ def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
     return {"role": "assistant", "content": content, "tool_calls": calls, "usage": usage}
 
 
-def _chat_call(call: Mapping[str, Any]) -> Call:
+def _chat_call(call: Mapping[str, Any]) -> ToolCall:
     function = call.get("function")
     named = function if isinstance(function, dict) else call
     name = named.get("name") or named.get("function_name") or (function if isinstance(function, str) else "")
     call_id = call.get("tool_call_id") or call.get("call_id") or call.get("id")
-    return Call(text_of(name), text_of(named.get("arguments")), text_of(call_id))
+    return ToolCall(text_of(name), text_of(named.get("arguments")), text_of(call_id))
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:

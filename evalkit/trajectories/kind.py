@@ -13,6 +13,7 @@ from evalkit.kinds import Changes, Command, FileRules, LoadOptions, LogKind, Log
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.assemble import assemble
+from evalkit.trajectories.events import DETECTORS
 from evalkit.trajectories.parse import accepts, excerpt, parse, recognises
 from evalkit.trajectories.records import RECORDS, TITLE
 from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, FLAGS, LAZY_TABLES, NAME, TABLES
@@ -51,6 +52,7 @@ KIND = LogKind(
         excluding_flags=EXCLUDING_FLAGS,
     ),
     transcript=transcript,
+    detectors=DETECTORS,
     run_files=run_files,
     flags=FLAGS,
     labels={name: ending.text for name, ending in ENDINGS.items() if name != ending.text},

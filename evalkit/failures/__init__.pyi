@@ -1,0 +1,3 @@
+from .events import detector as detector
+from .events import detectors as detectors
+from .events import events as events
