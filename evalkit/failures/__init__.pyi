@@ -1,3 +1,14 @@
+from .answers import findings as findings
+from .answers import with_main_reason as with_main_reason
+from .contrast import contrast as contrast
+from .contrast import divergences as divergences
 from .events import detector as detector
 from .events import detectors as detectors
 from .events import events as events
+from .modes import error_groups as error_groups
+from .modes import event_counts as event_counts
+from .modes import failed_runs as failed_runs
+from .modes import leading_modes as leading_modes
+from .modes import mode_shares as mode_shares
+from .modes import modes as modes
+from .terminal import describe_failures as describe_failures

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 import pandas as pd
 
@@ -34,7 +34,7 @@ _FAILED = re.compile(  # answers of the game to a command that did nothing
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
 
 
-_PATHS = WeakKeyDictionary[Logs, dict[str, list[str]]]()  # of the logs of each run
+_paths: dict[int, tuple[ref[pd.DataFrame], dict[str, list[str]]]] = {}  # of the logs of each run, by frame of agents
 
 
 class AgentTurns(NamedTuple):
@@ -91,10 +91,14 @@ def _rank(outcome: parse.AgentOutcome) -> tuple[bool, float]:
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the paths of the logs of a run's agents."""
-    if logs not in _PATHS:
-        _PATHS[logs] = logs.agents.groupby("run_id", sort=False)["source"].agg(list).to_dict()
-    paths = _PATHS[logs].get(run["run_id"], [])
-    return RunFiles(paths, facts=[("target", ", ".join(run["target_items"]))])
+    agents = logs.agents
+    known, paths = _paths.get(id(agents), (None, {}))
+    if known is None or known() is not agents:
+        paths = agents.groupby("run_id", sort=False)["source"].agg(list).to_dict()
+        for key in [key for key, (frame, _) in _paths.items() if frame() is None]:
+            del _paths[key]
+        _paths[id(agents)] = ref(agents), paths
+    return RunFiles(paths.get(run["run_id"], []), facts=[("target", ", ".join(run["target_items"]))])
 
 
 def _turn(agent: str, role: str, content: str, *, is_alone: bool) -> Turn:
