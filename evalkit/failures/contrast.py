@@ -21,7 +21,10 @@ FEWEST_TASKS = 2  # with both failed and successful runs, below which nothing is
 _COLUMNS = [
     *("event", "question", "n_tasks", "failed", "successful", "failed_share", "successful_share"),
     *("estimate", "low", "high", "p_value", "p_adjusted", "claimed"),
-]_DIVERGENCE = ["task", "model_a", "model_b", "same_calls", "turn_a", "turn_b", "next_a", "next_b", "run_id_a", "run_id_b"]
+]
+_DIVERGENCE = [
+    *("task", "model_a", "model_b", "same_calls", "turn_a", "turn_b", "next_a", "next_b", "run_id_a", "run_id_b")
+]
 
 
 def contrast(logs: Logs) -> pd.DataFrame:
