@@ -16,10 +16,11 @@ Found = tuple[int, str, str]  # the number of a turn from 1, a detail, and the t
 LAST = 3  # turns at the end of a run in which a line may state its outcome
 LONGEST = 400  # characters of the text that shows an event
 
-_OUTCOME = re.compile(
-    r"^\W*(?:(?:final|total|episode|task|run|overall)\W+)?(?:reward|score|grade|outcome|verdict|resolved|is_?successful"
-    r"|success|correct|passed|accuracy)\b\W{0,4}(?:[:=]|is\b).*$"
-    r"|^\W*task (?:succeeded|failed|(?:was )?(?:successful|unsuccessful))\b.*$",
+_STATED = r"^\W*(?:(?:final|total|episode|task|run|overall)\W+)?(?:{})\b\W{{0,4}}(?:[:=]|is\b).*$"
+_REWARD = re.compile(_STATED.format("reward|score|grade|outcome|verdict|resolved"), re.IGNORECASE | re.MULTILINE)
+_OUTCOME = re.compile(  # in messages; the result of a call may say so of itself
+    _STATED.format("reward|score|grade|outcome|verdict|resolved|is_?successful|success|correct|passed|accuracy")
+    + r"|^\W*task (?:succeeded|failed|(?:was )?(?:successful|unsuccessful))\b.*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
@@ -81,8 +82,8 @@ def seen(transcript: Transcript, target: str = "", ended: str = "") -> Seen:
         turn = turns[place]
         if turn.role not in ("assistant", "action") and _OUTCOME.search(turn.text):
             turns[place] = turn._replace(text=_OUTCOME.sub("", turn.text))
-        if turn.call and turn.call.result and _OUTCOME.search(turn.call.result):
-            turns[place] = turn._replace(call=turn.call._replace(result=_OUTCOME.sub("", turn.call.result)))
+        if turn.call and turn.call.result and _REWARD.search(turn.call.result):
+            turns[place] = turn._replace(call=turn.call._replace(result=_REWARD.sub("", turn.call.result)))
     made = Seen("", [], turns)
     made.target = target
     made.ended = ended
@@ -141,14 +142,14 @@ _STARTS = re.compile(
     r"|value|item|key|id"
     r"|name|type|field|order|user|syntax|credentials)s?\b"
     r"|permission denied|access denied|unauthori[sz]ed|forbidden|not found|time[d -]*out\b|rate limit"
-    r"|(?:http[/\d. ]*|status(?: code)?[: ]*)?[45]\d\d (?:[A-Z]|error)|command (?:failed|not found)"
+    r"|(?:http[/\d. ]*|status(?: code)?[: ]*)?[45]\d\d (?:bad |un|payment|forbidden|not |method|request|conflict|gone"
+    r"|too many|internal|service|gateway|client|server|error)|command (?:failed|not found)"
     r"|<(?:tool_use_)?error>|npm err|syntax ?error|!!code threw)",
     re.IGNORECASE,
 )
 _LINES = re.compile(
     r"^Traceback \(most recent call last\)|^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?:: |\s*$)"
-    r"|(?:^|[\s(\[<])(?:exit|return)[ _-]?(?:code|status)?\W{0,3}(?:is |was |of |with |: ?"
-    r"|= ?)?(?!0\b)-?[1-9]\d{0,2}\b(?=\W*$)"
+    r"|(?:^|[\s(\[<])(?:exit|return)[ _-]?(?:code|status)\W{0,3}(?:is |was |of |with )?(?!0\b)-?[1-9]\d{0,2}\b"
     r"|exit(?:ed)? (?:with )?(?:code|status)[ :=]*(?!0\b)-?[1-9]\d{0,2}\b|non-?zero exit"
     r"|<returncode>\s*(?!0\s*<)-?\d+|(?:command not found|: not found)$|: No such file or directory$"
     r"|: Permission denied$|\bHTTP(?:/[\d.]+| status(?: code)?| error)?[ :]*[45]\d\d\b"

@@ -41,6 +41,11 @@ _ON_THE_WAY = re.compile(
     r"|bucket|coal|charcoal|torch|crafting_table|furnace|smoker|chest|glass|glass_pane|bottle|stone|cobblestone|brick"
     r"|pickaxe|axe|shovel|sword|hoe|shears|block|dust|redstone|egg|seeds|bone_meal|gunpowder|cocoa_beans|milk)"
 )
+_REQUEST = re.compile(
+    r"\?|\b(?:please|can you|could you|would you|need|give|bring|tell|send|show|share|help|let'?s|let us|come"
+    r"|where|what|do you)\b",
+    re.IGNORECASE,
+)
 _BYE = re.compile(
     r"!endConversation|\b(?:bye|goodbye|thank(?:s| you)|see you|well done|great job|good job)\b", re.IGNORECASE
 )
@@ -79,11 +84,13 @@ def _waits(turn: Turn) -> bool:
 def unanswered_message(transcript: Transcript) -> Iterator[Found]:
     """Find messages of another agent after which the one that got them acts on or gets more, and never says a word.
 
-    Farewells and thanks need no answer. Where an agent begins a conversation, takes three more turns, and hears
+    A single message counts if it asks for something, or if its receiver never says anything. Farewells and thanks need
+    no answer. Where an agent begins a conversation, takes three more turns, and hears
     nothing, its message is unanswered, too. The detail is the number of messages.
     """
     heard = defaultdict[tuple[str, str], list[int]](list)  # by receiver and sender, since the receiver last spoke
     acted = defaultdict[str, int](int)  # turns of the receiver since
+    speakers = set()
     begun: dict[str, list[int]] = {}  # the conversations that each agent began, and its own turns since
     for number, turn in enumerate(transcript.turns, 1):
         agent = agent_of(turn)
@@ -94,6 +101,7 @@ def unanswered_message(transcript: Transcript) -> Iterator[Found]:
         elif turn.role == "assistant":
             is_start = bool(turn.call and turn.call.name == "!startConversation")
             if turn.values.get("words", "").strip() or is_start:
+                speakers.add(agent)
                 for pair in [pair for pair in heard if pair[0] == agent]:
                     heard.pop(pair)
             acted[agent] = acted[agent] + 1 if any(pair[0] == agent for pair in heard) else 0
@@ -102,7 +110,8 @@ def unanswered_message(transcript: Transcript) -> Iterator[Found]:
             elif is_start:
                 begun[agent] = [number]
     for (agent, _), numbers in heard.items():
-        if acted[agent] or len(numbers) > 1:
+        is_due = agent not in speakers or _REQUEST.search(transcript.turns[numbers[0] - 1].values["words"])
+        if (acted[agent] and is_due) or len(numbers) > 1:
             yield numbers[0], str(len(numbers)), shortened(transcript.turns[numbers[0] - 1].text)
     receivers = {agent_of(turn) for turn in transcript.turns if turn.values.get("from")}
     for agent, numbers in begun.items():

@@ -29,7 +29,7 @@ _WRITTEN = re.compile(
     r"|<tool_call>\s*(?P<json>\{.*?\})\s*</tool_call>",
     re.MULTILINE | re.DOTALL,
 )
-_OBSERVED = re.compile(r"\s*(?:Observation\b|<returncode>|<tool_response>|<output>|OBSERVATION:)")
+_OBSERVED = re.compile(r"\s*(?:(?:Observation|OBSERVATION)\b:?\s*|(?=<returncode>|<output>)|<tool_response>\s*)")
 _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 
 
@@ -64,7 +64,8 @@ def answer_in_order(turns: list[Turn]) -> None:
             if call:
                 returned = _RETURNED.search(turn.text)
                 has_failed = returned[1] != "0" if returned else None
-                call = call._replace(result=turn.text, has_failed=has_failed, result_after=place - asked)
+                result = _OBSERVED.sub("", turn.text, count=1) if turn.role == "user" else turn.text
+                call = call._replace(result=result, has_failed=has_failed, result_after=place - asked)
                 turns[asked] = turns[asked]._replace(call=call)
         elif turn.role == "assistant":
             waiting.clear()

@@ -81,6 +81,8 @@ Found 404 results
 You have 500 coins.
 Your order is on its way.
 Returned 12 rows
+def f():\n    return 1
+450 passed in 0.45s
 """
 
 
