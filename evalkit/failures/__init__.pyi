@@ -1,4 +1,7 @@
+from . import figures as figures
+from .answers import describe_rule as describe_rule
 from .answers import findings as findings
+from .answers import headline as headline
 from .answers import with_main_reason as with_main_reason
 from .contrast import contrast as contrast
 from .contrast import divergences as divergences
@@ -11,4 +14,5 @@ from .modes import failed_runs as failed_runs
 from .modes import leading_modes as leading_modes
 from .modes import mode_shares as mode_shares
 from .modes import modes as modes
+from .modes import with_modes as with_modes
 from .terminal import describe_failures as describe_failures

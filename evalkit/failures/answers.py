@@ -100,3 +100,21 @@ def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
     leading = leading_modes(modes(logs))
     texts = {row.model_name: f"{row.main_reason} ({row.runs} of {row.n})" for row in leading.itertuples()}
     return table.assign(main_reason=table["model_name"].map(texts).fillna(""))
+
+
+def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
+    """Return the mode that leads most often, as the index of reports shows it: its share of failed runs, and its name.
+
+    `table` is as from `modes`. Without failed runs there is no share.
+    """
+    shares = mode_shares(table, [])
+    known = shares[shares["mode"] != UNEXPLAINED].sort_values("leading", ascending=False, kind="stable")
+    if known.empty:
+        return {}, "failed runs that rules explain"
+    row = known.iloc[0]
+    return {name: row[name] for name in ("estimate", "low", "high", "n")}, f"failed runs: {row['mode']}"
+
+
+def describe_rule(logs: Logs) -> str:
+    """Say which runs of logs count as failed."""
+    return words.RULES[failed_runs(logs).rule]

@@ -187,6 +187,18 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
     return shares[shares["runs"] > 0].reset_index(drop=True)
 
 
+def with_modes(logs: Logs) -> pd.DataFrame:
+    """Return the table of runs with the columns mode and event: lists of the names of each run's modes and events."""
+    names = {
+        "mode": modes(logs).groupby("run_id", sort=False)["mode"].agg(list),
+        "event": events(logs).groupby("run_id", sort=False)["event"].agg(lambda own: list(dict.fromkeys(own))),
+    }
+    lists = {name: logs.runs["run_id"].map(own.to_dict()) for name, own in names.items()}
+    return logs.runs.assign(
+        **{name: own.map(lambda cell: cell if isinstance(cell, list) else []) for name, own in lists.items()}
+    )
+
+
 def leading_modes(table: pd.DataFrame) -> pd.DataFrame:
     """Return the mode that leads most often for each model: model_name, main_reason, runs (where it leads), n (failed).
 
