@@ -2,6 +2,7 @@ from . import figures as figures
 from .answers import describe_rule as describe_rule
 from .answers import findings as findings
 from .answers import headline as headline
+from .answers import reasons as reasons
 from .answers import with_main_reason as with_main_reason
 from .contrast import contrast as contrast
 from .contrast import divergences as divergences

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit.failures.events import detectors, events
+from evalkit.failures.events import detectors, search
 from evalkit.failures.modes import failed_runs
 from evalkit.io import storage
 from evalkit.kinds import Logs
@@ -54,7 +54,9 @@ def contrast(logs: Logs) -> pd.DataFrame:
     runs, rule = failed_runs(logs)
     if rule == "events":
         return pd.DataFrame(columns=_COLUMNS)
-    return contrast_of(runs, events(logs), {one.name: one.question for one in detectors(logs.kind)})
+    _, found, searched = search(logs)
+    runs = runs[runs["run_id"].isin(searched)]
+    return contrast_of(runs, found, {one.name: one.question for one in detectors(logs.kind)})
 
 
 def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, str]) -> pd.DataFrame:

@@ -4,11 +4,12 @@ import hashlib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evalkit._text import counted_noun
 from evalkit._version import code_version
@@ -32,8 +33,16 @@ EVENTS = (
 )
 COMMIT_EVERY = 5_000  # runs
 _OWN: dict[str, Detector] = {}  # those of users, by name
-_FOUND = WeakKeyDictionary[Logs, tuple[Sequence[Detector], pd.DataFrame]]()  # the last answer for logs
+_FOUND = WeakKeyDictionary[Logs, "Search"]()  # the last one of logs
 _Find = Callable[[Transcript], Iterable[Found]]
+
+
+class Search(NamedTuple):
+    """What was found in logs, by which detectors, and the ids of the runs that have turns to search."""
+
+    detectors: Sequence[Detector]
+    events: pd.DataFrame
+    searched: frozenset[str]
 
 
 def detector(
@@ -104,19 +113,22 @@ def events(logs: Logs) -> pd.DataFrame:
     >>> found = evalkit.failures.events(evalkit.load("runs"))
     >>> found["event"].value_counts()
     """
+    return search(logs).events
+
+
+def search(logs: Logs) -> Search:
+    """Find the events of all runs of logs, as `events`; once for the same logs and detectors."""
     known = detectors(logs.kind)
-    if logs in _FOUND and list(_FOUND[logs][0]) == known:
-        return _FOUND[logs][1]
-    with storage(logs.storage_options):
-        found = _events(logs, known)
-    _FOUND[logs] = known, found
-    return found
+    if logs not in _FOUND or _FOUND[logs].detectors != known:
+        with storage(logs.storage_options):
+            _FOUND[logs] = _search(logs, known)
+    return _FOUND[logs]
 
 
-def _events(logs: Logs, known: Sequence[Detector]) -> pd.DataFrame:
+def _search(logs: Logs, known: Sequence[Detector]) -> Search:
     order = logs.runs["run_id"].tolist()
     if logs.kind.transcript is None:
-        return frame_of({column.name: [] for column in EVENTS}, EVENTS)
+        return Search(known, frame_of({column.name: [] for column in EVENTS}, EVENTS), frozenset())
     states = dict(zip(order, _states(logs), strict=True))
     modules = sorted({one.find.__module__ for one in known})
     names = [[one.name, one.find.__qualname__] for one in known]
@@ -129,52 +141,63 @@ def _events(logs: Logs, known: Sequence[Detector]) -> pd.DataFrame:
         files = store.tables["files"]
         before = dict(zip(files["source"].to_pylist(), files["tag"].to_pylist(), strict=True))
         changed = [not state or before.get(run_id) != state for run_id, state in states.items()]
-        uncached = _search(logs, logs.runs[changed], known, states, store)
+        others = _search_runs(logs, logs.runs[changed], known, states, store)
         store.arrange(order)
         store.commit()
-        table = pa.concat_tables([store.tables["events"], uncached])
+        tables = {name: pa.concat_tables([store.tables[name], others[name]]) for name in others}
+    files, table = tables["files"], tables["events"]
+    searched = frozenset(files.filter(pc.equal(files["status"], "used"))["source"].to_pylist())
     values = {("run_id" if name == "source" else name): table[name] for name in table.column_names}
     found = frame_of(values, EVENTS)
     place = {run_id: number for number, run_id in enumerate(order)}
-    return found.iloc[found["run_id"].map(place).argsort(kind="stable")].reset_index(drop=True)
+    found = found.iloc[found["run_id"].map(place).argsort(kind="stable")].reset_index(drop=True)
+    return Search(known, found, searched)
 
 
-def _search(
+def _search_runs(
     logs: Logs, runs: pd.DataFrame, known: Sequence[Detector], states: dict[str, str], store: RecordStore
-) -> pa.Table:
-    """Search runs, and put their events into the store; return those of runs that can't be stored."""
+) -> dict[str, pa.Table]:
+    """Search runs, and put their rows of events and files into the store; return those of runs that can't be stored."""
     by_id = runs.set_index("run_id")
     targets = by_id["target_items" if "target_items" in by_id else "target"] if _has_target(by_id) else None
     ended = by_id.get("exit_reason")
     raised: dict[str, list[str]] = {}
-    stored, others, searched = list[tuple](), list[tuple](), list[tuple]()
-
-    def put() -> None:
-        columns = list(zip(*searched, strict=True))
-        store.put({"files": arrow_table(columns, FILES), "events": _table(stored)})
-        searched.clear()
-        stored.clear()
-
+    stored, others = _Rows(), _Rows()
     for run_id, transcript in transcripts(logs, runs):
         n_raised = sum(map(len, raised.values()))
         target = "" if targets is None else _text(targets[run_id])
         shown = seen(transcript, target, "" if ended is None else _text(ended[run_id]))
         rows = [(run_id, *row) for row in _find(shown, known, raised)]
-        if states[run_id] and n_raised == sum(map(len, raised.values())):
-            stored += rows
-            searched.append((run_id, 0, 0, 0, states[run_id], False, "used", ""))
-        else:
-            others += rows
-        if len(searched) >= COMMIT_EVERY:
-            put()
-    if searched:
-        put()
+        can_be_stored = states[run_id] and n_raised == sum(map(len, raised.values()))
+        into = stored if can_be_stored else others
+        into.events += rows
+        into.files.append((run_id, 0, 0, 0, states[run_id], False, "used" if transcript.turns else "skipped", ""))
+        if len(stored.files) >= COMMIT_EVERY:
+            store.put(stored.tables())
+            stored = _Rows()
+    store.put(stored.tables())
     for name, messages in raised.items():
         warnings.warn(
             f"detector {name} failed in {counted_noun(len(messages), 'run')}: {messages[0]}; the others ran",
             stacklevel=4,
         )
-    return _table(others)
+    return others.tables()
+
+
+class _Rows:
+    """Rows of events and files of runs that were searched."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple] = []
+        self.files: list[tuple] = []
+
+    def tables(self) -> dict[str, pa.Table]:
+        columns = {"files": FILES, "events": (Column("source", "str", ""), *EVENTS[1:])}
+        rows = {"files": self.files, "events": self.events}
+        made = {}
+        for name, own in rows.items():
+            made[name] = arrow_table(list(zip(*own, strict=True)) if own else [()] * len(columns[name]), columns[name])
+        return made
 
 
 def _find(transcript: Transcript, known: Sequence[Detector], raised: dict[str, list[str]]) -> Iterator[tuple]:
@@ -192,11 +215,6 @@ def _find(transcript: Transcript, known: Sequence[Detector], raised: dict[str, l
     for number, name, detail, evidence in rows:
         agent = agent_of(transcript.turns[number - 1]) if transcript.turns else ""
         yield number, agent, name, detail, evidence
-
-
-def _table(rows: Sequence[tuple]) -> pa.Table:
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(EVENTS)
-    return arrow_table(columns, (Column("source", "str", ""), *EVENTS[1:]))
 
 
 def _has_target(runs: pd.DataFrame) -> bool:

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from evalkit._text import format_interval
-from evalkit.display import plots, set_alt
+from evalkit.display import nothing_to_draw, plots, set_alt
 
 __all__ = ["by_model", "modes"]
 
@@ -18,6 +18,8 @@ def modes(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 def by_model(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the share of each model's failed runs with each mode; `shares` as from `mode_shares` by model."""
+    if shares["model_name"].nunique() < 2:  # the other figure shows them
+        return nothing_to_draw(ax=ax)
     sizes = shares.groupby("model_name", observed=True)["n"].max().nlargest(MOST_MODELS)
     shown = shares[shares["model_name"].isin(sizes.index)]
     ax = plots.heatmap(shown, "mode", "model_name", xlabel="share of failed runs (their number)", ax=ax)

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 
 from evalkit._text import check_columns
-from evalkit.failures.events import detectors, events
+from evalkit.failures.events import detectors, events, search
 from evalkit.io.frames import Column, frame_of
 from evalkit.kinds import Logs, outcomes
 from evalkit.kinds.runs import is_excluded
 from evalkit.stats import estimate_by
 
 UNEXPLAINED = "unexplained"  # the mode of a failed run that no rule explains
+UNSEARCHED = "no transcript"  # that of one whose log has no turns, or can't be read any more
 FAILED_EVENTS = ("failed_call", "invalid_action", "silent_failure")  # whose evidence is the text of an error
 ALIKE = 0.6  # of the words of two error texts that both have, from which on they are one group
 MOST_TEXTS = 400  # masked texts that are compared, the most frequent ones
@@ -100,7 +101,7 @@ def modes(logs: Logs) -> pd.DataFrame:
 
     A mode holds if a run has enough events of one of its detectors (`Detector.mode`, `least`). Of several, that of the
     highest severity leads, of equal ones the first in the order of `evalkit.failures.detectors`. A run without any has
-    the mode ``unexplained``. `failed_runs` says which runs failed.
+    the mode ``unexplained``, one without turns ``no transcript``. `failed_runs` says which runs failed.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def modes(logs: Logs) -> pd.DataFrame:
     runs = runs[runs["failed"]]
     rank = {one.name: (-one.severity, place) for place, one in enumerate(detectors(logs.kind))}
     rules = {one.name: one for one in detectors(logs.kind) if one.mode}
-    found = events(logs)
+    _, found, searched = search(logs)
     found = found[found["run_id"].isin(set(runs["run_id"])) & found["event"].isin(rules.keys())]
     first = found.groupby(["run_id", "event"], sort=False, observed=True).agg(
         n=("turn", "size"), turn=("turn", "first"), detail=("detail", "first")
@@ -142,7 +143,8 @@ def modes(logs: Logs) -> pd.DataFrame:
         for place, (mode, values) in enumerate(held.items()):
             rows.append((*own, mode, place == 0, *values))
         if not held:
-            rows.append((*own, UNEXPLAINED, True, 0, None, "", ""))
+            mode = UNEXPLAINED if own[0] in searched else UNSEARCHED
+            rows.append((*own, mode, True, 0, None, "", ""))
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(MODES)
     return frame_of({column.name: values for column, values in zip(MODES, columns, strict=True)}, MODES)
 
@@ -168,7 +170,7 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
     check_columns(table, *by)
     failed = table.drop_duplicates("run_id")
     names = table["mode"].value_counts().index.tolist()
-    names = [name for name in names if name != UNEXPLAINED] + [name for name in names if name == UNEXPLAINED]
+    names.sort(key=lambda name: name in (UNEXPLAINED, UNSEARCHED))
     parts = []
     for name in names:
         own = table[table["mode"] == name]
@@ -202,9 +204,10 @@ def with_modes(logs: Logs) -> pd.DataFrame:
 def leading_modes(table: pd.DataFrame) -> pd.DataFrame:
     """Return the mode that leads most often for each model: model_name, main_reason, runs (where it leads), n (failed).
 
-    What is unexplained is a reason only where nothing else leads. `table` is as from `modes`.
+    What is unexplained is a reason only where nothing else leads; runs without a transcript are left out. `table` is as
+    from `modes`.
     """
-    lead = table[table["leads"]]
+    lead = table[table["leads"] & (table["mode"] != UNSEARCHED)]
     counts = lead.groupby(["model_name", "mode"], observed=True, sort=False).size().rename("runs").reset_index()
     counts["is_unexplained"] = counts["mode"] == UNEXPLAINED
     counts = counts.sort_values(["is_unexplained", "runs"], ascending=[True, False], kind="stable")

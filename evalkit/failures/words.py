@@ -5,6 +5,7 @@ from typing import Any
 
 from evalkit._text import counted_noun, listed, sentence
 from evalkit.display.words import short_name
+from evalkit.io import shorten
 
 NOTHING = "No run failed, so there are no reasons to count."
 UNKNOWN = "Logs do not say which runs failed, so events are counted in all runs."
@@ -33,14 +34,23 @@ def loops(
     return f"{text}; the longest repetition is {most:,} times: {call}."
 
 
-def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplained: int) -> str:
+def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplained: int, unsearched: int) -> str:
     """Describe the modes that lead most often."""
     noun = counted_noun(failed, f"failed {_noun(rule)}")
     if not reasons:
-        return f"No rule explains any of {noun}."
+        return f"No rule explains any of {noun}{f', {unsearched:,} of them without turns' if unsearched else ''}."
     shown = listed((f"{mode} ({count:,})" for mode, count in reasons), 3, "{} more")
     rest = f"no rule explains {unexplained:,}" if unexplained else "all are explained by a rule"
+    if unsearched:
+        rest += f", and {unsearched:,} have no transcript"
     return f"Main reasons of {noun}: {shown}; {rest}."
+
+
+def errors(calls: int, groups: int, error: str, n: int, runs: int) -> str:
+    """Describe the most frequent error of calls, in all runs."""
+    where = f"{n:,} times in {counted_noun(runs, 'run')}"
+    failed = f"{counted_noun(calls, 'call')} failed, with {counted_noun(groups, 'kind')} of errors"
+    return f"{failed}; the most frequent, {where}: {shorten(error, 60)}."
 
 
 def mode_of_models(mode: str, rows: Sequence[Mapping[str, Any]]) -> str:
@@ -64,8 +74,3 @@ def contrasts(claimed: Sequence[Mapping[str, Any]], tested: int, n_tasks: int) -
         2,
     )
     return f"More or less frequent in failed than in successful runs of the same task: {shown}, over {tasks}."
-
-
-def unreadable(n: int) -> str:
-    """Say how many runs could not be searched."""
-    return f"{counted_noun(n, 'run')} without turns could not be searched."
