@@ -3,7 +3,8 @@
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -15,13 +16,14 @@ from evalkit._text import counted_noun
 from evalkit._version import code_version
 from evalkit.failures.detectors import COMMON
 from evalkit.io import storage
-from evalkit.io.frames import Column, arrow_table, frame_of
-from evalkit.io.paths import absolute, is_url
+from evalkit.io.frames import SOURCE, Column, arrow_table, frame_of, paused_gc
+from evalkit.io.paths import SourceError, absolute, is_url
+from evalkit.io.read import in_chunks
 from evalkit.io.sources import state_of
-from evalkit.io.store import FILES, RecordStore, StoreError, cached_store
+from evalkit.io.store import FILES, StoreError, cached_store
 from evalkit.kinds import Detector, LogKind, Logs, RunFiles, Transcript
 from evalkit.kinds.detectors import LONGEST, Found, agent_of, seen
-from evalkit.kinds.transcript import transcripts
+from evalkit.kinds.transcript import read_log, rows_of, transcript_of, warn_unread
 
 EVENTS = (
     Column("run_id", "str", "the run; see the table of runs"),
@@ -31,7 +33,6 @@ EVENTS = (
     Column("detail", "str", "a value that the detector adds: a number of calls, a cause, a name"),
     Column("evidence", "str", "the text that shows it"),
 )
-COMMIT_EVERY = 5_000  # runs
 _OWN: dict[str, Detector] = {}  # those of users, by name
 _FOUND = WeakKeyDictionary[Logs, "Search"]()  # the last one of logs
 _Find = Callable[[Transcript], Iterable[Found]]
@@ -125,14 +126,54 @@ def search(logs: Logs) -> Search:
     return _FOUND[logs]
 
 
+class _Run(NamedTuple):
+    """A run to search, with what detectors are told besides its turns."""
+
+    files: RunFiles
+    target: str
+    ended: str
+    state: str  # a digest of its files and their states; empty where these are unknown, as behind a URL
+
+
+class _Searched(NamedTuple):
+    """What was found in some runs: rows of events and files, and what went wrong."""
+
+    events: list[tuple]
+    files: list[tuple]
+    raised: list[tuple[str, str]]  # names of detectors, and what they raised
+    unread: list[str]
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return the rows as tables of a store."""
+        made = {}
+        for name, columns in _TABLES.items():
+            rows = self.events if name == "events" else self.files
+            made[name] = arrow_table(list(zip(*rows, strict=True)) if rows else [()] * len(columns), columns)
+        return made
+
+
+class _Task(NamedTuple):
+    """A search: the kind of the logs, the detectors, and the runs by their ids."""
+
+    kind: LogKind
+    detectors: Sequence[Detector]
+    runs: Mapping[str, _Run]
+
+
+_TABLES = {"files": FILES, "events": (SOURCE, *EVENTS[1:])}
+_task: _Task | None = None  # of this process, and of those that are forked from it: detectors may be no names
+
+
 def _search(logs: Logs, known: Sequence[Detector]) -> Search:
-    order = logs.runs["run_id"].tolist()
+    global _task
     if logs.kind.transcript is None:
         return Search(known, frame_of({column.name: [] for column in EVENTS}, EVENTS), frozenset())
-    states = dict(zip(order, _states(logs), strict=True))
+    runs = _runs_of(logs)
     modules = sorted({one.find.__module__ for one in known})
     names = [[one.name, one.find.__qualname__] for one in known]
     key = ["events", logs.kind.name, list(map(absolute, logs.sources)), names, list(map(code_version, modules))]
+    raised: dict[str, list[str]] = {}
+    unread: list[str] = []
     with cached_store(key, {"events": EVENTS[1:]}) as store:
         try:
             store.read()
@@ -140,67 +181,85 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
             store.clear()
         files = store.tables["files"]
         before = dict(zip(files["source"].to_pylist(), files["tag"].to_pylist(), strict=True))
-        changed = [not state or before.get(run_id) != state for run_id, state in states.items()]
-        others = _search_runs(logs, logs.runs[changed], known, states, store)
-        store.arrange(order)
+        changed = [run_id for run_id, run in runs.items() if not run.state or before.get(run_id) != run.state]
+        _task = _Task(logs.kind, known, runs)
+        unstored = [_Searched([], [], [], []).tables()]
+        try:
+            jobs = 1 if any(is_url(path) for run in runs.values() for path in run.files.paths) else None
+            for found, may_be_stored in in_chunks(_search_chunk, changed, 0, jobs):
+                if may_be_stored:
+                    store.put(found.tables())
+                else:
+                    unstored.append(found.tables())
+                unread += found.unread
+                for name, message in found.raised:
+                    raised.setdefault(name, []).append(message)
+        finally:
+            _task = None
+        store.arrange(runs)
         store.commit()
-        tables = {name: pa.concat_tables([store.tables[name], others[name]]) for name in others}
+        tables = {name: pa.concat_tables([store.tables[name], *(own[name] for own in unstored)]) for name in _TABLES}
+    for name, messages in raised.items():
+        n = counted_noun(len(messages), "run")
+        warnings.warn(f"detector {name} failed in {n}: {messages[0]}; the others ran", stacklevel=4)
+    warn_unread(unread)
     files, table = tables["files"], tables["events"]
     searched = frozenset(files.filter(pc.equal(files["status"], "used"))["source"].to_pylist())
     values = {("run_id" if name == "source" else name): table[name] for name in table.column_names}
-    found = frame_of(values, EVENTS)
-    place = {run_id: number for number, run_id in enumerate(order)}
-    found = found.iloc[found["run_id"].map(place).argsort(kind="stable")].reset_index(drop=True)
-    return Search(known, found, searched)
+    events_found = frame_of(values, EVENTS)
+    place = {run_id: number for number, run_id in enumerate(runs)}
+    order = events_found["run_id"].map(place).argsort(kind="stable")
+    return Search(known, events_found.iloc[order].reset_index(drop=True), searched)
 
 
-def _search_runs(
-    logs: Logs, runs: pd.DataFrame, known: Sequence[Detector], states: dict[str, str], store: RecordStore
-) -> dict[str, pa.Table]:
-    """Search runs, and put their rows of events and files into the store; return those of runs that can't be stored."""
-    by_id = runs.set_index("run_id")
-    targets = by_id["target_items" if "target_items" in by_id else "target"] if _has_target(by_id) else None
-    ended = by_id.get("exit_reason")
-    raised: dict[str, list[str]] = {}
-    stored, others = _Rows(), _Rows()
-    for run_id, transcript in transcripts(logs, runs):
-        n_raised = sum(map(len, raised.values()))
-        target = "" if targets is None else _text(targets[run_id])
-        shown = seen(transcript, target, "" if ended is None else _text(ended[run_id]))
-        rows = [(run_id, *row) for row in _find(shown, known, raised)]
-        can_be_stored = states[run_id] and n_raised == sum(map(len, raised.values()))
-        into = stored if can_be_stored else others
-        into.events += rows
-        into.files.append((run_id, 0, 0, 0, states[run_id], False, "used" if transcript.turns else "skipped", ""))
-        if len(stored.files) >= COMMIT_EVERY:
-            store.put(stored.tables())
-            stored = _Rows()
-    store.put(stored.tables())
-    for name, messages in raised.items():
-        warnings.warn(
-            f"detector {name} failed in {counted_noun(len(messages), 'run')}: {messages[0]}; the others ran",
-            stacklevel=4,
-        )
-    return others.tables()
+def _runs_of(logs: Logs) -> dict[str, _Run]:
+    """Return all runs of logs by their ids, with their files."""
+    companions = logs.kind.files.companions
+    columns = [name for name in ("target_items", "target", "exit_reason") if name in logs.runs]
+    digests: dict[str, bytes] = {}
+    runs = {}
+    for run in rows_of(logs.runs):
+        files = logs.kind.run_files(logs, run)
+        told = {name: _text(run[name]) for name in columns}
+        states = []
+        for path in map(os.fspath, files.paths):
+            if path not in digests:
+                paths = [path, *(companions(path) if companions else ())]
+                own = [None if is_url(each) else state_of(each) for each in paths]
+                digests[path] = b"" if own[0] is None else repr((path, own)).encode(errors="replace")
+            states.append(digests[path])
+        state = ""
+        if states and all(states):
+            about = repr((files.part, told)).encode(errors="replace")
+            state = hashlib.blake2b(b"\0".join([about, *states]), digest_size=12).hexdigest()
+        target = told.get("target_items") or told.get("target", "")
+        runs[run["run_id"]] = _Run(files, target, told.get("exit_reason", ""), state)
+    return runs
 
 
-class _Rows:
-    """Rows of events and files of runs that were searched."""
+@paused_gc()
+def _search_chunk(ids: list[str]) -> tuple[_Searched, bool]:
+    """Search runs, in any process that has the task; also return whether what was found may be stored."""
+    if _task is None:
+        raise RuntimeError("this process was not forked from the one that searches")
+    found = _Searched([], [], [], [])
+    read = lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
+    may_be_stored = True
+    for run_id in ids:
+        run = _task.runs[run_id]
+        try:
+            transcript = transcript_of(_task.kind, run.files, read, mask=False)
+        except SourceError as error:
+            found.unread.append(str(error))
+            continue
+        shown = seen(transcript, run.target, run.ended)
+        found.events.extend((run_id, *row) for row in _find(shown, _task.detectors, found.raised))
+        found.files.append((run_id, 0, 0, 0, run.state, False, "used" if transcript.turns else "skipped", ""))
+        may_be_stored = may_be_stored and bool(run.state)
+    return found, may_be_stored and not found.raised
 
-    def __init__(self) -> None:
-        self.events: list[tuple] = []
-        self.files: list[tuple] = []
 
-    def tables(self) -> dict[str, pa.Table]:
-        columns = {"files": FILES, "events": (Column("source", "str", ""), *EVENTS[1:])}
-        rows = {"files": self.files, "events": self.events}
-        made = {}
-        for name, own in rows.items():
-            made[name] = arrow_table(list(zip(*own, strict=True)) if own else [()] * len(columns[name]), columns[name])
-        return made
-
-
-def _find(transcript: Transcript, known: Sequence[Detector], raised: dict[str, list[str]]) -> Iterator[tuple]:
+def _find(transcript: Transcript, known: Sequence[Detector], raised: list[tuple[str, str]]) -> Iterator[tuple]:
     """Yield turn, agent, event, detail and evidence of all events of a run, in the order of turns."""
     rows = []
     last = max(len(transcript.turns), 1)
@@ -210,15 +269,11 @@ def _find(transcript: Transcript, known: Sequence[Detector], raised: dict[str, l
                 number = min(max(int(turn), 1), last)
                 rows.append((number, one.name, str(detail)[:LONGEST], str(evidence)[: LONGEST + 1]))
         except Exception as error:  # a user's detector may raise anything, the others go on
-            raised.setdefault(one.name, []).append(f"{type(error).__name__}: {error}")
+            raised.append((one.name, f"{type(error).__name__}: {error}"))
     rows.sort(key=lambda row: row[0])
     for number, name, detail, evidence in rows:
         agent = agent_of(transcript.turns[number - 1]) if transcript.turns else ""
         yield number, agent, name, detail, evidence
-
-
-def _has_target(runs: pd.DataFrame) -> bool:
-    return "target_items" in runs or "target" in runs
 
 
 def _text(value: Any) -> str:
@@ -228,28 +283,3 @@ def _text(value: Any) -> str:
     if isinstance(value, Iterable):
         return " ".join(map(str, value))
     return ""
-
-
-def _states(logs: Logs) -> Iterator[str]:
-    """Yield a digest of the files of each run and their states; empty where these are unknown, as behind a URL."""
-    companions = logs.kind.files.companions
-    digests: dict[str, bytes] = {}
-
-    def digest(path: str) -> bytes:
-        paths = [path, *(companions(path) if companions else ())]
-        states = [None if is_url(each) else state_of(each) for each in paths]
-        return b"" if states[0] is None else repr((path, states)).encode(errors="replace")
-
-    for run in logs.runs.to_dict("records"):
-        files: RunFiles = logs.kind.run_files(logs, run)
-        told = [_text(run.get(name)) for name in ("target_items", "target", "exit_reason")]
-        states = []
-        for path in files.paths:
-            if path not in digests:
-                digests[path] = digest(os.fspath(path))
-            states.append(digests[path])
-        if not files.paths or not all(states):
-            yield ""
-        else:
-            own = repr((files.part, told)).encode(errors="replace")
-            yield hashlib.blake2b(b"\0".join([own, *states]), digest_size=12).hexdigest()

@@ -71,6 +71,11 @@ class Seen(Transcript):
         """All calls, in the order of turns."""
         return _calls(self.turns)
 
+    @cached_property
+    def by_agent(self) -> Sequence[Sequence[Made]]:
+        """The calls of each agent, in the order of turns."""
+        return _by_agent(self.calls)
+
 
 def seen(transcript: Transcript, target: str = "", ended: str = "") -> Seen:
     """Return what detectors see of a transcript."""
@@ -95,10 +100,14 @@ def calls_of(transcript: Transcript) -> Sequence[Made]:
     return transcript.calls if isinstance(transcript, Seen) else _calls(transcript.turns)
 
 
-def by_agent(transcript: Transcript) -> list[list[Made]]:
+def by_agent(transcript: Transcript) -> Sequence[Sequence[Made]]:
     """Return the calls of each agent, in the order of turns."""
+    return transcript.by_agent if isinstance(transcript, Seen) else _by_agent(_calls(transcript.turns))
+
+
+def _by_agent(calls: Iterable[Made]) -> list[list[Made]]:
     agents: dict[str, list[Made]] = {}
-    for made in calls_of(transcript):
+    for made in calls:
         agents.setdefault(made.agent, []).append(made)
     return list(agents.values())
 

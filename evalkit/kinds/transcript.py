@@ -192,6 +192,47 @@ def transcript_of(
         raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
 
 
+class Row(Mapping[str, Any]):
+    """A row of a frame, of which only the columns that are asked for are made."""
+
+    def __init__(self, columns: "_Columns", place: int) -> None:
+        self._columns, self._place = columns, place
+
+    def __getitem__(self, name: str) -> Any:
+        return self._columns[name][self._place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(map(str, self._columns.frame))
+
+    def __len__(self) -> int:
+        return self._columns.frame.shape[1]
+
+
+class _Columns(dict[str, list[Any]]):
+    """The columns of a frame as lists, made when they are asked for."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        super().__init__()
+        self.frame = frame
+
+    def __missing__(self, name: str) -> list[Any]:
+        self[name] = self.frame[name].tolist()
+        return self[name]
+
+
+def rows_of(frame: pd.DataFrame) -> Iterator[Row]:
+    """Yield the rows of a frame as mappings; of many columns few are used, and `to_dict` would make all."""
+    columns = _Columns(frame)
+    return (Row(columns, place) for place in range(len(frame)))
+
+
+def warn_unread(errors: Sequence[str]) -> None:
+    """Warn of runs whose transcripts could not be made, if there are any."""
+    if errors:
+        more = f"; and {counted_noun(len(errors) - 1, 'other run')}" if len(errors) > 1 else ""
+        warnings.warn(f"no turns of {counted_noun(len(errors), 'run')}: {errors[0]}{more}", stacklevel=5)
+
+
 def transcripts(logs: Any, runs: pd.DataFrame | None = None) -> Iterator[tuple[str, Transcript]]:
     """Yield the id and the transcript of each run of `logs` whose files can be read; a warning names the others.
 
@@ -200,16 +241,14 @@ def transcripts(logs: Any, runs: pd.DataFrame | None = None) -> Iterator[tuple[s
     """
     read = lru_cache(maxsize=1)(read_log)
     errors = []
-    for run in (logs.runs if runs is None else runs).to_dict("records"):
+    for run in rows_of(logs.runs if runs is None else runs):
         try:
             transcript = transcript_of(logs.kind, logs.kind.run_files(logs, run), read, mask=False)
         except SourceError as error:
             errors.append(str(error))
         else:
             yield run["run_id"], transcript
-    if errors:
-        more = f"; and {counted_noun(len(errors) - 1, 'other run')}" if len(errors) > 1 else ""
-        warnings.warn(f"no turns of {counted_noun(len(errors), 'run')}: {errors[0]}{more}", stacklevel=4)
+    warn_unread(errors)
 
 
 def canonical(arguments: str) -> str:

@@ -37,6 +37,9 @@ _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOT
 _paths: dict[int, tuple[ref[pd.DataFrame], dict[str, list[str]]]] = {}  # of the logs of each run, by frame of agents
 
 
+NO_TEXT = "(no text: None)"
+
+
 class AgentTurns(NamedTuple):
     """The turns of one agent."""
 
@@ -58,8 +61,14 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         name = parse.split_stem(parse.stem_of(path))[0]
         try:
             data = read(path)
-            agents.append(AgentTurns(name, list(map(_role_and_text, _decode(data)))))
-            outcomes.append(parse.agent_outcome(path, parse.decode_log(data)))
+            decoded = parse.decode_turns(data)
+            if decoded:
+                record, logged = decoded
+                turns = [(str(turn.role), NO_TEXT if turn.content is None else turn.content) for turn in logged]
+            else:
+                record, turns = parse.decode_log(data), list(map(_role_and_text, _decode(data)))
+            agents.append(AgentTurns(name, turns))
+            outcomes.append(parse.agent_outcome(path, record))
         except (SourceError, BrokenFileError) as error:
             reason = str(error).removeprefix(f"{path}: ")
             if len(paths) == 1:
@@ -150,6 +159,8 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
     A message that an agent received comes after the turn of the agent that sent it. Where nothing links two agents,
     their logs are interleaved from their first turns; system messages that end a log come last.
     """
+    if len(agents) == 1:
+        return [(0, turn) for turn in range(len(agents[0].turns))]
     sources = {}  # the turn that sent each received message, by the receiver's turn; each turn sends one message
     for to, agent in enumerate(agents):
         speakers = {other.name: place for place, other in enumerate(agents) if place != to}
