@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from evalkit.kinds.detectors import Detector, Found, Made, agent_of, by_agent, shortened
+from evalkit.kinds.detectors import UNKNOWN_TOOL, Detector, Found, Made, agent_of, by_agent, shortened
 from evalkit.kinds.transcript import Transcript, Turn
 
 LEAST_REPEATS = 3  # equal calls, or rounds of a cycle, from which they are an event
@@ -17,19 +17,8 @@ DIFFERENT_CALLS = 10  # with one and the same result, from which on there is no 
 STALE_CALLS = 5  # different calls of the last third without a new result
 LATE, LATE_SHARE = 5, 0.25  # messages before the first call, and their least share of all
 
-_UNKNOWN_TOOL = re.compile(
-    r"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+(?:tool|function"
-    r"|command name|command|action)s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
-    r"|(?:tool|function|command|action)(?: named| called| name)?:? \S{1,80} (?:does not exist|doesn't exist"
-    r"|is not (?:a (?:valid|known|registered|recogni[sz]ed)\b|defined|available|found|recogni[sz]ed"
-    r"|registered|supported"
-    r"|one of)|(?:was )?not found|is (?:unknown|undefined|invalid|not a))"
-    r"|\bno (?:tool|function|command|action) (?:named|called)\b|not a valid (?:tool|function|command|action)\b"
-    r"|there is no (?:tool|function|command|action)\b|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
-    re.IGNORECASE,
-)
 CAUSES = (  # of failed calls, by what their results say; the first that fits
-    ("unknown tool", _UNKNOWN_TOOL),
+    ("unknown tool", UNKNOWN_TOOL),
     ("invalid action", re.compile(r"^invalid \w+: ")),
     *(
         (name, re.compile(pattern, re.IGNORECASE))
@@ -55,16 +44,21 @@ CAUSES = (  # of failed calls, by what their results say; the first that fits
 _CLAIM = re.compile(
     r"\bsuccessfully\b|\b(?:is|are|has been|have been|was|were|I've|I have|it's|all|now|we've)\s+(?:now |all |been "
     r"|successfully )*(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed"
-    r"|refunded|sent|saved|created|crafted|built|installed|implemented|submitted|set up|solved|passing|working)\b"
-    r"|\btask (?:is )?(?:completed?|done|finished)\b|^\W*(?:done|completed|finished|success)\b|\ball (?:tests"
-    r"|checks) pass",
+    r"|refunded|confirmed|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built"
+    r"|installed|implemented|submitted|set up|solved|passing|working)\b"
+    r"|\btask (?:is )?(?:completed?|done|finished)\b|^\W*(?:done|completed|finished|success|all set)\b"
+    r"|\beverything works\b|\ball (?:tests|checks) pass",
     re.IGNORECASE,
 )
-_DENIED = re.compile(
-    r"\b(?:not|n't|unable|cannot|fail(?:s|ed|ure|ing)?|error|sorry|unfortunately|apologi[sz]e|however|unsuccessful\w*"
-    r"|problem|issue with|try again|retry|unless|if|once|when|after|before|would|will)\b|n't\b",
+_IF = re.compile(r"\b(?:if|once|when|unless|until|before|after|will|would|shall|should|to be)\b|\?", re.IGNORECASE)
+_ADMITTED = re.compile(
+    r"\b(?:unable|cannot|(?:could|did|was|were|has|have|is|are|does|can)(?: not|n't)|can't|not (?:able"
+    r"|possible|been)|failed"
+    r"|fails|failure|failing|sorry|unfortunately|apologi[sz]e|unsuccessful\w*|(?:problem|issue) with|try again|retry"
+    r"|(?:an|the same|got|returned|with) error)\b",
     re.IGNORECASE,
 )
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 # results that only acknowledge a call, which is progress however often they come
 _ACKNOWLEDGED = re.compile(
     r"\W*(?:(?:the |your |file |edit |tool |command |changes? |code output:? ?"
@@ -80,15 +74,16 @@ _LIMIT = re.compile(  # in a message at the end of a run
     r"|cost|context|budget"
     r"|episode|call|output|request|round)s?(?:[ _-](?:limit|length|window|budget|count))?(?: \([^)]*\)| of \S+)?"
     r"(?: (?:was|were|has been|is|are))?[ _-](?:exceed|reach|exhaust|hit|used up)\w*"
-    r"|\b(?:reached|exceeded|hit|exhausted|ran out of|out of)\b[^.\n]{0,40}\b(?:limit|max(?:imum)?|budget|steps|turns"
-    r"|iterations|tokens|time|context)\b"
+    r"|\b(?:reached|exceeded|hit|exhausted)\b[^.\n]{0,40}\b(?:limit|max(?:imum)?|budget)\b"
+    r"|\bout of (?:\w+ )?(?:steps|turns|iterations|tokens|time|context|budget)\b"
     r"|\bmax(?:imum)?[ _](?:number of )?(?:steps|turns|iterations|messages|actions|tokens)\b(?: (?:exceeded"
     r"|reached))?\W*$"
-    r"|limits?[ _]?(?:exceeded|reached)|(?:task|agent) time-?out\w*|stopped (?:because of|by|at) [^.\n]{0,20}limit",
+    r"|limits?[ _]?(?:exceeded|reached)|(?:task|agent) time-?out\w*|stopped\b[^.\n]{0,40}\blimit",
     re.IGNORECASE | re.MULTILINE,
 )
 _LIMIT_STATUS = re.compile(  # why a run ended, as a status
-    r"limit|max_|^max |exceeded|time-?_?out|exit_(?:cost|context|total_execution_time|command_timeout)|too_many|length",
+    r"limit|max_|^max |exceeded|time-?_?out|exit_(?:cost|context|total_execution_time|command_timeout)|too_many|length"
+    r"|out_of|exhausted|budget",
     re.IGNORECASE,
 )
 
@@ -175,7 +170,7 @@ def unknown_tool(transcript: Transcript) -> Iterator[Found]:
     """Find each call of a tool, function or command that does not exist; the detail is its name."""
     for calls in by_agent(transcript):
         for made in calls:
-            if made.has_failed and _UNKNOWN_TOOL.search((made.result or "")[:1000]):
+            if made.has_failed and UNKNOWN_TOOL.search((made.result or "")[:1000]):
                 yield made.turn, made.name, shortened(made.result or "")
 
 
@@ -211,8 +206,10 @@ def ignored_error(transcript: Transcript) -> Iterator[Found]:
 
 
 def claims_success(text: str) -> bool:
-    """Return whether a sentence of a message says that something was done, and no sentence says that it was not."""
-    return bool(_CLAIM.search(text)) and not _DENIED.search(text)
+    """Return whether a sentence of a message says that something was done, and none admits that it was not."""
+    if not _CLAIM.search(text) or _ADMITTED.search(text):
+        return False
+    return any(_CLAIM.search(sentence) and not _IF.search(sentence) for sentence in _SENTENCES.split(text))
 
 
 def no_progress(transcript: Transcript) -> Iterator[Found]:

@@ -164,11 +164,23 @@ _LINES = re.compile(
     r"|: Permission denied$|\bHTTP(?:/[\d.]+| status(?: code)?| error)?[ :]*[45]\d\d\b"
     r"|\bstatus(?:[ _]code)?[ :=]+[45]\d\d\b"
     r"|^(?:[45]\d\d (?:Client|Server) Error|npm ERR!|fatal: |error: |Error: |ERROR: |ERROR - )"
-    r"|^(?:Tool|Command|Function|Action) \S{1,80} (?:does not exist|is not (?:defined|available|found"
+    r"|^(?:The |Error: )?(?:[Tt]ool|[Cc]ommand|[Ff]unction|[Aa]ction) \S{1,80} (?:does not exist"
+    r"|is not (?:defined|available|found"
     r"|recogni[sz]ed)|not found)",
     re.MULTILINE,
 )
 _NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
+UNKNOWN_TOOL = re.compile(
+    r"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+(?:tool|function"
+    r"|command name|command|action)s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
+    r"|(?:tool|function|command|action)(?: named| called| name)?:? \S{1,80} (?:does not exist|doesn't exist|is unknown"
+    r"|is not (?:a (?:valid|known|registered|recogni[sz]ed)\b|defined|available|found|recogni[sz]ed"
+    r"|registered|supported"
+    r"|one of|a )|(?:was )?not found|is (?:undefined|invalid))|\bno (?:tool|function|command|action) (?:named|called)\b"
+    r"|not a (?:valid|known|registered|recogni[sz]ed) (?:tool|function|command|action)\b"
+    r"|there(?: is|'s) no (?:tool|function|command|action)\b|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
+    re.IGNORECASE,
+)
 _EDGE = 600  # characters at the beginning and at the end of a result, in which lines tell of a failure
 _FAILED_STATUS = ("error", "failed", "failure", "fail", "exception", "timeout", "denied")
 
@@ -182,6 +194,8 @@ def is_error(result: str) -> bool:
     head = result[:_EDGE]
     if _NO_ERROR.match(head):
         return False
+    if UNKNOWN_TOOL.search(head[:200]) and len(result) <= 2 * _EDGE:
+        return True
     tail = result[-_EDGE:] if len(result) > _EDGE else ""
     return bool(_STARTS.match(head[:200]) or _LINES.search(head) or (tail and _LINES.search(tail)))
 

@@ -21,16 +21,19 @@ _WAIT = re.compile(
 )
 _RECIPE = r"(?:recipe|crafting plan|ingredients?)"
 _ASKED = re.compile(
-    rf"\b{_RECIPE}\b[^.!\n]*\?|\b(?:what|tell|share|give|send|know|have|need|can you)\b[^.!\n]*\b{_RECIPE}\b[^.!\n]*\?"
-    rf"|\bhow (?:do|can|should|to)\b[^.!\n]*\b(?:craft|make|cook|bake|smelt)\b[^.!\n]*\?"
-    rf"|\b(?:tell|share|give|send)\b[^.!\n]{{0,30}}\b(?:me|us|your)\b[^.!\n]*\b{_RECIPE}\b",
+    rf"\b{_RECIPE}\b[^.!\n]*\?|\b(?:what(?:'s| is| are)|which|tell|share|give|send|need|can you)\b[^.!\n]*\b{_RECIPE}\b"
+    r"|\b(?:how (?:do|can|should|would|to|is|are)|what do (?:I|we|you) need to)\b[^.!\n]*"
+    r"\b(?:craft|make|made|cook|bake|baked|smelt|built)\b[^.!\n]*\?"
+    rf"|\b(?:(?:do not|don't|not) (?:know|have)|lack)\b[^.!\n]*\b{_RECIPE}\b",
     re.IGNORECASE,
 )
 _TOLD = re.compile(
-    rf"\b{_RECIPE}\b[^.?!\n]*(?:\bis\b|\bare\b|:|\bneeds?\b|\brequires?\b|=)"
-    r"|\b(?:you(?:'ll)? need|we(?:'ll)? need|needs?|requires?|takes|is made (?:of|from|with)"
-    r"|craft(?:ed)? (?:with|from))"
-    r"\s+(?:\d+|one|two|three|four|a|an)\s+[\w ]+(?:,| and | \+ )\s*(?:\d+|one|two|three|a|an|some)\b",
+    rf"\b{_RECIPE}\b[^.?!\n]*(?:\bis\b|\bare\b|:|\bneeds?\b|\brequires?\b|=)[^.?!\n]*(?:\d|\w,|\band\b)(?![^.!\n]*\?)"
+    r"|\b(?:you(?:'ll)? need|we(?:'ll)? need|needs?|requires?|takes|(?:is|are) (?:made (?:of|from|with)"
+    r"|crafted with|just)?"
+    r"|craft(?:ed)?(?: it)? (?:with|from)|makes? it with)\s+(?:\d+|one|two|three|four|a|an)\s+[\w ]+"
+    r"(?:,| and | \+ |in a row|in the (?:middle|centre|center))\s*(?:\d+|one|two|three|a|an|some|in|[.!]|\Z)"
+    r"|\bcraft(?:ed)? it (?:with|from) \d+ \w+",
     re.IGNORECASE,
 )
 _MADE = re.compile(r"Successfully (?:crafted|smelted|cooked)\s+(?:(?P<n>\d+)\s+)?(?P<item>[a-z_]+)", re.IGNORECASE)
