@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
@@ -59,7 +60,7 @@ def chat_messages(messages: Any) -> list[Message]:
     """Read messages in the form of chat interfaces; the answer of a tool becomes the result of its call."""
     out: list[Message] = []
     called: dict[str, ToolCall] = {}  # by its id
-    for given in objects({"messages": messages}, "messages"):
+    for given in chain.from_iterable(map(_apart, objects({"messages": messages}, "messages"))):
         message, extra = _as_chat(given), given.get("extra")
         role, text = text_of(message.get("role")) or "user", content_text(message.get("content"))
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
@@ -79,6 +80,31 @@ def chat_messages(messages: Any) -> list[Message]:
         cost, actor = number_of(message.get("cost", part_of(extra, "cost"))), text_of(message.get("name"))
         out.append(Message(role, text, actor, _reasoning(message), calls, when, read, written, cost))
     return out
+
+
+def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Split a message whose parts are calls and results of tools (Anthropic's form), or of one function (OpenAI's)."""
+    if isinstance(message.get("function_call"), dict) and not message.get("tool_calls"):
+        return [message | {"tool_calls": [message["function_call"]]}]
+    parts = objects(message, "content")
+    kinds = {part.get("type") for part in parts}
+    if not kinds & {"tool_use", "tool_result"}:
+        return [message]
+    results = [part for part in parts if part.get("type") == "tool_result"]
+    apart = [
+        {
+            "role": "tool",
+            "tool_call_id": part.get("tool_use_id"),
+            "content": part.get("content"),
+            "error": part.get("is_error"),
+        }
+        for part in results
+    ]
+    calls = [part | {"arguments": part.get("input")} for part in parts if part.get("type") == "tool_use"]
+    rest = [part for part in parts if part.get("type") not in ("tool_use", "tool_result")]
+    if rest or calls:
+        apart.append(message | {"content": rest, "tool_calls": calls})
+    return apart
 
 
 def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
