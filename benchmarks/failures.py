@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 import evalkit
-from evalkit.failures.contrast import contrast_of
+from evalkit.failures.contrasts import contrast_of
 
 MARK = "<!-- what follows is written by benchmarks/failures.py -->"
 Messages = list[dict[str, Any]]

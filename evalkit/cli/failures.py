@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from evalkit.cli.options import of_kind, with_reading_options, write_to
-from evalkit.failures.events import events
+from evalkit.failures.search import events
 from evalkit.failures.terminal import describe_failures
 from evalkit.io.write import check_output, write_frame
 from evalkit.kinds.pipeline import load

@@ -6,9 +6,17 @@ from typing import Any
 import pandas as pd
 
 from evalkit.failures import words
-from evalkit.failures.contrast import contrast
-from evalkit.failures.events import events
-from evalkit.failures.modes import UNEXPLAINED, UNSEARCHED, error_groups, failed_runs, leading_modes, mode_shares, modes
+from evalkit.failures.contrasts import contrast
+from evalkit.failures.failure_modes import (
+    UNEXPLAINED,
+    UNSEARCHED,
+    error_groups,
+    failed_runs,
+    leading_modes,
+    mode_shares,
+    modes,
+)
+from evalkit.failures.search import events
 from evalkit.kinds import Example, Finding, Logs
 
 LONG_LOOP = 10  # equal calls that are a finding of their own

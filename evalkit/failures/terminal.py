@@ -5,8 +5,8 @@ from evalkit.display.terminal import INTERVAL, Part, chosen_lines, on_screen
 from evalkit.display.words import finding_text
 from evalkit.failures import words
 from evalkit.failures.answers import findings
-from evalkit.failures.contrast import contrast, divergences
-from evalkit.failures.modes import error_groups, event_counts, failed_runs, mode_shares, modes
+from evalkit.failures.contrasts import contrast, divergences
+from evalkit.failures.failure_modes import error_groups, event_counts, failed_runs, mode_shares, modes
 from evalkit.io import plain
 from evalkit.kinds import Logs
 

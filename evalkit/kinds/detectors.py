@@ -1,6 +1,6 @@
 """Detectors of events: what they see of a run, and what they are registered with.
 
-Those of every kind are in `evalkit.failures.detectors`, those of one kind in its `events.py`.
+Those of every kind are in `evalkit.failures.rules`, those of one kind in its `events.py`.
 """
 
 import re

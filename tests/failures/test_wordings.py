@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalkit.failures.detectors import _LIMIT, _LIMIT_STATUS, cause_of, claims_success
+from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, cause_of, claims_success
 from evalkit.kinds.detectors import UNKNOWN_TOOL, is_error
 from evalkit.mindcraft.events import _ASKED, _PLAN, _TOLD, _WAIT
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._text import check_columns
-from evalkit.failures.events import detectors, events, search
+from evalkit.failures.search import detectors, events, search
 from evalkit.io.frames import Column, frame_of
 from evalkit.kinds import Logs, outcomes
 from evalkit.kinds.runs import is_excluded

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from evalkit._text import counted_noun
 from evalkit._version import code_version
-from evalkit.failures.detectors import COMMON
+from evalkit.failures.rules import COMMON
 from evalkit.io import storage
 from evalkit.io.frames import SOURCE, Column, arrow_table, frame_of, paused_gc
 from evalkit.io.paths import SourceError, absolute, is_url

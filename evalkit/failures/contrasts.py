@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalkit.failures.events import detectors, search
-from evalkit.failures.modes import failed_runs
+from evalkit.failures.failure_modes import failed_runs
+from evalkit.failures.search import detectors, search
 from evalkit.io import storage
 from evalkit.kinds import Logs
 from evalkit.kinds.detectors import calls_of, shortened
