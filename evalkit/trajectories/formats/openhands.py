@@ -17,7 +17,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Call, Message, OpenNamed, chat_messages, content_text
+from evalkit.trajectories.chat import Message, OpenNamed, ToolCall, chat_messages, content_text
 from evalkit.trajectories.json_lines import decoded
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, used
@@ -367,7 +367,7 @@ def messages(parts: Mapping[str, Any], part: str, open_named: OpenNamed) -> list
 def _spoken(history: Iterable[dict[str, Any]]) -> list[Message]:
     """List the messages of events of 1.x; the calls of one response of the model are in one message."""
     out: list[Message] = []
-    called: dict[str, Call] = {}
+    called: dict[str, ToolCall] = {}
     response = ""  # of the model, which the last message is
     for event in history:
         kind, when = text_of(event.get("kind")), text_of(event.get("timestamp"))
@@ -377,7 +377,7 @@ def _spoken(history: Iterable[dict[str, Any]]) -> list[Message]:
                 message.when = message.when or when
                 out.append(message)
         elif kind == "ActionEvent":
-            call = Call(
+            call = ToolCall(
                 text_of(part_of(event, "tool_call", "name") or event.get("tool_name")),
                 text_of(part_of(event, "tool_call", "arguments") or event.get("action")),
                 call_id,
@@ -392,7 +392,7 @@ def _spoken(history: Iterable[dict[str, Any]]) -> list[Message]:
             out.append(Message("assistant", content_text(event.get("thought")), "", reasoning, [call], when))
         elif kind == "ACPToolCallEvent":
             if call_id not in called:  # the later ones are updates
-                called[call_id] = Call(text_of(event.get("title") or event.get("tool_kind")), "", call_id)
+                called[call_id] = ToolCall(text_of(event.get("title") or event.get("tool_kind")), "", call_id)
                 out.append(Message("assistant", "", calls=[called[call_id]], when=when))
             call = called[call_id]
             call.arguments = text_of(event.get("raw_input")) or call.arguments
@@ -432,8 +432,8 @@ def _observed(event: Mapping[str, Any]) -> tuple[str, bool]:
 def _spoken_before_1(history: Iterable[dict[str, Any]]) -> list[Message]:
     """List the messages of actions and observations of 0.x; an observation names the action that is its cause."""
     out: list[Message] = []
-    called: dict[str, Call] = {}
-    last: Call | None = None  # in the oldest histories, nothing has an id
+    called: dict[str, ToolCall] = {}
+    last: ToolCall | None = None  # in the oldest histories, nothing has an id
     for event in history:
         source, when, arguments = event.get("source"), text_of(event.get("timestamp")), event.get("args")
         if action := text_of(event.get("action")):
@@ -444,7 +444,7 @@ def _spoken_before_1(history: Iterable[dict[str, Any]]) -> list[Message]:
             elif source in ("agent", None):
                 rest = {key: one for key, one in given.items() if key != "thought" and one not in (None, "")}
                 call_id = text_of(part_of(event, "tool_call_metadata", "tool_call_id"))
-                last = called[text_of(event.get("id"))] = Call(action, text_of(rest), call_id)
+                last = called[text_of(event.get("id"))] = ToolCall(action, text_of(rest), call_id)
                 out.append(Message("assistant", text_of(given.get("thought")), "", "", [last], when))
         elif observation := text_of(event.get("observation")):
             call = called.get(text_of(event["cause"])) if "cause" in event else last
