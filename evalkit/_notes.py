@@ -181,6 +181,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "skewed": "few values for how skewed they are: may be too narrow",
     "degenerate": "the statistic is the same, or can't be computed, in resamples: no interval",
     "left_out": "{count:{noun}} left out as missing",
+    "no_labels": "no labels: nothing shows how the judge errs",
+    "no_verdict": "{count:unit} without a verdict",
+    "one_label": "all labels are the same: chance alone gives full agreement",
+    "all_labelled": "every unit has a label: the rate is known",
+    "constant_judge": "the judge's verdicts are all equal: the rate is that of the labels",
     "no_name": "{count:run} without a model left out",
     # what was chosen
     "columns": _columns,
