@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from evalkit._notes import NO_NOTES, note
-from evalkit.stats.intervals import Estimate, jackknife_interval, left_out
+from evalkit._notes import NO_NOTES, left_out, note
+from evalkit.stats.intervals import Estimate, jackknife_interval
 
 KAPPA, ALPHA = "Cohen's kappa", "Krippendorff's alpha, jackknife t"
 PSEUDO = 0.5  # of each pair of labels, for the variance: no agreement is certain
