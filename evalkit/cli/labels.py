@@ -33,8 +33,8 @@ def label(
 ) -> None:
     """Label runs of SOURCE by hand, drawn at random; stop at any time, and go on with the same command.
 
-    Each model and outcome has its share of the sample. The transcripts hide both. Every label is stored at once. Several
-    people can use one file, or one each; with the same seed they label the same runs.
+    Each model and outcome has its share of the sample. The transcripts hide both. Every label is stored at once.
+    Several people can use one file, or one each; with the same seed they label the same runs.
     """
     from evalkit.labels.terminal import label_in_terminal
 
