@@ -182,6 +182,12 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "degenerate": "the statistic is the same, or can't be computed, in resamples: no interval",
     "left_out": "{count:{noun}} left out as missing",
     "no_labels": "no labels: nothing shows how the judge errs",
+    "by_model": "models do not have their shares of the labels: weighted from the rates of models",
+    "unlike_labels": (
+        "the judge says {labelled:.0%} on labelled units and {others:.0%} on others: were labels drawn at random?"
+    ),
+    "one_person": "one person labelled",
+    "no_krippendorff": "agreement of several people needs the package krippendorff",
     "no_verdict": "{count:unit} without a verdict",
     "one_label": "all labels are the same: chance alone gives full agreement",
     "all_labelled": "every unit has a label: the rate is known",

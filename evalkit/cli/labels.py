@@ -4,10 +4,19 @@ from typing import Any
 
 import click
 
-from evalkit.cli.options import COUNT, of_kind, with_reading_options
-from evalkit.io import plain
+from evalkit.cli.options import COUNT, of_kind, with_reading_options, write_to
+from evalkit.io import check_output, plain, write_frame
 from evalkit.kinds.pipeline import load
-from evalkit.labels import Session
+from evalkit.labels import (
+    Session,
+    compare_judges,
+    judge_table,
+    next_units,
+    read_labels,
+    read_verdicts,
+)
+
+ROLES = ("run_id", "turn", "judge", "label")  # of columns of verdicts
 
 
 @click.command()
@@ -45,3 +54,57 @@ def label(
         print(plain(write_page(session, page)))
         return
     label_in_terminal(session)
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--labels", multiple=True, required=True, metavar="FILE", help="Hand labels; may be repeated.")
+@click.option("--verdicts", multiple=True, required=True, metavar="FILE", help="Verdicts of judges; may be repeated.")
+@click.option(
+    "--question", default="", metavar="TEXT", help="The question whose labels count, of several in the files."
+)
+@click.option("--yes", default="", metavar="TEXT", help="The label that means yes.  [default: yes, true, 1]")
+@click.option("--seed", default=0, show_default=True, help="That of `evalkit label`.")
+@click.option("--next", "following", metavar="FILE", help="Write the units to label next.")
+@click.option("--all", "everything", is_flag=True, help="Print everything: all judges and models.")
+@of_kind
+@with_reading_options
+@write_to("the judges")
+def judges(
+    sources: tuple[str, ...],
+    labels: tuple[str, ...],
+    verdicts: tuple[str, ...],
+    question: str,
+    yes: str,
+    seed: int,
+    following: str | None,
+    everything: bool,
+    kind: str | None,
+    output: str | None,
+    given: dict[str, Any],
+) -> None:
+    """Compare judges of SOURCE with hand labels, and correct the rates that they give.
+
+    Labels are those of `evalkit label`, or of any table with run_id and label. Verdicts have run_id, judge, and a label
+    (yes or no, 1 or 0) or a score; --column label=NAME (or run_id, turn, judge) says what a column is called. A run may
+    have the id of its own table. Rates hold only if the labelled runs were drawn at random.
+    """
+    from evalkit.labels.judges import first_judge
+    from evalkit.labels.terminal import describe_judges
+
+    for path in filter(None, (output, following)):
+        check_output(path)
+    pairs = given.pop("columns", ())
+    roles = [pair for pair in pairs if pair.partition("=")[0] in ROLES]
+    if len(roles) < len(pairs):  # the others are columns of a table of runs
+        given["columns"] = tuple(pair for pair in pairs if pair not in roles)
+    logs = load(list(sources), kind or "", **given)
+    compared = compare_judges(
+        logs, read_labels(labels), read_verdicts(verdicts, roles, yes), question=question, seed=seed
+    )
+    print(describe_judges(compared, everything=everything))
+    table = judge_table(compared)
+    if output:
+        write_frame(table, output)
+    if following:
+        write_frame(next_units(compared, first_judge(table)), following)

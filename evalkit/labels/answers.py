@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evalkit._text import as_list, did_you_mean
-from evalkit.io import SourceError, check_path, read_file
+from evalkit.io import SourceError, check_path, read_file, resolve
 from evalkit.io.write import from_spreadsheet
 from evalkit.stats.intervals import numbers
 from evalkit.trajectories.formats.table import read_rows
@@ -86,7 +86,7 @@ def read_table(
     problems: list[str] = []
     for path in as_list(paths):
         try:
-            found, doubts = read_rows(read_file(path), messages=False)
+            found, doubts = read_rows(read_file(str(resolve(path))), messages=False)
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error
         except ValueError as error:

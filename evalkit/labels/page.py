@@ -24,7 +24,7 @@ def write_page(session: Session, path: str | os.PathLike) -> str:
     SourceError
         If no transcript can be read, or the page can't be written.
     """
-    units = []
+    units: list[dict[str, Any]] = []
     for unit in session.left:
         try:
             made = session.transcript(unit)

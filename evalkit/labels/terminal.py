@@ -1,12 +1,24 @@
-"""Label in a terminal: a transcript page by page, and a key for the answer."""
+"""Label in a terminal, a transcript page by page with a key for the answer; and what labels show of judges."""
 
 import shutil
 import sys
 
 import click
 
-from evalkit._text import counted_noun
+from evalkit._text import counted_noun, format_interval, listed
+from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Part, group_names, on_screen
+from evalkit.display.words import finding_text
 from evalkit.io import SourceError, plain
+from evalkit.labels.judges import (
+    Comparison,
+    findings,
+    first_judge,
+    judge_table,
+    model_table,
+    next_units,
+    precision_recall,
+    verdicts_and_labels,
+)
 from evalkit.labels.session import NO, UNDECIDED, YES, Session
 
 KEYS = "y yes, n no, u undecided, s later, space next page, b back, m note, q stop"
@@ -71,3 +83,49 @@ def _line() -> str:
     """Wait for a line; empty at the end of the input."""
     print("note: ", end="", flush=True)
     return sys.stdin.readline().strip()
+
+
+def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
+    """Format what labels show of judges: sentences, rates, precision and recall, models, what to label next."""
+    table = judge_table(comparison)
+    lines = [plain(finding_text(finding)) for finding in findings(comparison)]
+    judges = []
+    for row, name in zip(table.to_dict("records"), group_names(table["judge"]), strict=True):
+        judges.append({
+            "judge": name,
+            "says": format_interval(row["raw"], None, None),
+            f"corrected{INTERVAL}": format_interval(row["estimate"], row["low"], row["high"]),
+            "labels": str(row["n"]),
+            "kappa": format_interval(row["agreement"], row["agreement_low"], row["agreement_high"], percent=False),
+        })  # fmt: skip
+    both = precision_recall(*verdicts_and_labels(comparison))
+    found = []
+    for row, name in zip(both.to_dict("records"), group_names(both["judge"]), strict=True):
+        cells = {"judge": name, "labels": str(row["n"])}
+        for what in ("precision", "recall"):
+            cells[f"{what}{INTERVAL}"] = format_interval(row[what], row[f"{what}_low"], row[f"{what}_high"])
+        found.append(cells)
+    models = []
+    by_model = model_table(comparison)
+    for row, name in zip(by_model.to_dict("records"), group_names(by_model["model_name"]), strict=True):
+        models.append({
+            "judge": plain(row["judge"], NAME_WIDTH),
+            "model": name,
+            "says": format_interval(row["raw"], None, None),
+            f"corrected{INTERVAL}": format_interval(row["estimate"], row["low"], row["high"]),
+            "labels": str(row["n"]),
+        })  # fmt: skip
+    best = first_judge(table)
+    following = next_units(comparison, best)
+    of_models = [f"{count} of {plain(name)}" for name, count in following["model_name"].value_counts().items()]
+    hints = []
+    if of_models:
+        hints = [f"To narrow the models' intervals most, label next: {listed(of_models, 4)} (--next FILE lists them)."]
+    parts = [
+        Part("sentences", lines, always=True),
+        Part("judges", rows=judges),
+        Part("models", rows=models, left=2),
+        Part("precision and recall", rows=found),
+        Part("what to label next", hints),
+    ]
+    return on_screen(parts, everything=everything)
