@@ -9,6 +9,7 @@ import pandas as pd
 from scipy import special
 
 from evalkit._notes import Notes, note
+from evalkit._text import format_interval
 from evalkit.io import SourceError
 from evalkit.kinds import Finding, Logs, sections
 from evalkit.labels import words
@@ -25,8 +26,8 @@ UNIT = ["run_id", "turn"]
 MOST_PAIRS = 200
 
 __all__ = [
-    "Comparison", "compare_judges", "differences", "disagreements", "findings", "judge_table", "label_plan",
-    "model_table", "next_units", "people_agreement", "precision_recall",
+    "Comparison", "compare_judges", "differences", "disagreements", "findings", "judge_table", "judges_to_show",
+    "label_plan", "model_table", "next_units", "people_agreement", "precision_recall",
 ]  # fmt: skip
 
 
@@ -188,6 +189,19 @@ def _unlike(verdicts: np.ndarray, labelled: np.ndarray) -> Notes:
     return note("unlike_labels", labelled=float(own.mean()), others=float(others.mean()))
 
 
+def judges_to_show(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `judge_table` or `model_table` as it is shown: what a judge says and how it agrees as text."""
+    shown = table[[name for name in ("judge", "model_name") if name in table]].copy()
+    shown["says"] = [format_interval(raw, None, None) for raw in table["raw"]]
+    shown[["estimate", "low", "high", "n"]] = table[["estimate", "low", "high", "n"]]
+    if "agreement" in table:
+        kappas = table[["agreement", "agreement_low", "agreement_high"]].itertuples(index=False, name=None)
+        shown["kappa [95 %]"] = [format_interval(*kappa, percent=False) for kappa in kappas]
+        shown["same as people"] = [format_interval(share, None, None) for share in table["accuracy"]]
+    shown[f"after {MORE} more labels"] = [f"± {100 * after:.0f}" if after == after else "–" for after in table["after"]]
+    return shown.assign(method=table["method"], warning=table["warning"])
+
+
 def model_table(comparison: Comparison) -> pd.DataFrame:
     """Estimate for each judge and model the rate that the judge gives, and the one corrected by the model's labels.
 
@@ -291,7 +305,7 @@ def findings(comparison: Comparison) -> list[Finding]:
 def first_judge(table: pd.DataFrame) -> str:
     """Return the judge of `judge_table` with the narrowest interval."""
     judges = table[~table["judge"].isin(list(CONSTANTS))]
-    return str(judges.loc[judges["half_width"].idxmin(), "judge"])
+    return str(judges.sort_values("half_width", kind="stable")["judge"].iloc[0])
 
 
 def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
@@ -308,16 +322,17 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
     Returns
     -------
     DataFrame
-        judge, n (units with a label and a verdict), precision, precision_low, precision_high, n_said (units that the
-        judge says yes to), recall, recall_low, recall_high, n_true (units whose label is yes), accuracy. NaN where
-        nothing was said, or nothing is true. Precision and recall are of units like the labelled ones.
+        judge, n (units with a label and a verdict), precision_estimate, precision_low, precision_high, n_said (units
+        that the judge says yes to), recall_estimate, recall_low, recall_high, n_true (units whose label is yes),
+        accuracy. NaN where nothing was said, or nothing is true. Both are of units like the labelled ones.
 
     Examples
     --------
     >>> said = pd.DataFrame({"run_id": list("abcd"), "judge": "j", "label": [1, 1, 0, 0]})
     >>> true = pd.DataFrame({"run_id": list("abcd"), "label": [1, 0, 1, 0]})
-    >>> precision_recall(said, true)[["judge", "precision", "recall"]].to_string(index=False)
-    ' judge  precision  recall\\n     j        0.5     0.5\\nalways        0.5     1.0\\n never        NaN     0.0'
+    >>> found = precision_recall(said, true)
+    >>> found["judge"].tolist(), found["recall_estimate"].tolist()
+    (['j', 'always', 'never'], [0.5, 1.0, 0.0])
     """
     keys = [name for name in UNIT if name in verdicts and name in labels]
     labels = labels[labels["label"].isin([0, 1])]
@@ -335,11 +350,11 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
         rows.append({
             "judge": judge,
             "n": len(own),
-            "precision": precision.estimate,
+            "precision_estimate": precision.estimate,
             "precision_low": precision.low,
             "precision_high": precision.high,
             "n_said": precision.n,
-            "recall": recall.estimate,
+            "recall_estimate": recall.estimate,
             "recall_low": recall.low,
             "recall_high": recall.high,
             "n_true": recall.n,

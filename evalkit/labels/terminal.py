@@ -103,7 +103,9 @@ def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
     for row, name in zip(both.to_dict("records"), group_names(both["judge"]), strict=True):
         cells = {"judge": name, "labels": str(row["n"])}
         for what in ("precision", "recall"):
-            cells[f"{what}{INTERVAL}"] = format_interval(row[what], row[f"{what}_low"], row[f"{what}_high"])
+            cells[f"{what}{INTERVAL}"] = format_interval(
+                row[f"{what}_estimate"], row[f"{what}_low"], row[f"{what}_high"]
+            )
         found.append(cells)
     models = []
     by_model = model_table(comparison)
