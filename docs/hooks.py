@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 PACKAGES = ("", "compare", "mindcraft", "mindcraft.analysis", "mindcraft.figures", "crafter", "crafter.analysis")
 PACKAGES += ("crafter.benchmark", "crafter.figures", "steps", "trajectories", "trajectories.analysis", "stats", "kinds")
-PACKAGES += ("io", "evidence", "display", "reports")
+PACKAGES += ("io", "evidence", "labels", "labels.figures", "display", "reports")
 SAMPLES = ("mindcraft", "crafter", "steps", "trajectories")
 NEIGHBOURS = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 KINDS_OF_VALUES = {"str": "text", "int": "whole number", "float": "number", "bool": "truth value"}

@@ -254,6 +254,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "none_measured": _none_measured,
     "no_run": "no run but those excluded from all rates",
     "copies": "{count:copy} left out",
+    "judged": "{count:outcome} by a judge, whose errors the interval leaves out: `evalkit judges` corrects such rates",
     "only_copies": _only_copies,
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "one_model": "there is one model",

@@ -108,7 +108,9 @@ def judge_table(comparison: Comparison) -> pd.DataFrame:
     """
     judges = [*comparison.verdicts, *CONSTANTS]
     rows = [_judge_row(comparison, _verdicts_of(comparison, judge)) for judge in judges]
-    return pd.DataFrame(rows).assign(judge=judges)[["judge", *rows[0]]]
+    table = pd.DataFrame(rows).assign(judge=judges)[["judge", *rows[0]]]
+    table["warning"] = [one.without("constant_judge") for one in table["warning"]]  # the constants are known to be such
+    return table
 
 
 def _verdicts_of(comparison: Comparison, judge: str) -> np.ndarray:
@@ -402,7 +404,7 @@ def disagreements(comparison: Comparison) -> pd.DataFrame:
     long = _labelled_verdicts(comparison)
     wrong = long[long["verdict"].isin([0.0, 1.0]) & long["verdict"].ne(long["label"])]
     number = wrong.groupby(UNIT, dropna=False)["judge"].transform("size")
-    order = wrong.assign(_number=-number).sort_values(["_number", "run_id", "turn"], kind="stable")
+    order = wrong.assign(_number=-number).sort_values(["_number", "task", "model_name", "turn", "judge"])
     return order[[*UNIT, "model_name", "task", "judge", "label", "verdict"]].reset_index(drop=True)
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
-from evalkit.kinds.runs import AS_LOGGED
+from evalkit.kinds.runs import AS_LOGGED, JUDGED
 from evalkit.trajectories.records import PLANS, RUNS, SCORES
 
 NAME = "trajectories"
@@ -13,6 +13,7 @@ FLAGS = {
     "superseded": "a later log repeats this evaluation: the run counts in no rate",
     "duplicate": "another file holds the same run: it counts in no rate",
     "overruled": "the outcome was stated by the file of outcomes",
+    JUDGED: "the outcome is the verdict of a judge, by the file of outcomes",
     "no_outcome": "nothing says whether the task was solved",
 }
 EXCLUDING_FLAGS = ("superseded", "duplicate")  # of runs that count in no rate

@@ -12,8 +12,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import evalkit
-from evalkit.labels import draw
 from evalkit.labels.answers import COLUMNS
 
 ROOT = Path(__file__).parents[2] / "evalkit/samples/judges"
@@ -47,14 +45,12 @@ def main() -> None:
             for run, true in truth.items():
                 said = rng.random() < (sensitivity if true else 1 - specificity)
                 writer.writerow([run, judge, "yes" if said else "no"])
-    logs = evalkit.load(str(ROOT / "runs.jsonl"))
-    own = {run_id: json.loads(extra)["run_id"] for run_id, extra in logs.runs[["run_id", "extra"]].to_numpy()}
+    sample = rng.sample(list(truth), len(truth))
     with (ROOT / "labels.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for person, (number, others) in PEOPLE.items():
-            for place, run_id in enumerate(draw(logs)["run_id"].head(number)):
-                run = own[run_id]
+            for place, run in enumerate(sample[:number]):
                 label = truth[run] if rng.random() >= others else 1 - truth[run]
                 when = f"2026-09-14T{9 + place // 60:02}:{place % 60:02}:00Z"
                 writer.writerow([run, "", QUESTION, label, person, when, ""])
