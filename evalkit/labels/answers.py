@@ -60,7 +60,7 @@ def append_answer(path: str, unit: tuple[str, int | None], question: str, label:
 
 
 def read_table(
-    paths: str | Sequence[str], needed: Sequence[str], columns: Iterable[str] = (), optional: Sequence[str] = ()
+    paths: str | Sequence[str], needed: Sequence[str], columns: str | Iterable[str] = (), optional: Sequence[str] = ()
 ) -> Table:
     """Read CSV or JSON files of rows with an id, labels and more; a row that can't be used is named, others count.
 
@@ -77,7 +77,7 @@ def read_table(
         For a file that can't be read, without a needed column, or without any usable row.
     """
     called = {name: name for name in (*needed, *optional)}
-    for pair in columns:
+    for pair in as_list(columns):
         role, equals, name = pair.partition("=")
         if not equals or role not in called:
             raise SourceError(f"--column {pair}: write ROLE=NAME; {did_you_mean(role, called)}")
@@ -132,7 +132,7 @@ def as_numbers(table: Table, column: str, yes: str = "") -> Table:
     return Table(rows, table.problems + problems)
 
 
-def read_labels(paths: str | Sequence[str], columns: Iterable[str] = (), yes: str = "") -> Table:
+def read_labels(paths: str | Sequence[str], columns: str | Iterable[str] = (), yes: str = "") -> Table:
     """Read labels by people: columns run_id, turn, question, label (1, 0, or NaN for undecided), who, when, note.
 
     Of several labels that one person gave a unit for a question the last counts. Arguments and errors as of

@@ -11,7 +11,7 @@ from evalkit.io import SourceError
 from evalkit.labels.answers import Table, as_numbers, read_table
 
 
-def read_verdicts(paths: str | Sequence[str], columns: Iterable[str] = (), yes: str = "") -> Table:
+def read_verdicts(paths: str | Sequence[str], columns: str | Iterable[str] = (), yes: str = "") -> Table:
     """Read the verdicts of one or more judges: run_id, turn (missing for a run), judge, verdict.
 
     Parameters
