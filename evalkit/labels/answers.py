@@ -67,7 +67,7 @@ def read_table(
     Parameters
     ----------
     needed, optional : sequence of str
-        Columns, by the name they get; those of `needed` must be there.
+        Columns, with the names that they get; files must have the needed ones.
     columns : iterable of str
         What columns of files are called, as in ``run_id=trajectory``.
 
@@ -169,7 +169,7 @@ class Majority(NamedTuple):
 
 
 def majority(labels: pd.DataFrame) -> Majority:
-    """Return the label of each unit by the majority of people; ties are left out and counted."""
+    """Return the label of each unit by the majority of people; units without one are left out and counted."""
     units = labels.groupby(["run_id", "turn"], dropna=False, sort=False)["label"].agg(["mean", "count", "nunique"])
     is_tie = units["mean"].eq(0.5)
     rows = units.assign(label=units["mean"].gt(0.5).astype("float64"))[units["count"].gt(0) & ~is_tie]

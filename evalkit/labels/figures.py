@@ -7,13 +7,13 @@ from evalkit.display import plots
 
 __all__ = ["rates"]
 
-RAW, CORRECTED = "says", "corrected by labels"
+RAW, CORRECTED = "judge alone", "corrected by labels"
 
 
 def rates(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw what each judge says, and the rate corrected by hand labels with its interval; table of `judge_table`.
+    """Draw the rate by each judge alone, and the rate corrected by hand labels; `table` is from `judge_table`.
 
-    The constants `always` and `never` are drawn, too: their corrected rate is that of the labels alone.
+    The constants `always` and `never` are drawn, too: their corrected rate is the rate of the labels alone.
     """
     said = table.assign(estimate=table["raw"], low=float("nan"), high=float("nan"), n=table["n_judged"], rate=RAW)
     rows = pd.concat([said[said["estimate"].notna()], table.assign(rate=CORRECTED)], ignore_index=True)

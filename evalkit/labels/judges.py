@@ -64,7 +64,7 @@ def compare_judges(
     verdicts : Table
         As from `read_verdicts`.
     runs : DataFrame, optional
-        Rows of the first table; by default all. Those that are excluded from all rates are left out.
+        Rows of the first table; by default all. Runs that are excluded from all rates are left out.
     question : str
         Which labels count, if there are several questions.
     seed : int
@@ -104,7 +104,7 @@ def judge_table(comparison: Comparison) -> pd.DataFrame:
     Columns are judge, n (labels), units, raw (its share of yes; NaN for scores), estimate, low, high (the rate over
     all units, corrected), agreement, agreement_low, agreement_high (Cohen's kappa with the labels, over those it
     judged), accuracy (share of the same answers), half_width, after (half the width after 40 more labels), method,
-    warning. The constants `always` and `never` are judges, too: their corrected rate is that of the labels alone.
+    warning. The constants `always` and `never` are judges, too: their corrected rate is the rate of the labels.
     """
     judges = [*comparison.verdicts, *CONSTANTS]
     rows = [_judge_row(comparison, _verdicts_of(comparison, judge)) for judge in judges]
@@ -192,9 +192,9 @@ def _unlike(verdicts: np.ndarray, labelled: np.ndarray) -> Notes:
 
 
 def judges_to_show(table: pd.DataFrame) -> pd.DataFrame:
-    """Return `judge_table` or `model_table` as it is shown: what a judge says and how it agrees as text."""
+    """Return `judge_table` or `model_table` as it is shown: the judge's own rate and its agreement as text."""
     shown = table[[name for name in ("judge", "model_name") if name in table]].copy()
-    shown["says"] = [format_interval(raw, None, None) for raw in table["raw"]]
+    shown["judge alone"] = [format_interval(raw, None, None) for raw in table["raw"]]
     shown[["estimate", "low", "high", "n"]] = table[["estimate", "low", "high", "n"]]
     if "agreement" in table:
         kappas = table[["agreement", "agreement_low", "agreement_high"]].itertuples(index=False, name=None)
@@ -240,7 +240,7 @@ def model_table(comparison: Comparison) -> pd.DataFrame:
 def differences(comparison: Comparison) -> pd.DataFrame:
     """Estimate for each judge and pair of models the difference of their corrected rates, at most 200 pairs.
 
-    Each model is corrected by its own labels, so that a judge may err more on one. Columns are judge, model_a,
+    A model is corrected with the labels of this model, so that a judge may err more on one. Columns are judge, model_a,
     model_b, raw (the difference that the judge gives), n (labels), estimate, low, high, method, warning.
     """
     rows = []
@@ -325,7 +325,7 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
     -------
     DataFrame
         judge, n (units with a label and a verdict), precision_estimate, precision_low, precision_high, n_said (units
-        that the judge says yes to), recall_estimate, recall_low, recall_high, n_true (units whose label is yes),
+        with the judge's yes), recall_estimate, recall_low, recall_high, n_true (units whose label is yes),
         accuracy. NaN where nothing was said, or nothing is true. Both are of units like the labelled ones.
 
     Examples
@@ -397,7 +397,7 @@ def people_agreement(comparison: Comparison) -> Estimate:
 
 
 def disagreements(comparison: Comparison) -> pd.DataFrame:
-    """List the labelled units that a judge saw otherwise than people; those that most judges did come first.
+    """List the labelled units on which a judge and people differ; first the ones on which most judges do.
 
     Columns are run_id, turn, model_name, task, judge, label, verdict.
     """

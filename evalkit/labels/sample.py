@@ -28,7 +28,7 @@ def draw(logs: Logs, runs: pd.DataFrame | None = None, *, turns: bool = False, s
     ----------
     logs : Logs
     runs : DataFrame, optional
-        Rows of the first table of `logs`; by default all. Those that are excluded from all rates are left out.
+        Rows of the first table of `logs`; by default all. Runs that are excluded from all rates are left out.
     turns : bool
         Whether the turns of agents are labelled, and not whole runs.
     seed : int

@@ -25,7 +25,7 @@ class Session:
     who : str
         Who labels; by default the user's name.
     number : int
-        How many units to label; those that this person labelled before count.
+        How many units to label, with the ones that this person labelled before.
     turns : bool
         Whether turns are labelled, and not runs.
     seed : int

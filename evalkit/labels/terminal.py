@@ -93,7 +93,7 @@ def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
     for row, name in zip(table.to_dict("records"), group_names(table["judge"]), strict=True):
         judges.append({
             "judge": name,
-            "says": format_interval(row["raw"], None, None),
+            "alone": format_interval(row["raw"], None, None),
             f"corrected{INTERVAL}": format_interval(row["estimate"], row["low"], row["high"]),
             "labels": str(row["n"]),
             "kappa": format_interval(row["agreement"], row["agreement_low"], row["agreement_high"], percent=False),
@@ -113,7 +113,7 @@ def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
         models.append({
             "judge": plain(row["judge"], NAME_WIDTH),
             "model": name,
-            "says": format_interval(row["raw"], None, None),
+            "alone": format_interval(row["raw"], None, None),
             f"corrected{INTERVAL}": format_interval(row["estimate"], row["low"], row["high"]),
             "labels": str(row["n"]),
         })  # fmt: skip

@@ -166,7 +166,7 @@ def _half_width(fit: _Fit, more: int) -> float:
 
 
 def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimate:
-    """Estimate a weighted sum of rates that were estimated from separate labels, such as those of several models.
+    """Estimate a weighted sum of rates that were estimated from separate labels, such as the rates of several models.
 
     Each rate has its own correction, so that a judge may err differently on each. The interval is by MOVER, which adds
     the squares of the distances of the bounds (Newcombe 1998; Zou and Donner 2008).
@@ -205,9 +205,9 @@ def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimat
 
 
 def corrected_difference(a: Estimate, b: Estimate) -> Estimate:
-    """Estimate the difference a − b of the corrected rates of two models, each corrected by its own labels.
+    """Estimate the difference a − b of the corrected rates of two models, each corrected with separate labels.
 
-    The judge's error may differ between the models. Labels of one model tell nothing about the other.
+    The judge's error may differ between the models. Labels of one model do not help the other.
 
     Parameters
     ----------
