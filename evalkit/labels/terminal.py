@@ -2,6 +2,8 @@
 
 import shutil
 import sys
+import termios
+import tty
 
 import click
 
@@ -70,13 +72,16 @@ def _ask(session: Session, lines: list[str]) -> str:
 
 
 def _key() -> str:
-    """Wait for a key; `q` at the end of the input."""
+    """Wait for a key; `q` at the end of the input. Keys that were typed ahead count."""
     if not sys.stdin.isatty():
         return sys.stdin.read(1) or "q"
+    handle = sys.stdin.fileno()
+    before = termios.tcgetattr(handle)
     try:
-        return click.getchar()
-    except EOFError:
-        return "q"
+        tty.setcbreak(handle, termios.TCSADRAIN)
+        return sys.stdin.read(1) or "q"
+    finally:
+        termios.tcsetattr(handle, termios.TCSADRAIN, before)
 
 
 def _line() -> str:
