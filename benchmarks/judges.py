@@ -171,7 +171,7 @@ def hard_worlds(samples: int, rng: Rng) -> str:
     measured("the judge misses failures, raises no false alarm", [(0.1, 1.0), (0.5, 1.0), (0.9, 1.0)], RATES)
     measured("the judge raises false alarms, misses none", [(1.0, 0.2), (1.0, 0.6), (1.0, 0.95)], RATES)
     measured("always, and never", [(1.0, 0.0), (0.0, 1.0)], RATES)
-    measured("the judge says the opposite", [(0.0, 0.0), (0.1, 0.2)], RATES)
+    measured("the judge gives the opposite answer", [(0.0, 0.0), (0.1, 0.2)], RATES)
     for kind in ("from 1 to 10", "log-normal", "of chance", "of a few failures"):
         cells = []
         for rate, n in product(RATES, SIZES):
@@ -199,8 +199,8 @@ def not_at_random(samples: int, rng: Rng) -> str:
     data = World(labels, verdicts)
     for name, chances in {
         "at random": np.ones(1_000),
-        "twice as often where the judge says failure": 1 + verdicts,
-        "only where the judge says failure": np.where(verdicts > 0, 1.0, 1e-12),
+        "twice as often where the judge answered failure": 1 + verdicts,
+        "only where the judge answered failure": np.where(verdicts > 0, 1.0, 1e-12),
         "failures twice as often, as people recall them": 1 + labels,
         "easy runs, as they are short to read": ease**2,
     }.items():
@@ -232,7 +232,7 @@ def main(samples: int, seed: int, output: Path | None) -> None:
         hard_worlds(samples, rng),
         "### Labels that were not drawn at random",
         not_at_random(4 * samples, rng),
-        f"{samples} sets of labels of each cell, {4 * samples:,} in the last table; seed {seed}.\n",
+        f"{samples:,} sets of labels of each cell, {4 * samples:,} in the last table; seed {seed}.\n",
     ]
     publish("\n\n".join(sections), MARK, output)
 

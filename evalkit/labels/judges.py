@@ -103,8 +103,9 @@ def judge_table(comparison: Comparison) -> pd.DataFrame:
 
     Columns are judge, n (labels), units, raw (its share of yes; NaN for scores), estimate, low, high (the rate over
     all units, corrected), agreement, agreement_low, agreement_high (Cohen's kappa with the labels, over those it
-    judged), accuracy (share of the same answers), half_width, after (half the width after 40 more labels), method,
-    warning. The constants `always` and `never` are judges, too: their corrected rate is the rate of the labels.
+    judged), accuracy (share of the same answers), half_width, after (half the width after 40 more labels; NaN if
+    there are fewer units without one), method, warning. The constants `always` and `never` are judges, too: their
+    corrected rate is the rate of the labels.
     """
     judges = [*comparison.verdicts, *CONSTANTS]
     rows = [_judge_row(comparison, _verdicts_of(comparison, judge)) for judge in judges]
@@ -138,7 +139,7 @@ def _judge_row(comparison: Comparison, verdicts: np.ndarray) -> dict[str, object
         "agreement_high": np.nan,
         "accuracy": np.nan,
         "half_width": (found.high - found.low) / 2,
-        "after": half_width_after(MORE, *arguments),
+        "after": _after(arguments),
         "method": found.method,
         "warning": found.warning + _unlike(verdicts, labelled),
     }
@@ -158,6 +159,13 @@ def _arguments(units: pd.DataFrame, verdicts: np.ndarray) -> tuple[np.ndarray, n
     is_labelled = np.isfinite(label)
     tasks = np.concatenate([task[is_labelled], task[~is_labelled]])
     return label[is_labelled], verdicts[is_labelled], verdicts[~is_labelled], tasks
+
+
+def _after(arguments: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]) -> float:
+    """Return half the width after `MORE` more labels; NaN if there are fewer units without one."""
+    if len(arguments[2]) < MORE:
+        return np.nan
+    return half_width_after(MORE, *arguments)
 
 
 def _overall(comparison: Comparison, verdicts: np.ndarray) -> Estimate:
@@ -230,7 +238,7 @@ def model_table(comparison: Comparison) -> pd.DataFrame:
                 "low": found.low,
                 "high": found.high,
                 "half_width": (found.high - found.low) / 2,
-                "after": half_width_after(MORE, *arguments),
+                "after": _after(arguments),
                 "method": found.method,
                 "warning": found.warning,
             })  # fmt: skip

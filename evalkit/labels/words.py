@@ -29,10 +29,13 @@ def spread(judges: int, lowest: float, highest: float, low: float, high: float) 
 def no_better(judges: Sequence[str], of: int, constant: str, accuracy: float) -> str:
     """Say which judges agree with people no more often than a constant."""
     if not judges:
-        return f"All judges agree with people more often than “{constant}”, which is right in {100 * accuracy:.0f} %."
-    verb = "agrees" if len(judges) == 1 else "agree"
+        who = "The judge agrees" if of == 1 else "All judges agree"
+        return f"{who} with people more often than “{constant}”, which is right in {100 * accuracy:.0f} %."
     named = listed(judges, 3)
-    return f"{named} (of {of}) {verb} with people no more often than “{constant}”, right in {100 * accuracy:.0f} %."
+    if of > 1:
+        named += f" (of {of})"
+    verb = "agrees" if len(judges) == 1 else "agree"
+    return f"{named} {verb} with people no more often than “{constant}”, right in {100 * accuracy:.0f} %."
 
 
 def people(number: int, several: int, disagreed: int, ties: int, agreement: Mapping[str, Any]) -> str:
