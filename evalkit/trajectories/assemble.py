@@ -19,7 +19,7 @@ from evalkit._text import as_list, counted_noun
 from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
-from evalkit.kinds.runs import UNKNOWN
+from evalkit.kinds.runs import JUDGED, UNKNOWN
 from evalkit.trajectories.formats import every_eval_ever, lm_eval, openhands, terminal_bench
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS, Facts, Runs
@@ -76,7 +76,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         chosen += note("turned", scores=turned)
     runs["task_version"] = _task_versions(runs)
     flags = _repeated(runs)
-    flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
+    flags["overruled"], flags[JUDGED] = _overruled(runs, str(options.get("outcomes") or ""))
     flags["no_outcome"] = [
         score is None and success is None and status in ENDED
         for score, success, status in _rows(runs, "score", "is_successful", "status")
@@ -464,10 +464,14 @@ def _repeated(runs: Runs) -> dict[str, list[bool]]:
     return {"superseded": superseded, "duplicate": duplicate}
 
 
-def _overruled(runs: Runs, path: str) -> list[bool]:
-    """Set the outcomes that a CSV file of run_id, outcome and reason states; return which runs it names."""
+def _overruled(runs: Runs, path: str) -> tuple[list[bool], list[bool]]:
+    """Set the outcomes that a CSV file states; return which runs it names, and for which it names a judge.
+
+    Its columns are run_id, outcome, and optionally reason and judge.
+    """
+    nothing = [False] * len(runs["run_id"])
     if not path:
-        return [False] * len(runs["run_id"])
+        return nothing, nothing
     try:
         stated = pd.read_csv(path, dtype="str").rename(columns=str.strip)
     except (OSError, ValueError) as error:
@@ -485,7 +489,8 @@ def _overruled(runs: Runs, path: str) -> list[bool]:
             runs["score"][at] = None if success is None else float(success)
             runs["status"][at] = "overruled" if success is None else "completed"
             runs["exit_reason"][at] = row.get("reason", runs["exit_reason"][at])
-    return [run_id in by_run for run_id in runs["run_id"]]
+    by_judge = set(stated.loc[stated["judge"].notna(), "run_id"]) if "judge" in stated else set()
+    return [run_id in by_run for run_id in runs["run_id"]], [run_id in by_judge for run_id in runs["run_id"]]
 
 
 def _plans(runs: Runs, stated: pa.Table, plan_of_source: Mapping[str, str | None]) -> pa.Table:

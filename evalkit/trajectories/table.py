@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
-from evalkit.kinds.runs import AS_LOGGED
+from evalkit.kinds.runs import AS_LOGGED, JUDGED
 from evalkit.trajectories.records import PLANS, PUBLISHED, RUNS, SCORES
 
 NAME = "trajectories"
@@ -13,6 +13,7 @@ FLAGS = {
     "superseded": "a later log repeats this evaluation; rates exclude the run",
     "duplicate": "another file contains the same run; rates exclude it",
     "overruled": "the outcome is from the file of --outcomes",
+    JUDGED: "the outcome is the verdict of a judge, by the file of outcomes",
     "no_outcome": "the log does not show whether the task was solved",
 }
 EXCLUDING_FLAGS = ("superseded", "duplicate")  # of runs that count in no rate
