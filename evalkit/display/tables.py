@@ -133,7 +133,7 @@ def table_html(
     anchor: str = "",
     bars: bool = False,
 ) -> tuple[str, str]:
-    """Format a non-empty frame as HTML and text, as `show_table`; `bars` are drawn, `rest` says where others are."""
+    """Format a non-empty frame as HTML and text, as `show_table`; `bars` of estimates are drawn if there are any."""
     first = table.head(rows)
     shown, notes = _readable(first, digits, percent, unit)
     if more := max(len(table) - rows, 0):
@@ -151,7 +151,7 @@ def table_html(
         is_drawn = bars and name == f"estimate{_INTERVAL}"
         alignment = _NUMBER if is_number and not is_drawn else ALIGNED
         columns.append({"name": plain(name), "title": plain(title), "alignment": alignment, "is_drawn": is_drawn})
-    drawn = _bars(first, percent) if bars else [None] * len(first)
+    drawn = _bars(first, percent) if bars and "estimate" in first else [None] * len(first)
     attributes = first.reindex(columns=_ATTRIBUTES).itertuples(index=False, name=None)
     body = []
     for texts, (run_id, href), bar in zip(shown.itertuples(index=False, name=None), attributes, drawn, strict=True):

@@ -33,8 +33,8 @@ class Outcomes(NamedTuple):
     `table` has one row per run: model_name, task (what repeats; a run without a task is its own), family (of tasks that
     are variants of one, as the runs were loaded with ``cluster``; else the task), task_type, repetition, seed, value
     (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not measured, running; of
-    scores also scored), ended (how: an error, a limit, a status in words) and condition (what else makes runs
-    comparable: ``max_turns=20``, or "").
+    scores also scored), ended (how: an error, a limit, a status in words; "" if a log states no outcome) and condition
+    (what else makes runs comparable: ``max_turns=20``, or "").
     """
 
     table: pd.DataFrame
@@ -107,6 +107,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table["ended"] = "status " + rows["status"].astype("str").replace(kind.labels)
     if "exit_reason" in rows:
         table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
+    table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "")
     conditions = pd.Series("", rows.index, dtype="str")
     for name in kind.rates.conditions:
         if name in rows:

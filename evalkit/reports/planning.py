@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from evalkit.io.paths import SourceError, is_secret_name, is_url, redacted
 from evalkit.io.read import end_with_parent
-from evalkit.io.sources import expand, is_sample, own_sources, resolve
+from evalkit.io.sources import expand, is_sample, own_sources, resolve, without_projects
 from evalkit.io.text import cut_line, warnings_as_lines
 from evalkit.kinds.detection import kinds_of_source
 from evalkit.kinds.registry import kind_named
@@ -341,7 +341,7 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
         key = (target.source, str(target.values.get("kind", notebook.kind)))
         reports = made.setdefault(key, [])
         options = _items_of(value for name, value in fixed.items() if name not in target.values)
-        named = target.source.split(", ") if target.source else options[:1]
+        named = list(map(without_projects, target.source.split(", "))) if target.source else options[:1]
         rest = options if target.source else options[1:]
         if len(rest) > 1:  # the page and the index list them
             rest = [short_hash(str(rest))]
