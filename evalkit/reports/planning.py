@@ -225,7 +225,10 @@ def _targets_of_kinds(
 
 
 def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only: Sequence[Path]) -> list[Target]:
-    """Select notebooks for sources of logs of one kind: all those of the kind, or those of `only`."""
+    """Select notebooks for sources of logs of one kind: all those of the kind, or those of `only`.
+
+    One that needs more than logs, by its metadata ``only_if_named``, is selected only if it is one of these.
+    """
     known = []
     for path in (places.all_notebooks() | {path.stem: path for path in only}).values():
         with suppress(SourceError):
@@ -238,7 +241,7 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
     specific = [notebook for notebook in known if notebook.kind == kind_named(kind).name]
     general = [notebook for notebook in known if notebook.kind == ANY_KIND]
     for notebook in specific + general if wanted else specific or general:
-        if wanted and notebook.path.resolve() not in wanted:
+        if notebook.path.resolve() not in wanted and (wanted or notebook.settings.get("only_if_named")):
             continue
         parameter = notebook.parameters[notebook.settings["source"]]
         is_list = parameter.type.startswith("list") or len(sources) > 1
@@ -290,7 +293,7 @@ def _check(
             continue  # no other fault repeats it
         if name not in given:
             if value is REQUIRED:
-                faults.append(f"{name} has no value, and the notebook no default for it")
+                faults.append(f"{name} has no value, and the notebook has no default")
             continue
         items = _items_of([value])
         with faults.of():

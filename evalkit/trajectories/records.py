@@ -46,33 +46,33 @@ RUNS = (
     Column("log_id", "str", "id of the run in its log"),
     Column("format", "str", "format of the log"),
     Column("created", "str", "start of the job that the run belongs to"),
-    Column("dataset", "name", "what the task belongs to"),
+    Column("dataset", "name", "benchmark of the task"),
     Column("task_checksum", "str", "digest of the task's files, or its version"),
-    Column("agent", "name", "the program that ran the model"),
+    Column("agent", "name", "program that ran the model"),
     Column("agent_version", "str", "its version"),
-    Column("exit_reason", "line", "why the run ended, in the words of its log"),
+    Column("exit_reason", "line", "reason why the run ended, as logged"),
     Column("target", "line", "expected result of the run, such as the right answer"),
-    Column("tokens_cache", "int?", "of the tokens that models read, those from a cache", "tokens"),
-    Column("limits", "line", "what the run was allowed to take"),
+    Column("tokens_cache", "int?", "input tokens from a cache", "tokens"),
+    Column("limits", "line", "limits of the run"),
     Column("temperature", "float", "sampling temperature of the model, if set"),
-    Column("retries", "int?", "how often the run was begun again after an error", "count"),
+    Column("retries", "int?", "number of restarts after an error", "count"),
     Column("error", "line", "exception of the run, in one line"),
     Column("continues", "str", "file of the trajectory that continues this one"),
     Column("extra", "str", "other values of the run in the log, as JSON"),
     *(column for column in run_columns() if column.name in _COMMON.split()),
 )
 SCORES = (
-    Column("part", "str", "which run of its file"),
+    Column("part", "str", "run within its file"),
     Column("key", "name", "name of the score: a reward, a scorer"),
-    Column("value", "float", "the score; missing if it is no number"),
+    Column("value", "float", "the score; missing if it is not a number"),
     Column("text", "line", "the score as logged"),
 )
 PLANS = (
     Column("model_name", "name", "the model; missing for all models together"),
-    Column("dataset", "name", "what the task belongs to"),
+    Column("dataset", "name", "benchmark of the task"),
     Column("task_id", "name", "the task; empty for all tasks together"),
-    Column("planned", "int?", "trials that were to be run", "count"),
-    Column("retried", "int?", "trials that were run again after an error", "count"),
+    Column("planned", "int?", "planned trials", "count"),
+    Column("retried", "int?", "trials that were repeated after an error", "count"),
 )
 PUBLISHED = (  # figures over all runs, as files state them
     Column("model_name", "name", "the model"),
@@ -89,8 +89,8 @@ FACTS = (  # what files state about runs of other files
         "model, outcome: of a task's run; info, the name of a format: of all runs, as JSON; subagent: a file of steps;"
         " part_of, forked_from: a session",
     ),
-    Column("task_id", "name", "the task that it is about; empty for all"),
-    Column("model_name", "name", "the model that it is about; empty for all"),
+    Column("task_id", "name", "task of the entry; empty for all"),
+    Column("model_name", "name", "model of the entry; empty for all"),
     Column("value", "str", "what the file states"),
 )
 CALLS = (  # of models, where several files may hold the same one

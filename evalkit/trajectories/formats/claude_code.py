@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Call, Message, OpenNamed, content_text
+from evalkit.trajectories.chat import Message, OpenNamed, ToolCall, content_text
 from evalkit.trajectories.formats import sessions
 from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, leading_model, records_of
 from evalkit.trajectories.json_values import count_of, objects, part_of, text_of
@@ -123,7 +123,7 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a session; a subagent follows the call that started it."""
     out: list[Message] = []
     spoken: dict[str, Message] = {}  # answers by their id
-    called: dict[str, tuple[Call, Message]] = {}  # by the call's id
+    called: dict[str, tuple[ToolCall, Message]] = {}  # by the call's id
     below: dict[int, list[Message]] = {}  # of subagents, by the identity of the message that started them
     prompted = set[str]()  # records that a prompt follows
     seen = set[str]()
@@ -158,7 +158,7 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
             for one in blocks:
                 call_id = text_of(one.get("id"))
                 if one.get("type") == "tool_use" and call_id not in called:
-                    call = Call(text_of(one.get("name")), text_of(one.get("input")), call_id)
+                    call = ToolCall(text_of(one.get("name")), text_of(one.get("input")), call_id)
                     answer.calls = [*answer.calls, call]
                     called[call_id] = call, answer
             continue

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Call, Message, OpenNamed, content_text
+from evalkit.trajectories.chat import Message, OpenNamed, ToolCall, content_text
 from evalkit.trajectories.formats import sessions
 from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, leading_model, records_of
 from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, time_of
@@ -297,7 +297,7 @@ def parse(path: str, data: bytes) -> Parsed:
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a session; a subagent, without what it replays, follows the call that started it."""
     out: list[Message] = []
-    called: dict[str, tuple[Call, Message]] = {}  # by the call's id
+    called: dict[str, tuple[ToolCall, Message]] = {}  # by the call's id
     below: dict[int, list[Message]] = {}  # of subagents, by the identity of the message that started them
     session = Session(FORMAT)
     actor, is_replay = "", False
@@ -312,7 +312,7 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
         elif is_replay and _is_before(session, when):
             continue
         elif kind == "call":
-            call = Call(_tool(payload), text, call_id)
+            call = ToolCall(_tool(payload), text, call_id)
             out.append(Message("assistant", "", actor, calls=[call], when=when))
             called[call_id] = call, out[-1]
         elif kind == "output" and call_id in called:
