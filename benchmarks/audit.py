@@ -119,7 +119,7 @@ def _missing(logs: Board, rng: Random) -> None:
     of(logs)["samples"] = [one for one in of(logs)["samples"] if one["uuid"] not in gone]
 
 
-@defect("a model has fewer runs, and no plan says so", "unequal runs")
+@defect("a model has fewer runs, without a plan", "unequal runs")
 def _unequal(logs: Board, rng: Random) -> None:
     for one in logs.values():
         del one["eval"]["dataset"]
@@ -254,7 +254,7 @@ def _saturated(logs: Board, rng: Random) -> None:
                 run["scores"]["match"]["value"] = "C"
 
 
-@defect("the prompt holds the expected answer", "leaks")
+@defect("the prompt contains the expected answer", "leaks")
 def _told(logs: Board, rng: Random) -> None:
     for one in of(logs)["samples"]:
         one["messages"][0]["content"] += f" (Reference: {one['target']})"
@@ -313,7 +313,7 @@ def main(boards: int, write: bool) -> None:
         table = audited(board(Random(seed)))
         alarms.update(table.index[table["verdict"].isin(["look", "wrong"])])
         computed += int(table["verdict"].ne("not computed").sum())
-    lines = ["| planted defect | check | found | ranking otherwise |", "|---|---|---|---|"]
+    lines = ["| planted defect | check | found | alternative ranking |", "|---|---|---|---|"]
     for name, (check, plant) in DEFECTS.items():
         found = changed = 0
         for seed in range(boards):

@@ -1,5 +1,6 @@
 from . import compare as compare
 from . import crafter as crafter
+from . import failures as failures
 from . import kinds as kinds
 from . import mindcraft as mindcraft
 from . import stats as stats

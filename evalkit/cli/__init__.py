@@ -22,6 +22,7 @@ _COMMANDS = {  # the module of each, and its line in ``evalkit --help``
     "detect": ("runs", "Print the kinds of logs in a source."),
     "compare": ("runs", "Compare models with each other, or with a baseline."),
     "audit": ("runs", "Check what to know before you believe a leaderboard."),
+    "failures": ("failures", "Say why runs fail: events, failure modes, and what differs from successes."),
     "report": ("reports", "Make HTML reports with an index from a folder of logs."),
     "lab": ("lab", "Open the notebooks for a folder of logs in JupyterLab."),
     "notebooks": ("reports", "Copy the notebooks behind the reports for editing."),

@@ -177,7 +177,7 @@ def audit(
     """Check what to know before you publish or believe the leaderboard of SOURCE.
 
     Each check counts what may be wrong: missing trials, copies, failures of the infrastructure, answers that leaked,
-    and more. It also says what the ranking would be otherwise. A check that lacks what it needs says so.
+    and more. It also shows whether the ranking depends on it. If the logs lack what a check needs, the output names it.
     """
     if output:
         check_output(output)

@@ -1,6 +1,6 @@
 """Audit a leaderboard: what to know before one publishes or believes it, as checks over the common frames.
 
-A check counts what may be wrong, and says what the ranking would be otherwise.
+A check counts what may be wrong, and gives the ranking under the alternative.
 """
 
 from collections.abc import Sequence
@@ -34,16 +34,16 @@ class Audit:
 
     @property
     def shown(self) -> pd.DataFrame:
-        """The table as pages show it: check, question, verdict, found, ranking otherwise, notes, run_id."""
+        """The table as pages show it: check, question, verdict, found, alternative ranking, notes, run_id."""
         rows = []
         for row in self.table.to_dict("records"):
             ranking = "–"
             if pd.notna(row["moved"]):
                 places = counted_noun(row["moved"], "model")
-                ranking = f"{row['first'] or 'none alone'} first, {places} elsewhere" if row["moved"] else "the same"
+                ranking = f"{row['first'] or 'none alone'} first, {places} move" if row["moved"] else "unchanged"
             count = "–" if pd.isna(row["count"]) else f"{row['count']:,} of {counted_noun(row['n'], row['noun'])}"
-            rows.append({**row, "found": count, "ranking otherwise": ranking})
-        names = ["check", "question", "verdict", "found", "ranking otherwise", "notes", "run_id"]
+            rows.append({**row, "found": count, "alternative ranking": ranking})
+        names = ["check", "question", "verdict", "found", "alternative ranking", "notes", "run_id"]
         return pd.DataFrame(rows, columns=names)
 
 
@@ -63,7 +63,7 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     Returns
     -------
     Audit
-        A check that raises an error, or lacks what it needs, is not computed, and says why.
+        A check that raises an error, or lacks what it needs, is not computed; its notes give the reason.
 
     Raises
     ------
@@ -85,10 +85,10 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     findings = [Finding("audit", sections.CHECKS, {**values, "first": short[audited.first], "others": others})]
     for row in rows:
         if row["verdict"] in ("wrong", "look"):
-            said = {name: row[name] for name in ("check", "count", "n", "noun", "verdict", "moved", "notes")}
-            said |= {"first": short[row["first"]], "leads": short[audited.first]}
+            values = {name: row[name] for name in ("check", "count", "n", "noun", "verdict", "moved", "notes")}
+            values |= {"first": short[row["first"]], "leads": short[audited.first]}
             examples = tuple(Example(row["check"], run_id) for run_id in row["run_ids"])
-            findings.append(Finding("check", sections.CHECKS, said, examples))
+            findings.append(Finding("check", sections.CHECKS, values, examples))
     return Audit(table.drop(columns="run_ids"), findings, audited.board)
 
 

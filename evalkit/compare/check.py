@@ -34,9 +34,9 @@ class Found:
     alternative : DataFrame or Comparison, optional
         The runs of which the ranking would be made otherwise.
     order : Series, optional
-        In place of an alternative: the estimates of models otherwise, by their names.
+        Instead of an alternative: its estimates, indexed by model.
     verdict : {"look", "wrong"}
-        What the finding is if `count` is not 0: a doubt, or an error in the figures as they stand.
+        What the finding is if `count` is not 0: a doubt, or an error in the figures.
     notes : Notes
         Details; of a check that can't be computed, why.
     """
@@ -51,7 +51,7 @@ class Found:
 
 
 class NotComputed(Exception):
-    """Raised by a check that lacks what it needs; the notes say what."""
+    """Raised by a check that lacks what it needs; the notes give the reason."""
 
     def __init__(self, code: str, text: str, **values: Any) -> None:
         self.notes = note(code, text, **values)
@@ -102,13 +102,13 @@ def check(name: str, question: str, *, noun: str = "run") -> Callable[[CheckFunc
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """The runs that checks look at, with what several of them need, each made once.
+    """The runs that checks look at, and the results that several checks need.
 
     Attributes
     ----------
     logs : Logs
     all_runs : DataFrame
-        Also those that count in no rate, such as copies.
+        Also runs that count in no rate, such as copies.
     """
 
     logs: Logs
@@ -119,6 +119,12 @@ class Audited:
     def runs(self) -> pd.DataFrame:
         """The runs that count in rates."""
         return self.all_runs[~is_excluded(self.all_runs, self.logs.kind)]
+
+    @cached_property
+    def planned_runs(self) -> pd.DataFrame | None:
+        """The runs that count and the planned ones that are absent, as failures; None without a plan of these runs."""
+        kind, is_part = self.logs.kind, len(self.all_runs) < len(self.logs.runs)
+        return None if kind.over_planned is None or is_part else kind.over_planned(self.logs, self.runs)
 
     @cached_property
     def board(self) -> Leaderboard:

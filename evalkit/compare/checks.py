@@ -39,44 +39,40 @@ OWN_FILES = re.compile(  # of benchmarks, which their agents have no business to
 )
 
 
-@check("missing trials", "Are trials that were planned missing?", noun="planned trial")
+@check("missing trials", "Are planned trials missing?", noun="planned trial")
 def missing_trials(audited: Audited) -> Found:
     """Count the trials of the plan that are not there; otherwise they have failed."""
-    kind, logs = audited.logs.kind, audited.logs
-    if kind.over_planned is not None:
-        plans, present = logs.plans, audited.all_runs["plan"].value_counts()
+    whole = audited.planned_runs
+    plans: Any = getattr(audited.logs, "plans", None)
+    if whole is not None and plans["planned"].notna().any():
         # the number for all tasks together, else the sum over tasks
         planned = plans.groupby(["source", plans["task_id"].ne("")])["planned"].sum(min_count=1)
         planned = planned.groupby("source").first().dropna()
-        if len(planned):
-            absent = (planned - present.reindex(planned.index, fill_value=0)).clip(lower=0)
-            runs = kind.over_planned(logs, audited.runs)
-            gone = runs[runs["status"].eq("missing")]
-            count = max(len(gone), int(absent.sum()))
-            alternative = runs if len(gone) else None  # a plan that names no tasks does not say of which
-            return Found(count, int(planned.sum()), alternative=alternative, notes=_by_model(gone))
-    tasks = kind.planned(logs)
+        present = audited.all_runs["plan"].value_counts().reindex(planned.index, fill_value=0)
+        gone = whole[whole["status"].eq("missing")]
+        count = max(len(gone), int((planned - present).clip(lower=0).sum()))
+        alternative = whole if len(gone) else None  # a plan that names no tasks does not say of which
+        return Found(count, int(planned.sum()), alternative=alternative, notes=_by_model(gone))
+    tasks = audited.logs.kind.planned(audited.logs)
     if not tasks:
-        raise NotComputed("no_plan_logged", "no log states a plan")
-    absent = absent_runs(audited.board.outcomes.table, tasks)
-    absent = absent[absent["is_planned"]]
+        raise NotComputed("no_plan_logged", "no log states a plan of these runs")
+    absent = absent_runs(audited.board.outcomes.table, tasks).query("is_planned")
     n = len(tasks) * audited.runs["model_name"].nunique()
     return Found(int(absent["absent"].sum()), n, alternative=audited.board.with_failures(absent))
 
 
-@check("unequal runs", "Do models have fewer runs of a task than others?", noun="run")
+@check("unequal runs", "Does a model have fewer runs of a task than other models?", noun="run")
 def unequal_runs(audited: Audited) -> Found:
     """Count the runs that models lack of tasks that they ran; otherwise they have failed."""
-    cells = absent_runs(audited.board.outcomes.table)
+    board = audited.board
+    cells = absent_runs(board.outcomes.table)
     count = int(cells["absent"].sum())
-    if not count:
-        return Found(0, int(cells["n"].sum()))
     lacking = cells[cells["absent"] > 0].groupby("model_name")["absent"].sum()
-    alternative = audited.board.with_failures(cells) if audited.board.outcomes.is_share else None
+    alternative = board.with_failures(cells) if board.outcomes.is_share else None
     return Found(count, count + int(cells["n"].sum()), alternative=alternative, notes=_counts(lacking))
 
 
-@check("retries", "Were runs begun again after an error?")
+@check("retries", "Were runs restarted after an error?")
 def retries(audited: Audited) -> Found:
     """Count the runs that were retried; otherwise they have failed."""
     audited.needs("retries")
@@ -87,27 +83,26 @@ def retries(audited: Audited) -> Found:
 @check("retried until solved", "Does the number of runs of a task depend on their outcomes?", noun="model")
 def retried_until_solved(audited: Audited) -> Found:
     """Count the models whose last run of a task succeeds more often than others; otherwise only first runs count."""
-    if audited.board.outcomes.kind != "proportion":
-        raise NotComputed("no_success", "no run has a success or a failure")
-    table = leading(audited.board.outcomes.table.dropna(subset="value"))
-    if not table.duplicated(["model_name", "task"]).any():
-        raise NotComputed("none_repeated", "no task was run more than once")
-    groups = list(table.groupby("model_name"))
-    tested = {name: repeats_test(own["value"], own["task"], own["repetition"]).p_value for name, own in groups}
-    doubtful = sorted(str(name) for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
-    first = audited.runs.sort_values("repetition", kind="stable").drop_duplicates(["model_name", "task_id"])
+    _needs_rate(audited)
+    table = audited.board.outcomes.table.dropna(subset="value").sort_values("repetition", kind="stable")
+    tested = {}
+    for name, own in leading(table).groupby("model_name"):
+        tested[str(name)] = repeats_test(own["value"], own["task"], own["repetition"]).p_value
+    doubtful = sorted(name for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
+    first = table.drop_duplicates(["model_name", "task"])["run_id"]
     notes = note("models", "{models}", models=doubtful) if doubtful else Notes()
-    return Found(len(doubtful), len(tested), alternative=first, verdict="wrong", notes=notes)
+    alternative = audited.runs[audited.runs["run_id"].isin(first)]
+    return Found(len(doubtful), len(tested), alternative=alternative, verdict="wrong", notes=notes)
 
 
-@check("copies", "Were runs left out of all rates, as copies of others?")
+@check("copies", "Are some runs excluded from all rates as copies?")
 def copies(audited: Audited) -> Found:
     """Count the runs that are excluded by their flags; otherwise they count."""
     kind, runs = audited.logs.kind, audited.all_runs
     if not kind.rates.excluding_flags:
         raise NotComputed("no_copies", "{kind} logs do not show which run is a copy", kind=kind.name)
     if "log_id" in runs and runs["log_id"].isna().all():
-        raise NotComputed("no_ids", "runs have no ids, by which copies are known")
+        raise NotComputed("no_ids", "runs have no ids, which copies would share")
     rows = runs[is_excluded(runs, kind)]
     pairs = copied(runs, kind)
     notes = note("copied", pairs=pairs) if pairs else _by_model(rows)
@@ -115,7 +110,7 @@ def copies(audited: Audited) -> Found:
     return Found(len(rows), len(runs), rows, counted, notes=notes)
 
 
-@check("equal runs", "Do runs, also of different models, repeat each other in every number?")
+@check("equal runs", "Do runs repeat each other in every number, even under another model?")
 def equal_runs(audited: Audited) -> Found:
     """Count the runs that have the task, times, tokens and cost of an earlier one; otherwise they are left out.
 
@@ -126,7 +121,7 @@ def equal_runs(audited: Audited) -> Found:
     telling = [name for name in known if runs[name].nunique() >= LEAST_DISTINCT * max(runs[name].count(), 1)]
     enough = runs[(runs[telling].notna() & runs[telling].ne(0)).sum(axis=1) >= 2]
     if enough.empty:
-        raise NotComputed("no_numbers", "runs have too few times and tokens to be told apart")
+        raise NotComputed("no_numbers", "runs state too few times and tokens to distinguish them")
     keys = [name for name in ("task_id", "dataset", *known, "turns") if name in runs]
     is_repeated = enough.duplicated(keys)
     rows = enough[is_repeated]
@@ -147,13 +142,13 @@ def infrastructure(audited: Audited) -> Found:
         shares = shares.assign(share=shares["sum"] / shares["size"]).sort_values("share", ascending=False)
         worst = shares.iloc[0]
         values = {"model": shorten(str(shares.index[0]), LONGEST), "count": int(worst["sum"]), "n": int(worst["size"])}
-        notes = note("most_broken", "most of {model}: {count} of {n}", **values)
+        notes = note("most_broken", "most affected: {model}, {count} of {n:run}", **values)
         reasons = broken["exit_reason" if "exit_reason" in broken else "status"].fillna(broken["status"])
         notes += _counts(reasons.value_counts())
     return Found(len(broken), len(audited.runs), broken, audited.ending(broken, True), notes=notes)
 
 
-@check("no outcome", "Are there runs of which nothing says whether they succeeded?")
+@check("no outcome", "Do some runs have no outcome?")
 def no_outcome(audited: Audited) -> Found:
     """Count all runs without an outcome, with the rates by both denominators; otherwise they have failed, or count."""
     rows = audited.runs[audited.outcome.eq("not measured") & (audited.runs["score"].isna() | _has_rate(audited))]
@@ -165,13 +160,13 @@ def no_outcome(audited: Audited) -> Found:
         if first["n_measured"]:
             other = "measured" if "measured_estimate" in first else "lowest"
             rates = {"one": first["estimate"], "other": first[f"{other}_estimate"]}
-            notes = note("denominators", _two_rates, of=most, **rates, of_other="by the other denominator")
+            notes = note("denominators", _two_rates, of=most, **rates, of_other="with the other denominator")
     is_counted = audited.logs.kind.rates.denominator == "all" and _has_rate(audited)
     alternative = audited.without(rows) if is_counted else audited.ending(rows, False)
     return Found(len(rows), len(audited.runs), rows, alternative, notes=notes)
 
 
-@check("time-outs that succeeded", "Did runs succeed although they were stopped at a limit?")
+@check("time-outs that succeeded", "Did runs succeed although they reached a limit?")
 def stopped_but_successful(audited: Audited) -> Found:
     """Count the successes among the runs that were stopped at a limit of time or steps; otherwise they have failed."""
     _needs_endings(audited)
@@ -180,7 +175,7 @@ def stopped_but_successful(audited: Audited) -> Found:
     return Found(len(rows), len(stopped), rows, audited.ending(rows, False), notes=_by_model(rows))
 
 
-@check("scores out of range", "Do scores lie outside 0 to 1 where most lie within?")
+@check("scores out of range", "Are some scores outside 0 to 1, although most are inside?")
 def out_of_range(audited: Audited) -> Found:
     """Count the scores below 0 or above 1, if at least 9 of 10 lie between; otherwise these runs are left out."""
     audited.needs("score")
@@ -196,21 +191,21 @@ def out_of_range(audited: Audited) -> Found:
 def without_answer(audited: Audited) -> Found:
     """Count the successes without a turn or a token that their model's other runs have; otherwise they have failed."""
     runs = audited.runs
-    says = pd.Series(False, runs.index)
+    is_stated = pd.Series(False, runs.index)
     is_silent = runs["status"].isin(NO_ANSWER)
     for name in ("turns", "tokens_out"):
         counts = runs[name].astype("Float64")
         usual = counts.groupby(runs["model_name"].fillna(UNKNOWN)).transform("median").fillna(0) > 0
-        says |= usual & counts.notna()
+        is_stated |= usual & counts.notna()
         is_silent |= (usual & counts.eq(0)).fillna(False)
-    successes = runs[audited.outcome.eq("success") & (says | is_silent)]
+    successes = runs[audited.outcome.eq("success") & (is_stated | is_silent)]
     if successes.empty:
-        raise NotComputed("no_output", "no success says how many turns or tokens it took")
+        raise NotComputed("no_output", "no successful run states its turns or tokens")
     rows = successes[is_silent[successes.index]]
     return Found(len(rows), len(successes), rows, audited.ending(rows, False), verdict="wrong")
 
 
-@check("zero tokens or cost", "Are tokens or costs 0, which means that they were not counted?")
+@check("zero tokens or cost", "Are tokens or costs 0, which usually means that they were not counted?")
 def zero_usage(audited: Audited) -> Found:
     """Count the runs that took no tokens, or nothing, by their logs."""
     audited.needs("tokens_in", "tokens_out", "cost")
@@ -220,7 +215,7 @@ def zero_usage(audited: Audited) -> Found:
     return Found(len(rows), int(known.sum()), rows, notes=_by_model(rows))
 
 
-@check("tokens missing by ending", "Are tokens missing for some endings only, so that a mean is one of the others?")
+@check("tokens missing by ending", "Are tokens missing mainly for some endings, which biases their mean?")
 def tokens_by_ending(audited: Audited) -> Found:
     """Count the runs without tokens of models in which tokens are missing more often for some endings."""
     audited.needs("tokens_in", "tokens_out")
@@ -250,34 +245,32 @@ def published_figures(audited: Audited) -> Found:
     """
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
-        raise NotComputed("none_published", "the logs hold no published figures")
-    compared, order, notes = 0, audited.estimates.copy(), Notes()
-    seen = set()
-    differing = 0
-    for row in table.dropna(subset="value").to_dict("records"):
+        raise NotComputed("none_published", "the logs contain no published figures")
+    scorers: Any = audited.runs.get("score_key", ())
+    table = table[table["metric"].isin(scorers) | table["metric"].str.match(RATE)].dropna(subset="value")
+    is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
+    sizes, order = audited.runs["model_name"].value_counts(), audited.estimates.copy()
+    compared, unlike = 0, list[Notes]()
+    for row, leads in zip(table.to_dict("records"), is_first, strict=True):
         own = _published_runs(row, audited.runs)
-        key = tuple(map(str, (row["source"], row["model_name"], row["agent"], row["dataset"])))
-        is_first = len(own) > 0 and key not in seen
-        if is_first:
-            seen.add(key)
-        of_part = pd.notna(row["n"]) and row["n"] != len(own)
-        if of_part and (row["n"] > len(own) or not is_first or own["task_id"].duplicated().any()):
-            continue  # other runs are here, or fewer: `missing_trials` says so
+        of_others = pd.notna(row["n"]) and row["n"] != len(own)
+        if of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any()):
+            continue  # the figure is about other runs, or `missing_trials` reports those that are absent
         if own.empty:
             continue
         compared += 1
-        digits = min(max(len(f"{row['value']:.12g}".partition(".")[2]), 2), 4)
         rates = _rates_of(own)
+        digits = min(max(len(f"{row['value']:.12g}".partition(".")[2]), 2), 4)
         if min(abs(rate - row["value"]) for rate in rates) > 0.5 * 10**-digits + 1e-9:
-            differing += 1
             model = own["model_name"].iloc[0]
-            order[model] = row["value"]
-            said = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "by the runs"}
-            notes += note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **said)
+            if len(own) == sizes[model]:
+                order[model] = row["value"]
+            values = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "from the runs"}
+            unlike.append(note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **values))
     if not compared:
-        raise NotComputed("none_matches", "no published figure is of the runs here")
-    order = order.sort_values(ascending=False, kind="stable")
-    return Found(differing, compared, order=order, verdict="wrong", notes=Notes(notes.notes[:MOST_NAMED]))
+        raise NotComputed("none_matches", "no published figure is about the runs here")
+    ranking = None if order.equals(audited.estimates) else order.sort_values(ascending=False, kind="stable")
+    return Found(len(unlike), compared, order=ranking, verdict="wrong", notes=sum(unlike[:MOST_NAMED], Notes()))
 
 
 @check("settings", "Did models run with different limits, versions or temperatures?", noun="setting")
@@ -293,7 +286,7 @@ def settings(audited: Audited) -> Found:
     return Found(count, max(len(known), count), notes=notes)
 
 
-@check("agents", "Do runs of one model come from several agents?", noun="model")
+@check("agents", "Did several agents use the same model?", noun="model")
 def agents(audited: Audited) -> Found:
     """Count the models that several agents used, also where agents are compared with their models."""
     audited.needs("agent")
@@ -306,22 +299,15 @@ def agents(audited: Audited) -> Found:
     return Found(len(several), len(agents_of), notes=notes if len(several) else Notes())
 
 
-@check("pass^k", "Does pass^k depend on whether trials that were not measured count?", noun="model")
+@check("pass^k", "Does pass^k depend on how trials count that were not measured?", noun="model")
 def pass_hat_k(audited: Audited) -> Found:
     """Count the models with two values of pass^k: over measured runs, and over all, or all that were planned."""
-    if not _has_rate(audited):
-        raise NotComputed("no_success", "no run has a success or a failure")
-    if not audited.board.outcomes.table.duplicated(["model_name", "task"]).any():
-        raise NotComputed("none_repeated", "no task was run more than once")
-    kind = audited.logs.kind
-    whole = audited.ending(audited.runs[audited.outcome.eq("not measured")], False)
-    if kind.over_planned is not None:
-        whole = kind.over_planned(audited.logs, audited.runs)
+    _needs_rate(audited)
     measured = reliability(audited.runs[audited.outcome.ne("not measured")])
-    measured = measured[measured["measure"].str.startswith("pass^")]
-    k = int(measured["k"].max()) if len(measured) else 1
-    if k < 2:
-        raise NotComputed("none_repeated", "no task was run more than once")
+    k = int(measured["k"].max())
+    whole = audited.planned_runs
+    if whole is None:
+        whole = audited.ending(audited.runs[audited.outcome.eq("not measured")], False)
     one, other = (
         table[table["measure"].eq(f"pass^{k}")].set_index("model_name")["estimate"]
         for table in (measured, reliability(whole, [k]))
@@ -336,7 +322,7 @@ def pass_hat_k(audited: Audited) -> Found:
     return Found(len(differ), len(one), notes=notes)
 
 
-@check("undecided ranks", "Do the data leave open which model is best?", noun="model")
+@check("undecided ranks", "Is it undecided which model is best?", noun="model")
 def undecided_ranks(audited: Audited) -> Found:
     """Count the models that may be the best, where that is not one."""
     named = audited.board.table[audited.board.table["model_name"].ne(UNKNOWN)]
@@ -344,8 +330,9 @@ def undecided_ranks(audited: Audited) -> Found:
     if len(ranked) < 2:
         raise NotComputed("one_model", "fewer than 2 models were ranked")
     is_open = ranked["rank_low"].eq(1)
-    notes = note("may_be_best", "each may be the best")
-    return Found(int(is_open.sum()) if is_open.sum() > 1 else 0, len(ranked), notes=notes)
+    if is_open.sum() == 1:
+        return Found(0, len(ranked))
+    return Found(int(is_open.sum()), len(ranked), notes=note("may_be_best", "each may be the best"))
 
 
 @check("variants", "Are tasks variants of a few templates?", noun="task")
@@ -363,13 +350,12 @@ def idle_tasks(audited: Audited) -> Found:
         raise NotComputed("one_model", "fewer than 2 models were ranked")
     counts = task_items(audited.board)["verdict"].value_counts()
     idle = counts.reindex(["all solve", "none solves"], fill_value=0)
-    is_much = idle.sum() >= MOST_UNDECIDED * counts.sum()
-    return Found(
-        int(idle.sum()) if is_much else 0, int(counts.sum()), notes=_counts(idle[idle > 0]) if is_much else Notes()
-    )
+    if idle.sum() < MOST_UNDECIDED * counts.sum():
+        return Found(0, int(counts.sum()))
+    return Found(int(idle.sum()), int(counts.sum()), notes=_counts(idle[idle > 0]))
 
 
-@check("leaks", "Do transcripts hold the expected answer from the beginning, or the benchmark's own files?")
+@check("leaks", "Did agents see the expected answer at the start, or open the benchmark's own files?")
 def leaks(audited: Audited) -> Found:
     """Count the runs, of at most 100, whose agent was told the answer, or looked at files of the benchmark."""
     if audited.logs.kind.transcript is None:
@@ -395,14 +381,14 @@ def leaks(audited: Audited) -> Found:
         raise NotComputed("none_read", "no run has a transcript that can be read")
     notes = Notes()
     if told:
-        notes += note("told", "{count:run} begin with the expected answer", count=len(told))
+        notes += note("told", "{count:run} that show the expected answer at the start", count=len(told))
     if looked:
-        notes += note("looked", "{count:run} open files of the benchmark", count=len(looked))
+        notes += note("looked", "{count:run} that open files of the benchmark", count=len(looked))
     rows = audited.runs[audited.runs["run_id"].isin([*told, *looked])]
     return Found(len(rows), read, rows, audited.without(rows), notes=notes)
 
 
-@check("names", "Do several names mean one model?", noun="name")
+@check("names", "Do several names refer to one model?", noun="name")
 def names_alike(audited: Audited) -> Found:
     """Count the names that differ only by case, provider or date from another; otherwise they are one model."""
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
@@ -423,7 +409,7 @@ def names_alike(audited: Audited) -> Found:
     return Found(count, len(names), alternative=alternative, notes=notes)
 
 
-@check("unnamed runs", "Are there runs whose logs name no model?")
+@check("unnamed runs", "Do some logs name no model?")
 def unnamed_runs(audited: Audited) -> Found:
     """Count the runs of an unknown model, which is not ranked."""
     rows = audited.runs[audited.runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN)]
@@ -432,6 +418,14 @@ def unnamed_runs(audited: Audited) -> Found:
 
 def _has_rate(audited: Audited) -> bool:
     return audited.board.outcomes.kind == "proportion"
+
+
+def _needs_rate(audited: Audited) -> None:
+    """Raise NotComputed where runs have no success, or none was repeated."""
+    if not _has_rate(audited):
+        raise NotComputed("no_success", "no run has a success or a failure")
+    if not audited.board.outcomes.table.duplicated(["model_name", "task"]).any():
+        raise NotComputed("none_repeated", "no task was run more than once")
 
 
 def _needs_endings(audited: Audited) -> None:
@@ -473,23 +467,16 @@ def _by_model(rows: pd.DataFrame) -> Notes:
 
 
 def _published_runs(row: Mapping[Any, Any], runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs that a published figure is of: its model, agent and data set, in its folder or below."""
-    keys = {"model_name": "logged_model" if "logged_model" in runs else "model_name", "agent": "agent"}
+    """Return the runs that a published figure is of: its model, agent, data set and scorer, in its folder or below."""
+    columns = {"model_name": "model_name", "agent": "agent", "dataset": "dataset", "metric": "score_key"}
+    if "logged_model" in runs:
+        columns["model_name"] = "logged_model"
     is_own = pd.Series(True, runs.index)
-    for key, column in keys.items():
-        if isinstance(row[key], str) and row[key] and column in runs and runs[column].eq(row[key]).any():
-            is_own &= runs[column].eq(row[key])
-        elif key == "model_name" and isinstance(row[key], str) and row[key]:
-            return runs.iloc[:0]
-    if "dataset" in runs and isinstance(row["dataset"], str) and row["dataset"]:
-        is_own &= runs["dataset"].eq(row["dataset"])
-    if "score_key" in runs and runs["score_key"].eq(row["metric"]).any():
-        is_own &= runs["score_key"].eq(row["metric"])
-    elif not RATE.match(str(row["metric"])):
-        return runs.iloc[:0]
+    for name, column in columns.items():
+        is_known = isinstance(row[name], str) and row[name] and column in runs
+        if is_known and (name in ("model_name", "dataset") or runs[column].eq(row[name]).any()):
+            is_own &= runs[column].eq(row[name])
     own = runs[is_own]
-    if own["source"].eq(row["source"]).sum() == row["n"]:  # several files with their figures may share a folder
-        return own[own["source"].eq(row["source"])]
     inside = own[own["source"].str.startswith(os.path.dirname(row["source"]) + "/")]
     return inside if len(inside) else own
 

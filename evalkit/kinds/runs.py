@@ -152,7 +152,7 @@ def kind_of(runs: pd.DataFrame) -> LogKind:
     """Return the kind of a frame of runs; SourceError if there are several."""
     names = sorted(runs["kind"].dropna().unique())
     if len(names) != 1:
-        several = f"runs of several kinds ({', '.join(names)}): one kind at a time can be compared"
+        several = f"runs of several kinds ({', '.join(names)}): compare one kind at a time"
         raise SourceError(several if names else "there are no runs")
     return kind_named(names[0])
 

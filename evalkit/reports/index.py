@@ -172,7 +172,9 @@ def write_evidence(output: Path, given: Mapping[str, list[Any]], *, mask: bool =
             continue
         sources |= set(places_of(record))
         pages_of_report, lists_of_report = read_references(passed_on, f"../{key}.html")
-        pages |= pages_of_report
+        for page, refs in pages_of_report.items():
+            before = pages.get(page, [None] * len(refs))
+            pages[page] = [ref.merged(other) for ref, other in zip(refs, before, strict=True)]
         lists += lists_of_report
     if pages or (output / _WRITTEN).is_file():
         shown = shown_paths(sorted(sources))

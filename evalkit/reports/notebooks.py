@@ -177,7 +177,7 @@ def write_filled(folder: Path, notebook: Notebook, values: Mapping[str, Any]) ->
         kept = read_notebook(path).parameters.get(source)
         if kept and kept.default != values.get(source, kept.default):
             sources = ", ".join(texts_of(kept.default))
-            raise SourceError(f"{path}: there already, and reads {sources}; --output DIR takes another folder")
+            raise SourceError(f"{path}: exists already and reads {sources}; choose another folder with --output DIR")
         return path
     content = read_json(notebook.path)
     for cell in content["cells"]:
@@ -196,7 +196,7 @@ def copy_notebooks(folder: str | os.PathLike, names: Iterable[str] = ()) -> list
     own, target = Places([shipped("notebooks")], ()), Path(folder)
     sources = [own.notebook(name) for name in names] or list(own.all_notebooks().values())
     if existing := [str(target / source.name) for source in sources if (target / source.name).exists()]:
-        raise SourceError(f"{', '.join(existing)}: there already, and not overwritten; nothing was copied")
+        raise SourceError(f"{', '.join(existing)}: exists already; nothing was copied or overwritten")
     try:
         target.mkdir(parents=True, exist_ok=True)
         return [Path(shutil.copyfile(source, target / source.name)) for source in sources]

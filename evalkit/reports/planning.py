@@ -290,7 +290,7 @@ def _check(
             continue  # no other fault repeats it
         if name not in given:
             if value is REQUIRED:
-                faults.append(f"{name} has no value, and the notebook no default for it")
+                faults.append(f"{name} has no value, and the notebook has no default")
             continue
         items = _items_of([value])
         with faults.of():

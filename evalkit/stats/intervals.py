@@ -209,7 +209,7 @@ def _interval(
     if families is not None and (within or not is_clustered or not _are_coarser(families, codes)):
         families = None
     if within and not is_clustered:
-        raise ValueError("an estimate for these tasks needs to know them: give clusters")
+        raise ValueError("an estimate for these tasks needs clusters")
     least, most = bounds
     width = most - least
     known = (known - least) / width

@@ -172,9 +172,11 @@ def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str])
             first = first_with.setdefault(texts, source)
             if copies := sum(runs["is_copy"][at] for at in places[source]):
                 rows_text = counted_noun(copies, "row")
-                problems.append(f"{rows_text} with the id and values of another row: copies, which count in no rate")
+                problems.append(f"{rows_text} with the id and values of another row: copies, which rates exclude")
             elif first != source and len(texts) > 1 and "model_name" in meaning:
-                problems.append(f"the same rows as {os.path.basename(first)}: both count, as no column has ids of runs")
+                problems.append(
+                    f"the same rows as {os.path.basename(first)}: both count, because no column has ids of runs"
+                )
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
             if problems:
                 doubts[source] = note("table", file=file, doubts="; ".join(problems))
@@ -305,7 +307,7 @@ def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | N
     """Set score, success and status of runs, where their agents ended them; return the id of the run of each score."""
     sources, parts, keys, values = (scores[name].to_pylist() for name in ("source", "part", "key", "value"))
     if key and key not in keys:
-        raise SourceError(f"no score is called {key!r}; there are {', '.join(sorted(set(keys))) or 'none'}")
+        raise SourceError(f"no score is named {key!r}; there are {', '.join(sorted(set(keys))) or 'none'}")
     places = {run: at for at, run in enumerate(_rows(runs, "source", "part"))}
     place_of_score = list(map(places.get, zip(sources, parts, strict=True)))
     score, score_key = runs["score"], runs["score_key"]

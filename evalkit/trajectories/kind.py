@@ -14,6 +14,7 @@ from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.analysis import over_planned
 from evalkit.trajectories.assemble import assemble
+from evalkit.trajectories.events import DETECTORS
 from evalkit.trajectories.parse import accepts, context_files, excerpt, parse, recognises
 from evalkit.trajectories.records import RECORDS, TITLE
 from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, FLAGS, LAZY_TABLES, NAME, TABLES
@@ -55,6 +56,7 @@ KIND = LogKind(
     ),
     over_planned=lambda logs, runs: over_planned(runs, logs.plans),
     transcript=transcript,
+    detectors=DETECTORS,
     run_files=run_files,
     flags=FLAGS,
     labels={name: ending.text for name, ending in ENDINGS.items() if name != ending.text},

@@ -24,9 +24,13 @@ from evalkit.trajectories.formats import (
 from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.records import TITLE
 
-LINE_FORMATS = (lm_eval, openhands)  # of JSON lines, which are decoded in part; each recognises its own
+LINE_FORMATS = (
+    lm_eval,
+    openhands,
+    every_eval_ever,
+)  # of JSON lines, which are decoded in part; each recognises its own
 # of JSON documents, most of which are decoded whole; each recognises its own
-FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, every_eval_ever, *LINE_FORMATS, swe_agent)
+FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, *LINE_FORMATS, swe_agent)
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
 # other titles are of files that describe logs
 _LOGS = (
@@ -43,7 +47,7 @@ def accepts(path: str) -> str:
 
 def context_files(files: Sequence[str]) -> list[str]:
     """Return where the files may be that describe the logs in some files, but may not be named with them."""
-    formats = (*LINE_FORMATS, terminal_bench)
+    formats = (lm_eval, openhands, terminal_bench)
     return list(dict.fromkeys(path for one in formats for path in one.context_files(files)))
 
 
@@ -87,7 +91,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     try:
         reader, value, recovered = opened(path, data)
         if reader is None:
-            return Parsed("skipped", "of no format of trajectories that is known")
+            return Parsed("skipped", "of no known format of trajectories")
         parsed = reader.parse(path, value)
     except (LimitError, MemoryError):
         raise

@@ -24,7 +24,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     return [
         Part("models", rows=_rows(logs.runs), always=True, spare=_SPARE, frame=frame),
         Part("notes", _notes(logs), always=True),
-        Part("rates without the runs that were not measured", unmeasured),
+        Part("rates of measured runs only", unmeasured),
     ]
 
 
@@ -68,12 +68,12 @@ def _notes(logs: Logs) -> list[str]:
         verb = "is" if missing == 1 else "are"
         lines.append(f"{missing:,} of {counted_noun(planned, 'planned trial')} {verb} missing")
     if repeated:
-        lines.append(f"{counted_noun(repeated, 'run')} held by other logs, too, or repeated later: left out")
+        lines.append(f"{counted_noun(repeated, 'run')} also in other logs, or repeated later: excluded")
     if overruled:
         lines.append(f"outcomes overruled: {overruled:,}")
     if len(runs) and runs["flag_no_outcome"].all():
         advice = "give outcomes with --outcomes FILE"
         if runs["format"].isin(["SWE-agent", "mini-swe-agent"]).any():
             advice = f"put SWE-bench's report next to the logs, or {advice}"
-        lines.append(f"no log states an outcome: {advice}")
+        lines.append(f"no log records an outcome: {advice}")
     return lines

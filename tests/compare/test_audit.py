@@ -128,7 +128,7 @@ def test_the_command_prints_the_answer_first_and_strict_fails_only_for_an_error(
     result = CliRunner().invoke(main, ["audit", runs, "--strict", "--output", str(tmp_path / "out.csv")])
     assert result.exit_code == 0, result.output
     assert "changes the ranking: fast is first, otherwise slow." in result.stdout.split("\n")[0]
-    assert "slow first, 2 models elsewhere" in result.stdout
+    assert "slow first, 2 models move" in result.stdout
     assert set(pd.read_csv(tmp_path / "out.csv")["check"]) == set(checks)
 
     @compare.check("wrong", "Is this wrong?")

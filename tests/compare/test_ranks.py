@@ -258,8 +258,8 @@ def test_the_terminal_says_absent_runs_once_and_changes_no_name():
 
 
 def test_rates_adjusted_for_tasks_name_their_assumption():
-    assert "no model suits some tasks more than others" in describe_comparison(runs_of(only_easy()))
-    assert "no model suits" not in describe_comparison(runs_of(CLEAR))
+    assert "no model is better suited to some tasks" in describe_comparison(runs_of(only_easy()))
+    assert "no model is better" not in describe_comparison(runs_of(CLEAR))
 
 
 def test_the_seed_of_a_chat_model_makes_no_tasks_alike():

@@ -157,7 +157,7 @@ REFUSED = {  # of (folder of the games, dataset made of them, its folder)
     "a dataset, such as thesis": lambda games, out, here: collect(TOY, games, here / "other/thesis.txt"),
     r"zip://a\.zip: a dataset can't be written into": lambda games, out, here: collect(TOY, games, "zip://a.zip"),
     "written into an archive; name a folder": lambda games, out, here: collect(TOY, games, "tar://ds::mc.tar"),
-    "was collected from toy logs in .*; keep to that": lambda games, out, here: collect(TOY, games / "a", out),
+    "was collected from toy logs in .*; use the same": lambda games, out, here: collect(TOY, games / "a", out),
     r", pattern \*, recursive True; keep to": lambda games, out, here: collect(TOY, games, out, pattern="*.txt"),
     "was collected from toy logs": lambda games, out, here: collect(OTHER, games, out),
     "made: a dataset of toy logs, not of other": lambda games, out, here: load(out, OTHER),

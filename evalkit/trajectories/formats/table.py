@@ -116,7 +116,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
         else:
             rows, doubts = _cells(text)
     if not all(isinstance(row, dict) for row in rows):
-        raise ValueError("rows that are no objects")
+        raise ValueError("rows that are not objects")
     return rows, doubts
 
 
@@ -270,7 +270,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
         check_size(CELL * len(names) * len(rows))  # a short row has an empty cell in every other column
     name, count = (Counter(filter(None, names)).most_common(1) or [("", 0)])[0]
     if count > 1:
-        raise ValueError(f"several columns are called {name!r}")
+        raise ValueError(f"several columns are named {name!r}")
     if longer:
         doubts.append(f"{counted_noun(longer, 'row')} with more cells than columns")
     if delimiter == ";":  # such a table has decimal commas
