@@ -234,10 +234,10 @@ def warn_unread(errors: Sequence[str]) -> None:
         warnings.warn(f"no turns of {counted_noun(len(errors), 'run')}: {errors[0]}{more}", stacklevel=5)
 
 
-def transcripts(logs: Any, runs: pd.DataFrame | None = None, runs: pd.DataFrame | None = None) -> Iterator[tuple[str, Transcript]]:
+def transcripts(logs: Any, runs: pd.DataFrame | None = None) -> Iterator[tuple[str, Transcript]]:
     """Yield the id and the transcript of each run of `logs` whose files can be read; a warning names the others.
 
-    `runs` are rows of their first table, by default all. By default of all `runs`. A file of several runs that follow each other there is read
+    `runs` are rows of their first table, by default all. A file of several runs that follow each other there is read
     once.
     """
     read = lru_cache(maxsize=1)(read_log)
