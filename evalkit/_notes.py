@@ -181,6 +181,17 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "skewed": "few values for such skewed data: may be too narrow",
     "degenerate": "the statistic does not vary between resamples, or can't be computed: no interval",
     "left_out": "{count:{noun}} left out as missing",
+    "no_labels": "no labels: nothing shows how the judge errs",
+    "by_model": "models do not have their shares of the labels: weighted from the rates of models",
+    "unlike_labels": (
+        "the judge says {labelled:.0%} on labelled units and {others:.0%} on others: were labels drawn at random?"
+    ),
+    "one_person": "one person labelled",
+    "no_krippendorff": "agreement of several people needs the package krippendorff",
+    "no_verdict": "{count:unit} without a verdict",
+    "one_label": "all labels are the same: chance alone gives full agreement",
+    "all_labelled": "every unit has a label: the rate is known",
+    "constant_judge": "the judge's verdicts are all equal: the rate is that of the labels",
     "no_name": "{count:run} without a model left out",
     # what was chosen
     "columns": _columns,
@@ -252,6 +263,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "none_measured": _none_measured,
     "no_run": "all runs are excluded from all rates",
     "copies": "{count:copy} left out",
+    "judged": "{count:outcome} by a judge, whose errors the interval leaves out: `evalkit judges` corrects such rates",
     "only_copies": _only_copies,
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "one_model": "there is one model",

@@ -7,6 +7,7 @@ from typing import Any
 
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
+_ROLES = ("system", "user", "assistant", "tool")
 # decodes a file in the folder of a trajectory that names it, or reads one in or below it with `is_text`; else None
 OpenNamed = Callable[..., Any]
 
@@ -63,7 +64,9 @@ def chat_messages(messages: Any) -> list[Message]:
     called: dict[str, ToolCall] = {}  # by its id
     for given in chain.from_iterable(map(_apart, objects({"messages": messages}, "messages"))):
         message, extra = _as_chat(given), given.get("extra")
-        role, text = text_of(message.get("role")) or "user", content_text(message.get("content"))
+        name = text_of(message.get("name"))
+        role = text_of(message.get("role")) or (name if name in _ROLES else "user")
+        text = content_text(message.get("content"))
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
         is_answer = role == "tool" or returned is not None  # mini-swe-agent answers a command as the user
         ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent

@@ -1,6 +1,7 @@
 """Read files of JSON lines whose lines are large: of each line, only the values that are needed are decoded."""
 
 import io
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -50,3 +51,11 @@ def decoded(value: Any) -> Any:
         return _ANYTHING.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+def named_counts(counts: Counter[str], noun: str) -> str:
+    """Describe how many items of which unknown types there are: ``3 events of unknown types: A (2), B``."""
+    if not counts:
+        return ""
+    names = [f"{name} ({n})" if n > 1 else name for name, n in sorted(counts.items())]
+    return f"{counted_noun(counts.total(), noun)} of unknown types: {', '.join(names)}"

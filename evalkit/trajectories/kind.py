@@ -65,7 +65,7 @@ KIND = LogKind(
         help="""Estimate how often agents solve their tasks, from Harbor jobs, runs of Terminal-Bench and its public
     leaderboard, ATIF trajectories, logs of inspect_ai, results of tau-bench and tau2-bench, samples of
     lm-evaluation-harness, outputs of OpenHands, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports,
-    and tables of runs.
+    sessions of Claude Code and Codex, and tables of runs and chats.
 
     SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
 
@@ -106,8 +106,8 @@ def load(
     Returns
     -------
     Logs
-        ``runs``, ``scores``, ``plans``, ``published`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which
-        are read on first access.
+        ``runs``, ``scores``, ``plans``, ``published``, ``usage``, ``tools`` and ``ledger``; ``messages``,
+        ``tool_calls`` and ``turns``, which are read on first access.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
 
 TITLE = "agent trajectory"
+SESSIONS = ("Claude Code", "Codex")  # formats of sessions of a user with an agent, in which several files may be a run
 
 _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless there is a score
     "harbor": (
@@ -26,6 +27,7 @@ _ENDED = {  # the status of a run that came to its end: a score tells the outcom
     "": "completed",
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
+    "Codex": "turn_aborted",  # by the user, mostly
     "OpenHands": "stuck_in_loop max_iterations max_budget",
     "SWE-agent": (
         "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError exit_cost exit_context exit_format"
@@ -84,13 +86,35 @@ FACTS = (  # what files state about runs of other files
     Column(
         "fact",
         "str",
-        "model, outcome: of a task's run; info, the name of a format: of all runs, as JSON; subagent: a file of steps",
+        "model, outcome: of a task's run; info, the name of a format: of all runs, as JSON; subagent: a file of steps;"
+        " part_of, forked_from: a session",
     ),
     Column("task_id", "name", "task of the entry; empty for all"),
     Column("model_name", "name", "model of the entry; empty for all"),
     Column("value", "str", "what the file states"),
 )
-RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "published": PUBLISHED, "facts": FACTS}
+CALLS = (  # of models, where several files may hold the same one
+    Column("call_id", "str", "its id, which is the same in another file"),
+    Column("model_name", "name", "the model"),
+    Column("tokens_in", "int?", "tokens that it read, with those from a cache", "tokens"),
+    Column("tokens_cache", "int?", "of these, those from a cache", "tokens"),
+    Column("tokens_out", "int?", "tokens that it wrote", "tokens"),
+    Column("is_replayed", "bool?", "the file copied it from another session; missing where it doesn't tell"),
+)
+TOOLS = (  # calls of tools by these
+    Column("call_id", "str", "the call of a model that calls the tool"),
+    Column("tool", "name", "the tool"),
+    Column("is_error", "bool?", "the call failed; missing without a result"),
+)
+RECORDS = {
+    "runs": RUNS,
+    "scores": SCORES,
+    "plans": PLANS,
+    "published": PUBLISHED,
+    "facts": FACTS,
+    "calls": CALLS,
+    "tools": TOOLS,
+}
 
 
 Runs = dict[str, list[Any]]  # columns of runs by name: plain values, with None for what is missing
@@ -141,9 +165,12 @@ def used(
     reason: str = "",
     *,
     published: Rows = (),
+    calls: Rows = (),
+    tools: Rows = (),
 ) -> Parsed:
     """Return the contents of a log, or of a file that describes logs."""
     rows = {"runs": runs, "scores": scores, "plans": plans, "published": published, "facts": facts}
+    rows |= {"calls": calls, "tools": tools}
     return Parsed("used", reason, rows)
 
 

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
-from evalkit.kinds.runs import AS_LOGGED
-from evalkit.trajectories.records import PLANS, PUBLISHED, RUNS, SCORES
+from evalkit.kinds.runs import AS_LOGGED, JUDGED
+from evalkit.trajectories.records import CALLS, PLANS, PUBLISHED, RUNS, SCORES, TOOLS
 
 NAME = "trajectories"
 RUN_ID = Column("run_id", "str", "the run; see the table of runs")
@@ -13,7 +13,9 @@ FLAGS = {
     "superseded": "a later log repeats this evaluation; rates exclude the run",
     "duplicate": "another file contains the same run; rates exclude it",
     "overruled": "the outcome is from the file of --outcomes",
+    JUDGED: "the outcome is the verdict of a judge, by the file of outcomes",
     "no_outcome": "the log does not show whether the task was solved",
+    "several_models": "several models took part: the run counts for the one that wrote most of its own answers",
 }
 EXCLUDING_FLAGS = ("superseded", "duplicate")  # of runs that count in no rate
 _COMMON = {column.name for column in run_columns()}
@@ -49,6 +51,18 @@ TABLES = {
     "scores": (RUN_ID, *SCORES[1:]),
     "plans": (Column("source", "str", "file with the plan"), *PLANS),
     "published": (Column("source", "str", "file with the figure"), *PUBLISHED),
+}
+_SUMS = [column for column in CALLS if column.dtype == "int?"]
+TABLES |= {  # of sessions, in which several models may take part; each call counts once
+    "usage": (RUN_ID, CALLS[1], Column("calls", "int", "its calls", "count"), *_SUMS),
+    "tools": (
+        RUN_ID,
+        CALLS[1],
+        TOOLS[1],
+        Column("calls", "int", "calls of the tool by the model", "count"),
+        Column("results", "int", "of these, those whose result was logged", "count"),
+        Column("errors", "int", "of the results, those that are errors", "count"),
+    ),
 }
 _MESSAGE = Column("message", "int", "position of the message in the run, from 0")
 LAZY_TABLES = {

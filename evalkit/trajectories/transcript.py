@@ -16,6 +16,7 @@ from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical, cel
 from evalkit.trajectories.chat import Message, ToolCall
 from evalkit.trajectories.json_values import text_of
 from evalkit.trajectories.parse import opened, parse
+from evalkit.trajectories.records import SESSIONS
 from evalkit.trajectories.table import LAZY_TABLES
 
 # runs of one file follow each other
@@ -36,7 +37,10 @@ _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the files with a run's messages, then the file that states its outcome, and its part of that file."""
     facts = [("target", cell_text(run["target"])), ("scorer", cell_text(run["score_key"]))]
-    return RunFiles([*run["trajectories"], run["source"]], run["part"] or "", facts)
+    paths = [*run["trajectories"], run["source"]]
+    if run["format"] in SESSIONS:  # the other files are of its subagents
+        paths = [run["source"], *run["trajectories"]]
+    return RunFiles(paths, run["part"] or "", facts)
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "") -> Transcript:
@@ -47,7 +51,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "
             hint = f"`evalkit trajectories {paths[0]} --list all` lists them, and --run RUN shows one"
             raise SourceError(f"{paths[0]}: holds {len(parts)} runs; {hint}")
         part = next(iter(parts), "")
-    turns = [turn for own in paths for message in messages(own, part, read) for turn, _ in turns_of(message)]
+    turns = [turn for message in messages(paths, part, read) for turn, _ in turns_of(message)]
     answer_in_order(turns)
     return Transcript(" ".join(filter(None, [paths[0], part])), [f"{len(turns)} turns"], turns)
 
@@ -113,29 +117,44 @@ def _written(text: str) -> Call | None:
     return None
 
 
-def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message]:
-    """List the messages of a run in a file, and in files that it names if they exist; SourceError for a broken one."""
-    folder, own = os.path.split(path)
-    visited = {own}  # each file is read once, however often it is named
+def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> list[Message]:
+    """List the messages of a run in its files, and in files that these name if they exist.
+
+    Each file is read once, in the place where it is named. SourceError for a broken one.
+    """
+    visited = set[str]()
+    spoken: list[Message] = []
 
     def open_named(name: str, *, is_text: bool = False) -> Any:
+        folder, own = os.path.split(path)
         if is_text:
             if not {"", ".", ".."} & set(name.split("/")):
                 with suppress(SourceError, ValueError):
-                    return read(os.path.join(folder, name)).decode("utf-8", "replace")
+                    return read(f"{folder}/{name}").decode("utf-8", "replace")
             return None
-        for other in (name, own.partition("trajectory.")[0] + name):  # files of several runs have a name before it
-            if os.path.basename(other) == other and other not in visited:
+        if os.path.basename(name) != name:
+            return None
+        before = own.partition("trajectory.")[0]  # files of several runs have a name before it
+        below = f"{own.removesuffix('.jsonl')}/subagents/{name}"
+        beside = [os.path.join(folder, other) for other in (name, before + name, below)]
+        for other in (*(one for one in paths if one.endswith(name)), *beside):
+            if other not in visited:
                 with suppress(SourceError, ValueError):
+                    value = _opened(other, read(other))[1]
                     visited.add(other)
-                    return _opened(other, read(os.path.join(folder, other)))[1]
+                    return value
         return None
 
-    try:
-        reader, value, _ = _opened(path, read(path))
-        return reader.messages(value, part, open_named) if reader else []
-    except Exception as error:
-        raise SourceError(f"{path}: {type(error).__name__}: {error}") from error
+    for path in paths:
+        if path in visited:
+            continue
+        visited.add(path)
+        try:
+            reader, value, _ = _opened(path, read(path))
+            spoken += reader.messages(value, part, open_named) if reader else []
+        except Exception as error:
+            raise SourceError(f"{path}: {type(error).__name__}: {error}") from error
+    return spoken
 
 
 def messages_frame(runs: pd.DataFrame) -> pd.DataFrame:
@@ -165,9 +184,11 @@ def messages_of(runs: pd.DataFrame, options: StorageOptions = None) -> Iterator[
     """Yield the messages of each run; none of a run whose file can't be read any more."""
     read = lru_cache(maxsize=1)(read_log)
     with storage(options):
-        for run_id, source, paths, part in runs[["run_id", "source", "trajectories", "part"]].itertuples(index=False):
+        columns = ["run_id", "source", "trajectories", "part", "format"]
+        for run_id, source, others, part, of_format in runs[columns].itertuples(index=False):
+            paths = [source, *others] if of_format in SESSIONS else [*others] or [source]
             try:
-                yield run_id, [message for path in [*paths] or [source] for message in messages(path, part or "", read)]
+                yield run_id, messages(paths, part or "", read)
             except SourceError:
                 yield run_id, []
     _opened.cache_clear()
