@@ -18,7 +18,7 @@ import msgspec
 from evalkit._text import counted_noun
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
-from evalkit.trajectories.json_lines import decoded
+from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, used
 
@@ -97,10 +97,7 @@ def _output(rows: Iterable[Any]) -> Parsed:
         scores[instance] = score_rows(instance, _scores(result))
         if verdict := _verdict(part_of(result, "report")):
             facts[instance] = ("outcome", instance, "", verdict)
-    reasons = []
-    if unknown:
-        names = [f"{name} ({n})" if n > 1 else name for name, n in sorted(unknown.items())]
-        reasons.append(f"{counted_noun(unknown.total(), 'event')} of unknown types: {', '.join(names)}")
+    reasons = [named_counts(unknown, "event")]
     if others:
         reasons.append(f"{counted_noun(others, 'line')} without an instance left out")
     if repeated:
@@ -108,7 +105,7 @@ def _output(rows: Iterable[Any]) -> Parsed:
     if not runs:
         return Parsed("failed", "no line of it is of an instance")
     every_score = [row for own in scores.values() for row in own]
-    return used([*runs.values()], every_score, facts=[*facts.values()], reason=", ".join(reasons))
+    return used([*runs.values()], every_score, facts=[*facts.values()], reason=", ".join(filter(None, reasons)))
 
 
 def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
