@@ -232,6 +232,17 @@ def test_events_of_both_generations_become_messages_with_calls_and_results(tmp_p
         assert logs.runs["turns"].tolist() == [1]
 
 
+def test_calls_of_agents_that_run_under_openhands_are_updated(tmp_path):
+    begun = {"kind": "ACPToolCallEvent", "tool_call_id": "1", "title": "Bash", "raw_input": {"command": "ls"}}
+    ended = {**begun, "raw_output": "setup.py", "status": "failed"}
+    write(tmp_path / "output.jsonl", lines(line(history=[SAID, begun, {"kind": "DreamEvent", "x": 1}, ended])))
+    logs = trajectories.load(tmp_path)
+    assert told(logs.tool_calls, "name", "arguments", "result", "is_error") == [
+        ["Bash", '{"command":"ls"}', "setup.py", True]
+    ]
+    assert told(logs.messages, "role", "text")[2] == ["system", '{"x":1}']
+
+
 def test_events_of_unknown_kinds_other_lines_and_repeated_instances_are_counted_in_the_ledger(tmp_path):
     strange = [{"kind": "DreamEvent"}, {"kind": "DreamEvent"}, {"who": "?"}]
     text = lines(line("a", history=strange), line("b"), line("b"), {"test_result": {}}, "[1]", '{"instance_id": "c", ')

@@ -43,7 +43,7 @@ def recognises(value: Any) -> str:
     if not isinstance(of_tasks, dict) or not keys & {"configs", "n-samples", "versions"}:
         return ""
     has_scores = any("," in key for scores in of_tasks.values() if isinstance(scores, dict) for key in scores)
-    return "results file of lm-eval" if has_scores else ""
+    return "lm-eval results file" if has_scores else ""
 
 
 def name_parts(path: str) -> tuple[str, str, str]:
@@ -56,7 +56,7 @@ def name_parts(path: str) -> tuple[str, str, str]:
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of samples, or what results state of their runs: model, settings, plan and published scores."""
-    if isinstance(value, dict) and recognises(value) == "results file of lm-eval":
+    if isinstance(value, dict) and recognises(value) == "lm-eval results file":
         return _results(value)
     folder, task, stamp = name_parts(path)
     own_id = f"{posixpath.basename(folder)} {task} {stamp}"

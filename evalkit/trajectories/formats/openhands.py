@@ -17,7 +17,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Message, OpenNamed, ToolCall, chat_messages, content_text
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, used
@@ -36,18 +36,13 @@ _ENDINGS = (  # the status by what an error says; the first that fits counts
     ("max_iterations", re.compile(r"max(imum)?[ _]?iteration", re.IGNORECASE)),
     ("max_budget", re.compile(r"max(imum)?[ _]?budget", re.IGNORECASE)),
 )
-_TALK = {"MessageEvent", "ActionEvent", "ObservationEvent", "ACPToolCallEvent"}
-_KINDS = (
-    _TALK
-    | {"action", "observation"}
-    | {  # of events of 1.x, but for these two
-        *("AgentErrorEvent", "UserRejectObservation", "SystemPromptEvent", "Condensation", "CondensationRequest"),
-        *("CondensationSummaryEvent", "ConversationErrorEvent", "ConversationStateUpdateEvent", "HookExecutionEvent"),
-        *("LLMCompletionLogEvent", "PauseEvent", "InterruptEvent", "StreamingDeltaEvent", "TokenEvent"),
-    }
-)
-_SPEAKING = ("ActionEvent", "MessageEvent", "action")  # of these, those of the agent are its turns
 _SILENT = {"CondensationRequest", "ConversationStateUpdateEvent", "LLMCompletionLogEvent", "TokenEvent"}
+_KINDS = {  # of events of 1.x, but for these of 0.x: action, observation
+    *("action", "observation", "MessageEvent", "ActionEvent", "ObservationEvent", "ACPToolCallEvent"),
+    *("AgentErrorEvent", "UserRejectObservation", "SystemPromptEvent", "Condensation", "CondensationSummaryEvent"),
+    *("ConversationErrorEvent", "HookExecutionEvent", "PauseEvent", "InterruptEvent", "StreamingDeltaEvent", *_SILENT),
+}
+_SPEAKING = ("ActionEvent", "MessageEvent", "action")  # of these, those of the agent are its turns
 
 
 def recognises(value: Any) -> str:
@@ -348,8 +343,12 @@ def messages(parts: Mapping[str, Any], part: str, open_named: OpenNamed) -> list
     row = parts[part]
     if "test_result" not in row:
         return [Message("system", f"resolved = {text_of(row.get('resolved'))}", "index")]
-    events = _events(row)
-    spoken = _spoken(events) if any("kind" in event for event in events) else _spoken_before_1(events)
+    events, by_response = _events(row), dict[str, dict[str, Any]]()
+    if any("kind" in event for event in events):
+        chat = [message for event in events for message in _chat(event, by_response)]
+    else:
+        chat = list(_chat_before_1(events))
+    spoken = chat_messages(chat)
     if not spoken and (instruction := text_of(decoded(row.get("instruction")))):
         spoken.append(Message("user", instruction))
     if patch := text_of(part_of(row["test_result"], "git_patch")):
@@ -361,56 +360,38 @@ def messages(parts: Mapping[str, Any], part: str, open_named: OpenNamed) -> list
     return spoken
 
 
-def _spoken(history: Iterable[dict[str, Any]]) -> list[Message]:
-    """List the messages of events of 1.x; the calls of one response of the model are in one message."""
-    out: list[Message] = []
-    called: dict[str, ToolCall] = {}
-    response = ""  # of the model, which the last message is
-    for event in history:
-        kind, when = text_of(event.get("kind")), text_of(event.get("timestamp"))
-        call_id = text_of(event.get("tool_call_id"))
-        if kind == "MessageEvent":
-            for message in chat_messages([event.get("llm_message")]):
-                message.when = message.when or when
-                out.append(message)
-        elif kind == "ActionEvent":
-            call = ToolCall(
-                text_of(part_of(event, "tool_call", "name") or event.get("tool_name")),
-                text_of(part_of(event, "tool_call", "arguments") or event.get("action")),
-                call_id,
-            )
-            called[call_id] = call
-            if response and response == event.get("llm_response_id"):
-                out[-1].calls = [*out[-1].calls, call]
-                continue
-            reasoning = text_of(event.get("reasoning_content"))
+def _chat(event: dict[str, Any], by_response: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield an event of 1.x in the form of a chat; the calls of one response of the model are in one message."""
+    kind, call_id = _kind(event), event.get("tool_call_id")
+    message = {"timestamp": event.get("timestamp")}
+    answer = {"role": "tool", "name": event.get("tool_name"), "tool_call_id": call_id}
+    if kind == "MessageEvent" and isinstance(event.get("llm_message"), dict):
+        yield message | event["llm_message"]
+    elif kind in ("ActionEvent", "ACPToolCallEvent"):
+        name = part_of(event, "tool_call", "name") or event.get("tool_name") or event.get("title")
+        arguments = part_of(event, "tool_call", "arguments") or event.get("raw_input") or event.get("action")
+        call = {"id": call_id, "name": name, "arguments": arguments}
+        response = text_of(event.get("llm_response_id") or call_id)
+        if response not in by_response:
             thinking = [text_of(block.get("thinking")) for block in objects(event, "thinking_blocks")]
-            reasoning = reasoning or "\n".join(filter(None, thinking))
-            out.append(Message("assistant", content_text(event.get("thought")), "", reasoning, [call], when))
-        elif kind == "ACPToolCallEvent":
-            if call_id not in called:  # the later ones are updates
-                called[call_id] = ToolCall(text_of(event.get("title") or event.get("tool_kind")), "", call_id)
-                out.append(Message("assistant", "", calls=[called[call_id]], when=when))
-            call = called[call_id]
-            call.arguments = text_of(event.get("raw_input")) or call.arguments
-            result = event.get("raw_output") or event.get("content")
-            call.result = content_text(result) if result else call.result
-            call.is_error = bool(event.get("is_error")) or event.get("status") == "failed"
-        elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
-            text, is_error = _observed(event)
-            if call_id in called:
-                called[call_id].result, called[call_id].is_error = text, is_error
-            else:
-                out.append(Message("tool", text, text_of(event.get("tool_name")), when=when))
-        elif kind not in _SILENT:
-            given = part_of(event, "system_prompt", "text") or event.get("summary") or event.get("detail")
-            about = {key: one for key, one in event.items() if key not in ("kind", "id", "timestamp", "source")}
-            out.append(
-                Message("system", content_text(given or about), "" if kind == "SystemPromptEvent" else kind, when=when)
+            reasoning = text_of(event.get("reasoning_content")) or "\n".join(filter(None, thinking))
+            message |= {"role": "assistant", "content": event.get("thought"), "reasoning_content": reasoning}
+            by_response[response] = message | {"tool_calls": [call]}
+            yield by_response[response]
+        elif kind == "ActionEvent":
+            by_response[response]["tool_calls"].append(call)
+        if output := event.get("raw_output") or event.get("content"):  # each further ACP event is an update
+            yield answer | {"content": output, "error": event.get("status") == "failed"}
+    elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
+        text, is_error = _observed(event)
+        yield message | answer | {"content": text, "error": is_error}
+    elif kind not in _SILENT:
+        given = part_of(event, "system_prompt", "text") or event.get("summary") or event.get("detail")
+        if not given:
+            given = text_of(
+                {key: one for key, one in event.items() if key not in ("kind", "id", "timestamp", "source")}
             )
-        if kind in _TALK | {"SystemPromptEvent"}:
-            response = text_of(event.get("llm_response_id")) if kind == "ActionEvent" else ""
-    return out
+        yield message | {"role": "system", "name": "" if kind == "SystemPromptEvent" else kind, "content": given}
 
 
 def _observed(event: Mapping[str, Any]) -> tuple[str, bool]:
@@ -418,35 +399,33 @@ def _observed(event: Mapping[str, Any]) -> tuple[str, bool]:
     if "observation" not in event:  # the agent's error, or a refusal by the user
         return text_of(event.get("error") or event.get("rejection_reason")), True
     observation = event["observation"]
-    given = part_of(observation, "content") or part_of(observation, "output")
     stated = part_of(observation, "error")
+    given = part_of(observation, "content") or part_of(observation, "output")
     if not given and isinstance(observation, dict):
         given = stated if isinstance(stated, str) else {key: one for key, one in observation.items() if key != "kind"}
-    is_error = bool(part_of(observation, "is_error")) or (bool(stated) and stated is not False)
-    return content_text(given), is_error
+    return content_text(given), bool(part_of(observation, "is_error") or stated)
 
 
-def _spoken_before_1(history: Iterable[dict[str, Any]]) -> list[Message]:
-    """List the messages of actions and observations of 0.x; an observation names the action that is its cause."""
-    out: list[Message] = []
-    called: dict[str, ToolCall] = {}
-    last: ToolCall | None = None  # in the oldest histories, nothing has an id
-    for event in history:
-        source, when, arguments = event.get("source"), text_of(event.get("timestamp")), event.get("args")
-        if action := text_of(event.get("action")):
-            given = arguments if isinstance(arguments, dict) else {}
-            if action in ("message", "system"):
-                role = "system" if action == "system" else "user" if source == "user" else "assistant"
-                out.append(Message(role, text_of(given.get("content")) or text_of(event.get("message")), when=when))
-            elif source in ("agent", None):
-                rest = {key: one for key, one in given.items() if key != "thought" and one not in (None, "")}
-                call_id = text_of(part_of(event, "tool_call_metadata", "tool_call_id"))
-                last = called[text_of(event.get("id"))] = ToolCall(action, text_of(rest), call_id)
-                out.append(Message("assistant", text_of(given.get("thought")), "", "", [last], when))
-        elif observation := text_of(event.get("observation")):
-            call = called.get(text_of(event["cause"])) if "cause" in event else last
-            if call is not None and call.result is None:
-                call.result, call.is_error = content_text(event.get("content")), observation == "error"
-            elif observation not in ("agent_state_changed", "recall", "null"):
-                out.append(Message("tool", content_text(event.get("content")), observation, when=when))
-    return out
+def _chat_before_1(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield actions and observations of 0.x in the form of a chat; an observation names its action as its cause."""
+    last: Any = None  # in the oldest histories, the observation follows its action
+    called = set[str]()
+    for event in events:
+        message = {"timestamp": event.get("timestamp")}
+        action, observation = text_of(event.get("action")), text_of(event.get("observation"))
+        given = event["args"] if isinstance(event.get("args"), dict) else {}
+        cause = text_of(event.get("cause", last))
+        if action in ("message", "system"):
+            roles = {"user": "user", "agent": "assistant"}
+            role = action if action == "system" else roles.get(text_of(event.get("source")), "assistant")
+            yield message | {"role": role, "content": given.get("content") or event.get("message")}
+        elif action and event.get("source") in ("agent", None):
+            last = text_of(event.get("id")) or f"call {len(called)}"
+            called.add(last)
+            rest = {key: one for key, one in given.items() if key != "thought" and one not in (None, "")}
+            call = {"id": last, "name": action, "arguments": rest}
+            yield message | {"role": "assistant", "content": given.get("thought"), "tool_calls": [call]}
+        elif observation and (cause in called or observation not in ("agent_state_changed", "recall", "null")):
+            called.discard(cause)
+            answer = {"role": "tool", "name": observation, "tool_call_id": cause, "content": event.get("content")}
+            yield message | answer | {"error": observation == "error"}
