@@ -58,7 +58,7 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
          "first leads; ahead of third; not decided against second"),
         ([("a", "t", True), ("b", "t", None)], "success rate of a"),
         ([(m, f"t{t}", True) for m, tasks in (("a", 5), ("b", 4)) for t in range(tasks)],
-         "no model leads: a and b share first place"),
+         "no model leads: a and b share the first rank"),
         ([("a", "t", None)], "no best model: no run was measured"),
         ([(None, "t", True)], "success rate; no run with one names its model"),
     ],
