@@ -494,8 +494,8 @@ def test_parsing_never_raises_for_bytes(data):
     ("name", "data", "said"),
     [
         ("runs.csv", b"\xef\xbb\xbf", "a table without rows"),
-        ("runs.json", b"[1, 2]", "of no known format of trajectories"),
-        ("runs.json", b'{"results": [1]}', "of no known format of trajectories"),
+        ("runs.json", b"[1, 2]", "not a known format of trajectories"),
+        ("runs.json", b'{"results": [1]}', "not a known format of trajectories"),
     ],
 )
 def test_what_holds_no_runs_is_skipped_and_said(name, data, said):
