@@ -1,6 +1,6 @@
 """Detectors of events that runs of every kind may have; the rule of each is its docstring, and in docs/failures.md.
 
-Calls are those of one agent, in the order of turns. Two results are equal if their texts are, but for spaces around
+Calls of one agent are compared, in the order of turns. Two results are equal if their texts are, but for spaces around
 them and addresses in memory; one that was not logged equals none.
 """
 
@@ -180,7 +180,7 @@ def ignored_error(transcript: Transcript) -> Iterator[Found]:
     The call must be its very next one, and the claim stand before any other call. Retries that end with a success are
     healthy. The detail is ``called again`` or ``claimed success``.
     """
-    words = defaultdict[str, list[int]](list)  # the turns in which each agent says something
+    words = defaultdict[str, list[int]](list)  # the turns in which each agent speaks
     for number, turn in enumerate(transcript.turns, 1):
         if turn.role == "assistant" and "reasoning" not in turn.marks:
             words[agent_of(turn)].append(number)
@@ -236,7 +236,7 @@ def no_progress(transcript: Transcript) -> Iterator[Found]:
 
 
 def limit_reached(transcript: Transcript) -> Iterator[Found]:
-    """Find a run that a limit ended: of steps, tokens, time or cost, by its status or its last two messages."""
+    """Find a run that a limit ended: of steps, tokens, time or cost, which its status or one of its last two messages states."""
     ended = getattr(transcript, "ended", "")
     turns = transcript.turns
     if ended and _LIMIT_STATUS.search(ended):
