@@ -33,10 +33,10 @@ CAUSES = (  # of failed calls, by what their results say; the first that fits
             "invalid arguments": r"invalid|missing|required|validation|unexpected keyword|typeerror|valueerror|argument"
             r"|parameter|schema|\b(?:400|422)\b",
             "not found": r"not found|no such|does(?: not|n't) exist|\b404\b|keyerror|no module|modulenotfound"
-            r"|has no attribute|could ?n[o']t find|no .{1,40} (?:nearby|available|found)",
+            r"|could ?n[o']t find|no .{1,40} (?:nearby|available|found)",
             "not enough": r"not enough|insufficient|do(?: not|n't) have|out of (?:memory|stock|space)|lack",
             "out of reach": r"reach|path|too far|stuck|blocked",
-            "exception": r"traceback|exception|\w+error\b",
+            "exception": r"traceback|exception|\w+error\b|has no attribute|object is not",
             "exit code": r"exit|returncode|return code|non-?zero",
         }.items()
     ),
@@ -236,7 +236,7 @@ def no_progress(transcript: Transcript) -> Iterator[Found]:
 
 
 def limit_reached(transcript: Transcript) -> Iterator[Found]:
-    """Find a run that a limit ended: of steps, tokens, time or cost, which its status or one of its last two messages states."""
+    """Find a run that a limit (steps, tokens, time, cost) ended, as its status or a message of its last two states."""
     ended = getattr(transcript, "ended", "")
     turns = transcript.turns
     if ended and _LIMIT_STATUS.search(ended):
