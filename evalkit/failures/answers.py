@@ -84,7 +84,7 @@ def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
 
 
 def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
-    """Find failed runs, or all runs if nothing says which failed, that repeat one call many times."""
+    """Find failed runs, or all runs if it is unknown which failed, that repeat one call many times."""
     failed = runs[runs["failed"]] if rule != "unknown" else logs.runs
     found = events(logs)
     is_repeat = found["event"].isin(["repeated_call", "retry_unchanged"])
@@ -151,5 +151,5 @@ def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
 
 
 def describe_rule(logs: Logs) -> str:
-    """Say which runs of logs count as failed."""
+    """Describe which runs of logs count as failed."""
     return words.RULES[failed_runs(logs).rule]

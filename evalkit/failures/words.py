@@ -56,7 +56,7 @@ def errors(calls: int, groups: int, error: str, n: int, runs: int) -> str:
 def mode_of_models(mode: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Describe one mode by model."""
     counts = listed((f"{row['runs']:,} of {row['n']:,} of {short_name(row['model_name'])}" for row in rows), 3)
-    return sentence(f"{mode}: {counts} failed runs")
+    return sentence(f"{mode}, of failed runs: {counts}")
 
 
 def contrasts(claimed: Sequence[Mapping[str, Any]], tested: int, n_tasks: int) -> str:
