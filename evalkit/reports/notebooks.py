@@ -8,7 +8,8 @@ say which logs it takes::
 
 ``kind`` is the kind of logs, ``*`` any kind without a notebook of its own; ``source`` the parameter that gets the
 source of logs; ``sweep`` names the function that returns all values of a parameter in the data. Reports are made, and
-listed in the index under their ``question``, by ``order``; those without one come last.
+listed in the index under their ``question``, by ``order``; those without one come last. With ``only_named``, a notebook
+is run only if it is named.
 """
 
 import ast

@@ -237,6 +237,8 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
     chosen = []
     specific = [notebook for notebook in known if notebook.kind == kind_named(kind).name]
     general = [notebook for notebook in known if notebook.kind == ANY_KIND]
+    if not wanted:
+        general = [notebook for notebook in general if not notebook.settings.get("only_named")]
     for notebook in specific + general if wanted else specific or general:
         if wanted and notebook.path.resolve() not in wanted:
             continue
