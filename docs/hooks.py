@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 PACKAGES = ("", "compare", "mindcraft", "mindcraft.analysis", "mindcraft.figures", "crafter", "crafter.analysis")
 PACKAGES += ("crafter.benchmark", "crafter.figures", "steps", "trajectories", "trajectories.analysis", "stats", "kinds")
-PACKAGES += ("io", "evidence", "display", "reports")
+PACKAGES += ("io", "evidence", "failures", "labels", "labels.figures", "display", "reports")
 # what the examples in docstrings begin with, by the package; pages of the reference show it, and a test runs it
 EXAMPLES = {
     "mindcraft": """import evalkit

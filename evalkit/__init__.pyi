@@ -1,6 +1,8 @@
 from . import compare as compare
 from . import crafter as crafter
+from . import failures as failures
 from . import kinds as kinds
+from . import labels as labels
 from . import mindcraft as mindcraft
 from . import stats as stats
 from . import steps as steps

@@ -28,7 +28,8 @@ OWN = {"evalkit", "tests", "benchmarks", "tools", "examples", "conftest"}
 
 # modules that only an extra brings, and the files that may import them
 EXTRA_OF = {
-    "aiohttp": "http", "crafter": "crafter", "distributed": "distributed", "gseapy": "samples", "langgraph": "workflow",
+    "aiohttp": "http", "crafter": "crafter", "distributed": "distributed", "gseapy": "samples", "ipywidgets": "lab",
+    "krippendorff": "labels", "langgraph": "workflow",
     "scanpy": "samples",
 }  # fmt: skip
 # frameworks that tests compare with where they are installed

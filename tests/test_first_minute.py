@@ -66,7 +66,7 @@ def test_a_package_lists_its_public_names(name):
         (lambda runs: compare.leaderboard(runs, "succesful"), "did you mean 'is_successful'?"),
         (lambda runs: compare.leaderboard(runs.drop(columns="run_id")), "no column 'run_id'; "),
         (lambda runs: kinds.select(runs, ["dogwod-8b"]), "no runs of model 'dogwod-8b'; did you mean 'dogwood-8b'?"),
-        (lambda runs: kind_named("minecraft"), "no kind of logs is called 'minecraft'; did you mean 'mindcraft'?"),
+        (lambda runs: kind_named("minecraft"), "no kind of log is named 'minecraft'; did you mean 'mindcraft'?"),
     ],
 )
 def test_a_wrong_name_gets_a_hint(call, message):

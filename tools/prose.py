@@ -42,6 +42,7 @@ WORDS = {
     "open for not decided": r"\b(is|are|stays?|remains?|leaves?) open\b",
 }
 BLOCK = re.compile(r"(?ms)^ *```.*?^ *```$|^ *>>> [^\n]*$|^ *\.\.\. [^\n]*$")
+SECTION = re.compile(r"(?m)^[A-Z]\w+\n-{3,}$|^\S.* : .*$")  # headings and parameters of NumPy's docstrings
 INLINE = re.compile(r"``[^`]*``|`[^`\n]*`|\]\([^)\s]*\)")
 
 
@@ -57,7 +58,7 @@ def draw(seed: int | None = None, number: int = 20) -> list[str]:
     sentences = [
         f"{file}: {sentence}"
         for file, text in [*texts(), *messages(), *pages()]
-        for paragraph in re.split(r"\n\s*\n|\n(?=- )", BLOCK.sub("", text))
+        for paragraph in re.split(r"\n\s*\n|\n(?=- )", SECTION.sub("\n\n", BLOCK.sub("", text)))
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(paragraph.split()))
         if len(sentence.split()) > 3 and "|" not in sentence and not sentence.startswith("#")
     ]

@@ -18,7 +18,7 @@ from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates, sections
 from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.headers import runs_of
-from evalkit.kinds.runs import UNKNOWN, compared_in, copied, kind_of
+from evalkit.kinds.runs import JUDGED, UNKNOWN, compared_in, copied, has_flag, kind_of
 from evalkit.kinds.success_rates import best_first, with_usage
 from evalkit.stats import adjusted_rates, best_model, pair_structure, rank_models
 from evalkit.stats.adjusted import NONE, RAW
@@ -26,7 +26,7 @@ from evalkit.stats.pair_tests import PARTLY, UNPAIRED
 from evalkit.stats.pairwise import MOST_PAIRED
 
 MODELS = "Models, the best first"
-FIRST = ("conditions_differ", "settings_differ")  # notes to read before any estimate is compared
+FIRST = ("judged", "conditions_differ", "settings_differ")  # notes to read before any estimate is compared
 SENTENCE_NAME = 32  # characters of a name in a sentence
 FEW_PAIRS = 5  # shared tasks, too few for any two models to differ
 MOST_VALUES = 6  # of a condition in a sentence
@@ -137,6 +137,8 @@ def leaderboard(
         if best_if_failed != best:
             lacking["best"] = best_if_failed
         notes += note("absent", **lacking)
+    if judged := int(has_flag(runs, JUDGED).sum()):
+        notes += note("judged", count=judged)
     copies = copied(runs, kind_of(runs)) if scored.left_out else []
     if copies:
         notes += note("copied", pairs=copies)

@@ -77,7 +77,7 @@ def describe_comparison(
     rows, pairs = [], []
     if not board.has_means:
         title = f"{title} over all conditions"
-        lines.append("The means below mix unlike conditions: no claim rests on them.")
+        lines.append("The means below mix different conditions, so they support no claim.")
     for row, rank in zip(table.to_dict("records"), ranks_text(table), strict=True):
         cells = {"model": row["model_name"], "rank": rank or "–", "runs": str(row["n"]), "tasks": str(row["n_tasks"])}
         ends = row["estimate"], row["low"], row["high"]
@@ -91,7 +91,7 @@ def describe_comparison(
     notes = _lines(board.notes.without(*FIRST, "variants", "families", "same_order", *stated)) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
     if board.basis == ADJUSTED:
-        notes.append(f"Rates {ADJUSTED} assume that no model suits some tasks more than others.")
+        notes.append(f"Rates {ADJUSTED} assume that no model is better suited to some tasks.")
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0))])
     place = {name: number for number, name in enumerate(table["model_name"])}
     for row in board.pairs.to_dict("records"):
@@ -114,7 +114,7 @@ def describe_comparison(
         Part("at equal budgets", rows=_budget_rows(board) if everything else []),
         Part("pairs in words", pairs_text(board.pairs).split("\n") if everything and pairs else []),
         Part(
-            "rates without the runs that were not measured",
+            "rates of measured runs only",
             unmeasured_lines(runs, ["model_name"], kind_of(runs), value or ""),
         ),
     ]
@@ -129,11 +129,13 @@ def _items_lines(board: Leaderboard) -> list[str]:
     against_order = table.loc[table["verdict"] == "contradicts the order", "task"].head(MOST_PAIRS)
     lines = [f"Of {counted_noun(len(table), 'task')}: {counts}."]
     if len(against_order):
-        lines.append(f"Against the order of models, perhaps by chance: {', '.join(map(plain, against_order))}.")
+        lines.append(
+            f"Tasks that contradict the order of models, perhaps by chance: {', '.join(map(plain, against_order))}."
+        )
     enough = fewer.loc[fewer["same_first"] >= CONFIDENCE, "n_tasks"]
     if len(enough):
         tasks = counted_noun(enough.iloc[0], "task")
-        lines.append(f"{tasks}, drawn at random, would name the same first model in 95 % of draws or more.")
+        lines.append(f"{tasks}, drawn at random, would give the same first model in at least 95 % of draws.")
     return lines
 
 
@@ -216,7 +218,7 @@ def describe_baseline(
     bad = {"regression", "not decided"} if strict else {"regression"}
     models = Part("models", rows=rows, always=True, most=MOST_VERDICTS, spare=("tasks",))
     if target == "these tasks":
-        head = f"{head} The question is whether they differ on these very tasks, run again."
+        head = f"{head} The question is whether they differ on these tasks, run again."
     changed = changed_tasks(compared, baseline)
     tasks = []
     for row in changed.sort_values("p_adjusted", kind="stable").to_dict("records"):

@@ -69,6 +69,7 @@ class Observation(Struct, gc=False):
 
     achievements_status: dict[str, Any] | None = None
     inventory: dict[str, Any] | None = None
+    player_position: Any = None
     world_material_map_hash: Any = None
     observation_image_base64: Raw | UnsetType = UNSET  # str
     observation_image_shape: Any = None

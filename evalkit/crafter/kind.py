@@ -9,6 +9,7 @@ import pandas as pd
 from evalkit import kinds
 from evalkit.crafter import terminal
 from evalkit.crafter.assemble import COUNTINGS, Counting, assemble, check_rules
+from evalkit.crafter.events import DETECTORS
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.parse import parse_file
 from evalkit.crafter.table import FLAGS, LABELS, RECORDS, TABLES
@@ -46,6 +47,7 @@ KIND = LogKind(
     settings=("weights",),
     options=(Option("counting", COUNTINGS, "achievement", _COUNTING_HELP),),
     transcript=transcript,
+    detectors=DETECTORS,
     command=Command(
         summary="Scores of Crafter session traces.",
         help="""Score Crafter session traces: SOURCE is a folder, a file, a quoted glob, a URL or a dataset of

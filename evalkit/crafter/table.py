@@ -5,16 +5,16 @@ from evalkit.io import Column
 from evalkit.kinds import run_columns
 
 FLAGS = {
-    "aborted": "no events; score and all that follows from events is missing",
+    "aborted": "no events; the score and all values from events are missing",
     "error_entry": "the session reported an error; its events count",
-    "derived": "no hooks: achievements come from the changes of achievements_status",
+    "derived": "no hooks: achievements are read from changes of achievements_status",
     "unnamed_achievements": "an achievement hook names no achievement: unlocked achievements are unknown",
     "no_environment_events": "no event could show an achievement: unlocked achievements are unknown",
     "suspect_invalid_actions": "invalid actions were judged over turns of several actions",
     "verdicts_disagree": "metadata.invalid_action contradicts the hook",
     "results_mismatch": "episode_results names other achievements than the events",
-    "malformed_fields": "values of unexpected types were left out",
-    "duplicate_session": "another file has the same session_id, and other events",
+    "malformed_fields": "values of unexpected types were ignored",
+    "duplicate_session": "another file has the same session_id with other events",
     "duplicate": "another file contains the same trace; means exclude it",
 }
 
@@ -23,41 +23,41 @@ RECORDS = {
         Column("session_id", "name", "id of the session"),
         Column("model_name", "name", "the model, or unknown"),
         Column("model_source", "str", "source of the model name: session_metadata, event_history or session_id"),
-        Column("task_id", "name", "the game's world, if the trace identifies it"),
+        Column("task_id", "name", "world of the game, if the trace identifies it"),
         Column(
             "task_source",
             "str",
-            "what the world is known by: map (the first one), seed, instance (its number in an "
+            "what identifies the world: map (the first one), seed, instance (its number in an "
             "experiment), map_hash, or id (of the task instance, which may be new in each episode)",
         ),
         Column("experiment", "name", "id of the experiment"),
         Column("difficulty", "name", "of the task, or unknown"),
         Column("seed", "name", "of the game"),
         Column("max_turns", "int?", "turns that the agent may take", "count"),
-        Column("started", "time", "when the session was created; without a zone, taken as UTC"),
-        Column("duration", "float", "from there to the last time that the trace names", "seconds"),
-        Column("status", "str", "aborted (no events), error, or finished (its results are there)"),
+        Column("started", "time", "start of the session; UTC if it has no time zone"),
+        Column("duration", "float", "from the start to the last time in the trace", "seconds"),
+        Column("status", "str", "aborted (no events), error, or finished (with results)"),
         Column("events", "int", "all of event_history", "count"),
-        Column("turns", "int?", "turns that have an event", "count"),
+        Column("turns", "int?", "turns with an event", "count"),
         Column("actions", "int?", "actions in runtime events", "count"),
-        Column("can_tell", "bool", "the trace records of all 22 achievements whether they were unlocked"),
-        Column("tokens_in", "int?", "prompt tokens of all calls that record them", "tokens"),
-        Column("tokens_out", "int?", "completion tokens of all calls that record them", "tokens"),
-        Column("cost", "float", "of all calls that record it", "US dollars"),
+        Column("can_tell", "bool", "whether the trace records all 22 achievements"),
+        Column("tokens_in", "int?", "prompt tokens of all calls with a count", "tokens"),
+        Column("tokens_out", "int?", "completion tokens of all calls with a count", "tokens"),
+        Column("cost", "float", "cost of all calls with a cost", "US dollars"),
         Column("flags", "list", "flags of the trace"),
     ),
     "events": (
         Column("event", "int", "position in event_history, from 0"),
-        Column("turn", "int?", "the game's own turn or step, from 0: not the number in the transcript"),
+        Column("turn", "int?", "turn or step in the game, from 0; differs from the number in the transcript"),
         Column("kind", "str", "language_model, runtime, environment or other"),
         Column("actions", "int?", "actions of a runtime event", "count"),
         Column(
-            "hooks", "str", "scored hooks in order: NAME:ACHIEVEMENTS:K, K is 1 where the original trace_eval knows it"
+            "hooks", "str", "scored hooks in order: NAME:ACHIEVEMENTS:K; K is 1 if the original trace_eval scores it"
         ),
         Column("suspect_invalid_actions", "int", "judged over a turn of several actions", "count"),
         Column("achievements", "str", "names, separated by spaces"),
         Column("invalid", "list", "actions that were judged invalid"),
-        Column("reasons", "list", "why, in the same order"),
+        Column("reasons", "list", "reasons, in the same order"),
     ),
 }
 
@@ -86,14 +86,14 @@ EPISODES = run_columns(
     Column("suspect_invalid_actions", "int?", "of these, judged over a turn of several actions", "count"),
     Column("trajectory", "str", "a symbol per event with a scored hook"),
     *_of("episodes", "events", "actions"),
-    Column("unlocked", "int?", "different achievements of the 22", "count"),
+    Column("unlocked", "int?", "different achievements, of 22", "count"),
     Column("progression", "float", "unlocked / 22", "share"),
     score="points",
 )
 EVENTS = (
     *_IDS,
     *_of("events", "event", "turn", "kind", "actions"),
-    Column("score", "float", "of this event; missing where it has no scored hook", "points"),
+    Column("score", "float", "score of this event; missing without a scored hook", "points"),
     *(Column(f"{name}s", "int", "counts of the event's hooks", "count") for name in WEIGHTS),
     *_of("events", "suspect_invalid_actions", "achievements", "invalid", "reasons"),
 )
@@ -101,7 +101,7 @@ ACHIEVEMENT_ROWS = (
     *_IDS,
     Column("achievement", "str", "one of the 22"),
     Column("tier", "str", "easy, medium or hard"),
-    Column("unlocked", "bool?", "unlocked in this episode; missing where the trace does not record it"),
-    Column("turn", "int?", "the game's turn of the first unlock, from 0"),
+    Column("unlocked", "bool?", "whether this episode unlocked it; missing if not recorded"),
+    Column("turn", "int?", "turn of the first unlock in the game, from 0"),
 )
 TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}

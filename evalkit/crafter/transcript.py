@@ -2,7 +2,7 @@
 
 import base64
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
 import pandas as pd
@@ -11,7 +11,7 @@ from evalkit.crafter.assemble import score_event
 from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Observation, peek
 from evalkit.crafter.parse import Invalid, Verdict, judge_trace, observed, tokens_of
 from evalkit.io import BrokenFileError, SourceError
-from evalkit.kinds import Image, Transcript, Turn
+from evalkit.kinds import Call, Image, Transcript, Turn
 
 VITALS = ("health", "food", "drink", "energy")
 _LARGEST = 1024  # pixels per side
@@ -55,8 +55,10 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
     lines = [", ".join(actions) or "no action", *filter(None, reasonings), *map(_invalid_line, invalid)]
     if unlocked:
         lines.append(f"unlocked {', '.join(unlocked)}")
-    if state := _state(events):
-        lines.append(state)
+    inventory = _inventory(events)
+    state = _state(inventory)
+    if described := "; ".join(filter(None, [state, _tokens(events)])):
+        lines.append(described)
     suspect = [action.suspect for action in invalid]
     marks = {"unlocked": bool(unlocked), "invalid": not all(suspect), "suspect": any(suspect)}
     happened = {"command": bool(actions), "error": bool(invalid), "achievement": bool(unlocked)}
@@ -70,6 +72,8 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
         same=", ".join([*actions, *unlocked]),  # reasoning and tokens always differ
         images=tuple(images[-1:]),
         agent="player",
+        call=_call(events, actions, invalid, "; ".join([state, *unlocked])),
+        values={"actions": actions, "invalid": invalid, "unlocked": unlocked, "inventory": inventory},
     )  # fmt: skip
 
 
@@ -78,19 +82,34 @@ def _invalid_line(action: Invalid) -> str:
     return f"{line} (judged over the whole turn)" if action.suspect else line
 
 
-def _state(events: Sequence[Event]) -> str:
-    """Describe vitals and inventory, as the last observation shows them, and tokens; empty where none is recorded."""
-    parts = []
+def _inventory(events: Sequence[Event]) -> dict[str, float]:
+    """Return vitals and inventory, as the last observation shows them; empty where none is recorded."""
     states = (raw for event in reversed(events) for raw in (event.system_state_after, event.system_state_before))
-    if inventory := next((shown.inventory for shown in map(observed, states) if shown and shown.inventory), None):
-        counts = {name: n for name, n in inventory.items() if isinstance(n, int | float)}
-        names = [name for name in VITALS if name in counts]
-        names += [name for name in counts if name not in VITALS and counts[name]]
-        parts.append(", ".join(f"{name} {counts[name]}" for name in names))
+    inventory = next((shown.inventory for shown in map(observed, states) if shown and shown.inventory), None) or {}
+    return {name: n for name, n in inventory.items() if isinstance(n, int | float)}
+
+
+def _state(counts: Mapping[str, float]) -> str:
+    names = [name for name in VITALS if name in counts]
+    names += [name for name in counts if name not in VITALS and counts[name]]
+    return ", ".join(f"{name} {counts[name]}" for name in names)
+
+
+def _tokens(events: Sequence[Event]) -> str:
     read, written = tokens_of(events)
-    if read is not None or written is not None:
-        parts.append(f"{read or 0} + {written or 0} tokens")
-    return "; ".join(parts)
+    return "" if read is None and written is None else f"{read or 0} + {written or 0} tokens"
+
+
+def _call(events: Sequence[Event], actions: Sequence[str], invalid: Sequence[Invalid], state: str) -> Call | None:
+    """Return a turn's actions as a call, whose result is where the player is, and the state, if a place is recorded."""
+    if set(actions) <= {"noop"}:
+        return None
+    states = (observed(event.system_state_after) for event in reversed(events))
+    place = next((shown.player_position for shown in states if shown and shown.player_position), None)
+    why = "; ".join(map(_invalid_line, invalid))
+    result = None if place is None else "; ".join(filter(None, [why, f"at {place}", state]))
+    has_failed = bool(invalid) and len(invalid) >= len(actions) and not any(action.suspect for action in invalid)
+    return Call(", ".join(actions), "", result or why or None, has_failed)
 
 
 def image_of(shown: Observation | None) -> Image | None:

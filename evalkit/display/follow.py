@@ -80,7 +80,7 @@ class Following:
             try:
                 self._update()
             except SourceError as error:
-                self._notes = [f"could not look, so this may be old: {plain(error)}"]
+                self._notes = [f"could not update, so this may be old: {plain(error)}"]
                 self.changes = self.changes._replace(new=0, changed=0)
             text, done = f"no {self._kind.title} yet", False
             if self.logs is not None:

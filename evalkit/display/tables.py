@@ -39,6 +39,8 @@ TITLES = {  # of common columns and of estimates; others have the label of their
     "k": "runs per task (k)",
     "lowest_estimate": "if the unmeasured had failed",
     "mean_baseline": "mean of baseline",
+    "n_said": "yes by the judge",
+    "n_true": "yes by people",
     "mean_duration": "seconds per run",
     "measured_estimate": "measured only",
     "model_name": "model",
@@ -57,6 +59,8 @@ TITLES = {  # of common columns and of estimates; others have the label of their
     "per_success": "cost per success",
     "per_success_high": "cost per success, upper limit",
     "per_success_low": "cost per success, lower limit",
+    "precision_estimate": "precision",
+    "recall_estimate": "recall",
     "run_flags": "flags",
     "run_ids": "ids of runs",
     "run_ids_baseline": "ids of runs of baseline",
@@ -129,7 +133,7 @@ def table_html(
     anchor: str = "",
     bars: bool = False,
 ) -> tuple[str, str]:
-    """Format a non-empty frame as HTML and text, as `show_table`; `bars` are drawn, `rest` says where others are."""
+    """Format a non-empty frame as HTML and text, as `show_table`; `bars` of estimates are drawn if there are any."""
     first = table.head(rows)
     shown, notes = _readable(first, digits, percent, unit)
     if more := max(len(table) - rows, 0):
@@ -147,7 +151,7 @@ def table_html(
         is_drawn = bars and name == f"estimate{_INTERVAL}"
         alignment = _NUMBER if is_number and not is_drawn else ALIGNED
         columns.append({"name": plain(name), "title": plain(title), "alignment": alignment, "is_drawn": is_drawn})
-    drawn = _bars(first, percent) if bars else [None] * len(first)
+    drawn = _bars(first, percent) if bars and "estimate" in first else [None] * len(first)
     attributes = first.reindex(columns=_ATTRIBUTES).itertuples(index=False, name=None)
     body = []
     for texts, (run_id, href), bar in zip(shown.itertuples(index=False, name=None), attributes, drawn, strict=True):

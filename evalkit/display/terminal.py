@@ -48,7 +48,7 @@ _LISTED = {
     "run_flags": "flags",
 }
 NAME_WIDTH = 120  # characters of a name or a cell; a narrow terminal shows fewer
-_LEFT_OUT = "--all also prints 00 more models, rates without the runs that were not measured, notes"  # the longest
+_LEFT_OUT = "--all also prints 00 more models, rates of measured runs only, notes"  # the longest
 INTERVAL = " [95 %]"  # end of the header of a column of estimates
 
 
@@ -145,7 +145,7 @@ def parts_of(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
     return [
         Part("models", rows=rows, always=True, frame=frame),
-        Part("rates without the runs that were not measured", unmeasured),
+        Part("rates of measured runs only", unmeasured),
     ]
 
 

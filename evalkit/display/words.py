@@ -326,9 +326,14 @@ def _nothing(ended: Mapping[str, int], n: int, **_: Any) -> str:
     """Say how runs ended of which none was measured."""
     if not n:
         return "no best model: no run was measured"
-    ways = sorted(ended.items(), key=lambda item: -item[1])
+    unstated = ended.get("", 0)
+    if unstated == n:
+        return f"no best model: {'the log' if n == 1 else 'no log'} of {counted_noun(n, 'run')} states an outcome"
+    ways = sorted(((way, count) for way, count in ended.items() if way), key=lambda item: -item[1])
     counts = [f"{count:,} with {way}" for way, count in ways]
     counts[0] = f"{ways[0][1]:,} of {counted_noun(n, 'run')} ended with {ways[0][0]}"
+    if unstated:
+        counts.append(f"{unstated:,} without an outcome in their logs")
     return f"{listed(counts, MOST_WAYS, '{} more ways')}: no run was measured"
 
 
@@ -402,8 +407,8 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "unnamed": "{what}; no run with one names its model",
     "one_model": "{what} of {model}",
     "apart": _apart,
-    "cycle": partial(_no_best, "no best model: of {} each is better than another one"),
-    "tie": partial(_no_best, "no model leads: {} share first place"),
+    "cycle": partial(_no_best, "no best model: {} form a cycle in which each is better than the next"),
+    "tie": partial(_no_best, "no model leads: {} share the first rank"),
     "leads": _leads,
     "unlike": partial(_no_best, "no best model: under equal conditions none of {} is shown to be better"),
     "best": _best,

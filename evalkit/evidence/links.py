@@ -46,6 +46,12 @@ class RunPages:
         self._known = set(logs.runs["run_id"])
         self._linked: set[str] = set()  # ids of runs
         self._is_displayed: dict[Page, bool] = {}
+        self._marks: dict[str, list[tuple[int, str]]] = {}
+
+    def mark(self, run_ids: Iterable[str], turns: Iterable[int], marks: Iterable[str]) -> None:
+        """Add marks to turns of runs, for pages that are not displayed yet."""
+        for run_id, turn, mark in zip(run_ids, turns, marks, strict=True):
+            self._marks.setdefault(run_id, []).append((int(turn), mark))
 
     def add(self, page: Page) -> bool:
         """Add a page; False if that would exceed the limit, or if the logs have no such run."""
@@ -64,7 +70,8 @@ class RunPages:
         names = [page_name(*page) for page in pages]
         key = hashlib.blake2b("\0".join([title, *names]).encode(errors="replace"), digest_size=5).hexdigest()
         if new or names:
-            references = [list(reference(self._logs, run)) for run in runs]
+            marked = [reference(self._logs, run)._replace(marks=self._marks.get(run["run_id"], [])) for run in runs]
+            references = list(map(list, marked))
             pairs = [page for page in new if len(page) == 2]
             data = {"runs": references, "pairs": pairs, "title": title, "members": names, "key": key}
             text = f"{counted_noun(len(runs), 'run')} with links to their pages"
@@ -156,6 +163,17 @@ class Evidence:
         names = [str(name) for name in table if name in values_of_parts]
         by = (*by, parts)
         return _with_links(table, [{name: self._group_link(by, (*key, name)) for name in names} for key in keys])
+
+    def mark(self, events: pd.DataFrame) -> None:
+        """Mark turns on the pages of runs, before any is linked: a row for each mark, with run_id, turn, event, detail.
+
+        `events` is as from `evalkit.failures.events`.
+        """
+        check_columns(events, "run_id", "turn", "event", "detail")
+        names = events["event"].astype("str").str.replace("_", " ")
+        details = events["detail"].fillna("").astype("str")
+        marks = names.where(details == "", names + ": " + details)
+        self._pages.mark(events["run_id"], events["turn"], marks)
 
     def link_board(self, board: Leaderboard) -> Leaderboard:
         """Add href to the table of a leaderboard, for `evalkit.compare.figures.ranking`."""

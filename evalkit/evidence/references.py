@@ -2,11 +2,11 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evalkit.io import absolute, is_url, plain
-from evalkit.kinds import Logs
+from evalkit.kinds import Logs, Transcript
 from evalkit.kinds.transcript import run_facts
 
 RUNS = "runs"  # the folder of the pages of runs, beside those of reports
@@ -20,6 +20,7 @@ class RunRef(NamedTuple):
     paths: list[str]  # absolute, of its logs
     part: str
     facts: list[tuple[str, str]]  # name and value, as text
+    marks: Sequence[tuple[int, str]] = ()  # further ones of turns, by their numbers
 
     @property
     def page(self) -> str:
@@ -33,7 +34,23 @@ class RunRef(NamedTuple):
     def changed(self, change: Callable[[str], str]) -> "RunRef":
         """Return the reference with its paths and the values of its facts changed, as for the page."""
         facts = [(name, change(text)) for name, text in self.facts]
-        return self._replace(paths=list(map(change, self.paths)), facts=facts)
+        marks = [(turn, change(mark)) for turn, mark in self.marks]
+        return self._replace(paths=list(map(change, self.paths)), facts=facts, marks=marks)
+
+    def merged(self, other: "RunRef | None") -> "RunRef":
+        """Return the reference with the marks of another report's, too."""
+        if other is None:
+            return self
+        marks = dict.fromkeys((turn, mark) for ref in (other, self) for turn, mark in ref.marks)
+        return self._replace(marks=list(marks))
+
+    def on(self, transcript: Transcript) -> Transcript:
+        """Return a transcript of the run with the marks."""
+        turns = list(transcript.turns)
+        for turn, mark in self.marks:
+            if 0 < turn <= len(turns):
+                turns[turn - 1] = turns[turn - 1]._replace(marks=(*turns[turn - 1].marks, mark))
+        return transcript._replace(turns=turns)
 
 
 class RunList(NamedTuple):

@@ -52,7 +52,8 @@ def write_pages(
         digests[page] = hashlib.blake2b(json.dumps(inputs, default=str).encode(), digest_size=12).hexdigest()
         if previous.get(page) == digests[page] and (folder / page).is_file():
             continue
-        transcripts = [_transcript(run.kind, tuple(run.paths), run.part, read, mask).changed(shown) for run in runs]
+        made = [_transcript(run.kind, tuple(run.paths), run.part, read, mask).changed(shown) for run in runs]
+        transcripts = [run.on(transcript) for run, transcript in zip(named, made, strict=True)]
         lists_of_page = positions.get(page, [])
         with masking(False):  # all texts are masked already
             if len(named) == 1:

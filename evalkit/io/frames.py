@@ -164,7 +164,7 @@ SOURCE = Column("source", "str", "path of the file")
 LEDGER = (
     SOURCE,
     Column("status", "str", "used, skipped (not a log of this kind) or failed (a log that can't be read)"),
-    Column("reason", "line", "why it was skipped or failed; for a used file, what was recovered, or empty"),
+    Column("reason", "line", "reason if skipped or failed; for a used file, what was recovered, or empty"),
 )
 
 

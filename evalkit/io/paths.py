@@ -55,7 +55,7 @@ class FileState(NamedTuple):
     """The state of a file, which changes with its content."""
 
     size: int
-    modified: int  # time of the last change of its content, in epoch nanoseconds; 0 where unknown
+    modified: int  # time of the last change, in epoch nanoseconds; 0 where unknown
     changed: int = 0  # of its inode
     tag: str = ""  # other marks of its state: an ETag, or the state of a file that belongs to it
 

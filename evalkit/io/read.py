@@ -115,7 +115,7 @@ def read_files(
             try:
                 yield path, _read_local(path, most, excerpt, limit)
             except MemoryError:
-                yield path, LimitError(errno.ENOMEM, "the memory does not suffice for this file")
+                yield path, LimitError(errno.ENOMEM, "not enough memory for this file")
             except OSError as error:
                 is_escaped = "\\udc" in path and isinstance(error, FileNotFoundError)
                 yield path, OSError(errno.EILSEQ, "its name is not UTF-8") if is_escaped else error
@@ -162,7 +162,9 @@ def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs:
                 done += 1
                 yield result
         except Exception as error:  # of the processes, since work raises nothing; if it does, it will do so here, too
-            warnings.warn(f"other processes failed ({type(error).__name__}); reading on in this one", stacklevel=2)
+            warnings.warn(
+                f"worker processes failed ({type(error).__name__}); this process reads the rest", stacklevel=2
+            )
     for chunk in chunks[done:]:
         yield work(chunk)
 

@@ -81,7 +81,7 @@ class _Place:
                 paths.check_members(self.fs.zip.infolist())
             for name in self.fs.index if self._is_tar else self.fs.zip.namelist():
                 if name.startswith("/") or ".." in re.split(r"[/\\]", name):
-                    raise OSError(errno.EINVAL, f"{name} leads out of the archive")
+                    raise OSError(errno.EINVAL, f"{name} is outside the archive")
                 if name.count("/") > _MOST_FOLDERS:
                     raise OSError(errno.EINVAL, f"{name[:40]}… is nested in more than {_MOST_FOLDERS} folders")
             if self.fs.ls("", detail=False) == ["."]:  # an archive of ``tar -c .``

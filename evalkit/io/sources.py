@@ -1,6 +1,7 @@
 """Sources of logs as users name them (folders, files, globs, URLs, archives, samples), and the files that they hold."""
 
 import glob
+import hashlib
 import os
 import re
 import time
@@ -23,6 +24,7 @@ MISSING = FileState(0, 0)  # a dangling link, or a file that vanished after it w
 _ARCHIVES = ("zip", "tar")
 _SAMPLES = "samples:"
 _SAMPLES_FOLDER = Path(__file__).parents[1] / "samples"
+_PROJECT = re.compile(r"(?:(?<=/)|\A)(?:-|[A-Za-z]--)[A-Za-z0-9-]+(?=/|\Z)")  # an encoded path of a folder
 _PARTS = re.compile(r"::|!/|[a-z]+://")
 
 
@@ -310,8 +312,22 @@ def is_sample(source: object) -> bool:
     return any(isinstance(name, str) and name.startswith(_SAMPLES) for name in names)
 
 
+def without_projects(text: str) -> str:
+    """Replace folders that Claude Code names after the path of a working directory by a digest.
+
+    Examples
+    --------
+    >>> without_projects("projects/-home-jane-thesis/5d1c.jsonl")
+    'projects/project-dbdefa/5d1c.jsonl'
+    """
+    return _PROJECT.sub(lambda match: f"project-{hashlib.blake2b(match[0].encode(), digest_size=3).hexdigest()}", text)
+
+
 def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that shortens paths in a text: a source's begins with its last part, the home is ``~``."""
+    """Return a function that shortens paths in a text: a source's begins with its last part, the home is ``~``.
+
+    The names of folders of projects become digests (`without_projects`).
+    """
     names: dict[str, str] = {}
     for source in sources:
         text = os.path.join(_SAMPLES_FOLDER, source.removeprefix(_SAMPLES)) if source.startswith(_SAMPLES) else source
@@ -320,7 +336,7 @@ def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
             path = os.path.abspath(os.path.expanduser(_fixed_part(part) if has_magic(part) else part))
             for place in (path, os.path.realpath(path)):
                 while place.count("/") > 1:
-                    names.setdefault(place, os.path.basename(place))
+                    names.setdefault(place, without_projects(os.path.basename(place)))
                     place = os.path.dirname(place)
     home = os.path.expanduser("~").rstrip("/")
     names |= {home: "~"} if home else {}
@@ -328,7 +344,7 @@ def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
     found = re.compile(rf"(?<![\w.~-])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?![\w-])")
 
     def shortened(text: str) -> str:
-        return found.sub(lambda match: names[match[0]], text) if names else text
+        return without_projects(found.sub(lambda match: names[match[0]], text) if names else text)
 
     return shortened
 

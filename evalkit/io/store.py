@@ -44,10 +44,15 @@ KEPT = 30 * 86_400  # seconds that an unused store stays in the cache
 FILES = (
     SOURCE,
     Column("size", "int", "length", "bytes"),
-    Column("modified", "int", "time of the last change of its content", "epoch nanoseconds"),
-    Column("changed", "int", "that of its inode; 0 behind a URL, -1: it is read again next time", "epoch nanoseconds"),
-    Column("tag", "str", "what else tells its states apart, such as an ETag"),
-    Column("context", "bool", "lies above the source, and only tells something of it"),
+    Column("modified", "int", "time of the last change", "epoch nanoseconds"),
+    Column(
+        "changed",
+        "int",
+        "change time of its inode; 0 behind a URL, -1: it is read again next time",
+        "epoch nanoseconds",
+    ),
+    Column("tag", "str", "further tag of its state, such as an ETag"),
+    Column("context", "bool", "is above the source, and only gives information on it"),
     *LEDGER[1:],
 )
 _REMEDY = "remove the dataset and collect it again"
@@ -153,7 +158,7 @@ class RecordStore:
         try:
             data = read_file(path, limited=False)  # its size grows with the number of logs
             if zlib.crc32(data) != checksum:  # before decoding any of it
-                raise StoreError(f"{path}: damaged ({len(data)} bytes, of another checksum); {_REMEDY}")
+                raise StoreError(f"{path}: damaged ({len(data)} bytes, checksum differs); {_REMEDY}")
             schema = self.tables[name].schema
             return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).select(schema.names).cast(schema)
         except (OSError, KeyError, pa.ArrowException) as error:
@@ -234,7 +239,7 @@ class RecordStore:
 
 @cache
 def _warn_once(text: str) -> None:
-    warnings.warn(f"{text}: going on without the cache", stacklevel=5)
+    warnings.warn(f"{text}: continuing without the cache", stacklevel=5)
 
 
 def cache_folder() -> Path | None:

@@ -1,5 +1,9 @@
 from .dataset import collect as collect
 from .detection import detect as detect
+from .detectors import Detector as Detector
+from .detectors import Found as Found
+from .detectors import Made as Made
+from .detectors import Seen as Seen
 from .findings import Example as Example
 from .findings import Finding as Finding
 from .findings import data_finding as data_finding
@@ -31,6 +35,7 @@ from .success_rates import rates as rates
 from .success_rates import rates_by_denominator as rates_by_denominator
 from .success_rates import usage as usage
 from .transcript import EVENTS as EVENTS
+from .transcript import Call as Call
 from .transcript import Image as Image
 from .transcript import Transcript as Transcript
 from .transcript import Turn as Turn
@@ -40,6 +45,8 @@ from .transcript import Turn as Turn
 from .detection import HEAD as HEAD
 from .detection import nothing_used as nothing_used
 from .detection import recognise as recognise
+from .detectors import by_agent as by_agent
+from .detectors import calls_of as calls_of
 from .findings import doubts as doubts
 from .findings import examples_of as examples_of
 from .findings import similar_names as similar_names
@@ -47,6 +54,7 @@ from .ids import run_ids as run_ids
 from .pipeline import assemble as assemble
 from .pipeline import read_records as read_records
 from .runs import outcome_of as outcome_of
+from .transcript import canonical as canonical
 from .transcript import cell_text as cell_text
 from .transcript import read_log as read_log
 from .transcript import run_facts as run_facts

@@ -24,7 +24,7 @@ def dataset_records(kind: LogKind, name: str, manifest: Manifest, pattern: str, 
         text = "collecting was stopped or is still running; files may be missing until it finishes"
         warnings.warn(f"{store.path}: {text}", stacklevel=4)
     elif store.about["code"] != code_version(kind.parse.__module__):
-        text = "collected by another version of evalkit; collect again, and its logs are read as they are now"
+        text = "collected by another version of evalkit; collect again to read its logs with this version"
         warnings.warn(f"{store.path}: {text}", stacklevel=4)
     root, known = store.about["root"], store.known()
     files = [path for path in known.files if not pattern or fits(path, pattern)]
@@ -105,13 +105,13 @@ def collect(
                     how = "".join(f", {name} {before.get(name)}" for name in ("pattern", "recursive"))
                     raise StoreError(
                         f"{path}: was collected from {before.get('kind')} logs in {', '.join(same['sources'])}{how}; "
-                        "keep to that (more sources may be added), or take a new dataset"
+                        "use the same (you may add sources), or a new dataset"
                     )
                 store.read()
             known = store.known()
             listing = list_logs(kind, named, about["pattern"], recursive=recursive, known=known)
             if known.files and not listing.files:
-                raise SourceError(f"{path}: none of its files is there any more; remove it, if that is meant")
+                raise SourceError(f"{path}: none of its files exists any more; remove the dataset if this is intended")
             about["root"] = absolute(listing.root)
             if manifest is None:
                 store.commit(complete=False, **about)  # first: parts without a manifest belong to something else

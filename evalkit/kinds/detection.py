@@ -98,7 +98,8 @@ def kind_of_source(source: Source) -> LogKind:
         names = " or ".join(f"--kind {other.name}" for other in others)
         looks = ", ".join(_texts_of(_types_of(files)))
         warnings.warn(
-            f"{_name_of(source)}: read as {kind.name} ({looks}); the others are read by {names}{some}", stacklevel=3
+            f"{_name_of(source)}: read as {kind.name} ({looks}); other commands read the others: {names}{some}",
+            stacklevel=3,
         )
     return kind
 

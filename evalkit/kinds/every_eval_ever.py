@@ -26,11 +26,13 @@ from evalkit.kinds.success_rates import rates
 SCHEMA = "0.3.0"
 SUFFIX = ".eee"
 NOT_STATED = "not stated"  # what the schema requires and logs don't say
-# columns of runs for which the schema has no field: they stand in the metadata of a run, as text
-KEPT = (
-    *("dataset", "experiment", "repetition", "seed", "status", "started", "cost", "agent", "agent_version"),
-    *("temperature", "limits", "task_version", "tokens_in", "tokens_out", "tokens_cache"),
+# columns that the metadata of a run contain, as text, so that it reads back as it was
+_WITH_FIELD = ("dataset", "temperature", "tokens_in", "tokens_out")
+_WITHOUT_FIELD = (
+    *("experiment", "repetition", "seed", "status", "started", "cost", "agent", "agent_version", "limits"),
+    *("task_version", "tokens_cache"),
 )
+KEPT = (*_WITH_FIELD, *_WITHOUT_FIELD)
 _OF_EVALUATION = ("model_name", "agent", "agent_version", "temperature", "experiment")  # that its runs share
 _UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
@@ -104,7 +106,7 @@ def write_every_eval_ever(
         if len(scored):
             evaluation = _Evaluation(scored, len(own) - len(scored), key, data, organization, timestamp)
             files += _write_evaluation(root, logs, evaluation)
-    kept = [name for name in KEPT if name in runs and runs.loc[has_score, name].notna().any()]
+    kept = [name for name in _WITHOUT_FIELD if name in runs and runs.loc[has_score, name].notna().any()]
     notes = note("in_metadata", columns=kept)
     left_out = {
         "unmeasured_runs": int((is_counted & ~has_score).sum()),

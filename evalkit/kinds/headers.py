@@ -63,10 +63,15 @@ def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[
 
     A column of statuses counts as outcomes if all of those in `rows` are words for outcomes.
     """
-    found = {role for role, levels in COLUMN_NAMES.items() if any(_called(columns, names) for names in levels)}
+    found = roles_of(columns)
     if any(_are_outcomes(row.get(name, "") for row in rows) for name in _called(columns, COLUMN_NAMES["status"][0])):
         found.add("is_successful")
     return found >= {"task_id", *also} and bool(found & {"score", "is_successful"}) and len(columns) > 2
+
+
+def roles_of(columns: Sequence[str]) -> set[str]:
+    """Return the columns of runs that columns of a table may be, by their names."""
+    return {role for role, levels in COLUMN_NAMES.items() if any(_called(columns, names) for names in levels)}
 
 
 def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
@@ -169,14 +174,15 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
 
 def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
     """Note what the columns of a table were taken for and, where none is the model, which ones are left."""
+    told = {role: name for role, name in meaning.items() if table[name].notna().any()}
     if "model_name" in meaning:
-        return note("columns", file=file, meaning=dict(meaning))
+        return note("columns", file=file, meaning=told)
     left = {name: table[name].astype("str").nunique() for name in map(str, table) if name not in meaning.values()}
     likely = [name for name, values in left.items() if 1 < values < min(len(table), MOST_NAMES + 1)]
     likely = [name for name in likely if not _are_outcomes(table[name]) and table[name].map(_is_name).any()]
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
     no_model = note("no_model", file=file, rows=len(table), left=left, likely=next(iter(likely), ""))
-    return no_model + note("columns", file=file, meaning=dict(meaning))
+    return no_model + note("columns", file=file, meaning=told)
 
 
 def _is_binary(scores: pd.Series, files: list[str] | None) -> pd.Series:

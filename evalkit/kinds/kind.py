@@ -186,6 +186,10 @@ class LogKind:
     # is given only if `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file
     transcript: Callable[..., Any] | None = None
     run_files: Callable[..., RunFiles] = own_file  # of (Logs, run): the files of a row of the first table
+    # the detectors of events that only this kind has (`evalkit.kinds.Detector`); those of every kind come before them
+    detectors: Sequence[Any] = ()
+    # events that make a run a failure, where logs of this kind never state success
+    failure_events: Sequence[str] = ()
     command: Command = Command()
 
     def __post_init__(self) -> None:

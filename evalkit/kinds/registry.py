@@ -37,7 +37,7 @@ def kind_named(name: str) -> LogKind:
         return import_module(BUILT_IN[name][0]).KIND
     added = added_kinds()
     if name not in added:
-        raise SourceError(f"no kind of logs is called {name!r}; {did_you_mean(name, kind_names())}")
+        raise SourceError(f"no kind of log is named {name!r}; {did_you_mean(name, kind_names())}")
     try:
         kind = added[name].load()
         if kind.name != name:

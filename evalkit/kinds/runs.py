@@ -19,6 +19,8 @@ AS_LOGGED = "as logged"  # the unit of scores that others set: shares where all 
 NO_OUTCOME = note("no_outcome")
 NO_SCORE = note("no_score")
 NO_RUN = note("no_run")
+JUDGED = "judged"  # the flag of runs whose outcome is the verdict of a judge
+BY_JUDGE = " by a judge"  # behind the name of every estimate that rests on such runs
 MOST_NAMED = 8  # models in a sentence; of more, it has the number
 MOST_SCORER = 30  # characters of the name of a scorer behind that of an estimate
 MEASURED = ("success", "failure")
@@ -31,8 +33,8 @@ class Outcomes(NamedTuple):
     `table` has one row per run: model_name, task (what repeats; a run without a task is its own), family (of tasks that
     are variants of one, as the runs were loaded with ``cluster``; else the task), task_type, repetition, seed, value
     (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not measured, running; of
-    scores also scored), ended (how: an error, a limit, a status in words) and condition (what else makes runs
-    comparable: ``max_turns=20``, or "").
+    scores also scored), ended (how: an error, a limit, a status in words; "" if a log states no outcome) and condition
+    (what else makes runs comparable: ``max_turns=20``, or "").
     """
 
     table: pd.DataFrame
@@ -105,6 +107,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table["ended"] = "status " + rows["status"].astype("str").replace(kind.labels)
     if "exit_reason" in rows:
         table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
+    table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "")
     conditions = pd.Series("", rows.index, dtype="str")
     for name in kind.rates.conditions:
         if name in rows:
@@ -118,6 +121,9 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     scorers = rows["score_key"].dropna().unique().tolist() if "score_key" in rows else []
     by = plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else ""
     may_succeed = "success" in kind.rates.outcome_of.values()
+    mark, is_judged = "", has_flag(rows, JUDGED)
+    if is_judged.any():
+        mark = BY_JUDGE if is_judged.all() else f" partly{BY_JUDGE}"
     has_rate = outcome.isin(MEASURED).any() or (may_succeed and rows["score"].isna().all())
     if value == "is_successful" or (not value and has_rate):
         succeeded = table["outcome"].eq("success").astype("float64")
@@ -125,13 +131,13 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
         table = table.assign(value=succeeded.where(is_measured))
-        return Outcomes(table, "proportion", "success rate", "", left_out, by, compared_by)
+        return Outcomes(table, "proportion", f"success rate{mark}", "", left_out, by, compared_by)
     score = pd.Series(numbers(rows["score"]), rows.index)
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
     if unit.startswith("share") or (unit == AS_LOGGED and score.dropna().between(0, 1).all()):
-        return Outcomes(table, "score", "mean score", "", left_out, by, compared_by)
-    return Outcomes(table, "mean", "mean score", unit.removeprefix(AS_LOGGED), left_out, by, compared_by)
+        return Outcomes(table, "score", f"mean score{mark}", "", left_out, by, compared_by)
+    return Outcomes(table, "mean", f"mean score{mark}", unit.removeprefix(AS_LOGGED), left_out, by, compared_by)
 
 
 def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
@@ -152,7 +158,7 @@ def kind_of(runs: pd.DataFrame) -> LogKind:
     """Return the kind of a frame of runs; SourceError if there are several."""
     names = sorted(runs["kind"].dropna().unique())
     if len(names) != 1:
-        several = f"runs of several kinds ({', '.join(names)}): one kind at a time can be compared"
+        several = f"runs of several kinds ({', '.join(names)}): compare one kind at a time"
         raise SourceError(several if names else "there are no runs")
     return kind_named(names[0])
 

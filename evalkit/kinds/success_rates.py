@@ -9,11 +9,13 @@ from evalkit._notes import Notes, note
 from evalkit._text import check_columns
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.runs import (
+    JUDGED,
     MEASURED,
     NO_OUTCOME,
     NO_RUN,
     NO_SCORE,
     UNKNOWN,
+    has_flag,
     is_excluded,
     kind_of,
     outcome_of,
@@ -90,6 +92,7 @@ def rates(
     measured = table["outcome"].isin(MEASURED) if is_rate else table["value"].notna()
     counts = pd.DataFrame({"measured": measured, "n_not_measured": ~measured}).reindex(runs.index, fill_value=False)
     counts["left_out"] = ~runs.index.isin(scored.table.index)
+    counts["judged"] = has_flag(runs, JUDGED) & ~counts["left_out"]
     groups, number = sums_by(runs, by, counts)
     of: Any = runs["copied_model"].dropna().groupby(number).unique() if "copied_model" in runs else {}
     missing = missing or ("failure" if is_rate and kind.rates.denominator == "all" else "exclude")
@@ -102,14 +105,18 @@ def rates(
     out = out.astype({"n": "int64", "n_tasks": "int64", "method": "str", "target": "str"})
     out.loc[groups["measured"] == 0, ["estimate", "low", "high"]] = float("nan")
     warnings = list[Notes]()
-    for i, n, n_not_measured, copies in groups[list(counts)].itertuples(name=None):
+    for i, n, n_not_measured, copies, judged in groups[list(counts)].itertuples(name=None):
         if copies and not n + n_not_measured and i in of:
             warnings.append(note("only_copies", count=copies, models=sorted(of[i])))
             continue
         why = out["warning"][i] if n else NO_RUN
         if n_not_measured and not n:
             why = NO_OUTCOME if is_rate else NO_SCORE
-        warnings.append(why + (note("copies", count=copies) if copies else Notes()))
+        if copies:
+            why += note("copies", count=copies)
+        if judged:
+            why += note("judged", count=judged)
+        warnings.append(why)
     out["warning"] = pd.Series(warnings, out.index, dtype="object")
     return pd.concat([groups[_list(by)], out, groups["n_not_measured"]], axis=1)
 

@@ -2,9 +2,11 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
 import pandas as pd
 
 from evalkit._html import render
@@ -26,9 +28,9 @@ TURNS = (
     Column("agent", "str", "who acted: an agent by name, the user, a tool"),
     Column("role", "str", "system, assistant, user, action, result, …"),
     Column("text", "str", "what it says"),
-    Column("marks", "list", "what flags and findings refer to, such as `final message`"),
-    Column("events", "list", "what the viewer can jump to: command, error, achievement, decision"),
-    Column("when", "str", "its time, as logged; empty if the log has none"),
+    Column("marks", "list", "marks that flags and findings refer to, such as `final message`"),
+    Column("events", "list", "event for the viewer: command, error, achievement, decision"),
+    Column("when", "str", "time of the turn, as logged; empty if not logged"),
 )
 
 _FACTS = {
@@ -55,6 +57,21 @@ class Image(NamedTuple):
     pixels: bytes
 
 
+class Call(NamedTuple):
+    """A call that a turn shows, of a tool, a command or an action, and what came of it."""
+
+    name: str
+    arguments: str = ""  # canonical: equal for equal arguments
+    result: str | None = None  # None if the log has none
+    has_failed: bool | None = None  # as the log says; None where only the text of the result may tell
+    result_after: int = 0  # turns from this one to the one that shows the result; 0 for the same
+
+    def changed(self, change: Callable[[str], str]) -> "Call":
+        """Return the call with its texts changed by a function."""
+        result = None if self.result is None else change(self.result)
+        return self._replace(name=change(self.name), arguments=change(self.arguments), result=result)
+
+
 class Turn(NamedTuple):
     """One event of a run."""
 
@@ -67,6 +84,9 @@ class Turn(NamedTuple):
     same: str = ""  # text that must be equal in another run of the task for the turn to be the same; by default `text`
     images: tuple[Image, ...] = ()  # what was seen
     agent: str = ""  # the agent by name, if `actor` is something else; by default `actor`
+    call: Call | None = None  # the call that it shows
+    values: Mapping[str, Any] = {}  # what the kind's own detectors of events read, by name
+    states_outcome: bool = False  # it tells whether the run succeeded, so detectors of events do not see it
 
 
 class Transcript(NamedTuple):
@@ -85,7 +105,8 @@ class Transcript(NamedTuple):
         turns = []
         for turn in self.turns:
             turn = turn._replace(actor=change(turn.actor), agent=change(turn.agent), text=change(turn.text))
-            turns.append(turn._replace(same=change(turn.same), marks=tuple(map(change, turn.marks))))
+            call = turn.call and turn.call.changed(change)
+            turns.append(turn._replace(same=change(turn.same), marks=tuple(map(change, turn.marks)), call=call))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
     @masking(False)  # of one that was made with credentials, as asked for
@@ -172,23 +193,71 @@ def transcript_of(
         raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
 
 
+class Row(Mapping[str, Any]):
+    """A row of a frame, of which only the columns that are asked for are made."""
+
+    def __init__(self, columns: "_Columns", place: int) -> None:
+        self._columns, self._place = columns, place
+
+    def __getitem__(self, name: str) -> Any:
+        return self._columns[name][self._place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(map(str, self._columns.frame))
+
+    def __len__(self) -> int:
+        return self._columns.frame.shape[1]
+
+
+class _Columns(dict[str, list[Any]]):
+    """The columns of a frame as lists, made when they are asked for."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        super().__init__()
+        self.frame = frame
+
+    def __missing__(self, name: str) -> list[Any]:
+        self[name] = self.frame[name].tolist()
+        return self[name]
+
+
+def rows_of(frame: pd.DataFrame) -> Iterator[Row]:
+    """Yield the rows of a frame as mappings; of many columns few are used, and `to_dict` would make all."""
+    columns = _Columns(frame)
+    return (Row(columns, place) for place in range(len(frame)))
+
+
+def warn_unread(errors: Sequence[str]) -> None:
+    """Warn of runs whose transcripts could not be made, if there are any."""
+    if errors:
+        more = f"; and {counted_noun(len(errors) - 1, 'other run')}" if len(errors) > 1 else ""
+        warnings.warn(f"no turns of {counted_noun(len(errors), 'run')}: {errors[0]}{more}", stacklevel=5)
+
+
 def transcripts(logs: Any, runs: pd.DataFrame | None = None) -> Iterator[tuple[str, Transcript]]:
     """Yield the id and the transcript of each run of `logs` whose files can be read; a warning names the others.
 
-    By default of all `runs`. A file of several runs that follow each other in the table of runs is read once.
+    `runs` are rows of their first table, by default all. A file of several runs that follow each other there is read
+    once.
     """
     read = lru_cache(maxsize=1)(read_log)
     errors = []
-    for run in (logs.runs if runs is None else runs).to_dict("records"):
+    for run in rows_of(logs.runs if runs is None else runs):
         try:
             transcript = transcript_of(logs.kind, logs.kind.run_files(logs, run), read, mask=False)
         except SourceError as error:
             errors.append(str(error))
         else:
             yield run["run_id"], transcript
-    if errors:
-        more = f"; and {counted_noun(len(errors) - 1, 'other run')}" if len(errors) > 1 else ""
-        warnings.warn(f"no turns of {counted_noun(len(errors), 'run')}: {errors[0]}{more}", stacklevel=4)
+    warn_unread(errors)
+
+
+def canonical(arguments: str) -> str:
+    """Return the arguments of a call so that equal ones are equal texts: JSON with sorted keys, else without spaces."""
+    if arguments[:1] in "{[" and arguments:
+        with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
+            return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
+    return " ".join(arguments.split())
 
 
 def turns_frame(logs: Any) -> pd.DataFrame:

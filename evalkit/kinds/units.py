@@ -103,7 +103,7 @@ def _names(texts: pd.DataFrame) -> pd.Series:
 
 def _named(frame: pd.DataFrame, names: _Names) -> pd.DataFrame:
     """Put the names of what is compared in the place of models: by run, by plan, or by file and model."""
-    if "model_name" not in frame:
+    if "model_name" not in frame or "calls" in frame:  # what a model called: in one run, several may have a part
         return frame
     if "planned" in frame:
         return _planned(frame, names.runs)

@@ -560,7 +560,7 @@ def crafting_groups(runs: pd.DataFrame) -> pd.DataFrame:
     groups = {
         "all": crafting["task_id"].notna(),
         "base (full plan, depth 0)": (plan == "full") & (depth == 0) & ~lacks_items,
-        "base without plan (items missing too)": (plan == "none") & (depth == 0) & lacks_items,
+        "base without plan (items missing)": (plan == "none") & (depth == 0) & lacks_items,
         "missing items": lacks_items,
         "full plan": plan == "full",
         "partial plan": plan == "partial",

@@ -19,7 +19,7 @@ from evalkit.mindcraft.tasks import Tasks, metrics_of, task_facts
 
 _SCORES = (
     Column("overall_raw_score", "float", "highest score of the agents, as logged", "as logged"),
-    Column("overall_score", "float", "the same from 0 to 1", "share"),
+    Column("overall_score", "float", "the score from 0 to 1", "share"),
     Column("overall_is_successful", "bool", "score = 1"),
     Column("overall_is_completed", "bool", "score > 0"),
     Column("overall_completion_status", "str", "how the run ended"),
@@ -83,7 +83,7 @@ class TaskOutcome(TypedDict):
     agent_count: int
     task_type: str
     overall_raw_score: float | None  # the highest of the agents, as logged
-    overall_score: float | None  # the same from 0 to 1; None where it is out of range
+    overall_score: float | None  # the score from 0 to 1; None where it is out of range
     overall_is_successful: bool  # score = 1, also where a time-out was logged
     overall_is_completed: bool  # score > 0
     overall_completion_status: str  # TIMED_OUT of any agent, else by the best score, NO_SCORE_LOGGED, LOG_FILE_ERROR

@@ -15,6 +15,7 @@ from evalkit.kinds.reading import Changes
 from evalkit.mindcraft import table, terminal
 from evalkit.mindcraft.analysis import planned_tasks
 from evalkit.mindcraft.assemble import assemble
+from evalkit.mindcraft.events import DETECTORS
 from evalkit.mindcraft.layout import compile_layout, context_files
 from evalkit.mindcraft.parse import LOG_TITLE, RESULTS, is_agent_log, parse
 from evalkit.mindcraft.tasks import TaskDefinitions, Tasks, load_task_definitions, tasks_of
@@ -80,6 +81,7 @@ KIND = LogKind(
         Option("original_mtimes", bool, False, "File times are from the experiment; use them for durations."),
     ),
     transcript=transcript,
+    detectors=DETECTORS,
     run_files=run_files,
     command=Command(
         summary="Success rates of Mindcraft task runs.",

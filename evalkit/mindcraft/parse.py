@@ -236,6 +236,13 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
     return _other_row(results_model=model, task_path=task_path, total=as_int(value.get("total")))
 
 
+def states_outcome(text: str) -> bool:
+    """Return whether a text, of any role, names a score or a success in one of the game's final wordings."""
+    if "Task " not in text:  # with which all of these begin
+        return False
+    return any(match.lastgroup not in ("timed_out", "ended") for match in NEARLY_FINAL.finditer(text))
+
+
 def parse_results(data: bytes) -> dict[str, Any]:
     """Parse ``results.txt``, the repr of a Python dictionary (literals and ``nan``); BrokenFileError if it is none."""
     if len(data) > MAX_RESULTS:
@@ -288,6 +295,15 @@ def decode_log(data: bytes) -> dict[str, Any]:
         return _read_log(_as_log(value), repaired, data)
     except BrokenFileError as error:
         return broken_log(str(error))
+
+
+def decode_turns(data: bytes) -> tuple[dict[str, Any], list[LoggedTurn]] | None:
+    """Read a log of the usual shape as a record and its turns; None for any other file."""
+    try:
+        value, repaired = _decode_log(data)
+    except BrokenFileError:
+        return None
+    return (_read_log(value, repaired, data), value.turns) if isinstance(value, AgentLog) else None
 
 
 def broken_log(error: str) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
         Part(title, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE, frame=table),
         *(blocked if is_asked or by == ["model_name"] else []),
         Part("notes", _notes(runs)),
-        Part("rates without the runs that were not measured", unmeasured_lines(runs, by, logs.kind)),
+        Part("rates of measured runs only", unmeasured_lines(runs, by, logs.kind)),
     ]
 
 
@@ -150,7 +150,7 @@ def _notes(runs: pd.DataFrame) -> list[str]:
         hint = "name it by --layout, such as '{model_name}/{task_id}', or by --model NAME"
         lines.append(f"runs without a model's name: {unknown:,}; {hint}")
     if stale := int(analysis.is_stale(runs).sum()):
-        lines.append(f"copies of another run's log, which count in no rate: {stale:,}")
+        lines.append(f"copies of another run's log, excluded from all rates: {stale:,}")
     if merged := int(has_flag(analysis.counted(runs), "extra_agent_logs").sum()):
         lines.append(fill_template(words.MERGED, {"count": merged}))
     if has_flag(runs, "scale_assumed").any():

@@ -6,16 +6,38 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
+from weakref import ref
 
 import pandas as pd
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
-from evalkit.kinds import Logs, RunFiles, Transcript, Turn
+from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical
 from evalkit.mindcraft import parse
 from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES, STATUSES
 
 _COMMAND = re.compile(r"(?<![\w!])(![A-Za-z]\w*)(?:\(([^()\n]*)\))?")
+# commands that change nothing in the game
+LOOKS_OR_TALKS = frozenset((
+    "!startConversation", "!endConversation", "!inventory", "!stats", "!nearbyBlocks", "!craftable", "!entities",
+    "!modes", "!savedPlaces", "!rememberHere", "!getCraftingPlan", "!searchWiki", "!help", "!goal", "!endGoal", "!stay",
+    "!wait", "!stop", "!stfu", "!viewChest", "!checkBlueprint", "!checkBlueprintLevel", "!getBlueprint",
+    "!getBlueprintLevel",
+))  # fmt: skip
+_FAILED = re.compile(  # answers of the game to a command that did nothing
+    r"(?:code output:|action output:)?\s*(?:failed|could ?n[o']t|could not|cannot|can't|unable|invalid"
+    r"|you (?:do not|don't)"
+    r"|not enough|there (?:is|are) no|no \w+ |path not found|!!code threw|code execution timed out"
+    r"|command !\S+ (?:does not"
+    r"|was given|requires)|incorrect|unknown|param|error|missing|i can't|does not exist)",
+    re.IGNORECASE,
+)
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
+
+
+_paths: dict[int, tuple[ref[pd.DataFrame], dict[str, list[str]]]] = {}  # of the logs of each run, by frame of agents
+
+
+NO_TEXT = "(no text: None)"
 
 
 class AgentTurns(NamedTuple):
@@ -39,15 +61,24 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         name = parse.split_stem(parse.stem_of(path))[0]
         try:
             data = read(path)
-            agents.append(AgentTurns(name, list(map(_role_and_text, _decode(data)))))
-            outcomes.append(parse.agent_outcome(path, parse.decode_log(data)))
+            decoded = parse.decode_turns(data)
+            if decoded:
+                record, logged = decoded
+                turns = [(str(turn.role), NO_TEXT if turn.content is None else turn.content) for turn in logged]
+            else:
+                record, turns = parse.decode_log(data), list(map(_role_and_text, _decode(data)))
+            agents.append(AgentTurns(name, turns))
+            outcomes.append(parse.agent_outcome(path, record))
         except (SourceError, BrokenFileError) as error:
             reason = str(error).removeprefix(f"{path}: ")
             if len(paths) == 1:
                 raise SourceError(f"{path}: {reason}") from error
-            shown.append(Turn(name, "system", f"log can't be read: {reason}", ("unreadable log",), ("error",)))
+            shown.append(Turn(name, "system", f"unreadable log: {reason}", ("unreadable log",), ("error",)))
     is_alone = len(paths) == 1
-    shown += [_turn(agents[i].name, *agents[i].turns[place], is_alone=is_alone) for i, place in merge(agents)]
+    start = len(shown)
+    order = merge(agents)
+    shown += [_turn(agents[i].name, *agents[i].turns[place], is_alone=is_alone) for i, place in order]
+    _add_results(shown, start, order)
     decided = [outcome for outcome in outcomes if outcome["final_system_message"]]
     final = min(decided, key=_rank)["final_system_message"] if decided else None
     is_final = (at for at, turn in enumerate(shown) if turn.role == "system" and turn.text.strip() == final)
@@ -69,13 +100,20 @@ def _rank(outcome: parse.AgentOutcome) -> tuple[bool, float]:
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the paths of the logs of a run's agents."""
-    paths = logs.agents.loc[logs.agents["run_id"] == run["run_id"], "source"].tolist()
-    return RunFiles(paths, facts=[("target", ", ".join(run["target_items"]))])
+    agents = logs.agents
+    known, paths = _paths.get(id(agents), (None, {}))
+    if known is None or known() is not agents:
+        paths = agents.groupby("run_id", sort=False)["source"].agg(list).to_dict()
+        for key in [key for key, (frame, _) in _paths.items() if frame() is None]:
+            del _paths[key]
+        _paths[id(agents)] = ref(agents), paths
+    return RunFiles(paths.get(run["run_id"], []), facts=[("target", ", ".join(run["target_items"]))])
 
 
 def _turn(agent: str, role: str, content: str, *, is_alone: bool) -> Turn:
     """Return a turn of an agent; a log that is shown alone does not repeat the name in each turn."""
-    called = [f"{match[1]}({match[2] or ''})" for match in _COMMAND.finditer(content)] if role == "assistant" else []
+    found = list(_COMMAND.finditer(content)) if role == "assistant" and "!" in content else []
+    called = [f"{match[1]}({match[2] or ''})" for match in found]
     heard = _HEARD.match(content) if role == "user" else None  # another agent's message
     marks = _marks(role, content)
     is_trouble = bool(marks) and not marks[0].endswith("final message")
@@ -86,7 +124,33 @@ def _turn(agent: str, role: str, content: str, *, is_alone: bool) -> Turn:
     if is_trouble:
         events.append("error")
     same = heard["text"] if heard else " ".join(called)
-    return Turn(actor, role, content, marks, tuple(events), same=same, agent=agent)
+    values: dict[str, Any] = {}
+    call = None
+    if heard:
+        values = {"from": heard["name"], "words": heard["text"]}
+    elif found:  # the game runs the first one
+        call = Call(found[0][1], canonical(found[0][2] or ""))
+        values = {"words": content[: found[0].start()].strip(), "acts": call.name not in LOOKS_OR_TALKS}
+    elif role == "assistant":
+        values = {"words": content}
+    states_outcome = parse.states_outcome(content)
+    return Turn(actor, role, content, marks, tuple(events), "", same, (), agent, call, values, states_outcome)
+
+
+def _add_results(shown: list[Turn], start: int, order: Sequence[tuple[int, int]]) -> None:
+    """Give each command the game's answer: the next message in the log of its agent, if the system wrote it."""
+    waiting: dict[int, int] = {}  # the place of an agent's last command
+    for place, (agent, _) in enumerate(order, start):
+        turn = shown[place]
+        asked = waiting.pop(agent, None)
+        if asked is not None and turn.role == "system" and not turn.states_outcome:
+            call = shown[asked].call
+            if call:
+                has_failed = _FAILED.match(turn.text) is not None or None
+                call = call._replace(result=turn.text, has_failed=has_failed, result_after=place - asked)
+                shown[asked] = shown[asked]._replace(call=call)
+        if turn.call:
+            waiting[agent] = place
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
@@ -95,6 +159,8 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
     A message that an agent received comes after the turn of the agent that sent it. Where nothing links two agents,
     their logs are interleaved from their first turns; system messages that end a log come last.
     """
+    if len(agents) == 1:
+        return [(0, turn) for turn in range(len(agents[0].turns))]
     sources = {}  # the turn that sent each received message, by the receiver's turn; each turn sends one message
     for to, agent in enumerate(agents):
         speakers = {other.name: place for place, other in enumerate(agents) if place != to}

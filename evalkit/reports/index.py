@@ -16,7 +16,7 @@ from evalkit.display.show import SORTING
 from evalkit.evidence import RunList, RunRef, read_references, write_pages
 from evalkit.evidence.references import RUNS
 from evalkit.evidence.site import MANIFEST
-from evalkit.io.sources import is_sample, shown_paths
+from evalkit.io.sources import is_sample, shown_paths, without_projects
 from evalkit.io.store import read_note
 from evalkit.io.text import plain, short_paths
 from evalkit.io.write import from_spreadsheet
@@ -65,7 +65,7 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
     ends = short_paths(by_source.keys() - {SAMPLES})  # no more of a path than tells it from the others
     groups = []
     for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
-        name = ends.get(sources, sources)
+        name = without_projects(ends.get(sources, sources))
         title = name.rpartition("/")[2]
         group.sort(key=itemgetter("title", "name"))
         group.sort(key=_question)
@@ -172,7 +172,9 @@ def write_evidence(output: Path, given: Mapping[str, list[Any]], *, mask: bool =
             continue
         sources |= set(places_of(record))
         pages_of_report, lists_of_report = read_references(passed_on, f"../{key}.html")
-        pages |= pages_of_report
+        for page, refs in pages_of_report.items():
+            before = pages.get(page, [None] * len(refs))
+            pages[page] = [ref.merged(other) for ref, other in zip(refs, before, strict=True)]
         lists += lists_of_report
     if pages or (output / _WRITTEN).is_file():
         shown = shown_paths(sorted(sources))

@@ -7,9 +7,9 @@ say which logs it takes::
                  "order": 2, "question": "How did each model do?"}}
 
 ``kind`` is the kind of logs, ``*`` any kind without a notebook of its own; ``source`` the parameter that gets the
-source of logs; ``sweep`` names the function that returns all values of a parameter in the data. Reports are made, and
-listed in the index under their ``question``, by ``order``; those without one come last. With ``only_named``, a notebook
-is run only if it is named.
+source of logs; ``sweep`` names the function that returns all values of a parameter in the data;
+``"only_if_named": true`` is for a notebook that is run for a source only if it is named, too.
+Reports are made, and listed in the index under their ``question``, by ``order``; those without one come last.
 """
 
 import ast
@@ -178,7 +178,7 @@ def write_filled(folder: Path, notebook: Notebook, values: Mapping[str, Any]) ->
         kept = read_notebook(path).parameters.get(source)
         if kept and kept.default != values.get(source, kept.default):
             sources = ", ".join(texts_of(kept.default))
-            raise SourceError(f"{path}: there already, and reads {sources}; --output DIR takes another folder")
+            raise SourceError(f"{path}: exists already and reads {sources}; choose another folder with --output DIR")
         return path
     content = read_json(notebook.path)
     for cell in content["cells"]:
@@ -197,7 +197,7 @@ def copy_notebooks(folder: str | os.PathLike, names: Iterable[str] = ()) -> list
     own, target = Places([shipped("notebooks")], ()), Path(folder)
     sources = [own.notebook(name) for name in names] or list(own.all_notebooks().values())
     if existing := [str(target / source.name) for source in sources if (target / source.name).exists()]:
-        raise SourceError(f"{', '.join(existing)}: there already, and not overwritten; nothing was copied")
+        raise SourceError(f"{', '.join(existing)}: exists already; nothing was copied or overwritten")
     try:
         target.mkdir(parents=True, exist_ok=True)
         return [Path(shutil.copyfile(source, target / source.name)) for source in sources]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from evalkit.io.paths import SourceError, is_secret_name, is_url, redacted
 from evalkit.io.read import end_with_parent
-from evalkit.io.sources import expand, is_sample, own_sources, resolve
+from evalkit.io.sources import expand, is_sample, own_sources, resolve, without_projects
 from evalkit.io.text import cut_line, warnings_as_lines
 from evalkit.kinds.detection import kinds_of_source
 from evalkit.kinds.registry import kind_named
@@ -225,7 +225,10 @@ def _targets_of_kinds(
 
 
 def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only: Sequence[Path]) -> list[Target]:
-    """Select notebooks for sources of logs of one kind: all those of the kind, or those of `only`."""
+    """Select notebooks for sources of logs of one kind: all those of the kind, or those of `only`.
+
+    One that needs more than logs, by its metadata ``only_if_named``, is selected only if it is one of these.
+    """
     known = []
     for path in (places.all_notebooks() | {path.stem: path for path in only}).values():
         with suppress(SourceError):
@@ -237,10 +240,8 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
     chosen = []
     specific = [notebook for notebook in known if notebook.kind == kind_named(kind).name]
     general = [notebook for notebook in known if notebook.kind == ANY_KIND]
-    if not wanted:
-        general = [notebook for notebook in general if not notebook.settings.get("only_named")]
     for notebook in specific + general if wanted else specific or general:
-        if wanted and notebook.path.resolve() not in wanted:
+        if notebook.path.resolve() not in wanted and (wanted or notebook.settings.get("only_if_named")):
             continue
         parameter = notebook.parameters[notebook.settings["source"]]
         is_list = parameter.type.startswith("list") or len(sources) > 1
@@ -292,7 +293,7 @@ def _check(
             continue  # no other fault repeats it
         if name not in given:
             if value is REQUIRED:
-                faults.append(f"{name} has no value, and the notebook no default for it")
+                faults.append(f"{name} has no value, and the notebook has no default")
             continue
         items = _items_of([value])
         with faults.of():
@@ -340,7 +341,7 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
         key = (target.source, str(target.values.get("kind", notebook.kind)))
         reports = made.setdefault(key, [])
         options = _items_of(value for name, value in fixed.items() if name not in target.values)
-        named = target.source.split(", ") if target.source else options[:1]
+        named = list(map(without_projects, target.source.split(", "))) if target.source else options[:1]
         rest = options if target.source else options[1:]
         if len(rest) > 1:  # the page and the index list them
             rest = [short_hash(str(rest))]

@@ -245,7 +245,7 @@ def why_due(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
         return "failed last time"
     files = [record["page"], record["executed"], *(f"{record['notebook']}/{file}" for file in files_beside(record))]
     if not all((output / file).is_file() for file in files):
-        return "a file of it is missing"
+        return "one of its files is missing"
     for part, now in stamp.items():
         before = record["stamp"].get(part)
         if isinstance(now, dict) and isinstance(before, dict):

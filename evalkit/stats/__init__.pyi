@@ -1,7 +1,13 @@
 from .adjusted import AdjustedRates as AdjustedRates
 from .adjusted import adjusted_rates as adjusted_rates
+from .agreement import agreement as agreement
 from .cells import Cells as Cells
 from .cells import cells_of as cells_of
+from .corrected import combined as combined
+from .corrected import corrected_difference as corrected_difference
+from .corrected import corrected_rate as corrected_rate
+from .corrected import half_width_after as half_width_after
+from .corrected import labels_for as labels_for
 from .costs import cost_front as cost_front
 from .intervals import Estimate as Estimate
 from .intervals import estimate_by as estimate_by

@@ -248,7 +248,9 @@ def check_families(tasks: pd.Series, families: pd.Series) -> None:
     if len(doubled):
         task = doubled["task"].iloc[0]
         names = sorted(map(str, doubled.loc[doubled["task"] == task, "family"]))
-        raise ValueError(f"task {task} is in {len(names)} families, {', '.join(names)}: a task can be in one only")
+        raise ValueError(
+            f"task {task} is in {len(names)} families, {', '.join(names)}: a task can be in one family only"
+        )
 
 
 def _seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:

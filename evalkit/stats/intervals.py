@@ -57,7 +57,7 @@ class Estimate(NamedTuple):
     n: int  # values used
     n_tasks: int  # independent units: clusters, or `n` where the values are taken as independent
     method: str
-    target: str = NEW_VALUES  # what is estimated: "new tasks" like these, "these tasks" run again, or "new values"
+    target: str = NEW_VALUES  # what is estimated: for "new tasks", "these tasks" run again, "new values", "these units"
     warning: Notes = Notes()  # what is doubtful about the interval, false where nothing is; ``str(warning)`` says it
 
 
@@ -209,7 +209,7 @@ def _interval(
     if families is not None and (within or not is_clustered or not _are_coarser(families, codes)):
         families = None
     if within and not is_clustered:
-        raise ValueError("an estimate for these tasks needs to know them: give clusters")
+        raise ValueError("an estimate for these tasks needs clusters")
     least, most = bounds
     width = most - least
     known = (known - least) / width

@@ -155,7 +155,7 @@ def pair_rows(
     (column).
     """
     if margin is not None and not margin > 0:
-        raise ValueError(f"a margin is above 0, not {margin}")
+        raise ValueError(f"margin must be positive (got {margin})")
     least, rows = math.nan if margin is None else margin, []
     clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
     parts = np.zeros((clusters.max(initial=-1) + 1, len(pairs)))

@@ -60,7 +60,7 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
     [1.0, 2.0]
     """
     if not difference > 0:
-        raise ValueError(f"a difference to show is above 0, not {difference}")
+        raise ValueError(f"difference must be positive (got {difference})")
     if not len(repeats) or any(r < 1 or int(r) != r for r in repeats):
         raise ValueError(f"repeats are whole numbers from 1, not {repeats}")
     reason = Notes()

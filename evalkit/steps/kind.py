@@ -10,6 +10,7 @@ from evalkit import kinds
 from evalkit.io import Source, decode_start
 from evalkit.kinds import Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules, RunFiles
 from evalkit.steps.assemble import assemble, frames_of
+from evalkit.steps.events import DETECTORS, FAILURES
 from evalkit.steps.judge import as_history
 from evalkit.steps.parse import companions, is_history, parse_file
 from evalkit.steps.record import DEFAULTS, Options
@@ -43,6 +44,8 @@ KIND = LogKind(
     rates=RateRules(outcome_of={"unfinished": "not measured"}, excluding_flags=("duplicate",)),
     settings=("options",),
     transcript=transcript,
+    detectors=DETECTORS,
+    failure_events=FAILURES,
     run_files=_run_files,
     command=Command(
         summary="Verdicts on the steps of a plan-and-execute analysis agent.",

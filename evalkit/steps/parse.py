@@ -81,7 +81,7 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
     if not isinstance(entries, list) or (entries and not records):
         return _OTHER
     if len(records) < len(entries):
-        notes.append(f"{len(entries) - len(records)} of {len(entries)} entries are no records of steps")
+        notes.append(f"{len(entries) - len(records)} of {len(entries)} entries are not records of steps")
     if not entries:
         notes.append("no steps")
     return Parsed("used", "; ".join(notes), _rows([("", records, state.get(PLAN_KEY) if state else None)]))
@@ -152,7 +152,7 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
             if not re.match(r"CREATE\s+TABLE\b", str(made_by), re.IGNORECASE):
                 raise BrokenFileError("no LangGraph checkpoints: no such table: checkpoints")
             if connection.execute(_COMPUTED).fetchone() != (0,):
-                raise BrokenFileError("no LangGraph checkpoints: columns that are computed are not read")
+                raise BrokenFileError("no LangGraph checkpoints: computed columns are not read")
             for row, thread, namespace, _ in connection.execute(_NEWEST).fetchall():
                 stored = connection.execute("SELECT type, checkpoint FROM checkpoints WHERE rowid = ?", (row,))
                 kind, blob = stored.fetchone() or (None, None)  # if it is damaged

@@ -7,8 +7,8 @@ from evalkit.steps.record import VERDICTS
 FLAGS = {
     "no_steps": "the history has no records",
     "silent_failures": "steps report success although their results show failures",
-    "critical_failures": "errors after which nothing that follows can work",
-    "loops": "the same call failed again and again",
+    "critical_failures": "errors after which no later step can work",
+    "loops": "the same call failed repeatedly",
     "cut_results": "stored results were cut; the rest is unknown",
     "unknown_outcomes": "records do not show whether their steps succeeded",
     "duplicate": "another history contains the same executions; rates exclude this one",
@@ -16,15 +16,15 @@ FLAGS = {
 
 _THREAD = Column("thread", "name", "thread of a checkpoint; empty for other files")
 RECORDS = {
-    "histories": (_THREAD, Column("plan", "str", "the plan as JSON text; missing where none was kept")),
+    "histories": (_THREAD, Column("plan", "str", "the plan as JSON text; missing if not stored")),
     "steps": (_THREAD, Column("entry", "str", "the step's record as JSON text: results have no type in common")),
 }
 
 _HISTORY = Column("history", "name", "label of the history, unique among the loaded histories")
-_POSITION = Column("position", "int", "place of the record in its history, from 0")
+_POSITION = Column("position", "int", "position of the record in its history, from 0")
 _TURN = Column("turn", "int", "number of the turn that shows its result, from 1, as in the frame of turns and on pages")
 _FUNCTION = Column("function_name", "name", "function of the step")
-_CELL_TYPE = Column("cell_type", "name", "cell type the step is about")
+_CELL_TYPE = Column("cell_type", "name", "cell type of the step")
 _COPY_OF = Column("copy_of", "name", "history with the same executions, which counts in place of this one")
 
 RUNS = run_columns(
@@ -32,33 +32,33 @@ RUNS = run_columns(
     _HISTORY,
     _COPY_OF,
     Column("records", "int", "records in it"),
-    Column("judged", "int", "steps that shares rest on: all but skipped and unknown ones"),
-    Column("reported", "int", "of these, steps that report success"),
-    Column("confirmed", "int", "of these, steps that succeeded, without silent failures"),
+    Column("judged", "int", "judged steps: all except skipped and unknown ones"),
+    Column("reported", "int", "judged steps that report success"),
+    Column("confirmed", "int", "judged steps that succeeded, without silent failures"),
     Column("silent_failures", "int", "steps that report success although their result shows a failure"),
-    Column("failures", "int", "steps that failed, critical failures among them"),
-    Column("loops", "int", "runs of failures of one call"),
+    Column("failures", "int", "steps that failed, including critical failures"),
+    Column("loops", "int", "series of failures of the same call"),
     Column("cut", "int", "stored results that are cut"),
     score="share of judged steps that are confirmed",
 )
 _SOURCE = Column("source", "str", "path of the history's file")
-_STEP_INDEX = Column("step_index", "int?", "index of the step; if not recorded, counted: a retry keeps its step's")
+_STEP_INDEX = Column("step_index", "int?", "index of the step; counted if not recorded, and kept by retries")
 IDS = (_HISTORY, _COPY_OF, _SOURCE, _THREAD, _POSITION, _TURN, _STEP_INDEX, _FUNCTION)
 STEPS = (
     *IDS,
-    Column("attempt", "int", "how often the call was made in a row, each time before having failed, from 1"),
+    Column("attempt", "int", "number of the attempt in a series of failures, from 1"),
     Column("step_type", "name", "as planned: analysis, visualization, …"),
     _CELL_TYPE,
     Column("success", "bool?", "as recorded; missing if not recorded"),
     Column("verdict", "str", ", ".join(VERDICTS)),
     Column("silent_failure", "bool", "the step reported success, but the result shows a failure"),
     Column("silent_failure_reason", "str", "what the result says"),
-    Column("critical_failure", "bool", "an error after which nothing that follows can work"),
+    Column("critical_failure", "bool", "an error after which no later step can work"),
     Column("error_category", "str", "system_error or analysis_error; missing for successes"),
-    Column("error_type", "str", "class of the error, where it was recorded"),
+    Column("error_type", "str", "class of the error, if recorded"),
     Column("error", "str", "message of the error"),
     Column("result_type", "str", "structured, visualization, text, skipped, validation"),
-    Column("truncated", "bool", "the stored text is cut, or of exactly the length at which it would be cut"),
+    Column("truncated", "bool", "the stored text is cut, or has exactly the length of a cut text"),
     Column("stored_length", "int?", "length of the stored text or HTML", "characters"),
     Column("original_length", "int?", "its length before it was cut; missing if unknown", "characters"),
     Column("data_completeness", "str", "complete, partial, limited (cut) or none (an error, a status, nothing)"),
@@ -66,8 +66,8 @@ STEPS = (
     Column("total_significant", "int?", "significant terms over all methods, for orientation (enrichment)"),
     Column("summary", "str", "summary of the result of a step that reports success, in one line"),
     Column("result_summary", "str", "the summary that was stored"),
-    Column("description", "str", "what the step was to do"),
-    Column("skip_reason", "str", "why the step was skipped"),
+    Column("description", "str", "description of the planned step"),
+    Column("skip_reason", "str", "reason for skipping the step"),
     Column("parameters", "str", "parameters of the call, as JSON"),
     Column("timestamp", "str", "as recorded"),
     Column("shape", "str", "shape of the record: A, B or C"),

@@ -105,8 +105,8 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     copies = logs.runs[logs.runs["copy_of"].notna()]
     named = [f"{plain(copy.history)} = {plain(copy.copy_of)}" for copy in copies.itertuples()]
     explained = [
-        "confirmed: without silent failures; n: steps judged, all but skipped and unknown ones.",
-        "The interval of one history takes its steps as independent; all together: the mean of their shares.",
+        "confirmed: without silent failures; n: judged steps, without skipped and unknown ones.",
+        "The interval of one history treats its steps as independent. All together: the mean of their shares.",
     ]
     if together["warning"]:
         explained.append(f"Together: {together['warning']}.")

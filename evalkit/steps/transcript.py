@@ -7,7 +7,7 @@ from typing import Any
 
 from evalkit._text import counted_noun
 from evalkit.io import SourceError
-from evalkit.kinds import Transcript, Turn
+from evalkit.kinds import Call, Transcript, Turn
 from evalkit.steps.judge import end_of_route, histories_of
 from evalkit.steps.literals import as_text
 from evalkit.steps.parse import parse_file
@@ -35,7 +35,8 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
             turns.append(Turn("thread", "system", history.thread))
         _, last = end_of_route(history)
         for number, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True), 1):
-            turns += [_call(record, number), _result(record, evaluation, decides=number == last)]
+            result = _result(record, evaluation, decides=number == last)
+            turns += [_call(record, number, result.text), result]
     records = sum(len(history.records) for history in histories)
     facts = [counted_noun(records, "record"), counted_noun(len(histories), "thread")]
     if parsed.reason:
@@ -43,14 +44,17 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
     return Transcript(path, facts, turns)
 
 
-def _call(record: StepRecord, number: int) -> Turn:
+def _call(record: StepRecord, number: int, result: str) -> Turn:
     """Return the turn that shows the call of a step."""
     step = record["step"]
     call = f"{step['function_name'] or 'no function'} {json.dumps(step['parameters'], ensure_ascii=False)}"
+    arguments = json.dumps(step["parameters"], sort_keys=True, ensure_ascii=False)
+    has_failed = None if record["success"] is None else not record["success"]
+    made = Call(step["function_name"] or "", arguments, result, has_failed, 1)
     description = as_text(step.get("description"))
     text = f"{call}\n{description}" if description else call
     actor, when = f"record {number}, step {(record['step_index'] or 0) + 1}", record["timestamp"] or ""
-    return Turn(actor, "action", text, events=("command",), when=when, same=call, agent="agent")
+    return Turn(actor, "action", text, events=("command",), when=when, same=call, agent="agent", call=made)
 
 
 def _result(record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool) -> Turn:
@@ -73,4 +77,6 @@ def _result(record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool)
     events = {"error": evaluation["verdict"] in WENT_WRONG, "decision": decides}
     raised = tuple(filter(events.get, events))
     text, when = "\n".join(lines) or "nothing", record["timestamp"] or ""
-    return Turn(record["result_type"], "result", text, tuple(marks), raised, when, agent=step["function_name"] or "")
+    values = {"silent_failure": silent, "is_cut": evaluation["truncated"], "checks": checks}
+    agent = step["function_name"] or ""
+    return Turn(record["result_type"], "result", text, tuple(marks), raised, when, agent=agent, values=values)

@@ -12,14 +12,17 @@ from evalkit.kinds.runs import has_flag, kind_of, leading, outcome_of
 from evalkit.stats import cells_of, estimate_by
 from evalkit.stats import reliability as reliability_of
 from evalkit.trajectories import words
-from evalkit.trajectories.records import AGENT_FAILED
+from evalkit.trajectories.records import AGENT_FAILED, SESSIONS
 from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, NAME
 from evalkit.trajectories.transcript import messages_of
 
 __all__ = [
-    "counted", "endings", "exits", "findings", "flag_counts", "has_plan", "missing", "over_planned", "reliability",
-    "tool_use", "trials", "with_endings",
+    "counted", "endings", "exits", "findings", "flag_counts", "has_outcomes", "has_plan", "missing", "over_planned",
+    "reliability", "took", "tool_use", "trials", "with_endings",
 ]  # fmt: skip
+
+TAKEN_SECTION = "Tables"  # of the notebook
+_SUMMED = ("turns", "tokens_in", "tokens_cache", "tokens_out")
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
@@ -41,6 +44,27 @@ def counted(runs: pd.DataFrame) -> pd.DataFrame:
     True
     """
     return runs[~has_flag(runs, *EXCLUDING_FLAGS)]
+
+
+def has_outcomes(runs: pd.DataFrame) -> bool:
+    """Return whether any log states an outcome.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    bool
+        True also without any runs.
+
+    Examples
+    --------
+    >>> analysis.has_outcomes(runs)
+    True
+    """
+    return not (len(runs) and bool(runs["flag_no_outcome"].all()))
 
 
 def _is_running(runs: pd.DataFrame) -> pd.Series:
@@ -271,6 +295,52 @@ def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
 
 
+def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.DataFrame:
+    """Add up what the runs of each model took, those without an outcome, too.
+
+    Parameters
+    ----------
+    runs, usage, tools : DataFrame
+        These frames of `evalkit.trajectories.load`.
+
+    Returns
+    -------
+    DataFrame
+        model_name (or logged_model, if something else is compared), runs (in which the model took part), turns,
+        tokens_in (with those from a cache), tokens_cache, tokens_out, tool_calls, tool_errors; the model with most
+        runs first. What no log contains is missing. A run with several models counts in the row of each, with what
+        that model took.
+
+    Examples
+    --------
+    >>> analysis.took(runs, logs.usage, logs.tools).columns[0]
+    'model_name'
+    """
+    rows = counted(runs)
+    others = rows[~rows["run_id"].isin(usage["run_id"])]
+    if "logged_model" in others:  # something else than models is compared
+        others = others.assign(model_name=others["logged_model"])
+    table = pd.concat([usage[usage["run_id"].isin(rows["run_id"])].rename(columns={"calls": "turns"}), others])
+    table = table.astype(dict.fromkeys(_SUMMED, "Int64"))
+    groups = table.groupby("model_name")
+    made = groups[list(_SUMMED)].sum(min_count=1)
+    made.insert(0, "runs", groups["run_id"].nunique())
+    used = tools[tools["run_id"].isin(rows["run_id"])].groupby("model_name")[["calls", "errors"]].sum()
+    used = used.reindex(usage.loc[usage["run_id"].isin(rows["run_id"]), "model_name"].unique(), fill_value=0)
+    made[["tool_calls", "tool_errors"]] = used.reindex(made.index).astype("Int64")
+    names = "logged_model" if "logged_model" in runs else "model_name"
+    return made.sort_values("runs", ascending=False, kind="stable").rename_axis(names).reset_index()
+
+
+def _logged_tools(chosen: pd.DataFrame, tools: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each call of a tool that is in the frame of tools, as `tool_use` makes them of messages."""
+    own = tools[tools["run_id"].isin(chosen["run_id"])]
+    rows = own.loc[own.index.repeat(own["calls"]), ["model_name", "tool", "run_id"]]
+    number = rows.groupby(level=0).cumcount()
+    errors, results = own["errors"].reindex(rows.index), own["results"].reindex(rows.index)
+    return rows.assign(is_error=number.lt(errors).astype("float64").where(number.lt(results)))
+
+
 def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     """Count tool calls and their errors per model and tool.
 
@@ -298,16 +368,21 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     order = rows.groupby(["model_name", "status"], dropna=False).cumcount().sort_values(kind="stable")
     chosen = rows.loc[order.index[:most]].sort_index()
     model = dict(zip(chosen["run_id"], chosen["model_name"], strict=True))
+    is_session = chosen["format"].isin(SESSIONS)  # whose calls were counted, each once, when they were read
     calls = [
         (model[run_id], call.name, run_id, float(call.is_error) if call.result is not None else np.nan)
-        for run_id, spoken in messages_of(chosen, logs.storage_options)
+        for run_id, spoken in messages_of(chosen[~is_session], logs.storage_options)
         for message in spoken
         for call in message.calls
     ]
     table = pd.DataFrame(calls, columns=["model_name", "tool", "run_id", "is_error"])
+    if is_session.any():
+        table = pd.concat([table, _logged_tools(chosen[is_session], logs.tools)], ignore_index=True)
     groups = table.groupby(["model_name", "tool"])
     counts = groups.agg(runs=("run_id", "nunique"), calls=("run_id", "size"), errors=("is_error", "sum")).reset_index()
-    read = counts["model_name"].map(chosen["model_name"].value_counts())
+    took_part = pd.concat([chosen[["run_id", "model_name"]], logs.usage[["run_id", "model_name"]]]).drop_duplicates()
+    took_part = took_part[took_part["run_id"].isin(chosen["run_id"])]
+    read = counts["model_name"].map(took_part["model_name"].value_counts())
     counts.insert(2, "read", read)
     counts.insert(5, "per_run", counts["calls"] / read)
     shares = estimate_by(table, ["model_name", "tool"], "is_error", clusters="run_id", kind="proportion")
@@ -315,7 +390,13 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     return counts.sort_values(["model_name", "calls"], ascending=[True, False], kind="stable", ignore_index=True)
 
 
-def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
+def findings(
+    ranked: Sequence[Finding],
+    runs: pd.DataFrame,
+    plans: pd.DataFrame,
+    ledger: pd.DataFrame,
+    took: pd.DataFrame | None = None,
+) -> list[Finding]:
     """Describe missing trials, how runs ended, and doubtful data, after the first finding on ranks.
 
     Parameters
@@ -328,6 +409,8 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
         Numbers of planned trials, such as `logs.plans`.
     ledger : DataFrame
         One row per input file, such as `logs.ledger`.
+    took : DataFrame, optional
+        Result of `took`. If no log states an outcome, the first finding describes it.
 
     Returns
     -------
@@ -346,6 +429,15 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     first = [finding for finding in ranked if finding.code in codes]
     rest = [finding for finding in ranked if finding.code not in codes]
     own = []
+    is_silent = not has_outcomes(rows)
+    if is_silent and took is not None:
+        sums = took.iloc[:, 2:].sum(min_count=1)
+        taken: dict[str, Any] = {str(name): None if pd.isna(value) else int(value) for name, value in sums.items()}
+        taken |= {"runs": len(rows), "models": took.iloc[:, 0].tolist()}
+        head: dict[str, Any] = next(
+            (finding.values["headline"] for finding in ranked if "headline" in finding.values), {}
+        )
+        first, rest = [Finding("took", TAKEN_SECTION, {**taken, "headline": head}, template=words.took)], []
     if table["missing"].sum():
         names = {"gone": "missing", "planned": "planned", "running": "running"}
         values: dict[str, Any] = {name: int(table[column].sum()) for name, column in names.items()}
@@ -356,7 +448,7 @@ def findings(ranked: Sequence[Finding], runs: pd.DataFrame, plans: pd.DataFrame,
     failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
     texts = failed["ending"].astype("str").map({name: ending.text for name, ending in ENDINGS.items()})
     counts = {str(text): int(n) for text, n in texts.value_counts().items()}
-    if rows["ending"].ne("scored").any():
+    if rows["ending"].ne("scored").any() and not is_silent:
         examples = examples_of(failed, {text: texts.eq(text) for text in counts})
         values = {"endings": counts, "n": len(rows), "noun": "run"}
         own.append(Finding("endings", sections.ENDINGS, values, examples))

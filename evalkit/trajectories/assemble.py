@@ -19,7 +19,8 @@ from evalkit._text import as_list, counted_noun
 from evalkit.io import Entry, SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
-from evalkit.kinds.runs import UNKNOWN
+from evalkit.kinds.runs import JUDGED, UNKNOWN
+from evalkit.trajectories.calls import join_sessions
 from evalkit.trajectories.formats import every_eval_ever, lm_eval, openhands, terminal_bench
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS, Facts, Runs
@@ -55,6 +56,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
     left_out = {entry.source for entry in entries if entry.status == "skipped"} | _join(runs, facts)
+    joined_sessions, counts = join_sessions(runs, facts, records.tables)
+    left_out |= joined_sessions
     runs["model_source"] = ["log"] * len(logged)
     published = records.tables["published"].to_pydict()
     joined = [one.join(runs, facts, published) for one in JOINED_FORMATS]
@@ -75,12 +78,16 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     if turned := sorted({key for key, was_turned in _rows(runs, "score_key", "is_turned") if was_turned}):
         chosen += note("turned", scores=turned)
     runs["task_version"] = _task_versions(runs)
+    id_of = dict(zip(runs["source"], runs["run_id"], strict=True))
+    counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}
+    models = counts["usage"].groupby("run_id")["model_name"].nunique()
     flags = _repeated(runs)
-    flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
+    flags["overruled"], flags[JUDGED] = _overruled(runs, str(options.get("outcomes") or ""))
     flags["no_outcome"] = [
         score is None and success is None and status in ENDED
         for score, success, status in _rows(runs, "score", "is_successful", "status")
     ]
+    flags["several_models"] = [models.get(run_id, 0) > 1 for run_id in runs["run_id"]]
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
@@ -93,7 +100,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs |= {name: [value] * len(places) for name, value in equal.items()}
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs, logged = _taken(runs, logged, order)
-    tables: dict[str, Mapping[str, Any]] = {"runs": runs, "scores": scores, "plans": plans, "published": published}
+    tables: dict[str, Any] = {"runs": runs, "scores": scores, "plans": plans, "published": published, **counts}
     is_joined = any(one.FORMAT in runs["format"] for one in JOINED_FORMATS)
     filled = {"task_id", "retries"} if is_joined else set()
     if "table" not in runs["format"]:  # these columns are as they were logged, and need no conversion
@@ -172,9 +179,11 @@ def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str])
             first = first_with.setdefault(texts, source)
             if copies := sum(runs["is_copy"][at] for at in places[source]):
                 rows_text = counted_noun(copies, "row")
-                problems.append(f"{rows_text} with the id and values of another row: copies, which count in no rate")
+                problems.append(f"{rows_text} with the id and values of another row: copies, which rates exclude")
             elif first != source and len(texts) > 1 and "model_name" in meaning:
-                problems.append(f"the same rows as {os.path.basename(first)}: both count, as no column has ids of runs")
+                problems.append(
+                    f"the same rows as {os.path.basename(first)}: both count, because no column has ids of runs"
+                )
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
             if problems:
                 doubts[source] = note("table", file=file, doubts="; ".join(problems))
@@ -305,7 +314,7 @@ def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | N
     """Set score, success and status of runs, where their agents ended them; return the id of the run of each score."""
     sources, parts, keys, values = (scores[name].to_pylist() for name in ("source", "part", "key", "value"))
     if key and key not in keys:
-        raise SourceError(f"no score is called {key!r}; there are {', '.join(sorted(set(keys))) or 'none'}")
+        raise SourceError(f"no score is named {key!r}; there are {', '.join(sorted(set(keys))) or 'none'}")
     places = {run: at for at, run in enumerate(_rows(runs, "source", "part"))}
     place_of_score = list(map(places.get, zip(sources, parts, strict=True)))
     score, score_key = runs["score"], runs["score_key"]
@@ -314,7 +323,7 @@ def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | N
     for at, name, value in zip(place_of_score, keys, values, strict=True):
         if at is None or (key and name != key):
             continue
-        if runs["format"][at] == lm_eval.FORMAT and not key and of_dataset[runs["dataset"][at]] != name:
+        if runs["format"][at] == lm_eval.FORMAT and not key and of_dataset.get(runs["dataset"][at]) != name:
             continue
         if score_key[at] is None or (name == wanted and score_key[at] != wanted):
             score[at] = value
@@ -346,7 +355,7 @@ def _scores_of_datasets(
         if value not in (None, 0.0, 1.0):
             between.add(name)
     best: dict[Any, str] = {}
-    for dataset, key in sorted(counts, key=lambda name: (name in between, -counts[name])):
+    for dataset, key in sorted(filter(counts.get, counts), key=lambda name: (name in between, -counts[name])):
         best.setdefault(dataset, key)
     return best
 
@@ -457,15 +466,19 @@ def _repeated(runs: Runs) -> dict[str, list[bool]]:
     for at, own in enumerate(_rows(runs, "log_id", "format", "task_id")):
         log_id, of_format, _ = own
         if log_id is not None and of_format != "table" and not superseded[at]:
-            duplicate[at] = own in seen
+            duplicate[at] = duplicate[at] or own in seen
             seen.add(own)
     return {"superseded": superseded, "duplicate": duplicate}
 
 
-def _overruled(runs: Runs, path: str) -> list[bool]:
-    """Set the outcomes that a CSV file of run_id, outcome and reason states; return which runs it names."""
+def _overruled(runs: Runs, path: str) -> tuple[list[bool], list[bool]]:
+    """Set the outcomes that a CSV file states; return which runs it names, and for which it names a judge.
+
+    Its columns are run_id, outcome, and optionally reason and judge.
+    """
+    nothing = [False] * len(runs["run_id"])
     if not path:
-        return [False] * len(runs["run_id"])
+        return nothing, nothing
     try:
         stated = pd.read_csv(path, dtype="str").rename(columns=str.strip)
     except (OSError, ValueError) as error:
@@ -483,7 +496,8 @@ def _overruled(runs: Runs, path: str) -> list[bool]:
             runs["score"][at] = None if success is None else float(success)
             runs["status"][at] = "overruled" if success is None else "completed"
             runs["exit_reason"][at] = row.get("reason", runs["exit_reason"][at])
-    return [run_id in by_run for run_id in runs["run_id"]]
+    by_judge = set(stated.loc[stated["judge"].notna(), "run_id"]) if "judge" in stated else set()
+    return [run_id in by_run for run_id in runs["run_id"]], [run_id in by_judge for run_id in runs["run_id"]]
 
 
 def _plans(runs: Runs, stated: pa.Table, plan_of_source: Mapping[str, str | None]) -> pa.Table:

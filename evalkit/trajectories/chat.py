@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
+_ROLES = ("system", "user", "assistant", "tool")
 # decodes a file in the folder of a trajectory that names it, or reads one in or below it with `is_text`; else None
 OpenNamed = Callable[..., Any]
 
 
 @dataclass
-class Call:
+class ToolCall:
     """A call of a tool: its arguments as text, its result, and whether that is an error."""
 
     name: str
@@ -29,7 +31,7 @@ class Message:
     text: str
     actor: str = ""
     reasoning: str = ""
-    calls: Sequence[Call] = ()
+    calls: Sequence[ToolCall] = ()
     when: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -59,10 +61,12 @@ def _part_text(part: Any) -> str:
 def chat_messages(messages: Any) -> list[Message]:
     """Read messages in the form of chat interfaces; the answer of a tool becomes the result of its call."""
     out: list[Message] = []
-    called: dict[str, Call] = {}  # by its id
-    for given in objects({"messages": messages}, "messages"):
+    called: dict[str, ToolCall] = {}  # by its id
+    for given in chain.from_iterable(map(_apart, objects({"messages": messages}, "messages"))):
         message, extra = _as_chat(given), given.get("extra")
-        role, text = text_of(message.get("role")) or "user", content_text(message.get("content"))
+        name = text_of(message.get("name"))
+        role = text_of(message.get("role")) or (name if name in _ROLES else "user")
+        text = content_text(message.get("content"))
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
         is_answer = role == "tool" or returned is not None  # mini-swe-agent answers a command as the user
         ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent
@@ -70,7 +74,7 @@ def chat_messages(messages: Any) -> list[Message]:
             call.result, call.is_error = text or error_text(error), bool(error) or returned not in (None, 0)
             continue
         calls = list(map(_chat_call, objects(message, "tool_calls")))
-        calls = calls or [Call("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
+        calls = calls or [ToolCall("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
         called |= {call.call_id: call for call in calls}
         usage = message.get("usage") or part_of(extra, "response", "usage")
         when = message.get("timestamp") or part_of(extra, "timestamp")
@@ -80,6 +84,31 @@ def chat_messages(messages: Any) -> list[Message]:
         cost, actor = number_of(message.get("cost", part_of(extra, "cost"))), text_of(message.get("name"))
         out.append(Message(role, text, actor, _reasoning(message), calls, when, read, written, cost))
     return out
+
+
+def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Split a message whose parts are calls and results of tools (Anthropic's form), or of one function (OpenAI's)."""
+    if isinstance(message.get("function_call"), dict) and not message.get("tool_calls"):
+        return [message | {"tool_calls": [message["function_call"]]}]
+    parts = objects(message, "content")
+    kinds = {part.get("type") for part in parts}
+    if not kinds & {"tool_use", "tool_result"}:
+        return [message]
+    results = [part for part in parts if part.get("type") == "tool_result"]
+    apart = [
+        {
+            "role": "tool",
+            "tool_call_id": part.get("tool_use_id"),
+            "content": part.get("content"),
+            "error": part.get("is_error"),
+        }
+        for part in results
+    ]
+    calls = [part | {"arguments": part.get("input")} for part in parts if part.get("type") == "tool_use"]
+    rest = [part for part in parts if part.get("type") not in ("tool_use", "tool_result")]
+    if rest or calls:
+        apart.append(message | {"content": rest, "tool_calls": calls})
+    return apart
 
 
 def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
@@ -96,12 +125,12 @@ def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
     return {"role": "assistant", "content": content, "tool_calls": calls, "usage": usage}
 
 
-def _chat_call(call: Mapping[str, Any]) -> Call:
+def _chat_call(call: Mapping[str, Any]) -> ToolCall:
     function = call.get("function")
     named = function if isinstance(function, dict) else call
     name = named.get("name") or named.get("function_name") or (function if isinstance(function, str) else "")
     call_id = call.get("tool_call_id") or call.get("call_id") or call.get("id")
-    return Call(text_of(name), text_of(named.get("arguments")), text_of(call_id))
+    return ToolCall(text_of(name), text_of(named.get("arguments")), text_of(call_id))
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:

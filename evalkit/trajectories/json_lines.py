@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import msgspec
@@ -53,9 +53,9 @@ def decoded(value: Any) -> Any:
         return None
 
 
-def named_counts(counts: Mapping[str, int] | Counter[str], noun: str) -> str:
+def named_counts(counts: Counter[str], noun: str) -> str:
     """Describe how many items of which unknown types there are: ``3 events of unknown types: A (2), B``."""
     if not counts:
         return ""
     names = [f"{name} ({n})" if n > 1 else name for name, n in sorted(counts.items())]
-    return f"{counted_noun(sum(counts.values()), noun)} of unknown types: {', '.join(names)}"
+    return f"{counted_noun(counts.total(), noun)} of unknown types: {', '.join(names)}"

@@ -14,6 +14,7 @@ from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.analysis import over_planned
 from evalkit.trajectories.assemble import assemble
+from evalkit.trajectories.events import DETECTORS
 from evalkit.trajectories.parse import accepts, context_files, excerpt, parse, recognises
 from evalkit.trajectories.records import RECORDS, TITLE
 from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, FLAGS, LAZY_TABLES, NAME, TABLES
@@ -55,6 +56,7 @@ KIND = LogKind(
     ),
     over_planned=lambda logs, runs: over_planned(runs, logs.plans),
     transcript=transcript,
+    detectors=DETECTORS,
     run_files=run_files,
     flags=FLAGS,
     labels={name: ending.text for name, ending in ENDINGS.items() if name != ending.text},
@@ -63,7 +65,7 @@ KIND = LogKind(
         help="""Estimate how often agents solve their tasks, from Harbor jobs, runs of Terminal-Bench and its public
     leaderboard, ATIF trajectories, logs of inspect_ai, results of tau-bench and tau2-bench, samples of
     lm-evaluation-harness, outputs of OpenHands, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports,
-    and tables of runs.
+    sessions of Claude Code and Codex, and tables of runs and chats.
 
     SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
 
@@ -104,8 +106,8 @@ def load(
     Returns
     -------
     Logs
-        ``runs``, ``scores``, ``plans``, ``published`` and ``ledger``; ``messages``, ``tool_calls`` and ``turns``, which
-        are read on first access.
+        ``runs``, ``scores``, ``plans``, ``published``, ``usage``, ``tools`` and ``ledger``; ``messages``,
+        ``tool_calls`` and ``turns``, which are read on first access.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """Parse one file, by the first format that recognises it."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
@@ -10,11 +11,14 @@ from evalkit.io.paths import LimitError
 from evalkit.kinds import Parsed
 from evalkit.trajectories.formats import (
     atif,
+    claude_code,
+    codex,
     every_eval_ever,
     harbor,
     inspect,
     lm_eval,
     openhands,
+    sessions,
     swe_agent,
     table,
     tau2,
@@ -24,26 +28,33 @@ from evalkit.trajectories.formats import (
 from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.records import TITLE
 
-LINE_FORMATS = (lm_eval, openhands)  # of JSON lines, which are decoded in part; each recognises its own
+LINE_FORMATS = (
+    lm_eval,
+    openhands,
+    every_eval_ever,
+)  # of JSON lines, which are decoded in part; each recognises its own
 # of JSON documents, most of which are decoded whole; each recognises its own
-FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, every_eval_ever, *LINE_FORMATS, swe_agent)
+FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, *LINE_FORMATS, swe_agent)
+SESSIONS = (claude_code, codex)  # of which one line at a time is read
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
 # other titles are of files that describe logs
 _LOGS = (
     *("trial result", "trajectory", "simulation", "-bench results", "-Bench results", "samples", "log"),
-    "table of runs",
+    *("session", "table of runs", "chat"),
 )
 _ANYTHING = msgspec.json.Decoder()
 
 
 def accepts(path: str) -> str:
     """Return why a file need not be read, by its name; empty if it must be."""
+    if path.endswith("/journal.jsonl") and "/workflows/" in path:
+        return "the journal of a workflow, whose agents have files of their own"
     return "" if path.lower().endswith(SUFFIXES) else "not named like a log"
 
 
 def context_files(files: Sequence[str]) -> list[str]:
     """Return where the files may be that describe the logs in some files, but may not be named with them."""
-    formats = (*LINE_FORMATS, terminal_bench)
+    formats = (lm_eval, openhands, terminal_bench)
     return list(dict.fromkeys(path for one in formats for path in one.context_files(files)))
 
 
@@ -51,7 +62,9 @@ def recognises(head: bytes) -> str | tuple[str, str]:
     """Return the title of a log with its format, or that of another file, by the first bytes; empty for other files."""
     try:
         start, title = decode_start(head), "inspect_ai log" if is_inspect(head) else ""
-        title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "") or table.recognises(head)
+        title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "")
+        title = title or next(filter(None, (one.recognises(_first_records(head)) for one in SESSIONS)), "")
+        title = title or table.recognises(head)
     except Exception:
         return ""
     return (TITLE, title) if title.endswith(_LOGS) else title
@@ -65,13 +78,37 @@ def is_inspect(data: bytes) -> bool:
     return b'"eval"' in head and bool(inspect.recognises(decode_start(head)))
 
 
+def _first_records(head: bytes) -> list[Any]:
+    """Return the records in the first lines of a file, or the start of one that is longer than the examined bytes."""
+    return sessions.first_records(head) or [decode_start(head[: sessions.HEAD])]
+
+
+def _session_format(path: str, head: bytes) -> Any:
+    """Return the module that reads a session, by its name or its first records; None for other files."""
+    for one in SESSIONS:
+        if head.startswith(sessions.EXCERPT + msgspec.json.encode(one.FORMAT)):
+            return one
+    records = _first_records(head)
+    if any(one.recognises(records[:1]) for one in FORMATS):
+        return None
+    name = os.path.basename(path)
+    if name.startswith("rollout-") and name.endswith(".jsonl"):
+        return codex
+    return next((one for one in SESSIONS if one.recognises(records)), None)
+
+
 def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
-    """Return what `parse` needs of an archive, of which only the header and the summaries are read; else None."""
-    if not path.lower().endswith(".eval"):
+    """Return what `parse` needs of an archive, or of a session, of which no more is kept in memory; else None."""
+    is_archive = path.lower().endswith(".eval")
+    if not is_archive and not path.lower().endswith((".jsonl", ".ndjson")):
         return None
     try:
         with opened() as file:
-            return inspect.excerpt(file)
+            if is_archive:
+                return inspect.excerpt(file)
+            reader = _session_format(path, file.read(sessions.HEAD))
+            file.seek(0)
+            return msgspec.json.encode(reader.summary(path, file)) if reader else None
     except Exception:  # `parse` reads the whole file and reports what is wrong
         return None
 
@@ -87,7 +124,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     try:
         reader, value, recovered = opened(path, data)
         if reader is None:
-            return Parsed("skipped", "of no format of trajectories that is known")
+            return Parsed("skipped", "not a known format of trajectories")
         parsed = reader.parse(path, value)
     except (LimitError, MemoryError):
         raise
@@ -101,6 +138,8 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
     if is_inspect(data):
         return inspect, inspect.samples_of(data) if messages else data, []
     if table.is_named_table(path, data):
+        if reader := _session_format(path, data):
+            return reader, data, []
         start = decode_start(data[:65_536])
         if lines_of := next((one for one in LINE_FORMATS if one.recognises(start)), None):
             lost = list[str]()

@@ -11,6 +11,7 @@ from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
 
 TITLE = "agent trajectory"
+SESSIONS = ("Claude Code", "Codex")  # formats of sessions of a user with an agent, in which several files may be a run
 
 _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless there is a score
     "harbor": (
@@ -26,6 +27,7 @@ _ENDED = {  # the status of a run that came to its end: a score tells the outcom
     "": "completed",
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
+    "Codex": "turn_aborted",  # by the user, mostly
     "OpenHands": "stuck_in_loop max_iterations max_budget",
     "SWE-agent": (
         "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError exit_cost exit_context exit_format"
@@ -44,33 +46,33 @@ RUNS = (
     Column("log_id", "str", "id of the run in its log"),
     Column("format", "str", "format of the log"),
     Column("created", "str", "start of the job that the run belongs to"),
-    Column("dataset", "name", "what the task belongs to"),
+    Column("dataset", "name", "benchmark of the task"),
     Column("task_checksum", "str", "digest of the task's files, or its version"),
-    Column("agent", "name", "the program that ran the model"),
+    Column("agent", "name", "program that ran the model"),
     Column("agent_version", "str", "its version"),
-    Column("exit_reason", "line", "why the run ended, in the words of its log"),
+    Column("exit_reason", "line", "reason why the run ended, as logged"),
     Column("target", "line", "expected result of the run, such as the right answer"),
-    Column("tokens_cache", "int?", "of the tokens that models read, those from a cache", "tokens"),
-    Column("limits", "line", "what the run was allowed to take"),
+    Column("tokens_cache", "int?", "input tokens from a cache", "tokens"),
+    Column("limits", "line", "limits of the run"),
     Column("temperature", "float", "sampling temperature of the model, if set"),
-    Column("retries", "int?", "how often the run was begun again after an error", "count"),
+    Column("retries", "int?", "number of restarts after an error", "count"),
     Column("error", "line", "exception of the run, in one line"),
     Column("continues", "str", "file of the trajectory that continues this one"),
     Column("extra", "str", "other values of the run in the log, as JSON"),
     *(column for column in run_columns() if column.name in _COMMON.split()),
 )
 SCORES = (
-    Column("part", "str", "which run of its file"),
+    Column("part", "str", "run within its file"),
     Column("key", "name", "name of the score: a reward, a scorer"),
-    Column("value", "float", "the score; missing if it is no number"),
+    Column("value", "float", "the score; missing if it is not a number"),
     Column("text", "line", "the score as logged"),
 )
 PLANS = (
     Column("model_name", "name", "the model; missing for all models together"),
-    Column("dataset", "name", "what the task belongs to"),
+    Column("dataset", "name", "benchmark of the task"),
     Column("task_id", "name", "the task; empty for all tasks together"),
-    Column("planned", "int?", "trials that were to be run", "count"),
-    Column("retried", "int?", "trials that were run again after an error", "count"),
+    Column("planned", "int?", "planned trials", "count"),
+    Column("retried", "int?", "trials that were repeated after an error", "count"),
 )
 PUBLISHED = (  # figures over all runs, as files state them
     Column("model_name", "name", "the model"),
@@ -84,13 +86,35 @@ FACTS = (  # what files state about runs of other files
     Column(
         "fact",
         "str",
-        "model, outcome: of a task's run; info, the name of a format: of all runs, as JSON; subagent: a file of steps",
+        "model, outcome: of a task's run; info, the name of a format: of all runs, as JSON; subagent: a file of steps;"
+        " part_of, forked_from: a session",
     ),
-    Column("task_id", "name", "the task that it is about; empty for all"),
-    Column("model_name", "name", "the model that it is about; empty for all"),
+    Column("task_id", "name", "task of the entry; empty for all"),
+    Column("model_name", "name", "model of the entry; empty for all"),
     Column("value", "str", "what the file states"),
 )
-RECORDS = {"runs": RUNS, "scores": SCORES, "plans": PLANS, "published": PUBLISHED, "facts": FACTS}
+CALLS = (  # of models, where several files may hold the same one
+    Column("call_id", "str", "its id, which is the same in another file"),
+    Column("model_name", "name", "the model"),
+    Column("tokens_in", "int?", "tokens that it read, with those from a cache", "tokens"),
+    Column("tokens_cache", "int?", "of these, those from a cache", "tokens"),
+    Column("tokens_out", "int?", "tokens that it wrote", "tokens"),
+    Column("is_replayed", "bool?", "the file copied it from another session; missing where it doesn't tell"),
+)
+TOOLS = (  # calls of tools by these
+    Column("call_id", "str", "the call of a model that calls the tool"),
+    Column("tool", "name", "the tool"),
+    Column("is_error", "bool?", "the call failed; missing without a result"),
+)
+RECORDS = {
+    "runs": RUNS,
+    "scores": SCORES,
+    "plans": PLANS,
+    "published": PUBLISHED,
+    "facts": FACTS,
+    "calls": CALLS,
+    "tools": TOOLS,
+}
 
 
 Runs = dict[str, list[Any]]  # columns of runs by name: plain values, with None for what is missing
@@ -141,9 +165,12 @@ def used(
     reason: str = "",
     *,
     published: Rows = (),
+    calls: Rows = (),
+    tools: Rows = (),
 ) -> Parsed:
     """Return the contents of a log, or of a file that describes logs."""
     rows = {"runs": runs, "scores": scores, "plans": plans, "published": published, "facts": facts}
+    rows |= {"calls": calls, "tools": tools}
     return Parsed("used", reason, rows)
 
 

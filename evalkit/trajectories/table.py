@@ -4,16 +4,18 @@ from typing import NamedTuple
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
-from evalkit.kinds.runs import AS_LOGGED
-from evalkit.trajectories.records import PLANS, PUBLISHED, RUNS, SCORES
+from evalkit.kinds.runs import AS_LOGGED, JUDGED
+from evalkit.trajectories.records import CALLS, PLANS, PUBLISHED, RUNS, SCORES, TOOLS
 
 NAME = "trajectories"
 RUN_ID = Column("run_id", "str", "the run; see the table of runs")
 FLAGS = {
-    "superseded": "a later log repeats this evaluation: the run counts in no rate",
+    "superseded": "a later log repeats this evaluation; rates exclude the run",
     "duplicate": "another file contains the same run; rates exclude it",
-    "overruled": "the outcome was stated by the file of outcomes",
+    "overruled": "the outcome is from the file of --outcomes",
+    JUDGED: "the outcome is the verdict of a judge, by the file of outcomes",
     "no_outcome": "the log does not show whether the task was solved",
+    "several_models": "several models took part: the run counts for the one that wrote most of its own answers",
 }
 EXCLUDING_FLAGS = ("superseded", "duplicate")  # of runs that count in no rate
 _COMMON = {column.name for column in run_columns()}
@@ -39,7 +41,7 @@ ENDINGS = {
 TABLES = {
     "runs": run_columns(
         *(column for column in RUNS if column.name not in _COMMON | {"continues"}),
-        Column("score_key", "name", "which of the scores counts"),
+        Column("score_key", "name", "name of the score in use"),
         Column("task_version", "str", "digest of the task's files, if the data contain several versions of a task"),
         Column("trajectories", "list", "files of its messages, if they are not in its source"),
         Column("plan", "str", "file with the number of planned trials"),
@@ -47,10 +49,22 @@ TABLES = {
         score=AS_LOGGED,
     ),
     "scores": (RUN_ID, *SCORES[1:]),
-    "plans": (Column("source", "str", "the file that says it"), *PLANS),
-    "published": (Column("source", "str", "the file that says it"), *PUBLISHED),
+    "plans": (Column("source", "str", "file with the plan"), *PLANS),
+    "published": (Column("source", "str", "file with the figure"), *PUBLISHED),
 }
-_MESSAGE = Column("message", "int", "place of the message in the run, from 0")
+_SUMS = [column for column in CALLS if column.dtype == "int?"]
+TABLES |= {  # of sessions, in which several models may take part; each call counts once
+    "usage": (RUN_ID, CALLS[1], Column("calls", "int", "its calls", "count"), *_SUMS),
+    "tools": (
+        RUN_ID,
+        CALLS[1],
+        TOOLS[1],
+        Column("calls", "int", "calls of the tool by the model", "count"),
+        Column("results", "int", "of these, those whose result was logged", "count"),
+        Column("errors", "int", "of the results, those that are errors", "count"),
+    ),
+}
+_MESSAGE = Column("message", "int", "position of the message in the run, from 0")
 LAZY_TABLES = {
     "messages": (
         RUN_ID,
@@ -61,7 +75,7 @@ LAZY_TABLES = {
         Column("reasoning", "str", "reasoning of the model, if logged"),
         Column("tool_calls", "int", "tools that it calls", "count"),
         Column("when", "str", "its time, as logged"),
-        Column("tokens_in", "int?", "tokens that the model read", "tokens"),
+        Column("tokens_in", "int?", "input tokens", "tokens"),
         Column("tokens_out", "int?", "tokens that it wrote", "tokens"),
         Column("cost", "float", "what it cost", "US dollars"),
     ),
@@ -70,8 +84,8 @@ LAZY_TABLES = {
         Column("turn", "int", "number of the turn that shows the call, from 1, as in the frame of turns"),
         _MESSAGE,
         Column("name", "name", "the tool"),
-        Column("arguments", "str", "what it was called with"),
-        Column("result", "str", "what it answered; missing if nothing was logged"),
-        Column("is_error", "bool", "the answer is an error"),
+        Column("arguments", "str", "arguments of the call"),
+        Column("result", "str", "result of the call; missing if not logged"),
+        Column("is_error", "bool", "the result is an error"),
     ),
 }

@@ -7,24 +7,42 @@ import pandas as pd
 
 from evalkit._text import counted_noun
 from evalkit.display.follow import Snapshot
-from evalkit.display.terminal import Part, fit_table, rate_rows, unmeasured_lines
+from evalkit.display.terminal import Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, outcome_of, outcomes, rates
 from evalkit.kinds.success_rates import best_first
-from evalkit.trajectories.analysis import counted, endings, trials
+from evalkit.trajectories.analysis import counted, endings, has_outcomes, took, trials
 from evalkit.trajectories.table import ENDINGS
 
+_TAKEN = {
+    "runs": "runs",
+    "turns": "turns",
+    "tokens_in": "tokens read",
+    "tokens_cache": "from a cache",
+    "tokens_out": "written",
+    "tool_calls": "tool calls",
+    "tool_errors": "errors",
+}
 _SPARE = [status.text for status in ENDINGS.values()]  # columns that a narrow screen can do without
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format rates or mean scores by model, how runs ended, and what is missing of the plan."""
+    """Format rates or mean scores by model, how runs ended, and what is missing of the plan.
+
+    Where no log states an outcome, the table says what runs took.
+    """
+    if not has_outcomes(logs.runs):
+        table = took(logs.runs, logs.usage, logs.tools)
+        return [
+            Part("models", rows=_taken_rows(table), always=True, spare=_SPARE, frame=table),
+            Part("notes", _notes(logs), always=True),
+        ]
     unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
     frame = best_first(rates(logs.runs)).merge(endings(logs.runs), on="model_name", how="left")
     return [
         Part("models", rows=_rows(logs.runs), always=True, spare=_SPARE, frame=frame),
         Part("notes", _notes(logs), always=True),
-        Part("rates without the runs that were not measured", unmeasured),
+        Part("rates of measured runs only", unmeasured),
     ]
 
 
@@ -40,7 +58,8 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
         table = table[table["planned"].notna()]  # what files without a plan hold is none of the planned trials
     done = int(table["present"].sum())
     total = f"\ntotal: {so_far(done, expected, 'trial')} done, {counted_noun(int(running.sum()), 'run')} running"
-    rows = _rows(logs.runs[~running])
+    ended = logs.runs[~running]
+    rows = _rows(ended) if has_outcomes(ended) else _taken_rows(took(ended, logs.usage, logs.tools))
     text = fit_table(rows, spare=_SPARE, width=snapshot.width) if rows else "no run has ended"
     is_complete = expected is not None and done >= expected and not running.any()
     return "\n".join([text, total, *_notes(logs)]), bool(is_complete)
@@ -58,6 +77,17 @@ def _rows(runs: pd.DataFrame) -> list[dict[str, str]]:
     return rows
 
 
+def _taken_rows(table: pd.DataFrame) -> list[dict[str, str]]:
+    """Format what the runs of each model took; what no log contains is left out."""
+    column = str(table.columns[0])
+    known = [name for name in _TAKEN if table[name].notna().any()]
+    rows = []
+    for model, row in zip(group_names(table[column]), table.to_dict("records"), strict=True):
+        counts = {_TAKEN[name]: "–" if pd.isna(row[name]) else f"{int(row[name]):,}" for name in known}
+        rows.append({column_title(column).replace("_", " "): model, **counts})
+    return rows
+
+
 def _notes(logs: Logs) -> list[str]:
     """Say what is missing of the plan, counts in no rate, or was overruled."""
     table, runs = trials(logs.runs, logs.plans), logs.runs
@@ -68,12 +98,12 @@ def _notes(logs: Logs) -> list[str]:
         verb = "is" if missing == 1 else "are"
         lines.append(f"{missing:,} of {counted_noun(planned, 'planned trial')} {verb} missing")
     if repeated:
-        lines.append(f"{counted_noun(repeated, 'run')} held by other logs, too, or repeated later: left out")
+        lines.append(f"{counted_noun(repeated, 'run')} also in other logs, or repeated later: excluded")
     if overruled:
         lines.append(f"outcomes overruled: {overruled:,}")
-    if len(runs) and runs["flag_no_outcome"].all():
+    if not has_outcomes(runs):
         advice = "give outcomes with --outcomes FILE"
         if runs["format"].isin(["SWE-agent", "mini-swe-agent"]).any():
             advice = f"put SWE-bench's report next to the logs, or {advice}"
-        lines.append(f"no log states an outcome: {advice}")
+        lines.append(f"no log records an outcome: {advice}")
     return lines

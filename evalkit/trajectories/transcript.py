@@ -1,27 +1,46 @@
 """Messages and calls of tools of runs of any format: as transcripts, and as frames."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from evalkit.io import SourceError, StorageOptions, frame, storage
-from evalkit.kinds import Logs, RunFiles, Transcript, Turn, cell_text, read_log
-from evalkit.trajectories.chat import Call, Message
+from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical, cell_text, read_log
+from evalkit.trajectories.chat import Message, ToolCall
+from evalkit.trajectories.json_values import text_of
 from evalkit.trajectories.parse import opened, parse
+from evalkit.trajectories.records import SESSIONS
 from evalkit.trajectories.table import LAZY_TABLES
 
 # runs of one file follow each other
 _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=True))
 
 
+# calls that are text only: of ReAct, of blocks of shell commands (mini-swe-agent 1), of tags; and their results
+_WRITTEN = re.compile(
+    r"^Action:\s*(?P<act>\w[\w.-]*)(?:\s*\[(?P<in>.*)\]|\s*\nAction Input:\s*(?P<input>.*))?\s*\Z"
+    r"|```(?:bash|sh|shell)\n(?P<shell>.*?)\n?```"
+    r"|<tool_call>\s*(?P<json>\{.*?\})\s*</tool_call>",
+    re.MULTILINE | re.DOTALL,
+)
+_OBSERVED = re.compile(r"\s*(?:(?:Observation|OBSERVATION)\b:?\s*|(?=<returncode>|<output>)|<tool_response>\s*)")
+_RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
+
+
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the files with a run's messages, then the file that states its outcome, and its part of that file."""
     facts = [("target", cell_text(run["target"])), ("scorer", cell_text(run["score_key"]))]
-    return RunFiles([*run["trajectories"], run["source"]], run["part"] or "", facts)
+    paths = [*run["trajectories"], run["source"]]
+    if run["format"] in SESSIONS:  # the other files are of its subagents
+        paths = [run["source"], *run["trajectories"]]
+    return RunFiles(paths, run["part"] or "", facts)
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "") -> Transcript:
@@ -32,52 +51,110 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "
             hint = f"`evalkit trajectories {paths[0]} --list all` lists them, and --run RUN shows one"
             raise SourceError(f"{paths[0]}: holds {len(parts)} runs; {hint}")
         part = next(iter(parts), "")
-    turns = [turn for own in paths for message in messages(own, part, read) for turn, _ in turns_of(message)]
+    turns = [turn for message in messages(paths, part, read) for turn, _ in turns_of(message)]
+    answer_in_order(turns)
     return Transcript(" ".join(filter(None, [paths[0], part])), [f"{len(turns)} turns"], turns)
 
 
-def turns_of(message: Message) -> list[tuple[Turn, Call | None]]:
+def answer_in_order(turns: list[Turn]) -> None:
+    """Give each call without a result the next message of a tool that names no call, or of the user as in ReAct."""
+    waiting: list[int] = []
+    for place, turn in enumerate(turns):
+        if turn.call and turn.call.result is None:
+            waiting.append(place)
+        elif waiting and (turn.role in ("tool", "function") or (turn.role == "user" and _OBSERVED.match(turn.text))):
+            asked = waiting.pop(0)
+            call = turns[asked].call
+            if call:
+                returned = _RETURNED.search(turn.text)
+                has_failed = returned[1] != "0" if returned else None
+                result = _OBSERVED.sub("", turn.text, count=1) if turn.role == "user" else turn.text
+                call = call._replace(result=result, has_failed=has_failed, result_after=place - asked)
+                turns[asked] = turns[asked]._replace(call=call)
+        elif turn.role == "assistant":
+            waiting.clear()
+
+
+def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
     """Return the turns that show a message, of which there is one at least, each with the call that it shows."""
     actor = message.actor or message.role
     if message.role == "error":
         return [(Turn("error", "system", message.text, ("what ended the run",), ("error", "decision")), None)]
-    shown: list[tuple[Turn, Call | None]] = []
+    shown: list[tuple[Turn, ToolCall | None]] = []
     if message.reasoning:
         shown.append((Turn(actor, message.role, message.reasoning, ("reasoning",), when=message.when), None))
     if message.text or not (message.calls or message.reasoning):
-        shown.append((Turn(actor, message.role, message.text, when=message.when), None))
+        written = None if message.calls or message.role != "assistant" else _written(message.text)
+        is_reward = message.actor == "verifier"
+        turn = Turn(actor, message.role, message.text, when=message.when, call=written, states_outcome=is_reward)
+        shown.append((turn, None))
     for call in message.calls:
         text = f"{call.name} {call.arguments}".strip()
-        shown.append((Turn(actor, "action", text, events=("command",), when=message.when), call))
+        has_failed = True if call.is_error else None
+        made = Call(call.name, canonical(call.arguments), call.result, has_failed, int(call.result is not None))
+        shown.append((Turn(actor, "action", text, events=("command",), when=message.when, call=made), call))
         if call.result is not None:
             marks, events = (("tool error",), ("error",)) if call.is_error else ((), ())
             shown.append((Turn(call.name or "tool", "result", call.result, marks, events), None))
     return shown
 
 
-def messages(path: str, part: str, read: Callable[[str], bytes]) -> list[Message]:
-    """List the messages of a run in a file, and in files that it names if they exist; SourceError for a broken one."""
-    folder, own = os.path.split(path)
-    visited = {own}  # each file is read once, however often it is named
+def _written(text: str) -> Call | None:
+    """Return the only call that the text of a message holds, in one of the forms without structure; else None."""
+    if "Action:" not in text and "```" not in text and "<tool_call>" not in text:
+        return None
+    found = list(islice(_WRITTEN.finditer(text), 2))
+    if len(found) != 1:
+        return None
+    groups = found[0].groupdict()
+    if groups["act"]:
+        return Call(groups["act"], canonical((groups["in"] or groups["input"] or "").strip()))
+    if groups["shell"] is not None:
+        return Call("shell", canonical(groups["shell"]))
+    with suppress(msgspec.MsgspecError, RecursionError):
+        value = msgspec.json.decode(groups["json"])
+        return Call(text_of(value.get("name")), canonical(text_of(value.get("arguments"))))
+    return None
+
+
+def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> list[Message]:
+    """List the messages of a run in its files, and in files that these name if they exist.
+
+    Each file is read once, in the place where it is named. SourceError for a broken one.
+    """
+    visited = set[str]()
+    spoken: list[Message] = []
 
     def open_named(name: str, *, is_text: bool = False) -> Any:
+        folder, own = os.path.split(path)
         if is_text:
             if not {"", ".", ".."} & set(name.split("/")):
                 with suppress(SourceError, ValueError):
-                    return read(os.path.join(folder, name)).decode("utf-8", "replace")
+                    return read(f"{folder}/{name}").decode("utf-8", "replace")
             return None
-        for other in (name, own.partition("trajectory.")[0] + name):  # files of several runs have a name before it
-            if os.path.basename(other) == other and other not in visited:
+        if os.path.basename(name) != name:
+            return None
+        before = own.partition("trajectory.")[0]  # files of several runs have a name before it
+        below = f"{own.removesuffix('.jsonl')}/subagents/{name}"
+        beside = [os.path.join(folder, other) for other in (name, before + name, below)]
+        for other in (*(one for one in paths if one.endswith(name)), *beside):
+            if other not in visited:
                 with suppress(SourceError, ValueError):
+                    value = _opened(other, read(other))[1]
                     visited.add(other)
-                    return _opened(other, read(os.path.join(folder, other)))[1]
+                    return value
         return None
 
-    try:
-        reader, value, _ = _opened(path, read(path))
-        return reader.messages(value, part, open_named) if reader else []
-    except Exception as error:
-        raise SourceError(f"{path}: {type(error).__name__}: {error}") from error
+    for path in paths:
+        if path in visited:
+            continue
+        visited.add(path)
+        try:
+            reader, value, _ = _opened(path, read(path))
+            spoken += reader.messages(value, part, open_named) if reader else []
+        except Exception as error:
+            raise SourceError(f"{path}: {type(error).__name__}: {error}") from error
+    return spoken
 
 
 def messages_frame(runs: pd.DataFrame) -> pd.DataFrame:
@@ -107,9 +184,11 @@ def messages_of(runs: pd.DataFrame, options: StorageOptions = None) -> Iterator[
     """Yield the messages of each run; none of a run whose file can't be read any more."""
     read = lru_cache(maxsize=1)(read_log)
     with storage(options):
-        for run_id, source, paths, part in runs[["run_id", "source", "trajectories", "part"]].itertuples(index=False):
+        columns = ["run_id", "source", "trajectories", "part", "format"]
+        for run_id, source, others, part, of_format in runs[columns].itertuples(index=False):
+            paths = [source, *others] if of_format in SESSIONS else [*others] or [source]
             try:
-                yield run_id, [message for path in [*paths] or [source] for message in messages(path, part or "", read)]
+                yield run_id, messages(paths, part or "", read)
             except SourceError:
                 yield run_id, []
     _opened.cache_clear()

@@ -1,6 +1,10 @@
 """Sentences of the findings that only trajectories have; a `Finding` carries one of these as its template."""
 
-from evalkit._text import counted_noun
+from collections.abc import Sequence
+from typing import Any
+
+from evalkit._text import counted_noun, listed
+from evalkit.display.words import model_names
 
 
 def missing_trials(gone: int, planned: int, running: int, succeeded: int | None) -> str:
@@ -10,3 +14,29 @@ def missing_trials(gone: int, planned: int, running: int, succeeded: int | None)
         text += f", {running:,} still running"
     text += "; rates include the measured trials"
     return f"{text}." if succeeded is None else f"{text}, and {succeeded:,} of all planned succeeded."
+
+
+def took(
+    runs: int,
+    models: Sequence[str],
+    turns: int | None,
+    tokens_in: int | None,
+    tokens_cache: int | None,
+    tokens_out: int | None,
+    tool_calls: int | None,
+    tool_errors: int | None,
+    **_: Any,
+) -> str:
+    """Describe what all runs took together, as far as logs tell, where none states an outcome."""
+    parts = []
+    if turns is not None:
+        parts.append(counted_noun(turns, "turn"))
+    if tokens_in is not None:
+        cached = "" if tokens_cache is None else f" ({tokens_cache:,} from a cache)"
+        parts.append(f"{counted_noun(tokens_in, 'token')} read{cached}")
+    if tokens_out is not None:
+        parts.append(f"{counted_noun(tokens_out, 'token')} written")
+    if tool_calls is not None:
+        parts.append(f"{counted_noun(tool_calls, 'call')} of tools, of which {tool_errors or 0:,} failed")
+    what = f": {listed(parts)}" if parts else ""
+    return f"{counted_noun(runs, 'run')} of {model_names(models)} without an outcome in the logs{what}."

@@ -257,7 +257,7 @@ def items_of(name: str) -> list[str]:
 _CRAFTING = {
     ALL: ("", "all"),
     "base": ("(?=.*full_plan)(?=.*depth_0)(?!.*missing)", "base (full plan, depth 0)"),
-    "base without plan": ("(?=.*no_plan)(?=.*depth_0)(?=.*missing)", "base without plan (items missing too)"),
+    "base without plan": ("(?=.*no_plan)(?=.*depth_0)(?=.*missing)", "base without plan (items missing)"),
     "missing": (".*missing", "missing items"),
     "full plan": (".*full_plan", "full plan"),
     "partial plan": (".*partial_plan", "partial plan"),

@@ -174,7 +174,7 @@ def test_a_table_of_many_columns_names_the_one_that_stands_twice():
     data = f"{','.join(columns)}\n{','.join('1' * len(columns))}\n".encode()
     from evalkit.trajectories.formats.table import read_rows
 
-    with pytest.raises(ValueError, match="several columns are called 'c7'"):
+    with pytest.raises(ValueError, match="several columns are named 'c7'"):
         read_rows(data)
     assert len(read_rows(data.replace(b",c7\n", b",d\n"))[0]) == 1
 

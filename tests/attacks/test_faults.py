@@ -151,7 +151,7 @@ def test_a_cache_that_can_not_be_written_is_said_once_and_not_needed(here, monke
         warnings.simplefilter("always")
         counts = [len(mindcraft.load("logs").runs) for _ in range(2)]
     assert counts == [2, 2]
-    assert [str(one.message).endswith("going on without the cache") for one in warned] == [True]
+    assert [str(one.message).endswith("continuing without the cache") for one in warned] == [True]
     monkeypatch.setenv("EVALKIT_CACHE", str(here / "other"))
     mindcraft.load("logs")
     assert (here / "other").is_dir()

@@ -28,13 +28,13 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 0, ["old and same share first place, each with a success rate of 67 %", "1 – 2", "better", "not decided"]),
+        ([], 0, ["old and same share the first rank, each with a success rate", "1 – 2", "better", "not decided"]),
         (["--baseline", "old"], 1, ["regression", "not decided", "difference, points [95 %]"]),
         (["--baseline", "worse"], 0, ["better", "a loss of less than 5 percentage points is no regression"]),
         (["--baseline", "old", "--margin", "0.9"], 0, ["a loss of less than 90 percentage points"]),
         (["--baseline", "nobody"], 2, ["no runs of the baseline 'nobody'"]),
         (["--strict"], 2, ["--strict does nothing without --baseline"]),
-        (["--scale", "percent"], 0, ["share first place"]),
+        (["--scale", "percent"], 0, ["share the first rank"]),
         (["--outcomes", "o.csv"], 2, ["mindcraft logs have no option 'outcomes'; there are 'tasks'"]),
         (["--all"], 0, ["old is better than"]),
         (["--value", "score"], 0, ["mean score"]),

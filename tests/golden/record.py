@@ -33,6 +33,7 @@ ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).parent / "expected"
 PARAMS = Path(__file__).parent / "params"
 _RUNS = "samples:mindcraft/runs --tasks samples:mindcraft/tasks"
+_JUDGES = "samples:judges/runs.jsonl --labels samples:judges/labels.csv --verdicts samples:judges/verdicts.csv"
 _MINI = "samples:trajectories/swe-agent/alder-large/made__up-103"
 _LOG = "samples:mindcraft/runs/small-models/dogwood-8b/materials_1_rooms_1_window_0_carpet_0_variant_0/agent_0.json"
 COMMANDS = {
@@ -57,6 +58,7 @@ COMMANDS = {
     "audit": "evalkit audit samples:trajectories/harbor --all",
     "audit-messy": "evalkit audit messy:trajectories/logs",
     "compare-table": "evalkit compare samples:trajectories/table/runs.csv",
+    "judges": f"evalkit judges {_JUDGES} --all",
     "detect-mixed": "evalkit detect messy:mixed/logs",
     "compare-mixed": "evalkit compare messy:mixed/logs",
     "compare-mixed-mindcraft": "evalkit compare messy:mixed/logs --kind mindcraft",
@@ -68,6 +70,8 @@ PAGES = (  # the report of each notebook that is recorded whole
     "audit/terminal_tasks",
     "cooking_blocked_agents/three_items",
     "crafter_scores/messy",
+    "judges/verified",
+    "failures/mindcraft",
     "leaderboard/crafter",
     "model_comparison/messy",
     "model_overview/dogwood-8b",

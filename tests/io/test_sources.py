@@ -117,7 +117,7 @@ def _packed(path, names):
 @pytest.mark.parametrize("name", ["a/../up.csv", *OUTSIDE])
 def test_an_archive_with_a_name_that_leads_out_of_it_is_refused(tmp_path, kind, name):
     _packed(tmp_path / f"a.{kind}", ["good.csv", name])
-    with pytest.raises(SourceError, match=re.escape(f"{name} leads out of the archive")):
+    with pytest.raises(SourceError, match=re.escape(f"{name} is outside the archive")):
         list_source(str(tmp_path / f"a.{kind}"))
 
 

@@ -135,7 +135,7 @@ def test_a_look_that_fails_keeps_what_is_known_and_the_next_one_goes_on(folder):
     folder.look()
     folder.root.rename(away := folder.root.with_name("away"))
     assert folder.look(5) == ([], {"a.json": "1"}, set())
-    assert re.match("could not look, so this may be old: .*: no such file or folder\n", folder.view.text)
+    assert re.match("could not update, so this may be old: .*: no such file or folder\n", folder.view.text)
     assert not folder.view.done
     away.rename(folder.root)
     folder.write("b.json", TWO)

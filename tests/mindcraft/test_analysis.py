@@ -106,7 +106,7 @@ CRAFTED = {
     "none_2": (crafting("none", 2), 0),
 }  # fmt: skip
 GROUPS = {
-    "all": (11, 6), "base (full plan, depth 0)": (1, 1), "base without plan (items missing too)": (2, 1),
+    "all": (11, 6), "base (full plan, depth 0)": (1, 1), "base without plan (items missing)": (2, 1),
     "missing items": (5, 2), "full plan": (4, 2), "partial plan": (2, 1), "no plan": (5, 3), "depth 0": (7, 3),
     "depth 1": (2, 2), "depth 2": (2, 1), "high depth (1 or 2)": (4, 3), "needs a crafting table": (1, 0),
 }  # fmt: skip

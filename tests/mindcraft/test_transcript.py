@@ -54,7 +54,7 @@ def test_a_message_is_heard_behind_the_turn_that_said_it_and_one_said_twice_behi
     [
         ((0, 1), ("Jill_1", f"{SCORE}1")),  # the highest score is the run's
         ((0.5, None), ("Andy_0", f"{SCORE}0.5")),
-        ((b'{"turns": [', b"{"), ("Jill_1", "log can't be read: ")),
+        ((b'{"turns": [', b"{"), ("Jill_1", "unreadable log: ")),
     ],
 )
 def test_the_turn_that_decides_is_marked(tmp_path, logs, decides):

@@ -66,7 +66,7 @@ def test_copies_read_the_source_from_anywhere_and_are_kept_once_edited(here):
     (here / "mc/runs").rename(here / "other")
     refused = run("other")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert f"reads {here}/mc/runs; --output DIR takes another folder" in refused.stderr
+    assert f"reads {here}/mc/runs; choose another folder with --output DIR" in refused.stderr
 
 
 def test_without_jupyterlab_its_package_is_named(here, monkeypatch):

@@ -186,7 +186,7 @@ def test_nothing_is_made_twice_and_every_change_is_named(project, batch, tmp_pat
         "unchanged": lambda: None,
         "changed parameters: n": lambda: (tmp_path / "params/one/a.yaml").write_text("runs: logs\nn: 2"),
         "changed notebook": lambda: project("one", "print(n + 1)", parameters=cell),
-        "a file of it is missing": (tmp_path / "out/one/a.html").unlink,
+        "one of its files is missing": (tmp_path / "out/one/a.html").unlink,
         "changed packages: pandas": lambda: store(
             "packages", {**batch.record("one/a")["stamp"]["packages"], "pandas": 0}
         ),

@@ -110,7 +110,7 @@ def test_skewed_values_have_an_interval_that_reaches_farther_to_their_long_side(
         (rate_interval, [1, 0] * 2 + [0] * 16, np.arange(20) // 2, "2 or fewer clusters with a success"),
         (rate_interval, [1, 0] * 10, np.arange(20) // 2, ""),
         (mean_interval, [1.0, 2, 3, 4], None, "fewer than 5 independent values"),
-        (mean_interval, [0] * 19 + [1], None, "few values for how skewed they are"),
+        (mean_interval, [0] * 19 + [1], None, "few values for such skewed data"),
         (mean_interval, np.arange(20), None, ""),
     ],
 )
@@ -261,7 +261,7 @@ def test_one_run_less_of_a_task_hardly_changes_an_interval_for_these_tasks():
         (rate_interval([], [], target="these tasks"), "no values"),
         (jackknife_interval([], np.mean), "no values"),
         (jackknife_interval([3.0], np.mean), "a single value"),
-        (jackknife_interval([2.0, 2.0], np.mean), "the statistic is the same"),
+        (jackknife_interval([2.0, 2.0], np.mean), "the statistic does not vary"),
         (jackknife_interval([0.0, 1], lambda rows: 1 / rows.sum() if rows.sum() else math.nan), "can't be"),
     ],
 )

@@ -38,7 +38,7 @@ def test_each_k_uses_all_tasks_with_as_many_runs_and_says_their_share():
     assert found["tasks_used"].tolist() == [1, 1, 1, 1, 0.75, 0.75, 1]
     assert found.loc["pass@1", "estimate"] == rate_interval(table["value"], table["task"]).estimate
     assert found.loc["pass@4", "estimate"] == measured(more, ks=[4]).loc["pass@4", "estimate"]
-    noted = found["warning"].map(str).str.contains("40 tasks with fewer than 4 runs left out")
+    noted = found["warning"].map(str).str.contains("40 tasks with fewer than 4 runs excluded")
     assert noted.tolist() == [False] * 4 + [True] * 2 + [False]
 
 

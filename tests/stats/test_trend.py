@@ -110,7 +110,7 @@ def test_trends_of_groups_are_corrected_for_their_number():
         ([0, 0], [0, 0], [0, 1], "ab", "no trials"),
         ([1, 2], [2, 3], [1, 1], "ab", "a single level has no trend"),
         ([0, 0], [2, 2], [0, 1], "ab", "all outcomes are equal"),
-        ([3, 2, 0], [4, 4, 4], [0, 1, 2], "abc", "too few clusters: need more than one per level"),
+        ([3, 2, 0], [4, 4, 4], [0, 1, 2], "abc", "too few clusters: each level needs more than one"),
         ([1, None], [2, 2], [0, 1], "ab", "a single level has no trend; 1 row left out as missing"),
     ],
 )

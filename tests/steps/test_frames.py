@@ -81,7 +81,7 @@ FILES = [
     ("snapshot.json", json.dumps({"values": {"execution_history": [A]}}), 1, "used", ""),
     ("bare.json", json.dumps([{**C, "n": float("nan")}]), 1, "used", "recovered: nan_literal"),
     ("bom.json", "\ufeff" + json.dumps([C]), 1, "used", "recovered: byte_order_mark"),
-    ("mixed.json", json.dumps([C, 5, "x"]), 1, "used", "2 of 3 entries are no records of steps"),
+    ("mixed.json", json.dumps([C, 5, "x"]), 1, "used", "2 of 3 entries are not records of steps"),
     ("empty_list.json", "[]", 0, "used", "no steps"),
     ("broken.jsonl", json.dumps(C) + '\n{"function_name": "f", "succ', 1, "used", "line 2: JSONDecodeError"),
     ("cut.json", json.dumps([C])[:-20], None, "failed", "JSONDecodeError"),

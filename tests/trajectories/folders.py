@@ -227,3 +227,70 @@ def tau_run(task: int, trial: int, reward: float = 1.0, error: str = "", domain:
     if error:
         info, chat, reward = {"error": error, "traceback": "File /home/secret-person/a.py"}, [], 0.0
     return {"task_id": task, "reward": reward, "info": info, "traj": chat, "trial": trial}
+
+
+def lines(path: Path, *records: Any) -> Path:
+    """Write records, a line each; text as it is."""
+    return write(path, "".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in records))
+
+
+def claude(session: str, number: int, message: Any, **changes: Any) -> dict[str, Any]:
+    """Return a record of a session of Claude Code: what a user says as text, or an answer."""
+    return {
+        "parentUuid": f"u{number - 1}",
+        "isSidechain": False,
+        "cwd": "/home/jane/thesis",
+        "gitBranch": "secret-branch",
+        "sessionId": session,
+        "version": "2.1.1",
+        "type": "user" if isinstance(message, (str, list)) else "assistant",
+        "uuid": f"u{number}",
+        "timestamp": f"2026-06-15T10:00:{number:02d}.000Z",
+        "message": {"role": "user", "content": message} if isinstance(message, (str, list)) else message,
+        **changes,
+    }
+
+
+def answer(own_id: str, *blocks: Any, read: int = 4, cached: int = 6, written: int = 5, model: str = "opus") -> dict:
+    """Return an answer of a model in Claude Code: texts, or calls of tools by their names and ids."""
+    content = [
+        {"type": "text", "text": one} if isinstance(one, str) else {"type": "tool_use", "name": one[0], "id": one[1]}
+        for one in blocks
+    ]
+    usage = {"input_tokens": read, "cache_read_input_tokens": cached, "output_tokens": written}
+    return {"id": own_id, "role": "assistant", "model": model, "content": content, "usage": usage}
+
+
+def result(call: str, text: str = "done", *, error: bool = False) -> list[dict[str, Any]]:
+    """Return what a tool answered in Claude Code."""
+    return [{"type": "tool_result", "tool_use_id": call, "content": text, "is_error": error}]
+
+
+def codex(kind: str, second: int = 0, outer: str = "", **payload: Any) -> dict[str, Any]:
+    """Return a line of a rollout of Codex."""
+    if not outer:
+        outer = "event_msg" if kind in ("user_message", "agent_message", "token_count", "task_started") else kind
+    named = payload if kind == outer else {"type": kind, **payload}
+    return {"timestamp": f"2026-06-08T12:00:{second:02d}.000Z", "type": outer, "payload": named}
+
+
+def said(role: str, text: str, second: int = 0) -> dict[str, Any]:
+    """Return a message as an item of Codex."""
+    content = [{"type": "output_text" if role == "assistant" else "input_text", "text": text}]
+    return codex("message", second, "response_item", role=role, content=content)
+
+
+def totals(read: int, written: int, *, last: tuple[int, int] | None = None, second: int = 0) -> dict[str, Any]:
+    """Return a count of tokens of Codex: those of the session so far, and of the last call."""
+    usages = {"total": (read, written)} | ({"last": last} if last else {})
+    info = {
+        f"{name}_token_usage": {"input_tokens": one[0], "output_tokens": one[1], "total_tokens": sum(one)}
+        for name, one in usages.items()
+    }
+    return codex("token_count", second, info=info)
+
+
+def meta(own_id: str, second: int = 0, **changes: Any) -> dict[str, Any]:
+    """Return the first line of a rollout of Codex."""
+    about = {"timestamp": f"2026-06-08T12:00:{second:02d}.000Z", "cwd": "/home/jane/thesis", "cli_version": "0.153.0"}
+    return codex("session_meta", second, id=own_id, **{**about, **changes})

@@ -131,7 +131,10 @@ def test_figures_without_runs_are_no_runs_and_unknown_versions_are_named(tmp_pat
     make.write(tmp_path / "a.json", figures_only)
     with pytest.raises(SourceError, match="figures of an evaluation, without its runs"):
         trajectories.load(tmp_path)
-    make.write(tmp_path / "b.jsonl", json.dumps(row("1", 1.0, True, schema_version="2.0")))
+    lines = [json.dumps(row("1", 1.0, True, schema_version="2.0")), "5", '{"a', "{}"]
+    make.write(tmp_path / "b.jsonl", "\n".join(lines))
     reasons = " ".join(trajectories.load(tmp_path).ledger["reason"])
+    for lost in ("1 broken line left out", "1 line without an object left out", "1 line without a sample"):
+        assert lost in reasons
     assert "schema_version 2.0 is unknown (1 record)" in reasons
     assert "schema_version 0.9 is unknown (1 record)" in reasons

@@ -345,7 +345,7 @@ def test_a_parquet_file_is_a_table_of_runs(tmp_path):
 @pytest.mark.parametrize(
     ("header", "columns", "said"),
     [
-        ("model,task,score,score", [], "several columns are called 'score'"),
+        ("model,task,score,score", [], "several columns are named 'score'"),
         ("model,task,colour", [], "no column for the score; there are model, task, colour"),
         ("status,task,n", [], "no column for the score; there are status, task, n"),  # the status a is no outcome
         ("model,day,score", [], "no column for the task_id; there are model, day, score"),
@@ -372,8 +372,8 @@ def test_spaces_around_names_and_numbers_beyond_all_bounds_change_no_rate(tmp_pa
     assert told(runs_of(tmp_path), *columns) == [["oak", "t", 1.0, True, 0], ["oak", "t", None, None, 1]]
 
 
-IDS = "2 rows with the id and values of another row: copies, which count in no rate"
-SAME = "the same rows as a.csv: both count, as no column has ids of runs"
+IDS = "2 rows with the id and values of another row: copies, which rates exclude"
+SAME = "the same rows as a.csv: both count, because no column has ids of runs"
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,7 @@ def test_a_score_is_chosen_by_its_key(tmp_path):
     make.harbor_job(tmp_path, one)
     assert runs_of(tmp_path)["score"].tolist() == [1.0]
     assert runs_of(tmp_path, score="style")["score"].tolist() == [0.0]
-    with pytest.raises(SourceError, match="no score is called 'speed'; there are reward, style"):
+    with pytest.raises(SourceError, match="no score is named 'speed'; there are reward, style"):
         runs_of(tmp_path, score="speed")
 
 
@@ -462,6 +462,12 @@ SHAPES = (
     make.tb_metadata("a"),
     make.tb_lock("a"),
     make.tau_run(1, 0),
+    {
+        "evaluation_id": "e",
+        "sample_id": "1",
+        "evaluation": {"score": 1.0, "is_correct": True},
+        "metadata": {"run_id": "t"},
+    },
 )
 
 
@@ -488,8 +494,8 @@ def test_parsing_never_raises_for_bytes(data):
     ("name", "data", "said"),
     [
         ("runs.csv", b"\xef\xbb\xbf", "a table without rows"),
-        ("runs.json", b"[1, 2]", "of no format of trajectories that is known"),
-        ("runs.json", b'{"results": [1]}', "of no format of trajectories that is known"),
+        ("runs.json", b"[1, 2]", "not a known format of trajectories"),
+        ("runs.json", b'{"results": [1]}', "not a known format of trajectories"),
     ],
 )
 def test_what_holds_no_runs_is_skipped_and_said(name, data, said):

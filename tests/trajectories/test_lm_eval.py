@@ -131,6 +131,7 @@ def test_filters_and_metrics_are_scores_of_one_run_of_which_the_same_counts_in_e
         ({"acc": True}, ["acc,none"]),
         ({"acc": [1, 0]}, []),
         ({"acc": "1"}, []),
+        ({"metrics": []}, []),
         ({"metrics": ["acc", "gone"]}, ["acc,none"]),
     ],
 )
@@ -259,7 +260,10 @@ def test_broken_and_other_lines_are_counted_and_the_rest_is_read(tmp_path):
     evaluation(tmp_path, *lines)
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "task_id", "score") == [["0", 1.0], ["2", None]]
-    said = "1 line without a document left out, 1 broken line left out, 1 line without an object left out"
+    said = (
+        "1 line without a document left out, no metric is a number for 1 document, "
+        "1 broken line left out, 1 line without an object left out"
+    )
     assert logs.ledger["reason"].tolist() == [said]
 
 

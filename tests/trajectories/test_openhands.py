@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import fsspec
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,6 +109,7 @@ BROKEN = "Instance failed after 3 retries. Last error: Agent reached maximum ite
         ({"patch": "\n"}, "empty_patch", "empty_patch", False),
         ({"patch": ""}, "", "empty_patch", False),
         ({"patch": "", "error": BROKEN}, "empty_patch", "error", None),
+        ({"test_result": {"git_patch": "d", "report": {"resolved": True}}}, "", "completed", True),
         ({"patch": None, "test_result": {"score": True}}, "", "completed", True),
         ({"patch": None, "test_result": {"resolved": False}}, "", "completed", False),
         ({"patch": None, "test_result": {"eval_result": {"passed": 1.0}}}, "", "completed", True),
@@ -229,6 +232,17 @@ def test_events_of_both_generations_become_messages_with_calls_and_results(tmp_p
         assert logs.runs["turns"].tolist() == [1]
 
 
+def test_calls_of_agents_that_run_under_openhands_are_updated(tmp_path):
+    begun = {"kind": "ACPToolCallEvent", "tool_call_id": "1", "title": "Bash", "raw_input": {"command": "ls"}}
+    ended = {**begun, "raw_output": "setup.py", "status": "failed"}
+    write(tmp_path / "output.jsonl", lines(line(history=[SAID, begun, {"kind": "DreamEvent", "x": 1}, ended])))
+    logs = trajectories.load(tmp_path)
+    assert told(logs.tool_calls, "name", "arguments", "result", "is_error") == [
+        ["Bash", '{"command":"ls"}', "setup.py", True]
+    ]
+    assert told(logs.messages, "role", "text")[2] == ["system", '{"x":1}']
+
+
 def test_events_of_unknown_kinds_other_lines_and_repeated_instances_are_counted_in_the_ledger(tmp_path):
     strange = [{"kind": "DreamEvent"}, {"kind": "DreamEvent"}, {"who": "?"}]
     text = lines(line("a", history=strange), line("b"), line("b"), {"test_result": {}}, "[1]", '{"instance_id": "c", ')
@@ -305,3 +319,19 @@ def test_the_real_index_has_its_null_outcomes_and_published_scores():
     stated = logs.published.query("dataset == 'commit0' and metric == 'accuracy'").set_index("model_name")["value"]
     assert own.to_dict() == stated.to_dict()
     assert logs.runs["is_successful"].isna().sum() == logs.runs["flag_no_outcome"].sum() == 2
+
+
+@real
+@pytest.mark.parametrize("folder", ["lm-eval/output", "openhands"])
+def test_a_url_gives_the_runs_of_the_folder_and_each_run_can_be_shown(folder):
+    local = SHARED / "leaderboards" / folder
+    remote = fsspec.filesystem("memory")
+    for path in filter(Path.is_file, local.rglob("*")):
+        remote.pipe(f"/boards/{folder}/{path.relative_to(local)}", path.read_bytes())
+    logs, found = trajectories.load(local), trajectories.load(f"memory://boards/{folder}")
+    for name in ("runs", "scores", "published", "messages", "tool_calls"):
+        own, other = (getattr(one, name) for one in (logs, found))
+        columns = own.columns.difference(["source", "run_id", "plan"])
+        pd.testing.assert_frame_equal(own[columns], other[columns])
+    for run_id in found.runs.groupby("dataset")["run_id"].first():
+        assert found.show(run_id).turns

@@ -1,7 +1,7 @@
 """Every Eval Ever 0.2 and 0.3: runs as lines of ``…_samples.jsonl``; the file of figures next to it has no runs."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -10,10 +10,12 @@ from evalkit._text import counted_noun
 from evalkit.kinds import Parsed
 from evalkit.kinds.every_eval_ever import KEPT
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
+from evalkit.trajectories.json_lines import decoded
 from evalkit.trajectories.json_values import number_of, objects, part_of, text_of
 from evalkit.trajectories.records import run_row, used
 
 FORMAT = "Every Eval Ever"
+ENCODED = frozenset(("messages", "output"))  # large values that only transcripts need
 _VERSIONS = ("0.2", "0.3")
 _RUN_KEYS = {"evaluation_id", "sample_id", "evaluation"}
 _NUMBERS = ("temperature", "cost", "repetition", "tokens_in", "tokens_out", "tokens_cache")  # texts in the metadata
@@ -30,7 +32,7 @@ def recognises(value: Any) -> str:
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of samples; the scores of a run with several metrics stand in several lines."""
-    rows = value if isinstance(value, list) else [value]
+    rows = [value] if isinstance(value, dict) else list(value)
     versions = Counter(text_of(part_of(row, "schema_version")) for row in rows)
     reasons = [
         f"schema_version {version or 'missing'} is unknown ({counted_noun(n, 'record')})"
@@ -39,7 +41,7 @@ def parse(path: str, value: Any) -> Parsed:
     ]
     if isinstance(value, dict) and "evaluation_results" in value:
         return used(reason="; ".join(["figures of an evaluation, without its runs", *reasons]))
-    runs = dict(_runs(rows))
+    runs = by_part(rows)
     if lost := len(rows) - sum(map(len, runs.values())):
         reasons.append(f"{counted_noun(lost, 'line')} without a sample")
     graded = set[str]()  # the metrics of which a score says how much, not whether
@@ -58,8 +60,8 @@ def parse(path: str, value: Any) -> Parsed:
     return used([_run(part, own, graded) for part, own in runs.items()], scores, reason="; ".join(reasons))
 
 
-def _runs(rows: list[Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield the lines of each run, with its part: one for each metric; a metric that is repeated is another run."""
+def by_part(rows: Iterable[Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return the lines of each run: one for each metric; a metric that is repeated is another run."""
     seen = Counter[tuple[str, ...]]()
     runs: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -68,7 +70,7 @@ def _runs(rows: list[Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
             place = seen[(*own, _key(row))]
             seen[(*own, _key(row))] += 1
             runs.setdefault("/".join([*own, str(place)]), []).append(row)
-    yield from runs.items()
+    return runs
 
 
 def _key(row: dict[str, Any]) -> str:
@@ -139,16 +141,12 @@ def set_success(runs: Mapping[str, list[Any]]) -> None:
             runs["is_successful"][at] = correct.get(runs["score_key"][at], only)
 
 
-def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
+def messages(parts: Mapping[str, list[dict[str, Any]]], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a run: those of its first line, else its input and its output."""
-    first = dict(_runs(value if isinstance(value, list) else [value])).get(part, [{}])[0]
+    first = {key: decoded(value) for key, value in parts[part][0].items()}
     chat = [
-        {
-            **message,
-            "tool_call_ids": message.get("tool_call_id"),
-            "reasoning_content": message.get("reasoning_trace"),
-        }
-        for message in objects(first, "messages")
+        {**one, "tool_call_ids": one.get("tool_call_id"), "reasoning_content": one.get("reasoning_trace")}
+        for one in objects(first, "messages")
     ]
     if spoken := chat_messages(chat):
         return spoken

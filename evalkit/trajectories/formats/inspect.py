@@ -308,7 +308,7 @@ def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> bytes:
         data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, most)
     check_size(len(data))
     if info.CRC and zlib.crc32(data) != info.CRC:
-        raise zipfile.BadZipFile(f"{info.filename}: its check sum is another")
+        raise zipfile.BadZipFile(f"{info.filename}: its checksum differs")
     return data
 
 

@@ -43,11 +43,11 @@ def recognises(value: Any) -> str:
     if not isinstance(of_tasks, dict) or not keys & {"configs", "n-samples", "versions"}:
         return ""
     has_scores = any("," in key for scores in of_tasks.values() if isinstance(scores, dict) for key in scores)
-    return "results file of lm-eval" if has_scores else ""
+    return "lm-eval results file" if has_scores else ""
 
 
 def name_parts(path: str) -> tuple[str, str, str]:
-    """Return the folder of a file, the task that its name holds, and the stamp, which the files of one run share."""
+    """Return the folder of a file, the task in its name, and the stamp, which all files of one evaluation have."""
     folder, name = posixpath.split(path.replace("\\", "/"))
     stem = name.rpartition(".")[0]
     stamp = _STAMP.search(stem)
@@ -56,7 +56,7 @@ def name_parts(path: str) -> tuple[str, str, str]:
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of samples, or what results state of their runs: model, settings, plan and published scores."""
-    if isinstance(value, dict) and recognises(value) == "results file of lm-eval":
+    if isinstance(value, dict) and recognises(value) == "lm-eval results file":
         return _results(value)
     folder, task, stamp = name_parts(path)
     own_id = f"{posixpath.basename(folder)} {task} {stamp}"
@@ -85,7 +85,7 @@ def parse(path: str, value: Any) -> Parsed:
         {"format": FORMAT, "dataset": task, "experiment": stamp, "agent": FORMAT},
     )
     reasons = [f"{counted_noun(others, 'line')} without a document left out"] if others else []
-    if len(scored := {row[0] for row in scores}) < len(documents):
+    if len(scored := {row[0] for row in scores if row[2] is not None}) < len(documents):
         reasons.append(f"no metric is a number for {counted_noun(len(documents) - len(scored), 'document')}")
     if without_name:
         reasons.append("filters without names, numbered in their order")
@@ -117,7 +117,7 @@ def _parts(rows: Iterable[Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _doc_hash(row: Mapping[str, Any]) -> str:
-    """Return the digest of a document; of older files, which do not hold it, as lm-eval computes it."""
+    """Return the digest of a document; where an older file lacks it, computed as lm-eval does."""
     if stated := text_of(row.get("doc_hash")):
         return stated
     return hashlib.sha256(json.dumps(decoded(row.get("doc")), indent=2, ensure_ascii=False).encode()).hexdigest()
@@ -186,7 +186,7 @@ def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:
     """Return whether a metric is the mean of its values in samples: of perplexity, these are log-likelihoods."""
     listed_metrics = objects(part_of(value, "configs", task), "metric_list")
     aggregation = next((one.get("aggregation") for one in listed_metrics if one.get("metric") == metric), None)
-    return aggregation == "mean" or (aggregation is None and not re.search("perplexity|bits_per_byte", metric))
+    return aggregation == "mean" or (aggregation is None and not re.search("perplexity|bits_per_byte|bypass", metric))
 
 
 def context_files(files: Iterable[str]) -> Iterator[str]:
@@ -200,8 +200,8 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     """Fill in what results state of the samples with their stamp; number repetitions, and tell documents apart.
 
-    The model is that of the results, else of other results in the folder, else that which the folder is called by. If
-    results of one model differ in its revision, quantization or chat template, these are a part of its name.
+    The results name the model, else all other results in the folder, else the folder itself. If results of one model
+    differ in its revision, quantization or chat template, these are a part of its name.
     """
     stated: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}  # by folder and stamp: the fact of each task
     for fact in facts:

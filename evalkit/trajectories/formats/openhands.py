@@ -17,7 +17,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Call, Message, OpenNamed, chat_messages, content_text
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, used
@@ -28,35 +28,21 @@ _OUTPUT, _METADATA = "OpenHands output log", "OpenHands metadata file"
 _INDEX, _INDEX_METADATA, _INDEX_SCORES = (f"OpenHands index {name}" for name in ("log", "metadata file", "scores file"))
 _ATTEMPT = re.compile(r"\.critic_attempt_(\d+)\.jsonl$")
 _MODEL_FOLDER = re.compile(r"(.+)_maxiter_\d+")
+_MOST_REASON = 200  # characters of what was raised that name why a run ended
 _SPENT = ("tokens_in", "tokens_cache", "tokens_out", "cost")
 _ENDINGS = (  # the status by what an error says; the first that fits counts
-    ("error", re.compile(r"failed after|timeout after", re.IGNORECASE)),
+    ("error", re.compile(r"instance failed after|timeout after", re.IGNORECASE)),
     ("stuck_in_loop", re.compile(r"stuck in a loop|AgentStuck", re.IGNORECASE)),
     ("max_iterations", re.compile(r"max(imum)?[ _]?iteration", re.IGNORECASE)),
     ("max_budget", re.compile(r"max(imum)?[ _]?budget", re.IGNORECASE)),
 )
-_TALK = {"MessageEvent", "ActionEvent", "ObservationEvent", "ACPToolCallEvent"}
-_KINDS = _TALK | {  # of events of 1.x
-    *("AgentErrorEvent", "UserRejectObservation", "SystemPromptEvent", "Condensation", "CondensationRequest"),
-    *("CondensationSummaryEvent", "ConversationErrorEvent", "ConversationStateUpdateEvent", "HookExecutionEvent"),
-    *("LLMCompletionLogEvent", "PauseEvent", "InterruptEvent", "StreamingDeltaEvent", "TokenEvent"),
-}
 _SILENT = {"CondensationRequest", "ConversationStateUpdateEvent", "LLMCompletionLogEvent", "TokenEvent"}
-
-
-class _Event(msgspec.Struct):
-    """What is read of an event for a run: its texts stay encoded."""
-
-    kind: Any = None
-    id: Any = None
-    source: Any = None
-    timestamp: Any = None
-    llm_response_id: Any = None
-    action: msgspec.Raw = msgspec.Raw()
-    observation: msgspec.Raw = msgspec.Raw()
-
-
-_EVENTS = msgspec.json.Decoder(list[_Event])
+_KINDS = {  # of events of 1.x, but for these of 0.x: action, observation
+    *("action", "observation", "MessageEvent", "ActionEvent", "ObservationEvent", "ACPToolCallEvent"),
+    *("AgentErrorEvent", "UserRejectObservation", "SystemPromptEvent", "Condensation", "CondensationSummaryEvent"),
+    *("ConversationErrorEvent", "HookExecutionEvent", "PauseEvent", "InterruptEvent", "StreamingDeltaEvent", *_SILENT),
+}
+_SPEAKING = ("ActionEvent", "MessageEvent", "action")  # of these, those of the agent are its turns
 
 
 def recognises(value: Any) -> str:
@@ -77,7 +63,9 @@ def recognises(value: Any) -> str:
     if {"agent_name", "model"} <= keys and keys & {"agent_version", "openness", "directory_name"}:
         return _INDEX_METADATA
     first_values = list(islice(value.values(), 5))
-    is_index = all(isinstance(one, dict) and {"resolved"} <= one.keys() <= {"resolved", "cost"} for one in first_values)
+    is_index = all(
+        isinstance(one, dict) and ({"resolved", "cost"} <= one.keys() or [*one] == ["resolved"]) for one in first_values
+    )
     return _INDEX if is_index and first_values else ""
 
 
@@ -123,22 +111,20 @@ def _output(rows: Iterable[Any]) -> Parsed:
 def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
     metadata, metrics, patch = row.get("metadata"), row.get("metrics"), part_of(row.get("test_result"), "git_patch")
     shared = _shared(metadata) if isinstance(metadata, dict) else {}
-    events = _events(row.get("history"))
-    kinds = [text_of(event.kind) for event in events]
-    unknown.update(kind for kind in kinds if kind and kind not in _KINDS)
-    unknown.update("no kind" for event in events if event.kind is None and not (event.action or event.observation))
-    times = [event.timestamp for event in events if event.timestamp] or [None]
-    responses = {
-        text_of(event.llm_response_id) or at
+    events = _events(row)
+    unknown.update(_kind(event) for event in events if _kind(event) not in _KINDS)
+    times = [event["timestamp"] for event in events if event.get("timestamp")] or [None]
+    responses = {  # of the model; several calls may be in one
+        text_of(event.get("llm_response_id")) or at
         for at, event in enumerate(events)
-        if event.source == "agent"
-        and (text_of(event.kind) in ("ActionEvent", "MessageEvent") or (not event.kind and event.action))
+        if event.get("source") == "agent" and _kind(event) in _SPEAKING
     }
-    error = text_of(row.get("error"))
-    status = next((name for name, words in _ENDINGS if words.search(error)), "error") if error else "completed"
-    if status != "error" and isinstance(patch, str) and not patch.strip():
-        status = "empty_patch"
-    first_id = next((event.id for event in events if isinstance(event.id, str) and len(event.id) >= 32), None)
+    error, ending, reason = text_of(row.get("error")), "completed", ""
+    if error:
+        ending = next((name for name, words in _ENDINGS if words.search(error)), "error")
+        reason = error.partition("\n")[0][:_MOST_REASON] if ending == "error" else ending.replace("_", " ")
+    is_empty = isinstance(patch, str) and not patch.strip()
+    first_id = next((text_of(event["id"]) for event in events if len(text_of(event.get("id"))) >= 32), "")
     attempt = count_of(row.get("attempt"))
     return run_row(
         **shared,
@@ -146,8 +132,8 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
         log_id=first_id and f"{instance} {first_id}",
         format=FORMAT,
         task_id=instance,
-        status=status,
-        exit_reason=error.partition("\n")[0][:200] if status == "error" else status.replace("_", " ") if error else "",
+        status="empty_patch" if is_empty and ending != "error" else ending,
+        exit_reason=reason,
         error=error or None,
         started=times[0],
         ended=times[-1],
@@ -157,29 +143,19 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
     )
 
 
-def _events(history: Any) -> list[_Event]:
-    """Return the events of a history; the oldest has pairs of an action and its observation."""
-    if isinstance(history, msgspec.Raw):
-        try:
-            return _EVENTS.decode(history)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            history = decoded(history)
-    return [msgspec.convert(event, _Event) for event in map(_encoded_parts, _flat(history))]
-
-
-def _encoded_parts(event: dict[str, Any]) -> dict[str, Any]:
-    """Return an event with its action and observation encoded again, as in a line."""
-    return {
-        key: msgspec.Raw(msgspec.json.encode(one)) if key in ("action", "observation") else one
-        for key, one in event.items()
-    }
-
-
-def _flat(history: Any) -> Iterator[dict[str, Any]]:
+def _events(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the events of a line; the oldest have pairs of an action and its observation."""
+    events: list[Any] = []
+    history = decoded(row.get("history"))
     for event in history if isinstance(history, list) else ():
-        for one in event if isinstance(event, list) else [event]:
-            if isinstance(one, dict):
-                yield one
+        events += event if isinstance(event, list) else [event]
+    return [event for event in events if isinstance(event, dict)]
+
+
+def _kind(event: Mapping[str, Any]) -> str:
+    """Return the kind of an event, of 0.x whether it is an action or an observation."""
+    of_0 = [name for name in ("action", "observation") if name in event]
+    return text_of(event.get("kind")) or (of_0[0] if of_0 else "no kind")
 
 
 def _shared(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -344,10 +320,10 @@ def _importance(source: str, attempt: int) -> tuple[int, int]:
 
 
 def is_report_of(report: str, source: str) -> bool:
-    """Return whether a file reports the outcomes of an output: one beside it, of its name, or ``report.json``."""
+    """Return whether a file reports the outcomes of an output: itself, a report of its name, or ``report.json``."""
     folder, name = os.path.split(source)
     stem = name.removesuffix(".jsonl").removesuffix(".swebench_eval")
-    names = (f"{stem}.report.json", f"{stem}.swebench_eval.jsonl", "report.json")
+    names = (name, f"{stem}.report.json", f"{stem}.swebench_eval.jsonl", "report.json")
     return os.path.dirname(report) == folder and os.path.basename(report) in names
 
 
@@ -367,8 +343,12 @@ def messages(parts: Mapping[str, Any], part: str, open_named: OpenNamed) -> list
     row = parts[part]
     if "test_result" not in row:
         return [Message("system", f"resolved = {text_of(row.get('resolved'))}", "index")]
-    history = list(_flat(decoded(row.get("history"))))
-    spoken = _spoken(history) if any("kind" in event for event in history) else _spoken_before_1(history)
+    events, by_response = _events(row), dict[str, dict[str, Any]]()
+    if any("kind" in event for event in events):
+        chat = [message for event in events for message in _chat(event, by_response)]
+    else:
+        chat = list(_chat_before_1(events))
+    spoken = chat_messages(chat)
     if not spoken and (instruction := text_of(decoded(row.get("instruction")))):
         spoken.append(Message("user", instruction))
     if patch := text_of(part_of(row["test_result"], "git_patch")):
@@ -380,56 +360,38 @@ def messages(parts: Mapping[str, Any], part: str, open_named: OpenNamed) -> list
     return spoken
 
 
-def _spoken(history: Iterable[dict[str, Any]]) -> list[Message]:
-    """List the messages of events of 1.x; the calls of one response of the model are in one message."""
-    out: list[Message] = []
-    called: dict[str, Call] = {}
-    response = ""  # that of the last message
-    for event in history:
-        kind, when = text_of(event.get("kind")), text_of(event.get("timestamp"))
-        call_id = text_of(event.get("tool_call_id"))
-        if kind == "MessageEvent":
-            for message in chat_messages([event.get("llm_message")]):
-                message.when = message.when or when
-                out.append(message)
-        elif kind == "ActionEvent":
-            call = Call(
-                text_of(part_of(event, "tool_call", "name") or event.get("tool_name")),
-                text_of(part_of(event, "tool_call", "arguments") or event.get("action")),
-                call_id,
-            )
-            called[call_id] = call
-            if response and response == event.get("llm_response_id"):
-                out[-1].calls = [*out[-1].calls, call]
-                continue
-            reasoning = text_of(event.get("reasoning_content"))
+def _chat(event: dict[str, Any], by_response: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield an event of 1.x in the form of a chat; the calls of one response of the model are in one message."""
+    kind, call_id = _kind(event), event.get("tool_call_id")
+    message = {"timestamp": event.get("timestamp")}
+    answer = {"role": "tool", "name": event.get("tool_name"), "tool_call_id": call_id}
+    if kind == "MessageEvent" and isinstance(event.get("llm_message"), dict):
+        yield message | event["llm_message"]
+    elif kind in ("ActionEvent", "ACPToolCallEvent"):
+        name = part_of(event, "tool_call", "name") or event.get("tool_name") or event.get("title")
+        arguments = part_of(event, "tool_call", "arguments") or event.get("raw_input") or event.get("action")
+        call = {"id": call_id, "name": name, "arguments": arguments}
+        response = text_of(event.get("llm_response_id") or call_id)
+        if response not in by_response:
             thinking = [text_of(block.get("thinking")) for block in objects(event, "thinking_blocks")]
-            reasoning = reasoning or "\n".join(filter(None, thinking))
-            out.append(Message("assistant", content_text(event.get("thought")), "", reasoning, [call], when))
-        elif kind == "ACPToolCallEvent":
-            if call_id not in called:  # the later ones are updates
-                called[call_id] = Call(text_of(event.get("title") or event.get("tool_kind")), "", call_id)
-                out.append(Message("assistant", "", calls=[called[call_id]], when=when))
-            call = called[call_id]
-            call.arguments = text_of(event.get("raw_input")) or call.arguments
-            result = event.get("raw_output") or event.get("content")
-            call.result = content_text(result) if result else call.result
-            call.is_error = bool(event.get("is_error")) or event.get("status") == "failed"
-        elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
-            text, is_error = _observed(event)
-            if call_id in called:
-                called[call_id].result, called[call_id].is_error = text, is_error
-            else:
-                out.append(Message("tool", text, text_of(event.get("tool_name")), when=when))
-        elif kind not in _SILENT:
-            given = part_of(event, "system_prompt", "text") or event.get("summary") or event.get("detail")
-            about = {key: one for key, one in event.items() if key not in ("kind", "id", "timestamp", "source")}
-            out.append(
-                Message("system", content_text(given or about), "" if kind == "SystemPromptEvent" else kind, when=when)
+            reasoning = text_of(event.get("reasoning_content")) or "\n".join(filter(None, thinking))
+            message |= {"role": "assistant", "content": event.get("thought"), "reasoning_content": reasoning}
+            by_response[response] = message | {"tool_calls": [call]}
+            yield by_response[response]
+        elif kind == "ActionEvent":
+            by_response[response]["tool_calls"].append(call)
+        if output := event.get("raw_output") or event.get("content"):  # each further ACP event is an update
+            yield answer | {"content": output, "error": event.get("status") == "failed"}
+    elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
+        text, is_error = _observed(event)
+        yield message | answer | {"content": text, "error": is_error}
+    elif kind not in _SILENT:
+        given = part_of(event, "system_prompt", "text") or event.get("summary") or event.get("detail")
+        if not given:
+            given = text_of(
+                {key: one for key, one in event.items() if key not in ("kind", "id", "timestamp", "source")}
             )
-        if kind in _TALK | {"SystemPromptEvent"}:
-            response = text_of(event.get("llm_response_id")) if kind == "ActionEvent" else ""
-    return out
+        yield message | {"role": "system", "name": "" if kind == "SystemPromptEvent" else kind, "content": given}
 
 
 def _observed(event: Mapping[str, Any]) -> tuple[str, bool]:
@@ -437,35 +399,33 @@ def _observed(event: Mapping[str, Any]) -> tuple[str, bool]:
     if "observation" not in event:  # the agent's error, or a refusal by the user
         return text_of(event.get("error") or event.get("rejection_reason")), True
     observation = event["observation"]
-    given = part_of(observation, "content") or part_of(observation, "output")
     stated = part_of(observation, "error")
+    given = part_of(observation, "content") or part_of(observation, "output")
     if not given and isinstance(observation, dict):
         given = stated if isinstance(stated, str) else {key: one for key, one in observation.items() if key != "kind"}
-    is_error = bool(part_of(observation, "is_error")) or (bool(stated) and stated is not False)
-    return content_text(given), is_error
+    return content_text(given), bool(part_of(observation, "is_error") or stated)
 
 
-def _spoken_before_1(history: Iterable[dict[str, Any]]) -> list[Message]:
-    """List the messages of actions and observations of 0.x; an observation names the action that is its cause."""
-    out: list[Message] = []
-    called: dict[str, Call] = {}
-    last: Call | None = None  # in the oldest histories, nothing has an id
-    for event in history:
-        source, when, arguments = event.get("source"), text_of(event.get("timestamp")), event.get("args")
-        if action := text_of(event.get("action")):
-            given = arguments if isinstance(arguments, dict) else {}
-            if action in ("message", "system"):
-                role = "system" if action == "system" else "user" if source == "user" else "assistant"
-                out.append(Message(role, text_of(given.get("content")) or text_of(event.get("message")), when=when))
-            elif source in ("agent", None):
-                rest = {key: one for key, one in given.items() if key != "thought" and one not in (None, "")}
-                call_id = text_of(part_of(event, "tool_call_metadata", "tool_call_id"))
-                last = called[text_of(event.get("id"))] = Call(action, text_of(rest), call_id)
-                out.append(Message("assistant", text_of(given.get("thought")), "", "", [last], when))
-        elif observation := text_of(event.get("observation")):
-            call = called.get(text_of(event["cause"])) if "cause" in event else last
-            if call is not None and call.result is None:
-                call.result, call.is_error = content_text(event.get("content")), observation == "error"
-            elif observation not in ("agent_state_changed", "recall", "null"):
-                out.append(Message("tool", content_text(event.get("content")), observation, when=when))
-    return out
+def _chat_before_1(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield actions and observations of 0.x in the form of a chat; an observation names its action as its cause."""
+    last: Any = None  # in the oldest histories, the observation follows its action
+    called = set[str]()
+    for event in events:
+        message = {"timestamp": event.get("timestamp")}
+        action, observation = text_of(event.get("action")), text_of(event.get("observation"))
+        given = event["args"] if isinstance(event.get("args"), dict) else {}
+        cause = text_of(event.get("cause", last))
+        if action in ("message", "system"):
+            roles = {"user": "user", "agent": "assistant"}
+            role = action if action == "system" else roles.get(text_of(event.get("source")), "assistant")
+            yield message | {"role": role, "content": given.get("content") or event.get("message")}
+        elif action and event.get("source") in ("agent", None):
+            last = text_of(event.get("id")) or f"call {len(called)}"
+            called.add(last)
+            rest = {key: one for key, one in given.items() if key != "thought" and one not in (None, "")}
+            call = {"id": last, "name": action, "arguments": rest}
+            yield message | {"role": "assistant", "content": given.get("thought"), "tool_calls": [call]}
+        elif observation and (cause in called or observation not in ("agent_state_changed", "recall", "null")):
+            called.discard(cause)
+            answer = {"role": "tool", "name": observation, "tool_call_id": cause, "content": event.get("content")}
+            yield message | answer | {"error": observation == "error"}

@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -19,11 +20,13 @@ from evalkit.io import BrokenFileError, decode_json, decode_start
 from evalkit.io.paths import CELL, CHARACTER, check_size, check_text, most_bytes
 from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
-from evalkit.kinds.headers import is_table_of_runs
+from evalkit.kinds.headers import is_table_of_runs, roles_of
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
+from evalkit.trajectories.json_values import objects
 from evalkit.trajectories.records import run_rows, used
 
 MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns of messages
+CHATS = ("messages", "history")  # of these, those that make a row a run without a score, too
 _MOST_HEADER = 2**24  # characters of a table with that line
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
 _ANYTHING = msgspec.json.Decoder()
@@ -57,7 +60,7 @@ def recognises(head: bytes) -> str:
         are_lines = _has_object_lines(head)
         rows = read_rows(head, messages=False)[0] if are_lines else start
         if holds_runs(rows):
-            return "table of runs"
+            return "chat" if _are_chats(_listed(rows)) else "table of runs"
         return "table" if are_lines else ""
     else:
         line, below, *_ = [*_from_header(text := _text(head)), "", ""]
@@ -71,16 +74,43 @@ def recognises(head: bytes) -> str:
 
 
 def holds_runs(value: Any) -> bool:
-    """Return whether a decoded document has rows, or is a row, that describe runs."""
+    """Return whether a decoded document has rows, or is a row, that describe runs, or are chats."""
     rows = [row for row in _listed(value) if isinstance(row, dict)]
-    return is_table_of_runs(list(dict.fromkeys(name for row in rows for name in row)), rows=rows)
+    return _are_chats(rows) or is_table_of_runs(list(dict.fromkeys(name for row in rows for name in row)), rows=rows)
+
+
+def _are_chats(rows: list[Any]) -> bool:
+    """Return whether rows hold messages and neither a score nor an outcome."""
+    names = list(dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row))
+    return bool(rows) and all(map(_is_chat, rows)) and not roles_of(names) & {"score", "is_successful"}
+
+
+def _is_chat(row: Any) -> bool:
+    """Return whether a row has messages, each of a role or a name, with contents."""
+    given = (objects(row, name)[:1] for name in CHATS)
+    return any(one[0].keys() & {"role", "name"} and "content" in one[0] for one in given if one)
 
 
 def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
-    """Return a run for each row, with all cells but the messages in `extra`."""
+    """Return a run for each row, with all cells but the messages in `extra`; a chat without a task is its own."""
     cells = [{name: cell for name, cell in row.items() if name not in MESSAGES} for row in rows]
-    runs = run_rows({"part": map(str, range(len(rows))), "extra": cells}, {"format": "table"})
+    if _are_chats(rows):
+        has_task = "task_id" in roles_of(list(dict.fromkeys(name for row in cells for name in row)))
+        stem = posixpath.basename(path.replace("\\", "/")).rpartition(".")[0]
+        for number, own in enumerate(cells):
+            own["score"] = None  # no column has to be named for it
+            if not has_task:
+                own["task_id"] = stem if len(cells) == 1 else f"{stem} {number + 1}"
+    columns: dict[str, Any] = {"part": map(str, range(len(rows))), "extra": cells}
+    columns["turns"] = [_answers(row) for row in rows]
+    runs = run_rows(columns, {"format": "table"})
     return used(runs) if runs else Parsed("skipped", "a table without rows")
+
+
+def _answers(row: dict[str, Any]) -> int | None:
+    """Return how many of a row's messages an assistant wrote; None if that is not told."""
+    given = (objects(row, name) for name in CHATS)
+    return sum((one.get("role") or one.get("name")) == "assistant" for one in next(filter(None, given), [])) or None
 
 
 def messages(rows: list[dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
@@ -116,7 +146,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
         else:
             rows, doubts = _cells(text)
     if not all(isinstance(row, dict) for row in rows):
-        raise ValueError("rows that are no objects")
+        raise ValueError("rows that are not objects")
     return rows, doubts
 
 
@@ -224,6 +254,8 @@ def _listed(value: Any) -> list[Any]:
     """Return the rows of a decoded document: a list of them, columns with their cells, or a single run; else none."""
     if not isinstance(value, dict):
         return value if isinstance(value, list) else []
+    if _is_chat(value):
+        return [value]
     given = map(value.get, ("results", "runs", "records", "rows", "data"))
     lists = [rows for rows in given if isinstance(rows, list)]
     if lists or not is_table_of_runs(list(value)):
@@ -270,7 +302,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
         check_size(CELL * len(names) * len(rows))  # a short row has an empty cell in every other column
     name, count = (Counter(filter(None, names)).most_common(1) or [("", 0)])[0]
     if count > 1:
-        raise ValueError(f"several columns are called {name!r}")
+        raise ValueError(f"several columns are named {name!r}")
     if longer:
         doubts.append(f"{counted_noun(longer, 'row')} with more cells than columns")
     if delimiter == ";":  # such a table has decimal commas

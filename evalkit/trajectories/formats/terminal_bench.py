@@ -13,7 +13,7 @@ from evalkit._text import counted_noun
 from evalkit.io import absolute
 from evalkit.io.text import shorten
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Call, Message, OpenNamed
+from evalkit.trajectories.chat import Message, OpenNamed, ToolCall
 from evalkit.trajectories.json_values import count_of, number_of, part_of, text_of
 from evalkit.trajectories.records import AGENT_FAILED, Facts, Joined, Runs, run_row, used
 
@@ -170,7 +170,7 @@ def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
         folder = f"{text_of(value.get('task_id'))}/{text_of(value.get('trial_name'))}/"
     spoken = [Message("user", text_of(value.get("instruction")))]
     if commands := open_named(f"{folder}{COMMANDS}", is_text=True):
-        calls = [Call("terminal", line) for line in commands.splitlines() if line.strip()]
+        calls = [ToolCall("terminal", line) for line in commands.splitlines() if line.strip()]
         spoken.append(Message("assistant", "", calls=calls))
     if terminal := next(filter(None, (open_named(f"{folder}{name}", is_text=True) for name in LOGS)), ""):
         spoken.append(Message("tool", shorten(_ESCAPES.sub("", terminal), _MOST_TERMINAL), "terminal"))

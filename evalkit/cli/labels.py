@@ -1,0 +1,110 @@
+"""The commands that label runs by hand, and compare judges with these labels."""
+
+from typing import Any
+
+import click
+
+from evalkit.cli.options import COUNT, of_kind, with_reading_options, write_to
+from evalkit.io import check_output, plain, write_frame
+from evalkit.kinds.pipeline import load
+from evalkit.labels import (
+    Session,
+    compare_judges,
+    judge_table,
+    next_units,
+    read_labels,
+    read_verdicts,
+)
+
+ROLES = ("run_id", "turn", "judge", "label")  # of columns of verdicts
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--question", required=True, metavar="TEXT", help="A question that yes or no answers.")
+@click.option("--output", "-o", default="labels.csv", show_default=True, metavar="FILE", help="File of labels (.csv).")
+@click.option("--number", "-n", type=COUNT, default=60, show_default=True, metavar="N", help="How many to label.")
+@click.option("--turns", is_flag=True, help="Label turns of agents, and not runs.")
+@click.option("--seed", default=0, show_default=True, help="Of the random order.")
+@click.option("--who", metavar="NAME", help="Who labels.  [default: your user name]")
+@click.option("--page", metavar="FILE.html", help="Write a page to label in a browser, without a server, instead.")
+@of_kind
+@with_reading_options
+def label(
+    sources: tuple[str, ...],
+    kind: str | None,
+    question: str,
+    output: str,
+    who: str | None,
+    page: str | None,
+    given: dict[str, Any],
+    **drawn: Any,
+) -> None:
+    """Label runs of SOURCE by hand, drawn at random; stop at any time, and go on with the same command.
+
+    Each model and outcome has its share of the sample. The transcripts hide both. Every label is stored at once.
+    Several people can use one file, or one each; with the same seed they label the same runs.
+    """
+    from evalkit.labels.terminal import label_in_terminal
+
+    session = Session(load(list(sources), kind or "", **given), question, output, who=who or "", **drawn)
+    if page:
+        from evalkit.labels import write_page
+
+        print(plain(write_page(session, page)))
+        return
+    label_in_terminal(session)
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--labels", multiple=True, required=True, metavar="FILE", help="Hand labels; may be repeated.")
+@click.option("--verdicts", multiple=True, required=True, metavar="FILE", help="Verdicts of judges; may be repeated.")
+@click.option(
+    "--question", default="", metavar="TEXT", help="The question whose labels count, of several in the files."
+)
+@click.option("--yes", default="", metavar="TEXT", help="The label that means yes.  [default: yes, true, 1]")
+@click.option("--seed", default=0, show_default=True, help="That of `evalkit label`.")
+@click.option("--next", "following", metavar="FILE", help="Write the units to label next.")
+@click.option("--all", "everything", is_flag=True, help="Print everything: all judges and models.")
+@of_kind
+@with_reading_options
+@write_to("the judges")
+def judges(
+    sources: tuple[str, ...],
+    labels: tuple[str, ...],
+    verdicts: tuple[str, ...],
+    question: str,
+    yes: str,
+    seed: int,
+    following: str | None,
+    everything: bool,
+    kind: str | None,
+    output: str | None,
+    given: dict[str, Any],
+) -> None:
+    """Compare judges of SOURCE with hand labels, and correct the rates that they give.
+
+    Labels are those of `evalkit label`, or of any table with run_id and label. Verdicts have run_id, judge, and a label
+    (yes or no, 1 or 0) or a score; --column label=NAME (or run_id, turn, judge) says what a column is called. A run may
+    have the id of its own table. Rates hold only if the labelled runs were drawn at random.
+    """
+    from evalkit.labels.judges import first_judge
+    from evalkit.labels.terminal import describe_judges
+
+    for path in filter(None, (output, following)):
+        check_output(path)
+    pairs = given.pop("columns", ())
+    roles = [pair for pair in pairs if pair.partition("=")[0] in ROLES]
+    if len(roles) < len(pairs):  # the others are columns of a table of runs
+        given["columns"] = tuple(pair for pair in pairs if pair not in roles)
+    logs = load(list(sources), kind or "", **given)
+    compared = compare_judges(
+        logs, read_labels(labels), read_verdicts(verdicts, roles, yes), question=question, seed=seed
+    )
+    print(describe_judges(compared, everything=everything))
+    table = judge_table(compared)
+    if output:
+        write_frame(table, output)
+    if following:
+        write_frame(next_units(compared, first_judge(table)), following)

@@ -1,0 +1,57 @@
+"""Detectors of events in episodes: invalid actions, doing nothing, health, and what was unlocked."""
+
+from collections.abc import Iterator
+
+from evalkit.kinds import Detector, Found, Transcript
+from evalkit.kinds.detectors import shortened
+
+LEAST_NOOPS = 3  # in a row
+LOW_HEALTH = 3  # of 9
+
+
+def invalid_action(transcript: Transcript) -> Iterator[Found]:
+    """Find each invalid action, but those judged over a turn of several; the detail is the action and the reason."""
+    for number, turn in enumerate(transcript.turns, 1):
+        for action in turn.values.get("invalid", ()):
+            if not action.suspect:
+                yield number, f"{action.action or 'action'}: {action.reason or 'no reason'}", shortened(turn.text)
+
+
+def repeated_noop(transcript: Transcript) -> Iterator[Found]:
+    """Find at least three turns in a row that only do nothing (noop); the detail is their number."""
+    start = n = 0
+    for number, turn in enumerate([*transcript.turns, None], 1):
+        actions = turn.values.get("actions") if turn else None
+        if actions and set(actions) == {"noop"}:
+            start = start if n else number
+            n += 1
+            continue
+        if n >= LEAST_NOOPS:
+            yield start, str(n), shortened(transcript.turns[start - 1].text)
+        n = 0
+
+
+def low_health_end(transcript: Transcript) -> Iterator[Found]:
+    """Find an episode whose last known health is at most 3 of 9; the detail is the health."""
+    for number in range(len(transcript.turns), 0, -1):
+        turn = transcript.turns[number - 1]
+        health = turn.values.get("inventory", {}).get("health")
+        if health is not None:
+            if health <= LOW_HEALTH:
+                yield number, f"{health:g}", shortened(turn.text)
+            return
+
+
+def no_unlock(transcript: Transcript) -> Iterator[Found]:
+    """Find an episode with actions that unlocks no achievement."""
+    acted = [number for number, turn in enumerate(transcript.turns, 1) if turn.values.get("actions")]
+    if acted and not any(turn.values.get("unlocked") for turn in transcript.turns):
+        yield acted[-1], "", shortened(transcript.turns[acted[-1] - 1].text)
+
+
+DETECTORS = (
+    Detector("no_unlock", "Is nothing unlocked?", no_unlock, "unlocks nothing", 9),
+    Detector("repeated_noop", "Does it do nothing?", repeated_noop, "does nothing", 7),
+    Detector("low_health_end", "Does it end with little health?", low_health_end, "ends with little health", 3),
+    Detector("invalid_action", "Which actions are invalid, and why?", invalid_action, "acts invalidly", 3),
+)

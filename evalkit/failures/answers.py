@@ -1,0 +1,155 @@
+"""Findings about failures: loops, the main reasons, what differs between failed and successful runs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from evalkit.failures import words
+from evalkit.failures.contrasts import contrast
+from evalkit.failures.failure_modes import (
+    UNEXPLAINED,
+    UNSEARCHED,
+    error_groups,
+    failed_runs,
+    leading_modes,
+    mode_shares,
+    modes,
+)
+from evalkit.failures.search import events
+from evalkit.kinds import Example, Finding, Logs
+
+LONG_LOOP = 10  # equal calls that are a finding of their own
+MOST_SEARCHED = 20_000  # runs, in reports that only name the main reason
+MODES, CONTRAST, ERRORS = "Why do runs fail?", "What differs from successful runs", "Errors"  # headings of sections
+
+
+def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
+    """Describe why runs fail, the most important first, with an example of each.
+
+    Parameters
+    ----------
+    logs : Logs
+    compared : DataFrame, optional
+        As from `contrast`, which is made if it is not given.
+
+    Returns
+    -------
+    list of Finding
+        Long repetitions of one call, the main reasons, the most frequent modes by model, and what differs from
+        successful runs.
+    """
+    runs, rule = failed_runs(logs)
+    table = modes(logs)
+    n_failed = table["run_id"].nunique()
+    found = _loops(logs, runs, rule)
+    if not n_failed:
+        text = words.UNKNOWN if rule == "unknown" else words.NOTHING
+        return [Finding("no_failures", MODES, {}, (), text), *found]
+    main = _reasons(table, rule)
+    found.append(main)
+    if table["model_name"].nunique() > 1:
+        shares = mode_shares(table)
+        for mode, _ in main.values["reasons"][:2]:
+            own = shares[shares["mode"] == mode].sort_values("estimate", ascending=False, kind="stable")
+            rows = own[["model_name", "runs", "n"]].to_dict("records")
+            found.append(Finding("mode", MODES, {"mode": mode, "rows": rows}, (), words.mode_of_models))
+    groups = error_groups(logs)
+    if len(groups):
+        top = groups.iloc[0]
+        values = {"calls": int(groups["calls"].sum()), "groups": len(groups)}
+        values |= {"error": top["error"], "n": int(top["calls"]), "runs": int(top["runs"])}
+        example = Example("the error", top["run_id"], turn=int(top["turn"]))
+        found.append(Finding("errors", ERRORS, values, (example,), words.errors))
+    compared = contrast(logs) if compared is None else compared
+    if rule != "events":
+        n_tasks = int(compared["n_tasks"].max()) if len(compared) else 0
+        claimed: list[Any] = compared[compared["claimed"]].to_dict("records")
+        differing = {"claimed": claimed, "tested": len(compared), "n_tasks": n_tasks}
+        found.append(Finding("contrast", CONTRAST, differing, (), words.contrasts))
+    return found
+
+
+def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
+    """Find the modes that lead most often, with an example of each."""
+    lead = table[table["leads"]]
+    counts = lead["mode"].value_counts()
+    reasons = [(str(mode), int(n)) for mode, n in counts.items() if mode not in (UNEXPLAINED, UNSEARCHED)]
+    unexplained, unsearched = (int(counts.get(mode, 0)) for mode in (UNEXPLAINED, UNSEARCHED))
+    first = lead.drop_duplicates("mode").set_index("mode")
+    examples = tuple(Example(mode, first["run_id"][mode], turn=int(first["turn"][mode])) for mode, _ in reasons[:3])
+    values = {"failed": len(lead), "rule": rule, "reasons": reasons}
+    values |= {"unexplained": unexplained, "unsearched": unsearched}
+    return Finding("reasons", section, values, examples, words.leading)
+
+
+def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
+    """Find failed runs, or all runs if it is unknown which failed, that repeat one call many times."""
+    failed = runs[runs["failed"]] if rule != "unknown" else logs.runs
+    found = events(logs)
+    is_repeat = found["event"].isin(["repeated_call", "retry_unchanged"])
+    repeats = found[is_repeat & found["run_id"].isin(set(failed["run_id"]))]
+    repeats = repeats.assign(times=pd.to_numeric(repeats["detail"], errors="coerce"))
+    long = repeats[repeats["times"] >= LONG_LOOP].sort_values("times", ascending=False, kind="stable")
+    if long.empty:
+        return []
+    ids = set(long["run_id"])
+    by_model = failed.assign(has=failed["run_id"].isin(ids)).groupby("model_name", dropna=False)["has"]
+    counts = by_model.agg(["sum", "size"]).sort_values("sum", ascending=False, kind="stable")
+    model = counts.index[0] if len(counts) > 1 and isinstance(counts.index[0], str) else ""
+    values = {"n": len(ids), "failed": len(failed), "least": LONG_LOOP, "rule": rule}
+    values |= {"most": int(long["times"].iloc[0]), "call": long["evidence"].iloc[0].partition(" → ")[0][:80]}
+    values |= {"model": model, "of_model": int(counts["sum"].iloc[0]), "n_model": int(counts["size"].iloc[0])}
+    examples = tuple(
+        Example(f"{row['times']:.0f} times", row["run_id"], turn=row["turn"])
+        for row in long.drop_duplicates("run_id").head(3).to_dict("records")
+    )
+    return [Finding("loops", MODES, values, examples, words.loops)]
+
+
+def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
+    """Add to a table of models the column main_reason: the failure mode that leads most often, and in how many runs.
+
+    Of a model without a failed run it is empty. Where no run has a transcript, and of more than 20,000 runs, whose
+    search takes long, the table is returned as it is.
+    """
+    if logs.kind.transcript is None or len(logs.runs) > MOST_SEARCHED:
+        return table
+    leading = leading_modes(modes(logs))
+    if leading.empty:
+        return table
+    texts = {row.model_name: f"{row.main_reason} ({row.runs} of {row.n})" for row in leading.itertuples()}
+    return table.assign(main_reason=table["model_name"].map(texts).fillna(""))
+
+
+def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> list[Finding]:
+    """Return the finding that names the main reasons of failure, for pages with other questions; or none.
+
+    `models` are those whose runs count, by default all; `section` is the heading of the section that it links to.
+    """
+    if logs.kind.transcript is None or len(logs.runs) > MOST_SEARCHED:
+        return []
+    table = modes(logs)
+    if models:
+        table = table[table["model_name"].isin(list(models))]
+    return [_reasons(table, failed_runs(logs).rule, section)] if (table["mode"] != UNSEARCHED).any() else []
+
+
+def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
+    """Return the mode that leads most often, as the index of reports shows it: its share of failed runs, and its name.
+
+    `table` is as from `modes`. Without failed runs there is no share.
+    """
+    shares = mode_shares(table, [])
+    known = shares[~shares["mode"].isin([UNEXPLAINED, UNSEARCHED])].sort_values(
+        "leading", ascending=False, kind="stable"
+    )
+    if known.empty:
+        return {}, "failed runs that rules explain"
+    row = known.iloc[0]
+    return {name: row[name] for name in ("estimate", "low", "high", "n")}, f"failed runs: {row['mode']}"
+
+
+def describe_rule(logs: Logs) -> str:
+    """Describe which runs of logs count as failed."""
+    return words.RULES[failed_runs(logs).rule]

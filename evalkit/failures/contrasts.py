@@ -1,0 +1,143 @@
+"""Contrasts: which events differ between failed and successful runs of the same task, and where two runs part."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalkit.failures.failure_modes import failed_runs
+from evalkit.failures.search import detectors, search
+from evalkit.io import storage
+from evalkit.kinds import Logs
+from evalkit.kinds.detectors import calls_of, shortened
+from evalkit.kinds.transcript import transcripts
+from evalkit.stats.intervals import LEVEL
+from evalkit.stats.pair_tests import compare_units
+from evalkit.stats.pairwise import holm
+
+MOST_PAIRS = 100  # of runs whose calls are compared
+FEWEST_TASKS = 2  # with both failed and successful runs, below which nothing is compared
+_COLUMNS = [
+    *("event", "question", "n_tasks", "failed", "successful", "failed_share", "successful_share"),
+    *("estimate", "low", "high", "p_value", "p_adjusted", "claimed"),
+]
+_DIVERGENCE = [
+    *("task", "model_a", "model_b", "same_calls", "turn_a", "turn_b", "next_a", "next_b", "run_id_a", "run_id_b")
+]
+
+
+def contrast(logs: Logs) -> pd.DataFrame:
+    """Compare how frequent each event is in failed and in successful runs of the same task.
+
+    Only tasks with both kinds of runs under equal conditions count. For each, the share of failed runs with the event
+    minus the share of successful ones is one difference; tasks weigh equally, and their mean is tested like the
+    difference of two models on shared tasks (`evalkit.stats.pair_tests.compare_units`). P values are corrected for the
+    number of events by Holm's method. An event that is as frequent in successes explains nothing.
+
+    Parameters
+    ----------
+    logs : Logs
+
+    Returns
+    -------
+    DataFrame
+        event, question, n_tasks, failed, successful (runs), failed_share, successful_share (means over tasks), estimate
+        (their difference), low, high, p_value, p_adjusted, claimed (p_adjusted at most 0.05); the smallest p value
+        first. No rows for kinds whose failures are made of events, and without two tasks with both kinds of runs.
+
+    Examples
+    --------
+    >>> table = evalkit.failures.contrast(evalkit.load("runs"))
+    >>> table[table["claimed"]]
+    """
+    runs, rule = failed_runs(logs)
+    if rule == "events":
+        return pd.DataFrame(columns=_COLUMNS)
+    _, found, searched = search(logs)
+    runs = runs[runs["run_id"].isin(searched)]
+    return contrast_of(runs, found, {one.name: one.question for one in detectors(logs.kind)})
+
+
+def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, str]) -> pd.DataFrame:
+    """Compare events in failed and successful `runs`, with the columns run_id, unit and failed; as `contrast`."""
+    both = runs.groupby("unit")["failed"].transform("nunique") == 2
+    runs = runs[both]
+    tasks = runs["unit"].nunique()
+    rows = []
+    if tasks >= FEWEST_TASKS:
+        codes = pd.factorize(runs["unit"])[0]
+        is_failed = runs["failed"].to_numpy(bool)
+        sizes = [np.bincount(codes[side], minlength=tasks) for side in (is_failed, ~is_failed)]
+        ids = runs["run_id"].tolist()
+        with_event = found.groupby("event", observed=True)["run_id"].agg(set)
+        for event in questions:
+            own = with_event.get(event, set())
+            has = np.array([run_id in own for run_id in ids], dtype=float)
+            if not has.any():
+                continue
+            sides = zip((is_failed, ~is_failed), sizes, strict=True)
+            failed, successful = (np.bincount(codes[side], has[side], tasks) / size for side, size in sides)
+            compared = compare_units(failed, successful)
+            shares = (failed.mean(), successful.mean(), (failed - successful).mean())
+            counts = (tasks, int(is_failed.sum()), int((~is_failed).sum()))
+            rows.append((event, questions[event], *counts, *shares, compared.low, compared.high, compared.p_value))
+    table = pd.DataFrame(rows, columns=_COLUMNS[:-2])
+    table["p_adjusted"] = holm(table["p_value"])
+    table["claimed"] = table["p_adjusted"] <= LEVEL
+    return table.sort_values("p_value", kind="stable", ignore_index=True)
+
+
+def divergences(logs: Logs, most: int = MOST_PAIRS) -> pd.DataFrame:
+    """Find, for tasks that one run did and another did not, the first call in which the two differ.
+
+    Of each task one failed and one successful run are compared, of the same model if there are such. Calls are equal if
+    their names and arguments are.
+
+    Parameters
+    ----------
+    logs : Logs
+    most : int
+        Tasks to compare, the first ones.
+
+    Returns
+    -------
+    DataFrame
+        task, model_a, model_b, same_calls (equal ones from the beginning), turn_a, turn_b, next_a, next_b (the calls in
+        which they differ; empty where a run ends), run_id_a (failed), run_id_b (successful).
+    """
+    runs, rule = failed_runs(logs)
+    pairs = [] if rule == "events" else list(_pairs(runs))[:most]
+    wanted = {run["run_id"] for pair in pairs for run in pair}
+    calls: dict[str, list[tuple[int, tuple[str, str], str]]] = {}
+    with storage(logs.storage_options):
+        for run_id, transcript in transcripts(logs, logs.runs[logs.runs["run_id"].isin(wanted)]):
+            calls[run_id] = [(made.turn, made.call, made.text) for made in calls_of(transcript)]
+    rows = []
+    for failed, successful in pairs:
+        a, b = calls.get(failed["run_id"], []), calls.get(successful["run_id"], [])
+        if not a and not b:
+            continue
+        same = 0
+        while same < min(len(a), len(b)) and a[same][1] == b[same][1]:
+            same += 1
+        if same == len(a) == len(b):
+            continue
+        turns = [calls_of_run[same][0] if same < len(calls_of_run) else None for calls_of_run in (a, b)]
+        texts = [shortened(calls_of_run[same][2]) if same < len(calls_of_run) else "" for calls_of_run in (a, b)]
+        models = (failed["model_name"], successful["model_name"])
+        rows.append((failed["unit"], *models, same, *turns, *texts, failed["run_id"], successful["run_id"]))
+    return pd.DataFrame(rows, columns=_DIVERGENCE).astype({"turn_a": "Int64", "turn_b": "Int64"})
+
+
+def _pairs(runs: pd.DataFrame) -> Iterable[tuple[dict[Any, Any], dict[Any, Any]]]:
+    """Yield a failed and a successful run of each task that has both, of one model if possible."""
+    for _, own in runs.groupby("unit", sort=False):
+        failed, successful = own[own["failed"]], own[~own["failed"]]
+        if failed.empty or successful.empty:
+            continue
+        shared = failed[failed["model_name"].isin(set(successful["model_name"]))]
+        if len(shared):
+            failed = shared.head(1)
+            successful = successful[successful["model_name"] == failed["model_name"].iloc[0]]
+        yield failed.iloc[0].to_dict(), successful.iloc[0].to_dict()

@@ -1,0 +1,298 @@
+"""Failure modes: open rules over the events of failed runs, and how often each mode occurs."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import pandas as pd
+
+from evalkit._text import check_columns
+from evalkit.failures.search import detectors, events, search
+from evalkit.io.frames import Column, frame_of
+from evalkit.kinds import Logs, outcomes
+from evalkit.kinds.runs import is_excluded
+from evalkit.stats import estimate_by
+
+UNEXPLAINED = "unexplained"  # the mode of a failed run that no rule explains
+UNSEARCHED = "no transcript"  # the mode of a failed run whose log has no turns, or can't be read any more
+FAILED_EVENTS = ("failed_call", "invalid_action", "silent_failure")  # whose evidence is the text of an error
+ALIKE = 0.6  # of the words of two error texts that both have, from which on they are one group
+MOST_TEXTS = 400  # masked texts that are compared, the most frequent ones
+MOST_MASKED = 160  # characters of a text that count
+
+MODES = (
+    Column("run_id", "str", "the run; see the table of runs"),
+    Column("model_name", "name", "its model"),
+    Column("task", "str", "its task, which repetitions share"),
+    Column("task_type", "name", "kind of task"),
+    Column("mode", "name", "why it failed; unexplained if no rule applies"),
+    Column("leads", "bool", "the mode of the highest severity of this run"),
+    Column("n", "int", "events that make up the mode", "events"),
+    Column("turn", "int?", "turn of the first of them"),
+    Column("event", "name", "name of the first of them"),
+    Column("detail", "str", "detail of the first of them"),
+)
+_MASKS = (  # of error texts, in this order
+    (re.compile(r"https?://\S+"), "<url>"),
+    (
+        re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@~+-]+){2,}[\\/]?|\b[\w-]+\.(?:py|js|ts|json|txt|md|csv|yaml|yml|sh)\b"),
+        "<path>",
+    ),
+    (re.compile(r"\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|`[^`\n]{1,80}`|‘[^’\n]{1,80}’"), "<name>"),
+    (re.compile(r"[(\[{]\s*-?\d[\d.,\s-]*[)\]}]"), "<place>"),
+    (re.compile(r"\b0x[0-9a-fA-F]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b"), "<id>"),
+    (re.compile(r"#?-?\d+(?:[.,:]\d+)*"), "<n>"),
+    (re.compile(r"\b\w*<n>\w*(?:_\w+)*\b|\b[a-z]+(?:_[a-z]+)+\b"), "<name>"),
+)
+Rule = Literal["success", "events", "score", "unknown"]
+
+
+class Failed(NamedTuple):
+    """Which runs count as failed.
+
+    `table` has a row per run that counts: run_id, model_name, task, unit (the task under its conditions), family,
+    task_type, failed (a truth value). `rule` names the evidence: success as logged; events, of kinds whose logs never
+    state success (steps: a failed or silently failed step); score, below the median of the runs of its task, or of all
+    runs if its task has one; unknown if logs state nothing.
+    """
+
+    table: pd.DataFrame
+    rule: Rule
+
+
+def failed_runs(logs: Logs) -> Failed:
+    """Decide which runs of logs failed.
+
+    Parameters
+    ----------
+    logs : Logs
+
+    Returns
+    -------
+    Failed
+        Runs that count in no rate, such as copies, and those without an outcome are left out.
+    """
+    columns = ["run_id", "model_name", "task", "condition", "family", "task_type"]
+    if logs.kind.failure_events:
+        table = outcomes(logs.runs, kind=logs.kind).table
+        found = events(logs)
+        bad = set(found.loc[found["event"].isin(logs.kind.failure_events), "run_id"])
+        return _failed(table[columns].assign(failed=table["run_id"].isin(bad)), "events")
+    table = outcomes(logs.runs, "is_successful", logs.kind).table
+    if table["value"].notna().any():
+        known = table[table["value"].notna()]
+        return _failed(known[columns].assign(failed=known["value"] == 0), "success")
+    table = outcomes(logs.runs, "score", logs.kind).table.dropna(subset="value")
+    if table.empty:
+        return _failed(table[columns].assign(failed=False), "unknown")
+    of_task = table.groupby(["task", "condition"])["value"]
+    middle = of_task.transform("median").where(of_task.transform("size") > 1, table["value"].median())
+    return _failed(table[columns].assign(failed=table["value"] < middle), "score")
+
+
+def _failed(table: pd.DataFrame, rule: Rule) -> Failed:
+    unit = table["task"].astype("str") + table["condition"].map(lambda text: f" ({text})" if text else "")
+    return Failed(table.assign(unit=unit).drop(columns="condition").reset_index(drop=True), rule)
+
+
+def modes(logs: Logs) -> pd.DataFrame:
+    """Name the failure modes of every failed run: a row per run and mode, of which a run may have several.
+
+    A run has a mode if it has enough events of one of the mode's detectors (`Detector.mode`, `least`). Of several, the
+    mode of the highest severity leads, of equal ones the first in the order of `evalkit.failures.detectors`. A run
+    without any has the mode ``unexplained``, one without turns ``no transcript``. `failed_runs` decides which failed.
+
+    Parameters
+    ----------
+    logs : Logs
+
+    Returns
+    -------
+    DataFrame
+        run_id, model_name, task, task_type, mode, leads, n (events), turn, event, detail (of the first event); in the
+        order of runs, of one run the leading mode first.
+
+    Examples
+    --------
+    >>> table = evalkit.failures.modes(evalkit.load("runs"))
+    >>> table.loc[table["leads"], "mode"].value_counts()
+    """
+    runs = failed_runs(logs).table
+    runs = runs[runs["failed"]]
+    rank = {one.name: (-one.severity, place) for place, one in enumerate(detectors(logs.kind))}
+    rules = {one.name: one for one in detectors(logs.kind) if one.mode}
+    _, found, searched = search(logs)
+    found = found[found["run_id"].isin(set(runs["run_id"])) & found["event"].isin(rules.keys())]
+    first = found.groupby(["run_id", "event"], sort=False, observed=True).agg(
+        n=("turn", "size"), turn=("turn", "first"), detail=("detail", "first")
+    )
+    by_run: dict[str, list[tuple]] = {}
+    for run_id, event, n, turn, detail in first.reset_index().itertuples(index=False, name=None):
+        if n >= rules[event].least:
+            by_run.setdefault(run_id, []).append((rank[event], event, n, turn, detail))
+    rows = []
+    for own in runs[["run_id", "model_name", "task", "task_type"]].itertuples(index=False, name=None):
+        held: dict[str, list] = {}  # by mode
+        for _, event, n, turn, detail in sorted(by_run.get(own[0], [])):
+            mode = rules[event].mode
+            if mode in held:
+                held[mode][0] += n
+            else:
+                held[mode] = [n, turn, event, detail]
+        for place, (mode, values) in enumerate(held.items()):
+            rows.append((*own, mode, place == 0, *values))
+        if not held:
+            mode = UNEXPLAINED if own[0] in searched else UNSEARCHED
+            rows.append((*own, mode, True, 0, None, "", ""))
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(MODES)
+    return frame_of({column.name: values for column, values in zip(MODES, columns, strict=True)}, MODES)
+
+
+def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
+    """Estimate the share of failed runs with each mode, per group.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As from `modes`.
+    by : str or sequence of str
+        Columns of the groups, such as ``model_name`` or ``task_type``; an empty list takes all failed runs together.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `by`, mode, n (failed runs of the group), n_tasks, runs (with the mode), leading (runs where it
+        leads), estimate, low, high, method, target, warning. Tasks are clusters, and weigh equally
+        (`evalkit.stats.estimate_by`). Modes are in the order of their runs, the most frequent first, then unexplained.
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    check_columns(table, *by)
+    failed = table.drop_duplicates("run_id")
+    names = table["mode"].value_counts().index.tolist()
+    names.sort(key=lambda name: name in (UNEXPLAINED, UNSEARCHED))
+    parts = []
+    for name in names:
+        own = table[table["mode"] == name]
+        rows = failed.assign(value=failed["run_id"].isin(set(own["run_id"])).astype("float64"))
+        rows["is_leading"] = failed["run_id"].isin(set(own.loc[own["leads"], "run_id"]))
+        part = estimate_by(rows, by, "value", clusters="task").assign(mode=name)
+        keys: list[str] | pd.Series = by or pd.Series(0, rows.index)
+        counts = rows.groupby(keys, dropna=False, observed=True)[["value", "is_leading"]].sum().astype("int64")
+        parts.append(part.assign(runs=counts["value"].to_numpy(), leading=counts["is_leading"].to_numpy()))
+    order = [*by, "mode", "n", "n_tasks", "runs", "leading", "estimate", "low", "high", "method", "target", "warning"]
+    if not parts:
+        return pd.DataFrame(columns=order)
+    shares = pd.concat(parts, ignore_index=True)[order]
+    if by:
+        shares = shares.sort_values(by, kind="stable", ignore_index=True)
+    return shares[shares["runs"] > 0].reset_index(drop=True)
+
+
+def with_modes(logs: Logs) -> pd.DataFrame:
+    """Return the table of runs with the columns mode and event: lists of the names of each run's modes and events."""
+    names = {
+        "mode": modes(logs).groupby("run_id", sort=False)["mode"].agg(list),
+        "event": events(logs).groupby("run_id", sort=False)["event"].agg(lambda own: list(dict.fromkeys(own))),
+    }
+    lists = {name: logs.runs["run_id"].map(own.to_dict()) for name, own in names.items()}
+    return logs.runs.assign(
+        **{name: own.map(lambda cell: cell if isinstance(cell, list) else []) for name, own in lists.items()}
+    )
+
+
+def leading_modes(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the mode that leads most often for each model: model_name, main_reason, runs (where it leads), n (failed).
+
+    What is unexplained is a reason only where nothing else leads; runs without a transcript are left out. `table` is as
+    from `modes`.
+    """
+    lead = table[table["leads"] & (table["mode"] != UNSEARCHED)]
+    counts = lead.groupby(["model_name", "mode"], observed=True, sort=False).size().rename("runs").reset_index()
+    counts["is_unexplained"] = counts["mode"] == UNEXPLAINED
+    counts = counts.sort_values(["is_unexplained", "runs"], ascending=[True, False], kind="stable")
+    first = counts.drop_duplicates("model_name").rename(columns={"mode": "main_reason"})
+    n = lead.groupby("model_name", observed=True).size().rename("n")
+    return first[["model_name", "main_reason", "runs"]].join(n, on="model_name").reset_index(drop=True)
+
+
+def masked_text(text: str) -> str:
+    """Replace addresses, paths, names, places, ids and numbers of an error text by words in angle brackets."""
+    masked = " ".join(text[: 4 * MOST_MASKED].split())
+    for pattern, word in _MASKS:
+        masked = pattern.sub(word, masked)
+    return masked[:MOST_MASKED]
+
+
+def error_groups(logs: Logs) -> pd.DataFrame:
+    """Group the texts of failed calls, invalid actions and silent failures of all runs.
+
+    Numbers, names, paths and places are masked, then texts of which at least 60 % of the words are the same (Jaccard)
+    are one group, under its most frequent text.
+
+    Parameters
+    ----------
+    logs : Logs
+
+    Returns
+    -------
+    DataFrame
+        error (masked text), cause (the most frequent detail), calls, runs, example (text), run_id, turn, agent (of the
+        example); the most frequent first.
+    """
+    found = events(logs)
+    bad = found[found["event"].isin(FAILED_EVENTS)]
+    if "invalid_action" in set(bad["event"]):  # which are failed calls, too
+        bad = bad[bad["event"] != "failed_call"]
+    text = bad["evidence"].where(bad["event"] != "invalid_action", bad["detail"])
+    bad = bad.assign(masked=text.map(masked_text), evidence=text)
+    counts = bad["masked"].value_counts()
+    group: dict[str, str] = {}
+    heads: list[tuple[str, frozenset[str]]] = []
+    for masked in counts.index:
+        words = frozenset(masked.lower().split())
+        alike = next((head for head, other in heads if _likeness(words, other) >= ALIKE), "")
+        if not alike and len(heads) < MOST_TEXTS:
+            heads.append((masked, words))
+        group[masked] = alike or masked
+    groups = bad.assign(error=bad["masked"].map(group)).groupby("error", sort=False)
+    table = groups.agg(
+        cause=("detail", lambda details: details.value_counts().index[0]),
+        calls=("turn", "size"),
+        runs=("run_id", "nunique"),
+        example=("evidence", "first"),
+        run_id=("run_id", "first"),
+        turn=("turn", "first"),
+        agent=("agent", "first"),
+    )
+    return table.reset_index().sort_values("calls", ascending=False, kind="stable", ignore_index=True)
+
+
+def _likeness(words: frozenset[str], others: frozenset[str]) -> float:
+    return len(words & others) / max(len(words | others), 1)
+
+
+def event_counts(logs: Logs) -> pd.DataFrame:
+    """Count each event in all runs that count in rates.
+
+    Returns
+    -------
+    DataFrame
+        event, question, mode, events, runs (with it), run_id and turn (of the first one), n (runs). Events that no run
+        has are there, too.
+    """
+    table = logs.runs[~is_excluded(logs.runs, logs.kind)]
+    ids = set(table["run_id"])
+    found = events(logs)
+    groups = found[found["run_id"].isin(ids)].groupby("event", observed=True, sort=False)
+    counts = groups.agg(
+        events=("turn", "size"), runs=("run_id", "nunique"), run_id=("run_id", "first"), turn=("turn", "first")
+    )
+    known = detectors(logs.kind)
+    rows = pd.DataFrame({"event": [one.name for one in known], "question": [one.question for one in known]}).assign(
+        mode=[one.mode for one in known]
+    )
+    out = rows.join(counts, on="event")
+    out[["events", "runs"]] = out[["events", "runs"]].fillna(0).astype("int64")
+    out["n"] = len(ids)
+    out["turn"] = out["turn"].astype("Int64")
+    return out.sort_values("runs", ascending=False, kind="stable", ignore_index=True)

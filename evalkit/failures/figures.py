@@ -1,0 +1,29 @@
+"""Figures of failures: frames of `evalkit.failures` in, axes out."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from evalkit._text import format_interval
+from evalkit.display import nothing_to_draw, plots, set_alt
+
+__all__ = ["by_model", "modes"]
+
+MOST_MODELS = 12  # columns of a figure, those with the most failed runs
+
+
+def modes(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw the share of failed runs with each mode; `shares` as from `mode_shares` without groups."""
+    return plots.estimates(shares, "mode", xlabel="share of failed runs", ax=ax)
+
+
+def by_model(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw the share of each model's failed runs with each mode; `shares` as from `mode_shares` by model."""
+    if shares["model_name"].nunique() < 2:  # the other figure shows them
+        return nothing_to_draw(ax=ax)
+    sizes = shares.groupby("model_name", observed=True)["n"].max().nlargest(MOST_MODELS)
+    shown = shares[shares["model_name"].isin(sizes.index)]
+    ax = plots.heatmap(shown, "mode", "model_name", xlabel="share of failed runs (their number)", ax=ax)
+    cells = shown[["model_name", "mode", "estimate", "low", "high"]].itertuples(index=False, name=None)
+    texts = [f"{model}, {mode}: {format_interval(*values)}" for model, mode, *values in cells]
+    set_alt(ax, f"Failure modes by model, as shares of failed runs. {'; '.join(texts[:40])}.")
+    return ax

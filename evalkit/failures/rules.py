@@ -1,0 +1,287 @@
+"""Detectors of events that runs of every kind may have; the rule of each is its docstring, and in docs/failures.md.
+
+Calls of one agent are compared, in the order of turns. Two results are equal if their texts are, but for spaces around
+them and addresses in memory; one that was not logged equals none.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from evalkit.kinds.detectors import UNKNOWN_TOOL, Detector, Found, Made, agent_of, by_agent, shortened
+from evalkit.kinds.transcript import Transcript, Turn
+
+LEAST_REPEATS = 3  # equal calls, or rounds of a cycle, from which they are an event
+LONG_REPEATS = 10  # equal calls that are an event even if a later one returns something else
+DIFFERENT_CALLS = 10  # with one and the same result, from which on there is no progress
+STALE_CALLS = 5  # different calls of the last third without a new result
+LATE, LATE_SHARE = 5, 0.25  # messages before the first call, and their least share of all
+
+CAUSES = (  # of failed calls, by what their results say; the first that fits
+    ("unknown tool", UNKNOWN_TOOL),
+    ("invalid action", re.compile(r"^invalid \w+: ")),
+    *(
+        (name, re.compile(pattern, re.IGNORECASE))
+        for name, pattern in {
+            "command not found": r"command not found|: not found$",
+            "rate limit": r"rate.?limit|\b429\b|too many requests|quota",
+            "time-out": r"time[d -]*out|\b(?:408|504)\b|deadline exceeded",
+            "not permitted": r"permission|denied|unauthori[sz]ed|forbidden|\b40[13]\b|not allowed|credential",
+            "server error": r"\b50[0-3]\b|internal server|service unavailable|bad gateway",
+            "connection": r"connection|network|\bdns\b|unreachable|socket|refused",
+            "syntax": r"syntax ?error|unexpected token|parse error|jsondecode|indentation|unterminated|malformed",
+            "invalid arguments": r"invalid|missing|required|validation|unexpected keyword|typeerror|valueerror|argument"
+            r"|parameter|schema|\b(?:400|422)\b",
+            "not found": r"not found|no such|does(?: not|n't) exist|\b404\b|keyerror|no module|modulenotfound"
+            r"|could ?n[o']t find|no .{1,40} (?:nearby|available|found)",
+            "not enough": r"not enough|insufficient|do(?: not|n't) have|out of (?:memory|stock|space)|lack",
+            "out of reach": r"reach|path|too far|stuck|blocked",
+            "exception": r"traceback|exception|\w+error\b|has no attribute|object is not",
+            "exit code": r"exit|returncode|return code|non-?zero",
+        }.items()
+    ),
+)
+_CLAIM = re.compile(
+    r"\bsuccessfully\b|\b(?:is|are|has been|have been|was|were|I've|I have|it's|all|now|we've)\s+(?:now |all |been "
+    r"|successfully )*(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed"
+    r"|refunded|confirmed|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built"
+    r"|installed|implemented|submitted|set up|solved|passing|working)\b"
+    r"|\btask (?:is )?(?:completed?|done|finished)\b|^\W*(?:done|completed|finished|success|all set)\b"
+    r"|\beverything works\b|\ball (?:tests|checks) pass",
+    re.IGNORECASE,
+)
+_IF = re.compile(r"\b(?:if|once|when|unless|until|before|after|will|would|shall|should|to be)\b|\?", re.IGNORECASE)
+_ADMITTED = re.compile(
+    r"\b(?:unable|cannot|(?:could|did|was|were|has|have|is|are|does|can)(?: not|n't)|can't|not (?:able"
+    r"|possible|been)|failed"
+    r"|fails|failure|failing|sorry|unfortunately|apologi[sz]e|unsuccessful\w*|(?:problem|issue) with|try again|retry"
+    r"|(?:an|the same|got|returned|with) error)\b",
+    re.IGNORECASE,
+)
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+# results that only acknowledge a call, which is progress however often they come
+_ACKNOWLEDGED = re.compile(
+    r"\W*(?:(?:the |your |file |edit |tool |command |changes? |code output:? ?"
+    r"|action output:? ?)*(?:ok(?:ay)?|done|success"
+    r"(?:ful(?:ly)?)?|true|null|none|created|updated|saved|written|wrote|added|deleted|removed|applied|sent|accepted"
+    r"|received|moved|collected|placed|crafted|ran|executed|completed?)\b.{0,80}|)\Z"
+    r"|.{0,60}\b(?:successfully|has been (?:updated|edited|created|written|saved))\b.{0,80}\Z"
+    r"|\{\W*(?:ok|success|status|result)\W+(?:true|ok|success|done)\W*\}\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+_LIMIT = re.compile(  # in a message at the end of a run
+    r"\b(?:max(?:imum)?|the)?[ _]?(?:number of |allowed )?(?:step|turn|iteration|message|action|token|time"
+    r"|cost|context|budget"
+    r"|episode|call|output|request|round)s?(?:[ _-](?:limit|length|window|budget|count))?(?: \([^)]*\)| of \S+)?"
+    r"(?: (?:was|were|has been|is|are))?[ _-](?:exceed|reach|exhaust|hit|used up)\w*"
+    r"|\b(?:reached|exceeded|hit|exhausted)\b[^.\n]{0,40}\b(?:limit|max(?:imum)?|budget)\b"
+    r"|\bout of (?:\w+ )?(?:steps|turns|iterations|tokens|time|context|budget)\b"
+    r"|\bmax(?:imum)?[ _](?:number of )?(?:steps|turns|iterations|messages|actions|tokens)\b(?: (?:exceeded"
+    r"|reached))?\W*$"
+    r"|limits?[ _]?(?:exceeded|reached)|(?:task|agent) time-?out\w*|stopped\b[^.\n]{0,40}\blimit",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LIMIT_STATUS = re.compile(  # why a run ended, as a status
+    r"limit|max_|^max |exceeded|time-?_?out|exit_(?:cost|context|total_execution_time|command_timeout)|too_many|length"
+    r"|out_of|exhausted|budget",
+    re.IGNORECASE,
+)
+
+
+def _shown(made: Made) -> tuple[str, str, str] | None:
+    """Return a call with its result; None if that is unknown."""
+    return None if made.result is None else (made.name, made.arguments, made.result)
+
+
+def _cycles(calls: Sequence[Made]) -> Iterator[tuple[int, int, int]]:
+    """Yield the first and the last place, and the period, of stretches in which two or three calls take turns."""
+    keys = list(map(_shown, calls))
+    done = 0  # no call belongs to two cycles
+    for period in (2, 3):
+        start = 0
+        while start + LEAST_REPEATS * period <= len(keys):
+            end = start
+            while end + period < len(keys) and keys[end] is not None and keys[end] == keys[end + period]:
+                end += 1
+            last = end + period  # behind the stretch
+            different = set(keys[start : start + period])
+            if last - start >= LEAST_REPEATS * period and len(different) == period and start >= done:
+                yield start, last, period
+                done = last
+            start = max(end, start + 1)
+
+
+def cycle(transcript: Transcript) -> Iterator[Found]:
+    """Find two or three different calls that take turns, at least three times, each with the same result every time.
+
+    The detail is the number of rounds.
+    """
+    for calls in by_agent(transcript):
+        for start, end, period in _cycles(calls):
+            rounds = " → ".join(made.text for made in calls[start : start + period])
+            yield calls[start].turn, str((end - start) // period), rounds
+
+
+def repeated_call(transcript: Transcript) -> Iterator[Found]:
+    """Find a call that is made at least three times with the same arguments and the same result.
+
+    Other calls may come between. It is healthy polling if the next equal call returns something else, unless ten
+    returned the same before. Calls of a cycle belong to that event. The detail is the number of calls, the turn that
+    of the first.
+    """
+    for calls in by_agent(transcript):
+        in_cycles = {place for start, end, _ in _cycles(calls) for place in range(start, end)}
+        equal = defaultdict[tuple[str, str], list[Made]](list)
+        for place, made in enumerate(calls):
+            if place not in in_cycles:
+                equal[made.call].append(made)
+        for same in equal.values():
+            if len(same) < LEAST_REPEATS:
+                continue
+            start = 0
+            for end in range(1, len(same) + 1):
+                if end < len(same) and same[end].result == same[start].result:
+                    continue
+                least = LEAST_REPEATS if end == len(same) else LONG_REPEATS
+                if end - start >= least and same[start].result is not None:
+                    yield (
+                        same[start].turn,
+                        str(end - start),
+                        f"{same[start].text} → {shortened(same[start].result or '')}",
+                    )
+                start = end
+
+
+def failed_call(transcript: Transcript) -> Iterator[Found]:
+    """Find each call that failed, as the log or the text of its result says; the detail is a group of causes."""
+    for calls in by_agent(transcript):
+        for made in calls:
+            if made.has_failed:
+                yield made.turn, cause_of(made.result or ""), shortened(made.result or made.text)
+
+
+def cause_of(result: str) -> str:
+    """Return the group of causes that the text of a failed result belongs to."""
+    text = result[:1000]
+    return next((name for name, pattern in CAUSES if pattern.search(text)), "other")
+
+
+def unknown_tool(transcript: Transcript) -> Iterator[Found]:
+    """Find each call of a tool, function or command that does not exist; the detail is its name."""
+    for calls in by_agent(transcript):
+        for made in calls:
+            if made.has_failed and UNKNOWN_TOOL.search((made.result or "")[:1000]):
+                yield made.turn, made.name, shortened(made.result or "")
+
+
+def ignored_error(transcript: Transcript) -> Iterator[Found]:
+    """Find a failed call after which the agent makes the unchanged call, which fails again, or claims success.
+
+    The call must be its very next one, and the claim stand before any other call. Retries that end with a success are
+    healthy. The detail is ``called again`` or ``claimed success``.
+    """
+    words = defaultdict[str, list[int]](list)  # the turns in which each agent speaks
+    for number, turn in enumerate(transcript.turns, 1):
+        if turn.role == "assistant" and "reasoning" not in turn.marks:
+            words[agent_of(turn)].append(number)
+    for calls in by_agent(transcript):
+        start = 0
+        while start < len(calls):
+            end = start + 1
+            while end < len(calls) and calls[start].has_failed and calls[end].call == calls[start].call:
+                if not calls[end].has_failed:
+                    break
+                end += 1
+            failed, is_healed = calls[start], end < len(calls) and calls[end].call == calls[start].call
+            if failed.has_failed and not is_healed:
+                if end - start > 1:
+                    yield failed.turn, "called again", f"{failed.text} → {shortened(failed.result or '')}"
+                before = calls[end].turn if end < len(calls) else len(transcript.turns) + 1
+                for number in words[failed.agent]:
+                    text = transcript.turns[number - 1].text
+                    if calls[end - 1].turn < number <= before and claims_success(text):
+                        yield number, "claimed success", shortened(text)
+                        break
+            start = end
+
+
+def claims_success(text: str) -> bool:
+    """Return whether a sentence of a message says that something was done, and none admits that it was not."""
+    if not _CLAIM.search(text) or _ADMITTED.search(text):
+        return False
+    return any(_CLAIM.search(sentence) and not _IF.search(sentence) for sentence in _SENTENCES.split(text))
+
+
+def no_progress(transcript: Transcript) -> Iterator[Found]:
+    """Find ten different calls with one and the same result, or a last third of a run without a new result.
+
+    In the last third, at least five different calls must all return what an earlier call returned. Results that only
+    acknowledge a call, such as ``ok`` or ``file written``, don't count. The detail is the number of calls.
+    """
+    for calls in by_agent(transcript):
+        results = defaultdict[str, dict[tuple[str, str], Made]](dict)
+        for made in calls:
+            if made.result and not (_ACKNOWLEDGED.match(made.result[:200]) and not made.has_failed):
+                results[made.result].setdefault(made.call, made)
+        found = [same for same in results.values() if len(same) >= DIFFERENT_CALLS]
+        for same in found:
+            first = next(iter(same.values()))
+            yield first.turn, str(len(same)), shortened(first.result or "")
+        last = calls[len(calls) - len(calls) // 3 :]
+        if found or len({made.call for made in last}) < STALE_CALLS:
+            continue
+        earlier = {made.result for made in calls[: len(calls) - len(last)]}
+        if all(made.result in results and made.result in earlier for made in last):
+            yield last[0].turn, str(len(last)), shortened(last[0].result or "")
+
+
+def limit_reached(transcript: Transcript) -> Iterator[Found]:
+    """Find a run that a limit (steps, tokens, time, cost) ended, as its status or a message of its last two states."""
+    ended = getattr(transcript, "ended", "")
+    turns = transcript.turns
+    if ended and _LIMIT_STATUS.search(ended):
+        yield max(len(turns), 1), ended, ended
+        return
+    answers = {number + turn.call.result_after for number, turn in enumerate(turns, 1) if turn.call}
+    for number in range(max(len(turns) - 1, 1), len(turns) + 1):
+        turn = turns[number - 1]
+        if turn.role in ("system", "user") and number not in answers and (match := _LIMIT.search(turn.text)):
+            yield number, match[0].strip(), shortened(turn.text)
+            return
+
+
+def late_first_action(transcript: Transcript) -> Iterator[Found]:
+    """Find an agent whose first call comes after at least five of its messages, a quarter of all that it does.
+
+    The detail is the number of messages before.
+    """
+    before = defaultdict[str, int](int)
+    acts = defaultdict[str, list[Turn]](list)
+    first: dict[str, tuple[int, int]] = {}
+    for number, turn in enumerate(transcript.turns, 1):
+        agent = agent_of(turn)
+        if turn.role not in ("assistant", "action") or "reasoning" in turn.marks:
+            continue
+        acts[agent].append(turn)
+        if turn.call and turn.values.get("acts", True):
+            first.setdefault(agent, (number, before[agent]))
+        elif not turn.call:
+            before[agent] += 1
+    for agent, (number, n) in first.items():
+        if n >= LATE and n >= LATE_SHARE * len(acts[agent]):
+            yield number, str(n), shortened(transcript.turns[number - 1].text)
+
+
+_LOOP = "repeats calls without effect"
+COMMON = (
+    Detector("repeated_call", "Is a call repeated, with the same result?", repeated_call, _LOOP, 8),
+    Detector("cycle", "Do two or three calls take turns, with the same results?", cycle, _LOOP, 8),
+    Detector("no_progress", "Do different calls bring nothing new?", no_progress, "makes no progress", 7),
+    Detector(
+        "limit_reached", "Did a limit of steps, tokens, time or cost end it?", limit_reached, "reaches a limit", 5
+    ),
+    Detector("ignored_error", "Is an error ignored?", ignored_error, "ignores an error", 4),
+    Detector("unknown_tool", "Is a tool called that does not exist?", unknown_tool, "calls unknown tools", 4),
+    Detector("late_first_action", "Does it act late?", late_first_action, "acts late", 2),
+    Detector("failed_call", "Which calls fail, and why?", failed_call, "calls fail", 2),
+)

@@ -1,0 +1,74 @@
+"""Terminal output of ``evalkit failures``."""
+
+from evalkit._text import format_interval
+from evalkit.display.terminal import INTERVAL, Part, chosen_lines, on_screen
+from evalkit.display.words import finding_text
+from evalkit.failures import words
+from evalkit.failures.answers import findings
+from evalkit.failures.contrasts import contrast, divergences
+from evalkit.failures.failure_modes import error_groups, event_counts, failed_runs, mode_shares, modes
+from evalkit.io import plain
+from evalkit.kinds import Logs
+
+MOST_TEXT = 70  # characters of an error
+
+
+def describe_failures(logs: Logs, *, everything: bool = False) -> str:
+    """Format why runs fail: findings, modes per model, the contrast with successful runs, errors and events.
+
+    What does not fit on a screen is left out, or with `everything` printed, too.
+    """
+    compared, table = contrast(logs), modes(logs)
+    warned, chosen = chosen_lines(logs, everything=everything)
+    answer = [plain(finding_text(one)) for one in findings(logs, compared)]
+    rule = words.RULES[failed_runs(logs).rule]
+    shares = []
+    for row in mode_shares(table).to_dict("records"):
+        share = format_interval(row["estimate"], row["low"], row["high"])
+        cells = {"model": plain(row["model_name"]), "mode": plain(row["mode"])}
+        shares.append(
+            cells | {"runs": f"{row['runs']} of {row['n']}", "leads": str(row["leading"]), f"share{INTERVAL}": share}
+        )
+    contrasts = []
+    for row in compared.to_dict("records"):
+        difference = format_interval(
+            row["estimate"] * 100, row["low"] * 100, row["high"] * 100, percent=False, digits=0
+        )
+        cells = {"event": row["event"], "tasks": str(row["n_tasks"])}
+        cells |= {"failed": f"{row['failed_share']:.0%}", "successful": f"{row['successful_share']:.0%}"}
+        cells |= {f"difference, points{INTERVAL}": difference, "p, corrected": f"{row['p_adjusted']:.2g}"}
+        contrasts.append(cells | {"": "differs" if row["claimed"] else "not decided"})
+    errors = [
+        {
+            "error": plain(row["error"], MOST_TEXT),
+            "cause": plain(row["cause"]),
+            "calls": str(row["calls"]),
+            "runs": str(row["runs"]),
+        }
+        | {"for example": f"{row['run_id']}, turn {row['turn']}"}
+        for row in error_groups(logs).to_dict("records")
+    ]
+    counts = [
+        {"event": row["event"], "runs": f"{row['runs']} of {row['n']}", "events": str(row["events"])}
+        | {"for example": f"{row['run_id']}, turn {row['turn']}"}
+        for row in event_counts(logs).to_dict("records")
+        if row["events"]
+    ]
+    pairs = [
+        {
+            "task": plain(row["task"]),
+            "equal calls": str(row["same_calls"]),
+            "failed": plain(row["next_a"] or "ended", MOST_TEXT),
+        }
+        | {"successful": plain(row["next_b"] or "ended", MOST_TEXT), "runs": f"{row['run_id_a']}, {row['run_id_b']}"}
+        for row in (divergences(logs).to_dict("records") if everything else [])
+    ]
+    parts = [
+        Part("the answer", [*warned, *answer, rule, *chosen], always=True),
+        Part("modes by model", rows=shares, most=8, last=0, left=2),
+        Part("events in failed and successful runs of a task", rows=contrasts, most=5, last=0),
+        Part("errors", rows=errors, most=5, last=0, left=2, spare=("for example",)),
+        Part("events", rows=counts, most=8, last=0),
+        Part("where a failed and a successful run part", rows=pairs, left=1),
+    ]
+    return on_screen(parts, everything=everything)

@@ -1,0 +1,76 @@
+"""The sentences of findings about failures; a `Finding` carries one of these as its template."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalkit._text import counted_noun, listed, sentence
+from evalkit.display.words import short_name
+from evalkit.io import shorten
+
+NOTHING = "No run failed, so there are no reasons to count."
+UNKNOWN = "Logs do not say which runs failed, so events are counted in all runs."
+RULES = {
+    "success": "A run has failed if its outcome counts as no success in the success rate.",
+    "events": "These logs never state success: a history has failed if a step failed, or failed silently.",
+    "score": "These logs state scores only: a run has failed if its score is below the median of the runs of its task, "
+    "or of all runs if its task has one.",
+    "unknown": UNKNOWN,
+}
+
+
+def _noun(rule: str) -> str:
+    return "history" if rule == "events" else "run"
+
+
+def loops(
+    n: int, failed: int, least: int, rule: str, most: int, call: str, model: str, of_model: int, n_model: int
+) -> str:
+    """Describe how many failed runs repeat a call, and the longest repetition."""
+    noun = counted_noun(failed, f"failed {_noun(rule)}")
+    verb = "repeats" if n == 1 else "repeat"
+    text = f"{n:,} of {noun} {verb} one call at least {least} times with the same result"
+    if model and n > of_model:
+        text += f", {of_model:,} of {n_model:,} of {short_name(model)}"
+    return f"{text}; the longest repetition is {most:,} times: {call}."
+
+
+def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplained: int, unsearched: int) -> str:
+    """Describe the modes that lead most often."""
+    noun = counted_noun(failed, f"failed {_noun(rule)}")
+    if not reasons:
+        return f"No rule explains any of {noun}{f', {unsearched:,} of them without turns' if unsearched else ''}."
+    shown = listed((f"{mode} ({count:,})" for mode, count in reasons), 3, "{} more")
+    rest = f"no rule explains {unexplained:,}" if unexplained else "all are explained by a rule"
+    if unsearched:
+        rest += f", and {unsearched:,} have no transcript"
+    return f"Main reasons of {noun}: {shown}; {rest}."
+
+
+def errors(calls: int, groups: int, error: str, n: int, runs: int) -> str:
+    """Describe the most frequent error of calls, in all runs."""
+    where = f"{n:,} times in {counted_noun(runs, 'run')}"
+    failed = f"{counted_noun(calls, 'call')} failed, with {counted_noun(groups, 'kind')} of errors"
+    return f"{failed}; the most frequent, {where}: {shorten(error, 60)}."
+
+
+def mode_of_models(mode: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Describe one mode by model."""
+    counts = listed((f"{row['runs']:,} of {row['n']:,} of {short_name(row['model_name'])}" for row in rows), 3)
+    return sentence(f"{mode}, of failed runs: {counts}")
+
+
+def contrasts(claimed: Sequence[Mapping[str, Any]], tested: int, n_tasks: int) -> str:
+    """Describe which events differ between failed and successful runs of the same tasks."""
+    tasks = f"{counted_noun(n_tasks, 'task')} with both outcomes"
+    if not tested:
+        return f"No event can be compared between failed and successful runs: {tasks}."
+    if not claimed:
+        return f"No event is shown to differ between failed and successful runs of the same task ({tasks})."
+    shown = listed(
+        (
+            f"{row['event'].replace('_', ' ')} ({row['failed_share']:.0%} against {row['successful_share']:.0%})"
+            for row in claimed
+        ),
+        2,
+    )
+    return f"More or less frequent in failed than in successful runs of the same task: {shown}, over {tasks}."

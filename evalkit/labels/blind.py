@@ -1,0 +1,46 @@
+"""Transcripts that show neither the model nor how the run ended, for people who label them."""
+
+import re
+from collections.abc import Iterable
+
+from evalkit.kinds import Transcript, Turn
+
+MODEL, HIDDEN = "[model]", "(hidden while you label: it says how the run ended)"
+_SHORTEST = 3  # characters of a name that is hidden
+_OUTCOME = re.compile(
+    r"\b(?:score|reward|accuracy)\b\W{0,3}(?:is|was|of|[=:])|\btask (?:ended|timed|success|fail|complete)|\bresolved\b",
+    re.IGNORECASE,
+)
+_FINAL = "final message"  # the mark of a message that decides a run
+
+
+def blinded(transcript: Transcript, names: Iterable[str], title: str, task: str = "") -> Transcript:
+    """Return a transcript without its title, facts and marks, with names of models hidden in all texts.
+
+    Turns of the system or a verifier that state a score or how the run ended are hidden, too. What the agent itself
+    says or does is shown: a person who reads it may guess the model, or the outcome.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Models; of ``provider/model`` both the whole and what follows the last ``/`` are hidden.
+    title : str
+        What is shown in the place of the title, which often is a path.
+    task : str
+        The only fact that is shown; empty for none.
+    """
+    forms = {form for name in names for form in (name, name.rpartition("/")[2]) if len(form) >= _SHORTEST}
+    longest_first = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+    pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{longest_first})(?![A-Za-z0-9])", re.IGNORECASE)
+
+    def hide(text: str) -> str:
+        return pattern.sub(MODEL, text) if forms else text
+
+    turns = []
+    for turn in transcript.turns:
+        text = hide(turn.text)
+        if turn.role == "system" and (_OUTCOME.search(text) or any(mark.endswith(_FINAL) for mark in turn.marks)):
+            text = HIDDEN
+        turns.append(Turn(hide(turn.actor), turn.role, text, when=turn.when, images=turn.images))
+    facts = [f"task {hide(task)}"] if task else []
+    return Transcript(title, facts, turns)

@@ -1,0 +1,20 @@
+"""Figures of judges: frames of `evalkit.labels` in, axes out."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from evalkit.display import plots
+
+__all__ = ["rates"]
+
+RAW, CORRECTED = "judge alone", "corrected by labels"
+
+
+def rates(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw the rate by each judge alone, and the rate corrected by hand labels; `table` is from `judge_table`.
+
+    The constants `always` and `never` are drawn, too: their corrected rate is the rate of the labels alone.
+    """
+    said = table.assign(estimate=table["raw"], low=float("nan"), high=float("nan"), n=table["n_judged"], rate=RAW)
+    rows = pd.concat([said[said["estimate"].notna()], table.assign(rate=CORRECTED)], ignore_index=True)
+    return plots.estimates(rows.drop(columns="warning"), "judge", "rate", xlabel="share of yes", ax=ax)

@@ -1,0 +1,418 @@
+"""What hand labels show of judges: how well they agree, the rates they give, and these rates corrected."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from evalkit._notes import Notes, note
+from evalkit._text import format_interval
+from evalkit.io import SourceError
+from evalkit.kinds import Finding, Logs, sections
+from evalkit.labels import words
+from evalkit.labels.answers import Majority, Table, majority, of_question
+from evalkit.labels.sample import draw
+from evalkit.labels.verdicts import run_ids_of
+from evalkit.stats import agreement, combined, corrected_difference, corrected_rate, half_width_after, labels_for
+from evalkit.stats.intervals import Estimate, proportion_interval
+
+CONSTANTS = {"always": 1.0, "never": 0.0}  # judges without any judgement
+UNLIKE = 0.001  # level of the tests of whether labelled units are like the others
+MORE = 40  # labels, of the sentence on what more labels would give
+UNIT = ["run_id", "turn"]
+MOST_PAIRS = 200
+
+__all__ = [
+    "Comparison", "compare_judges", "differences", "disagreements", "findings", "judge_table", "judges_to_show",
+    "label_plan", "model_table", "next_units", "people_agreement", "precision_recall",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Units with labels and verdicts.
+
+    `units` has a row per unit, in a random order that further labels can follow: run_id, turn, model_name, outcome,
+    task, label (NaN without one). `verdicts` has the same rows, and a column per judge (NaN without a verdict).
+    """
+
+    units: pd.DataFrame
+    verdicts: pd.DataFrame
+    labels: pd.DataFrame  # of all people: run_id, turn, label, who
+    people: Majority
+    unknown: dict[str, int]  # labels and verdicts on ids that are none of these logs
+    problems: list[str]  # rows that could not be used
+
+    @property
+    def is_labelled(self) -> np.ndarray:
+        """Which units have a label."""
+        return self.units["label"].notna().to_numpy()
+
+
+def compare_judges(
+    logs: Logs, labels: Table, verdicts: Table, *, runs: pd.DataFrame | None = None, question: str = "", seed: int = 0
+) -> Comparison:
+    """Join labels and verdicts with the runs of logs, or with the turns of agents if labels are of turns.
+
+    Parameters
+    ----------
+    labels : Table
+        As from `read_labels`; of several people, the majority counts.
+    verdicts : Table
+        As from `read_verdicts`.
+    runs : DataFrame, optional
+        Rows of the first table; by default all. Runs that are excluded from all rates are left out.
+    question : str
+        Which labels count, if there are several questions.
+    seed : int
+        Of the order in which units were drawn.
+
+    Raises
+    ------
+    SourceError
+        If no label, or no verdict, is of a unit of these logs.
+    """
+    given = of_question(labels.rows, question)
+    given = given.assign(run_id=run_ids_of(given["run_id"], logs.runs))
+    names = {name: f"{name} (judge)" for name in CONSTANTS}
+    judge = verdicts.rows["judge"].replace(names)
+    judged = verdicts.rows.assign(run_id=run_ids_of(verdicts.rows["run_id"], logs.runs), judge=judge)
+    units = draw(logs, runs, turns=bool(given["turn"].notna().any()), seed=seed)
+    known = pd.MultiIndex.from_frame(units[UNIT])
+    unknown = {}
+    kept = []
+    for name, table in {"labels": given, "verdicts": judged}.items():
+        is_known = pd.MultiIndex.from_frame(table[UNIT].astype({"turn": "Int64"})).isin(known)
+        if not is_known.any():
+            raise SourceError(f"no {name} of these {'runs' if units['turn'].isna().all() else 'turns'}: check the ids")
+        unknown[name] = int((~is_known).sum())
+        kept.append(table[is_known])
+    given, judged = kept
+    people = majority(given)
+    if people.rows.empty:
+        raise SourceError("no unit has a label: people left all undecided, or half of them disagree")
+    units = units.merge(people.rows, on=UNIT, how="left")
+    wide = judged.pivot(index=UNIT, columns="judge", values="verdict")
+    wide = wide.reindex(known).reset_index(drop=True).rename_axis(columns=None)
+    return Comparison(units, wide, given, people, unknown, labels.problems + verdicts.problems)
+
+
+def judge_table(comparison: Comparison) -> pd.DataFrame:
+    """Estimate for each judge the rate that it gives, the corrected one, and how it agrees with people.
+
+    Columns are judge, n (labels), units, n_judged, raw (its share of yes; NaN for scores), estimate, low, high (the
+    rate over all units, corrected), half_width, after (half the width after 40 more labels; NaN if there are fewer
+    units without one), method, warning, agreement, agreement_low, agreement_high (Cohen's kappa with the labels),
+    accuracy (share of the same answers). The constants `always` and `never` are judges, too: their corrected rate is
+    the rate of the labels.
+    """
+    rows = []
+    for judge in [*comparison.verdicts, *CONSTANTS]:
+        verdicts = _verdicts_of(comparison, judge)
+        found = _overall(comparison, verdicts)
+        row = _row(judge, comparison.units, verdicts, found)
+        row["warning"] += _unlike(verdicts, comparison.is_labelled)
+        both = comparison.is_labelled & np.isfinite(verdicts)
+        if both.any() and not np.isnan(row["raw"]):
+            label = comparison.units["label"].to_numpy(dtype=float)
+            kappa = agreement(label[both], verdicts[both])
+            row |= {"agreement": kappa.estimate, "agreement_low": kappa.low, "agreement_high": kappa.high}
+            row["accuracy"] = (label[both] == verdicts[both]).mean()
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    table["warning"] = [one.without("constant_judge") for one in table["warning"]]  # the constants are known to be such
+    return table
+
+
+def _verdicts_of(comparison: Comparison, judge: str) -> np.ndarray:
+    """Return the verdicts on all units."""
+    if judge in comparison.verdicts:
+        return comparison.verdicts[judge].to_numpy(dtype=float)
+    return np.full(len(comparison.units), CONSTANTS[judge])
+
+
+def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate) -> dict[str, Any]:
+    """Return the row of a judge's verdicts on some units, and the corrected rate."""
+    known = verdicts[np.isfinite(verdicts)]
+    raw = after = np.nan
+    if len(known) and np.isin(known, (0.0, 1.0)).all():
+        raw = known.mean()
+    arguments = _arguments(units, verdicts)
+    if len(arguments[2]) >= MORE:
+        after = half_width_after(MORE, *arguments)
+    row = {"judge": judge, "n": found.n, "units": len(units), "n_judged": len(known), "raw": raw}
+    row |= {"estimate": found.estimate, "low": found.low, "high": found.high}
+    row |= {"half_width": (found.high - found.low) / 2, "after": after}
+    return row | {"method": found.method, "warning": found.warning}
+
+
+def _arguments(units: pd.DataFrame, verdicts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arguments of `corrected_rate`: labels, verdicts on the same units and the rest, tasks of all."""
+    label, task = units["label"].to_numpy(dtype=float), units["task"].to_numpy()
+    is_labelled = np.isfinite(label)
+    tasks = np.concatenate([task[is_labelled], task[~is_labelled]])
+    return label[is_labelled], verdicts[is_labelled], verdicts[~is_labelled], tasks
+
+
+def _of_models(comparison: Comparison, verdicts: np.ndarray) -> dict[str, Estimate]:
+    """Estimate the rate of each model from its own labels."""
+    groups = comparison.units.groupby("model_name")
+    return {str(model): corrected_rate(*_arguments(own, verdicts[own.index])) for model, own in groups}
+
+
+def _overall(comparison: Comparison, verdicts: np.ndarray) -> Estimate:
+    """Estimate the rate over all units: from all labels if models have their shares of them, else from each model's."""
+    units, share = comparison.units, comparison.is_labelled.mean()
+    sizes = units.groupby("model_name").size()
+    counts = units.groupby("model_name")["label"].count()
+    if len(sizes) > 1 and share < 1 and counts.gt(0).all():
+        distance = float(((counts - sizes * share) ** 2 / (sizes * share * (1 - share))).sum())
+        if special.chdtrc(len(sizes) - 1, distance) < UNLIKE:
+            found = combined(list(_of_models(comparison, verdicts).values()), (sizes / len(units)).tolist())
+            low, high = max(found.low, 0.0), min(found.high, 1.0)
+            return found._replace(low=low, high=high, warning=note("by_model") + found.warning.without("few"))
+    return corrected_rate(*_arguments(units, verdicts))
+
+
+def _unlike(verdicts: np.ndarray, labelled: np.ndarray) -> Notes:
+    """Note verdicts that differ more between labelled and other units than random draws do."""
+    known = np.isfinite(verdicts)
+    own, others = verdicts[labelled & known], verdicts[~labelled & known]
+    if min(len(own), len(others)) < 2:
+        return Notes()
+    spread = verdicts[known].var(ddof=1) * (1 / len(own) + 1 / len(others))
+    gap = own.mean() - others.mean()
+    if spread <= 0 or special.chdtrc(1, gap**2 / spread) >= UNLIKE:
+        return Notes()
+    return note("unlike_labels", labelled=float(own.mean()), others=float(others.mean()))
+
+
+def judges_to_show(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `judge_table` or `model_table` as it is shown: the judge's own rate and its agreement as text."""
+    shown = table[[name for name in ("judge", "model_name") if name in table]].copy()
+    shown["judge alone"] = [format_interval(raw, None, None) for raw in table["raw"]]
+    shown[["estimate", "low", "high", "n"]] = table[["estimate", "low", "high", "n"]]
+    if "agreement" in table:
+        kappas = table[["agreement", "agreement_low", "agreement_high"]].itertuples(index=False, name=None)
+        shown["kappa [95 %]"] = [format_interval(*kappa, percent=False) for kappa in kappas]
+        shown["same as people"] = [format_interval(share, None, None) for share in table["accuracy"]]
+    shown[f"after {MORE} more labels"] = [f"± {100 * after:.0f}" if after == after else "–" for after in table["after"]]
+    return shown.assign(method=table["method"], warning=table["warning"])
+
+
+def model_table(comparison: Comparison) -> pd.DataFrame:
+    """Estimate for each judge and model the rate that the judge gives, and the one corrected by the model's labels.
+
+    Columns are as of `judge_table`, with model_name, and without the agreement with people.
+    """
+    rows = []
+    for judge in map(str, comparison.verdicts):
+        verdicts = _verdicts_of(comparison, judge)
+        found = _of_models(comparison, verdicts)
+        for model, units in comparison.units.groupby("model_name"):
+            row = _row(judge, units, verdicts[units.index], found[str(model)])
+            rows.append({"model_name": model, **row})
+    return pd.DataFrame(rows)
+
+
+def differences(comparison: Comparison) -> pd.DataFrame:
+    """Estimate for each judge and pair of models the difference of their corrected rates, at most 200 pairs of a judge.
+
+    A model is corrected with the labels of this model, so that a judge may err more on one. Columns are judge, model_a,
+    model_b, n (labels), estimate, low, high, method, warning.
+    """
+    rows = []
+    for judge in map(str, comparison.verdicts):
+        found = _of_models(comparison, _verdicts_of(comparison, judge))
+        for a, b in islice(combinations(found, 2), MOST_PAIRS):
+            pair = corrected_difference(found[a], found[b])
+            rows.append({"judge": judge, "model_a": a, "model_b": b, **pair._asdict()})
+    names = "judge model_a model_b n estimate low high method warning"
+    return pd.DataFrame(rows, columns=names.split())
+
+
+def findings(comparison: Comparison) -> list[Finding]:
+    """Find what labels make of the judge that they narrow most, how far judges are apart, and what is doubtful."""
+    table = judge_table(comparison)
+    judges = table[~table["judge"].isin(list(CONSTANTS))]
+    best = first_judge(table)
+    answer = judges[judges["judge"].eq(best)].iloc[0]
+    values = {name: answer[name] for name in ("judge", "n", "raw", "estimate", "low", "high", "after")}
+    found = [Finding("corrected", sections.JUDGES, {**values, "more": MORE}, template=words.corrected)]
+    raw = judges["raw"].dropna()
+    if len(raw) > 1:
+        ends = {"lowest": raw.min(), "highest": raw.max()}
+        ends |= {"low": judges["estimate"].min(), "high": judges["estimate"].max()}
+        found.append(Finding("spread", sections.JUDGES, {"judges": len(raw), **ends}, template=words.spread))
+    accuracy = pd.Series(table["accuracy"].to_numpy(), table["judge"].to_list())
+    constant = str(accuracy[list(CONSTANTS)].idxmax())
+    known = accuracy.drop(list(CONSTANTS)).dropna()
+    if len(known):
+        poor = known.index[known <= accuracy[constant]].tolist()
+        values = {"judges": poor, "of": len(known), "constant": constant, "accuracy": float(accuracy[constant])}
+        found.append(Finding("no_better", sections.JUDGES, values, template=words.no_better))
+    people = comparison.people
+    if people.people > 1:
+        counts = {"several": people.several, "disagreed": people.disagreed, "ties": people.ties}
+        values = {"number": people.people, **counts, "agreement": people_agreement(comparison)._asdict()}
+        found.append(Finding("people", sections.JUDGES, values, template=words.people))
+    notes = answer["warning"].only("unlike_labels", "by_model", "few")
+    if notes:
+        found.append(Finding("caveat", sections.JUDGES, {"notes": notes}))
+    if comparison.problems or people.undecided or any(comparison.unknown.values()):
+        values = {"problems": comparison.problems, "unknown": comparison.unknown, "undecided": people.undecided}
+        found.append(Finding("not_used", sections.DATA_QUALITY, values, template=words.not_used))
+    return found
+
+
+def first_judge(table: pd.DataFrame) -> str:
+    """Return the judge of `judge_table` with the narrowest interval."""
+    judges = table[~table["judge"].isin(list(CONSTANTS))]
+    return str(judges.sort_values("half_width", kind="stable")["judge"].iloc[0])
+
+
+def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
+    """Estimate precision and recall of judges or detectors, next to the constants `always` and `never`.
+
+    Parameters
+    ----------
+    verdicts : DataFrame
+        run_id, judge, label (1 or 0; any other number is left out), optionally turn; units of a detector that it did
+        not report need a row with 0.
+    labels : DataFrame
+        run_id, label (1 or 0), optionally turn; a row per unit.
+
+    Returns
+    -------
+    DataFrame
+        judge, n (units with a label and a verdict), precision_estimate, precision_low, precision_high, n_said (units
+        with the judge's yes), recall_estimate, recall_low, recall_high, n_true (units whose label is yes),
+        accuracy. NaN where nothing was said, or nothing is true. Both are of units like the labelled ones.
+
+    Examples
+    --------
+    >>> said = pd.DataFrame({"run_id": list("abcd"), "judge": "j", "label": [1, 1, 0, 0]})
+    >>> true = pd.DataFrame({"run_id": list("abcd"), "label": [1, 0, 1, 0]})
+    >>> found = precision_recall(said, true)
+    >>> found["judge"].tolist(), found["recall_estimate"].tolist()
+    (['j', 'always', 'never'], [0.5, 1.0, 0.0])
+    """
+    keys = [name for name in UNIT if name in verdicts and name in labels]
+    labels = labels[labels["label"].isin([0, 1])]
+    both = verdicts.merge(labels, on=keys, suffixes=("", "_true"))
+    constants = [
+        labels[keys].assign(judge=name, label=said, label_true=labels["label"]) for name, said in CONSTANTS.items()
+    ]
+    both = pd.concat([both, *constants], ignore_index=True)
+    both = both[both["label"].isin([0, 1])]
+    rows = []
+    for judge, own in both.groupby("judge", sort=False):
+        said, true = own["label"].eq(1), own["label_true"].eq(1)
+        hits = int((said & true).sum())
+        precision, recall = proportion_interval(hits, int(said.sum())), proportion_interval(hits, int(true.sum()))
+        rows.append({
+            "judge": judge,
+            "n": len(own),
+            "precision_estimate": precision.estimate,
+            "precision_low": precision.low,
+            "precision_high": precision.high,
+            "n_said": precision.n,
+            "recall_estimate": recall.estimate,
+            "recall_low": recall.low,
+            "recall_high": recall.high,
+            "n_true": recall.n,
+            "accuracy": float((said == true).mean()),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def verdicts_and_labels(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the verdicts and the labels of the labelled units, as `precision_recall` takes them."""
+    rows = _labelled_verdicts(comparison)
+    verdicts = rows[[*UNIT, "judge"]].assign(label=rows["verdict"])
+    return verdicts, comparison.units.loc[comparison.is_labelled, [*UNIT, "label"]]
+
+
+def _labelled_verdicts(comparison: Comparison) -> pd.DataFrame:
+    """Return a row for each labelled unit and judge: the columns of units, judge and verdict."""
+    wide = comparison.verdicts.set_axis(range(comparison.verdicts.shape[1]), axis=1)
+    long = wide.melt(var_name="judge", value_name="verdict", ignore_index=False)
+    names = dict(enumerate(comparison.verdicts))
+    return comparison.units[comparison.is_labelled].join(long.assign(judge=long["judge"].map(names)))
+
+
+def people_agreement(comparison: Comparison) -> Estimate:
+    """Estimate how people agree: Cohen's kappa of two, Krippendorff's alpha of more.
+
+    NaN, with the reason in `warning`, for a single person, and for more than two without the package krippendorff.
+    """
+    wide = comparison.labels.pivot_table(index=UNIT, columns="who", values="label", dropna=False, observed=True)
+    raters = [wide[name] for name in wide]
+    nothing = Estimate(np.nan, np.nan, np.nan, 0, 0, "", warning=note("one_person"))
+    if len(raters) < 2:
+        return nothing
+    try:
+        return agreement(*raters)
+    except ImportError:
+        return nothing._replace(warning=note("no_krippendorff"))
+
+
+def disagreements(comparison: Comparison) -> pd.DataFrame:
+    """List the labelled units on which a judge and people differ; first the ones on which most judges do.
+
+    Columns are run_id, turn, model_name, task, judge, label, verdict.
+    """
+    long = _labelled_verdicts(comparison)
+    wrong = long[long["verdict"].isin([0.0, 1.0]) & long["verdict"].ne(long["label"])]
+    number = wrong.groupby(UNIT, dropna=False)["judge"].transform("size")
+    order = wrong.assign(_number=-number).sort_values(["_number", "task", "model_name", "turn", "judge"])
+    return order[[*UNIT, "model_name", "task", "judge", "label", "verdict"]].reset_index(drop=True)
+
+
+def next_units(comparison: Comparison, judge: str, number: int = 20) -> pd.DataFrame:
+    """List the units whose labels narrow the intervals of the models' rates most: run_id, turn, model_name.
+
+    Each goes to the model whose interval it narrows most; within a model, units come in the random order of the
+    sample. So labels of them are random within each model: the rates of models, and the rate over all units as
+    weighted from them, stay valid. They are no random sample of all units together.
+    """
+    verdicts = _verdicts_of(comparison, judge)
+    waiting, widths = {}, {}
+    for model, units in comparison.units.groupby("model_name"):
+        arguments = _arguments(units, verdicts[units.index])
+        waiting[model] = units[units["label"].isna()]
+        most = min(len(waiting[model]), number)
+        if len(arguments[0]):
+            widths[model] = [half_width_after(more, *arguments) for more in range(most + 1)]
+        else:
+            widths[model] = [1 / (more + 1) for more in range(most + 1)]  # a model without labels comes first
+    taken = dict.fromkeys(waiting, 0)
+    rows = []
+    for _ in range(number):
+        gains = {}
+        for model, own in widths.items():
+            if taken[model] + 1 < len(own):
+                gains[model] = own[taken[model]] - own[taken[model] + 1]
+        if not gains:
+            break
+        model = max(gains, key=lambda name: gains[name])
+        rows.append(waiting[model].iloc[taken[model]])
+        taken[model] += 1
+    return pd.DataFrame(rows, columns=[*UNIT, "model_name"]).reset_index(drop=True)
+
+
+def label_plan(
+    comparison: Comparison,
+    judge: str,
+    half_widths: Sequence[float] = (0.1, 0.07, 0.05),
+    more: Iterable[int] = (20, 40, 80),
+) -> pd.DataFrame:
+    """Plan how many random labels narrow the interval of a judge's corrected rate: columns more, half_width."""
+    arguments = _arguments(comparison.units, _verdicts_of(comparison, judge))
+    rows = [(labels_for(width, *arguments), width) for width in half_widths]
+    rows += [(float(count), half_width_after(count, *arguments)) for count in more]
+    return pd.DataFrame(rows, columns=["more", "half_width"]).sort_values("more", ignore_index=True)

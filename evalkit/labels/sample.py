@@ -1,0 +1,80 @@
+"""The units to label, runs or turns, in a random order that any number of labels may follow."""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from evalkit.kinds import Logs, outcome_of
+from evalkit.kinds.runs import UNKNOWN, is_excluded
+
+ACTED = ("assistant", "action")  # roles of the turns of an agent: those that are labelled
+
+
+class Unit(NamedTuple):
+    """What gets one label."""
+
+    run_id: str
+    turn: int | None = None  # None for the whole run
+
+
+def draw(logs: Logs, runs: pd.DataFrame | None = None, *, turns: bool = False, seed: int = 0) -> pd.DataFrame:
+    """Draw all units in a random order, in which each model and outcome has its share of any first ones.
+
+    Labels of the first units, however many, are labels of a random sample: each unit has the same chance to be among
+    them (stratified sampling with proportional allocation). The order depends only on the ids and the seed.
+
+    Parameters
+    ----------
+    logs : Logs
+    runs : DataFrame, optional
+        Rows of the first table of `logs`; by default all. Runs that are excluded from all rates are left out.
+    turns : bool
+        Whether the turns of agents are labelled, and not whole runs.
+    seed : int
+
+    Returns
+    -------
+    DataFrame
+        Columns run_id, turn (missing for a run), model_name, outcome and task; a row per unit.
+
+    Examples
+    --------
+    >>> import evalkit
+    >>> units = draw(evalkit.load("samples:trajectories/table/runs.csv"))
+    >>> len(units), units["model_name"].head(18).nunique()
+    (36, 3)
+    """
+    runs = logs.runs if runs is None else runs
+    runs = runs[~is_excluded(runs, logs.kind)]
+    units = pd.DataFrame({
+        "run_id": runs["run_id"],
+        "model_name": runs["model_name"].fillna(UNKNOWN),
+        "outcome": outcome_of(runs, logs.kind),
+        "task": logs.kind.rates.task_of(runs).fillna(runs["run_id"]),
+    })  # fmt: skip
+    if turns:
+        spoken = logs.turns.loc[logs.turns["role"].isin(ACTED), ["run_id", "turn"]]
+        units = units.merge(spoken, on="run_id")
+    else:
+        units["turn"] = None
+    units["turn"] = units["turn"].astype("Int64")
+    keys = zip(units["run_id"], units["turn"].astype("object"), strict=True)
+    units["_random"] = [_random(seed, run_id, turn) for run_id, turn in keys]
+    strata = units.groupby(["model_name", "outcome"])
+    start = [_random(seed, *stratum) for stratum in zip(units["model_name"], units["outcome"], strict=True)]
+    units["_place"] = (strata["_random"].rank() - 1 + start) / strata["_random"].transform("size")
+    ordered = units.sort_values(["_place", "_random"], ignore_index=True)
+    return ordered[["run_id", "turn", "model_name", "outcome", "task"]]
+
+
+def units_in(table: pd.DataFrame) -> list[Unit]:
+    """Return the unit of each row of a table with the columns run_id and turn."""
+    turns = [None if pd.isna(turn) else int(turn) for turn in table["turn"]]
+    return [Unit(run_id, turn) for run_id, turn in zip(table["run_id"], turns, strict=True)]
+
+
+def _random(*keys: Any) -> float:
+    """Return a number from 0 to 1 that depends only on the keys."""
+    text = "\0".join(map(str, keys)).encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) / 2**64

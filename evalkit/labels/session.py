@@ -1,0 +1,97 @@
+"""A person who labels a sample: what comes next, its transcript, and where the label is kept."""
+
+import getpass
+import os
+
+from evalkit.io import SourceError, masked, storage
+from evalkit.kinds import Logs, Transcript, transcript_of
+from evalkit.labels.answers import append_answer, read_labels
+from evalkit.labels.blind import blinded
+from evalkit.labels.sample import Unit, draw, units_in
+
+YES, NO, UNDECIDED = "1", "0", ""
+
+
+class Session:
+    """Label runs or turns one by one; each label is on the disk before the next one is shown.
+
+    Parameters
+    ----------
+    logs : Logs
+    question : str
+        Which yes or no answers.
+    output : path
+        The file of labels, which is continued if it exists. Several people may use it.
+    who : str
+        Who labels; by default the user's name.
+    number : int
+        How many units to label, with the ones that this person labelled before.
+    turns : bool
+        Whether turns are labelled, and not runs.
+    seed : int
+        Of the random order; people with the same one label the same units.
+
+    Attributes
+    ----------
+    done : int
+        Units of the sample that this person has labelled.
+    left : list of Unit
+        Those to label, in the order in which they are shown.
+    """
+
+    def __init__(
+        self,
+        logs: Logs,
+        question: str,
+        output: str | os.PathLike,
+        *,
+        who: str = "",
+        number: int = 60,
+        turns: bool = False,
+        seed: int = 0,
+    ) -> None:
+        if not question.strip():
+            raise SourceError("ask a question that yes or no answers: --question TEXT")
+        if logs.kind.transcript is None:
+            raise SourceError(f"{logs.kind.name} logs can't be shown turn by turn, so they can't be labelled here")
+        self.question = question
+        self.path = os.fspath(output)
+        self.who = who or getpass.getuser()
+        self._logs = logs
+        units = draw(logs, turns=turns, seed=seed).head(number)
+        self._task_of = dict(zip(units["run_id"], units["task"], strict=True))
+        labelled: set[Unit] = set()
+        if os.path.exists(self.path) and os.path.getsize(self.path):
+            rows = read_labels(self.path).rows
+            labelled = set(units_in(rows[rows["who"].eq(self.who) & rows["question"].eq(question)]))
+        sample = units_in(units)
+        self.total = len(sample)
+        self.left = [unit for unit in sample if unit not in labelled]
+
+    @property
+    def done(self) -> int:
+        """Units of the sample that this person has labelled."""
+        return self.total - len(self.left)
+
+    def transcript(self, unit: Unit) -> Transcript:
+        """Return what happened, without the model and the outcome; SourceError if it can't be read."""
+        runs = self._logs.runs
+        run = {str(name): value for name, value in runs[runs["run_id"] == unit.run_id].iloc[0].items()}
+        with storage(self._logs.storage_options):
+            made = transcript_of(self._logs.kind, self._logs.kind.run_files(self._logs, run))
+        title = f"{self.done + 1} of {self.total}"
+        if unit.turn is not None:
+            title += f", turn {unit.turn}"
+            made = made._replace(turns=made.turns[: unit.turn])
+        task = self._task_of[unit.run_id]
+        names = runs["model_name"].dropna().unique()
+        return blinded(made, names, title, "" if task == unit.run_id else masked(task))
+
+    def save(self, label: str, note: str = "") -> None:
+        """Keep the label of the first unit that is left, and go on to the next."""
+        append_answer(self.path, self.left[0], self.question, label, self.who, note)
+        self.left.pop(0)
+
+    def put_off(self) -> None:
+        """Move the first unit that is left to the end."""
+        self.left.append(self.left.pop(0))

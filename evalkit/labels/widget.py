@@ -1,0 +1,53 @@
+"""Label in a cell of a notebook, with buttons."""
+
+from typing import Any
+
+from markupsafe import Markup
+
+from evalkit.io import SourceError, plain
+from evalkit.labels.session import NO, UNDECIDED, YES, Session
+
+HEIGHT = "30em"
+
+
+def label_widget(session: Session) -> Any:
+    """Return a widget that shows one transcript after the other, with buttons for the label and a field for a note.
+
+    Every label is on the disk at once, and the cell goes on where the file ends when it is run again. ImportError
+    without the package ipywidgets, which the extra `lab` installs.
+    """
+    try:
+        import ipywidgets
+    except ImportError as error:
+        raise ImportError("labels in a notebook need ipywidgets: pip install 'evalkit-agents[lab]'") from error
+    question, note = ipywidgets.HTML(), ipywidgets.Text(placeholder="note")
+    shown = ipywidgets.HTML(layout=ipywidgets.Layout(height=HEIGHT, overflow="auto", border="1px solid"))
+    names = {"yes": YES, "no": NO, "undecided": UNDECIDED, "later": None}
+    buttons = {ipywidgets.Button(description=name): label for name, label in names.items()}
+
+    def show() -> None:
+        text = f"{session.done} of {session.total} labelled. {plain(session.question)}"
+        question.value = Markup("<b>{}</b>").format(text)
+        note.value = ""
+        for button in buttons:
+            button.disabled = not session.left
+        if not session.left:
+            shown.value = ""
+            return
+        try:
+            shown.value = session.transcript(session.left[0])._repr_html_()
+        except SourceError as error:
+            shown.value = str(Markup("<p>{}</p>").format(plain(f"can't be read: {error}")))
+
+    def press(button: Any) -> None:
+        label = buttons[button]
+        if label is None:
+            session.put_off()
+        else:
+            session.save(label, note.value)
+        show()
+
+    for button in buttons:
+        button.on_click(press)
+    show()
+    return ipywidgets.VBox([question, shown, ipywidgets.HBox([*buttons, note])])

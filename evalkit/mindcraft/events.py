@@ -1,0 +1,196 @@
+"""Detectors of events in task runs: plans, messages and recipes between agents, items, and trouble of the game."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from evalkit.kinds import Detector, Found, Transcript, Turn, by_agent
+from evalkit.kinds.detectors import agent_of, shortened
+from evalkit.mindcraft.parse import EVENT
+
+LEAST_WAITS = 3  # messages in a row
+
+_PLAN = re.compile(
+    r"\b(?:plan|let'?s|let us|(?:I|we)(?:'ll| will| can| should| am going to| are going to|'m going to|'re going to)"
+    r"|first,|step 1|how about|you (?:can|should|could|collect|gather|get|craft))\b",
+    re.IGNORECASE,
+)
+_WAIT = re.compile(
+    r"\b(?:wait(?:ing)?|hold on|stand(?:ing)? by|let me know (?:when|once|if)|I(?:'ll| will) be here|ready when you)\b",
+    re.IGNORECASE,
+)
+_RECIPE = r"(?:recipe|crafting plan|ingredients?)"
+_ASKED = re.compile(
+    rf"\b{_RECIPE}\b[^.!\n]*\?|\b(?:what(?:'s| is| are)|which|tell|share|give|send|need|can you)\b[^.!\n]*\b{_RECIPE}\b"
+    r"|\b(?:how (?:do|can|should|would|to|is|are)|what do (?:I|we|you) need to)\b[^.!\n]*"
+    r"\b(?:craft|make|made|cook|bake|baked|smelt|built)\b[^.!\n]*\?"
+    rf"|\b(?:(?:do not|don't|not) (?:know|have)|lack)\b[^.!\n]*\b{_RECIPE}\b",
+    re.IGNORECASE,
+)
+_TOLD = re.compile(
+    rf"\b{_RECIPE}\b[^.?!\n]*(?:\bis\b|\bare\b|:|\bneeds?\b|\brequires?\b|=)[^.?!\n]*(?:\d|\w,|\band\b)(?![^.!\n]*\?)"
+    r"|\b(?:you(?:'ll)? need|we(?:'ll)? need|needs?|requires?|takes|(?:is|are) (?:made (?:of|from|with)"
+    r"|crafted with|just)?"
+    r"|craft(?:ed)?(?: it)? (?:with|from)|makes? it with)\s+(?:\d+|one|two|three|four|a|an)\s+[\w ]+"
+    r"(?:,| and | \+ |in a row|in the (?:middle|centre|center))\s*(?:\d+|one|two|three|a|an|some|in|[.!]|\Z)"
+    r"|\bcraft(?:ed)? it (?:with|from) \d+ \w+",
+    re.IGNORECASE,
+)
+_MADE = re.compile(r"Successfully (?:crafted|smelted|cooked)\s+(?:(?P<n>\d+)\s+)?(?P<item>[a-z_]+)", re.IGNORECASE)
+_ITEM = re.compile(r"[a-z][a-z_]{2,}")
+# items that lead to others, and tools: making one of these is no mistake
+_ON_THE_WAY = re.compile(
+    r"(?:.*_)?(?:planks|log|stick|sticks|ingot|nugget|dye|slab|wool|string|leather|paper|book|sugar|wheat|flour|bowl"
+    r"|bucket|coal|charcoal|torch|crafting_table|furnace|smoker|chest|glass|glass_pane|bottle|stone|cobblestone|brick"
+    r"|pickaxe|axe|shovel|sword|hoe|shears|block|dust|redstone|egg|seeds|bone_meal|gunpowder|cocoa_beans|milk)"
+)
+_REQUEST = re.compile(
+    r"\?|\b(?:please|can you|could you|would you|need|give|bring|tell|send|show|share|help|let'?s|let us|come"
+    r"|where|what|do you)\b",
+    re.IGNORECASE,
+)
+_BYE = re.compile(
+    r"!endConversation|\b(?:bye|goodbye|thank(?:s| you)|see you|well done|great job|good job)\b", re.IGNORECASE
+)
+
+
+def plan_not_started(transcript: Transcript) -> Iterator[Found]:
+    """Find an agent that announces a plan, and never gives a command that changes anything in the game."""
+    for agent, turns in _by_name(transcript).items():
+        plans = [number for number, turn in turns if _PLAN.search(turn.values.get("words", ""))]
+        if plans and not any(turn.call and turn.values.get("acts") for _, turn in turns):
+            yield plans[0], agent, shortened(transcript.turns[plans[0] - 1].text)
+
+
+def waiting(transcript: Transcript) -> Iterator[Found]:
+    """Find an agent that only waits for at least three of its turns in a row: it says so, or commands ``!stay``.
+
+    The detail is the number of these turns.
+    """
+    for turns in _by_name(transcript).values():
+        waits: list[int] = []
+        for number, turn in [*turns, (0, None)]:
+            if turn and not turn.values.get("acts") and _waits(turn):
+                waits.append(number)
+                continue
+            if len(waits) >= LEAST_WAITS:
+                yield waits[0], str(len(waits)), shortened(transcript.turns[waits[0] - 1].text)
+            waits = []
+
+
+def _waits(turn: Turn) -> bool:
+    if turn.call and turn.call.name in ("!stay", "!wait"):
+        return True
+    return _WAIT.search(turn.text) is not None
+
+
+def unanswered_message(transcript: Transcript) -> Iterator[Found]:
+    """Find messages of another agent after which the one that got them acts on or gets more, and never says a word.
+
+    A single message counts if it asks for something, or if its receiver never says anything. Farewells and thanks need
+    no answer. Where an agent begins a conversation, takes three more turns, and hears
+    nothing, its message is unanswered, too. The detail is the number of messages.
+    """
+    heard = defaultdict[tuple[str, str], list[int]](list)  # by receiver and sender, since the receiver last spoke
+    acted = defaultdict[str, int](int)  # turns of the receiver since
+    speakers = set()
+    begun: dict[str, list[int]] = {}  # the conversations that each agent began, and its own turns since
+    for number, turn in enumerate(transcript.turns, 1):
+        agent = agent_of(turn)
+        if sender := turn.values.get("from"):
+            begun.pop(agent, None)
+            if not _BYE.search(turn.values["words"]):
+                heard[agent, sender].append(number)
+        elif turn.role == "assistant":
+            is_start = bool(turn.call and turn.call.name == "!startConversation")
+            if turn.values.get("words", "").strip() or is_start:
+                speakers.add(agent)
+                for pair in [pair for pair in heard if pair[0] == agent]:
+                    heard.pop(pair)
+            acted[agent] = acted[agent] + 1 if any(pair[0] == agent for pair in heard) else 0
+            if agent in begun:
+                begun[agent].append(number)
+            elif is_start:
+                begun[agent] = [number]
+    for (agent, _), numbers in heard.items():
+        is_due = agent not in speakers or _REQUEST.search(transcript.turns[numbers[0] - 1].values["words"])
+        if (acted[agent] and is_due) or len(numbers) > 1:
+            yield numbers[0], str(len(numbers)), shortened(transcript.turns[numbers[0] - 1].text)
+    receivers = {agent_of(turn) for turn in transcript.turns if turn.values.get("from")}
+    for agent, numbers in begun.items():
+        if agent not in receivers and len(numbers) > LEAST_WAITS:
+            yield numbers[0], "1", shortened(transcript.turns[numbers[0] - 1].text)
+
+
+def recipe_asked(transcript: Transcript) -> Iterator[Found]:
+    """Find each message in which an agent asks another one for a recipe, its ingredients, or how to make something."""
+    for number, turn in enumerate(transcript.turns, 1):
+        if turn.role == "assistant" and _ASKED.search(turn.text):
+            yield number, "", shortened(turn.text)
+
+
+def recipe_told(transcript: Transcript) -> Iterator[Found]:
+    """Find each message in which an agent tells another one a recipe: what it is, or the numbers of ingredients."""
+    for number, turn in enumerate(transcript.turns, 1):
+        if turn.role == "assistant" and _TOLD.search(turn.text):
+            yield number, "", shortened(turn.text)
+
+
+def wrong_item(transcript: Transcript) -> Iterator[Found]:
+    """Find each item that an agent makes, and that is neither what the task asks for nor on the way to anything.
+
+    Planks, ingots, tools and the like are on the way. What the task asks for comes from its definition or id; of a task
+    without it nothing is wrong. The detail is the item.
+    """
+    targets = set(_ITEM.findall(getattr(transcript, "target", "").lower()))
+    if not targets:
+        return
+    parts = {word for target in targets for word in target.split("_")}
+    for calls in by_agent(transcript):
+        for made in calls:
+            match = _MADE.search(made.result or "")
+            item = match["item"].lower() if match else ""
+            if not item or item in targets or item.rstrip("s") in targets or _ON_THE_WAY.fullmatch(item):
+                continue
+            if item not in parts:  # as pumpkin is of pumpkin_pie
+                yield made.turn, item, shortened(made.result or "")
+
+
+def death(transcript: Transcript) -> Iterator[Found]:
+    """Find each death of an agent, which the game reports."""
+    yield from _reported(transcript, "deaths")
+
+
+def restart(transcript: Transcript) -> Iterator[Found]:
+    """Find each restart of an agent's process, and each time that it lost the game's server."""
+    yield from _reported(transcript, "restarts")
+    yield from _reported(transcript, "disconnects")
+
+
+def _reported(transcript: Transcript, event: str) -> Iterator[Found]:
+    """Yield the turns in which the game reports an event of `evalkit.mindcraft.table.EVENTS`."""
+    for number, turn in enumerate(transcript.turns, 1):
+        if event in turn.marks:
+            match = EVENT.search(turn.text)
+            yield number, "", shortened(turn.text[match.start() :] if match else turn.text)
+
+
+def _by_name(transcript: Transcript) -> dict[str, list[tuple[int, Turn]]]:
+    """Return the turns of each agent, with their numbers."""
+    agents: dict[str, list[tuple[int, Turn]]] = {}
+    for number, turn in enumerate(transcript.turns, 1):
+        if turn.role == "assistant":
+            agents.setdefault(agent_of(turn), []).append((number, turn))
+    return agents
+
+
+DETECTORS = (
+    Detector("restart", "Does an agent's process break down?", restart, "breaks down", 9),
+    Detector("plan_not_started", "Is a plan made and never begun?", plan_not_started, "never begins", 9),
+    Detector("death", "Does an agent die?", death, "dies", 6),
+    Detector("wrong_item", "Is something made that nobody asked for?", wrong_item, "makes the wrong item", 4),
+    Detector("waiting", "Does an agent only wait?", waiting, "waits", 3),
+    Detector("unanswered_message", "Is a message never answered?", unanswered_message, "does not answer", 3),
+    Detector("recipe_asked", "Is a recipe asked for?", recipe_asked),
+    Detector("recipe_told", "Is a recipe told?", recipe_told),
+)

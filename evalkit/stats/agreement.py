@@ -1,0 +1,93 @@
+"""Agreement of people or judges who labelled the same units, beyond what chance gives."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from statsmodels.stats.inter_rater import cohens_kappa
+
+from evalkit._notes import NO_NOTES, left_out, note
+from evalkit.stats.intervals import Estimate, jackknife_interval
+
+KAPPA, ALPHA = "Cohen's kappa", "Krippendorff's alpha, jackknife t"
+PSEUDO = 0.5  # of each pair of labels, for the variance: no agreement is certain
+MOST_BLOCKS = 200  # of units that the jackknife leaves out at a time
+FEW_UNITS = 20
+EXTRA = "the package krippendorff: pip install 'evalkit-agents[labels]'"
+
+
+def agreement(a: Iterable[Any], b: Iterable[Any], *others: Iterable[Any]) -> Estimate:
+    """Estimate how much people or judges agree beyond chance: 1 for always, 0 for as often as by chance.
+
+    Of two, Cohen's kappa (1960) over the units that both labelled, with the large-sample interval of Fleiss, Cohen and
+    Everitt (1969) after half a unit is added to each pair of labels, so that no interval has width 0. Of several,
+    Krippendorff's alpha for nominal labels (2011), over the units that at least two of them labelled, by the package
+    krippendorff, with the interval of the jackknife.
+
+    Parameters
+    ----------
+    a, b, *others : sequences of labels, shape (n,)
+        One label of each unit, in the same order; None or NaN where someone gave none.
+
+    Returns
+    -------
+    Estimate
+        From −1 to 1. NaN, with the reason in `warning`, where all labels are the same.
+
+    Raises
+    ------
+    ValueError
+        For lengths that differ.
+    ImportError
+        For several, without the extra `labels`.
+
+    Examples
+    --------
+    >>> found = agreement([1, 1, 0, 0, 1, 0] * 10, [1, 1, 0, 0, 0, 0] * 10)
+    >>> print(f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}], {found.method} of {found.n} units")
+    0.67 [0.47, 0.85], Cohen's kappa of 60 units
+    """
+    raters = [pd.Series(list(labels), dtype="object") for labels in (a, b, *others)]
+    if len({len(labels) for labels in raters}) > 1:
+        raise ValueError(f"lengths differ: {', '.join(str(len(labels)) for labels in raters)} labels")
+    codes = pd.factorize(pd.concat(raters))[0].reshape(len(raters), -1)
+    used = (codes >= 0).sum(axis=0) >= 2
+    codes = codes[:, used]
+    n = codes.shape[1]
+    method = ALPHA if others else KAPPA
+    lost = left_out(int((~used).sum()), "unit")
+    nothing = Estimate(math.nan, math.nan, math.nan, n, n, method)
+    if n == 0:
+        return nothing._replace(warning=note("no_values") + lost)
+    given = np.unique(codes[codes >= 0])
+    if len(given) == 1:
+        return nothing._replace(warning=note("one_label") + lost)
+    if others:
+        try:
+            from krippendorff import alpha
+        except ImportError as error:
+            raise ImportError(f"agreement of several people needs {EXTRA}") from error
+
+        def statistic(rows: np.ndarray) -> float:
+            values = np.where(rows >= 0, rows, math.nan).T
+            if len(np.unique(rows[rows >= 0])) < 2:
+                return math.nan
+            return float(alpha(reliability_data=values, level_of_measurement="nominal"))
+
+        found = jackknife_interval(codes.T, statistic, np.arange(n) % MOST_BLOCKS)
+        low, high = max(found.low, -1.0), min(found.high, 1.0)
+        return nothing._replace(estimate=found.estimate, low=low, high=high, warning=found.warning + lost)
+    table = np.zeros((len(given), len(given)))
+    np.add.at(table, (np.searchsorted(given, codes[0]), np.searchsorted(given, codes[1])), 1)
+    kappa = float(cohens_kappa(table, return_results=False))
+    smoothed = cohens_kappa(table + PSEUDO)
+    half = (smoothed.kappa_upp - smoothed.kappa_low) / 2
+    few = note("few", fewest=FEW_UNITS, what="units") if n < FEW_UNITS else NO_NOTES
+    return nothing._replace(
+        estimate=kappa,
+        low=float(max(min(kappa, smoothed.kappa) - half, -1.0)),
+        high=float(min(max(kappa, smoothed.kappa) + half, 1.0)),
+        warning=few + lost,
+    )

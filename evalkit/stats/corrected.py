@@ -1,0 +1,314 @@
+"""Rates over given units, from labels of a random part of them and a judge's verdicts on all.
+
+The judge may be wrong in any way: the labels show how, and the interval allows for what they leave open. Labels that
+were not drawn at random correct nothing (docs/judges.md shows what happens then).
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evalkit._notes import Notes, note
+from evalkit.stats.intervals import (
+    FEW_CLUSTERS,
+    RARE_CLUSTERS,
+    SKEW_OF_RATES,
+    Estimate,
+    coded,
+    numbers,
+    quantile,
+    skewness,
+    wilson,
+)
+
+THESE_UNITS = "these units"  # the target: the rate over all units, if each had a label
+FEW_LABELS = 20  # of fewer, the interval says so (docs/judges.md)
+SLOPE_COUNT, SHARE_COUNT = 0.5, 1.0  # pseudo-labels of each label at the judge's least and largest verdict
+METHOD = "PPI++, wilson on the effective n"
+
+
+class _Fit(NamedTuple):
+    """What labels and verdicts show."""
+
+    rate: float
+    seen: int  # labels that are 1
+    n: int  # labels
+    units: int
+    explained: float  # share of the variance of labels that verdicts explain, squared correlation
+    design: float  # by how much clusters enlarge the variance
+    n_tasks: int  # clusters with labels, or labels
+    notes: Notes
+
+    def bounds(self, n: int) -> tuple[float, float]:
+        """Return the bounds of the rate with so many labels, were the rest as it is."""
+        unlabelled = 1 - n / self.units
+        if unlabelled <= 0:
+            return self.rate, self.rate
+        effective = n / (1 - self.explained) / unlabelled / self.design
+        low, high = map(float, wilson(self.rate, effective))
+        step = 0.5 / self.units  # a rate over N units is a multiple of 1 / N
+        return max(low - step, 0.0), min(high + step, 1.0)
+
+
+def corrected_rate(
+    labels: Iterable[Any], judged: Iterable[Any], judged_rest: Iterable[Any], clusters: Iterable[Any] | None = None
+) -> Estimate:
+    """Estimate the rate over these units from hand labels of a random part of them and a judge's verdicts on all.
+
+    Power-tuned prediction-powered inference: the mean label, plus λ times the difference between the mean verdict on
+    all units and that on labelled ones. λ is the slope of labels on verdicts, so a judge that knows nothing changes
+    nothing. The interval is Wilson's on the effective n, that is n / (1 − r²) for the correlation r of labels and
+    verdicts, over 1 − n / N as the target is the rate over these N units. Pseudo-labels keep λ and r honest where few
+    labels show an error: half a label for each pair of a label and an extreme verdict for λ, a whole one for r.
+
+    Parameters
+    ----------
+    labels : sequence of 0/1, shape (n,)
+        A missing one makes its unit one of the rest.
+    judged : sequence of numbers, shape (n,)
+        The judge's verdicts on the labelled units: 0/1, or scores on any scale. A unit without a verdict gets the
+        judge's mean verdict.
+    judged_rest : sequence of numbers, shape (N - n,)
+        The judge's verdicts on all other units.
+    clusters : sequence, shape (N,), optional
+        What repeats, such as the task of every unit, labelled ones first. The interval is wider where whole clusters
+        were labelled and units of a cluster are alike; the rate is still that over units.
+
+    Returns
+    -------
+    Estimate
+        With `n` labels, and the clusters that have labels as `n_tasks`; the target is "these units".
+
+    Raises
+    ------
+    ValueError
+        For labels that are not 0/1, and for lengths that do not fit.
+
+    References
+    ----------
+    A. N. Angelopoulos, J. C. Duchi and T. Zrnic (2023), PPI++: efficient prediction-powered inference.
+    arXiv:2311.01453. L. Kish (1965), *Survey Sampling*, for the effect of clusters.
+
+    Examples
+    --------
+    >>> found = corrected_rate([1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    >>> print(f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}], {found.n} labels")
+    0.50 [0.38, 0.62], 40 labels
+    """
+    fit = _fit(labels, judged, judged_rest, clusters)
+    if fit.n == 0:
+        return Estimate(math.nan, math.nan, math.nan, 0, 0, METHOD, THESE_UNITS, fit.notes)
+    low, high = fit.bounds(fit.n)
+    low = max(low, fit.seen / fit.units)  # what was labelled is known
+    high = min(high, 1 - (fit.n - fit.seen) / fit.units)
+    estimate = min(max(fit.rate, low), high)
+    return Estimate(estimate, low, high, fit.n, fit.n_tasks, METHOD, THESE_UNITS, fit.notes)
+
+
+def half_width_after(
+    more: int,
+    labels: Iterable[Any],
+    judged: Iterable[Any],
+    judged_rest: Iterable[Any],
+    clusters: Iterable[Any] | None = None,
+) -> float:
+    """Return half the width of the interval of `corrected_rate` to expect after so many `more` random labels.
+
+    NaN without any label so far. Arguments and errors as of `corrected_rate`.
+
+    Examples
+    --------
+    >>> half = half_width_after(60, [1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    >>> print(f"{half:.2f}")
+    0.06
+    """
+    return _half_width(_fit(labels, judged, judged_rest, clusters), more)
+
+
+def labels_for(
+    half_width: float,
+    labels: Iterable[Any],
+    judged: Iterable[Any],
+    judged_rest: Iterable[Any],
+    clusters: Iterable[Any] | None = None,
+) -> float:
+    """Return how many more random labels make half the width of the interval at most `half_width`.
+
+    NaN without any label so far. Arguments and errors as of `corrected_rate`.
+
+    Examples
+    --------
+    >>> labels_for(0.05, [1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    82.0
+    """
+    if not half_width > 0:
+        raise ValueError(f"half a width is above 0, not {half_width}")
+    fit = _fit(labels, judged, judged_rest, clusters)
+    if fit.n == 0:
+        return math.nan
+    low, high = 0, fit.units - fit.n
+    while low < high:
+        middle = (low + high) // 2
+        if _half_width(fit, middle) <= half_width:
+            high = middle
+        else:
+            low = middle + 1
+    return float(low)
+
+
+def _half_width(fit: _Fit, more: int) -> float:
+    if fit.n == 0:
+        return math.nan
+    low, high = fit.bounds(min(fit.n + more, fit.units))
+    return (high - low) / 2
+
+
+def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimate:
+    """Estimate a weighted sum of rates that were estimated from separate labels, such as the rates of several models.
+
+    Each rate has its own correction, so that a judge may err differently on each. The interval is by MOVER, which adds
+    the squares of the distances of the bounds (Newcombe 1998; Zou and Donner 2008).
+
+    Parameters
+    ----------
+    estimates : sequence of Estimate
+    weights : sequence of float
+        One for each estimate: shares of the units for the rate over all, 1 and −1 for a difference.
+
+    Returns
+    -------
+    Estimate
+        With the labels of all of them as `n`.
+
+    Examples
+    --------
+    >>> a = corrected_rate([1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    >>> print(f"{combined([a, a], [0.5, 0.5]).low:.2f}")
+    0.42
+    """
+    if len(estimates) != len(weights) or not len(estimates):
+        raise ValueError(f"{len(estimates)} estimates, but {len(weights)} weights")
+    below, above, notes = 0.0, 0.0, Notes()
+    for estimate, weight in zip(estimates, weights, strict=True):
+        down, up = estimate.estimate - estimate.low, estimate.high - estimate.estimate
+        if weight < 0:
+            down, up = up, down
+        below += (weight * down) ** 2
+        above += (weight * up) ** 2
+        notes += estimate.warning
+    total = sum(weight * estimate.estimate for estimate, weight in zip(estimates, weights, strict=True))
+    n, n_tasks = sum(estimate.n for estimate in estimates), sum(estimate.n_tasks for estimate in estimates)
+    low, high = total - math.sqrt(below), total + math.sqrt(above)
+    return Estimate(total, low, high, n, n_tasks, f"{estimates[0].method}, MOVER", estimates[0].target, notes)
+
+
+def corrected_difference(a: Estimate, b: Estimate) -> Estimate:
+    """Estimate the difference a − b of the corrected rates of two models, each corrected with separate labels.
+
+    The judge's error may differ between the models. Labels of one model do not help the other.
+
+    Parameters
+    ----------
+    a, b : Estimate
+        As from `corrected_rate`, of the units of one model each.
+
+    Returns
+    -------
+    Estimate
+        From −1 to 1.
+
+    Examples
+    --------
+    >>> a = corrected_rate([1, 1, 1, 0] * 10, [1, 1, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    >>> b = corrected_rate([1, 0, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    >>> found = corrected_difference(a, b)
+    >>> print(f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]")
+    0.40 [0.27, 0.52]
+    """
+    return combined([a, b], [1, -1])
+
+
+def _fit(labels: Any, judged: Any, judged_rest: Any, clusters: Any) -> _Fit:
+    """Return the rate, and how well verdicts explain labels."""
+    label, verdict, rest = numbers(labels), numbers(judged), numbers(judged_rest)
+    if len(label) != len(verdict):
+        raise ValueError(f"{len(label)} labels, but {len(verdict)} verdicts on the same units")
+    units = len(label) + len(rest)
+    codes = None if clusters is None else coded(clusters, units)[0]
+    known = np.isfinite(label)
+    if not np.isin(label[known], (0.0, 1.0)).all():
+        raise ValueError("labels are 0 or 1")
+    every = np.concatenate([verdict, rest])
+    notes, is_missing = Notes(), ~np.isfinite(every)
+    if is_missing.any():
+        notes += note("no_verdict", count=int(is_missing.sum()))
+        every[is_missing] = 0.0 if is_missing.all() else every[~is_missing].mean()
+    label, verdict = label[known], every[: len(known)][known]
+    n, seen = len(label), int(label.sum())
+    if n == 0:
+        return _Fit(math.nan, 0, 0, units, 0.0, 1.0, 0, note("no_labels") + notes)
+    if n == units:
+        notes = note("all_labelled") + notes
+    elif n < FEW_LABELS:
+        notes = note("few", fewest=FEW_LABELS, what="labels") + notes
+    least, most = every.min(), every.max()
+    if most - least <= 1e-12 * max(abs(least), abs(most)):
+        most = least + 1
+        notes += note("constant_judge")
+    every = (every - least) / (most - least)
+    verdict = (verdict - least) / (most - least)
+    slope, explained = _moments(label, verdict, SLOPE_COUNT)[0], _moments(label, verdict, SHARE_COUNT)[1]
+    design, n_tasks = 1.0, n
+    if codes is not None and n < units:
+        residuals = label - label.mean() - slope * (verdict - verdict.mean())
+        design, n_tasks = _design_effect(label, residuals, codes[: len(known)][known], codes)
+        slope = _moments(label, verdict, SLOPE_COUNT * design)[0]
+        explained = _moments(label, verdict, SHARE_COUNT * design)[1]
+        if design > 1 and n_tasks < FEW_CLUSTERS:
+            notes = note("few", fewest=FEW_CLUSTERS, what="clusters with labels") + notes
+    rate = float(label.mean() + slope * (every.mean() - verdict.mean()))
+    rate = min(max(rate, 0.0), 1.0)
+    return _Fit(rate, seen, n, units, explained, design, n_tasks, notes)
+
+
+def _moments(label: np.ndarray, verdict: np.ndarray, pseudo: float) -> tuple[float, float]:
+    """Return the slope of labels on verdicts from 0 to 1, and their squared correlation, with pseudo-labels."""
+    total = len(label) + 4 * pseudo
+    p = (label.sum() + 2 * pseudo) / total
+    mean = (verdict.sum() + 2 * pseudo) / total
+    variance = ((verdict**2).sum() + 2 * pseudo) / total - mean**2
+    covariance = ((label * verdict).sum() + pseudo) / total - p * mean
+    return float(covariance / variance), float(covariance**2 / variance / (p * (1 - p)))
+
+
+def _design_effect(
+    label: np.ndarray, residuals: np.ndarray, labelled: np.ndarray, codes: np.ndarray
+) -> tuple[float, int]:
+    """Return by how much clusters enlarge the variance of the mean residual (Kish 1965), and the clusters with labels.
+
+    1 + r (B / A − 1) with r the correlation of residuals within clusters, and A and B the variances of the mean if
+    units, or whole clusters, were independent. Labels spread over clusters as units are have B of at most A.
+    """
+    n, units = len(labelled), len(codes)
+    counts = np.bincount(labelled, minlength=codes.max() + 1)
+    sizes = np.bincount(codes)
+    of_units = 1 / n - 1 / units
+    of_clusters = ((counts / n - sizes / units) ** 2).sum()
+    has_labels = int((counts > 0).sum())
+    excess = float(of_clusters / of_units) - 1
+    if excess <= 0:
+        return 1.0, has_labels
+    squares = float((residuals**2).sum())
+    sums = np.bincount(labelled, weights=residuals, minlength=len(counts))[counts > 0]
+    pairs = float((counts * (counts - 1)).sum())
+    mixed = min(len(np.unique(labelled[label == value])) for value in (0, 1))
+    correlation = 1.0
+    if mixed > RARE_CLUSTERS and pairs:
+        between = float((sums**2).sum()) * has_labels / max(has_labels - 2, 1)
+        estimated = (between - squares) / pairs / (squares / n)
+        estimated *= 1 + SKEW_OF_RATES * float(skewness(sums)) ** 2 / has_labels
+        correlation = min(max(estimated, (RARE_CLUSTERS / mixed) ** 2), 1.0)
+    factor = (quantile(freedom=max(has_labels - 1, 1)) / quantile()) ** 2
+    return 1 + correlation * excess * factor, has_labels

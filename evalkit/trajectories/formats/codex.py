@@ -1,0 +1,330 @@
+"""Codex of OpenAI: rollouts from early 2025 on, in whose lines messages, calls, and totals of tokens stand."""
+
+import io
+import os
+import re
+from collections import Counter, deque
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+
+from evalkit.kinds import Parsed
+from evalkit.trajectories.chat import Message, OpenNamed, ToolCall, content_text
+from evalkit.trajectories.formats import sessions
+from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, leading_model, records_of
+from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, time_of
+
+FORMAT = "Codex"
+_LINES = frozenset({
+    "session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state",
+    "inter_agent_communication", "inter_agent_communication_metadata",
+})  # fmt: skip
+_NO_MESSAGES = frozenset({  # payloads that repeat others, or hold none
+    "agent_reasoning_section_break", "agent_reasoning_raw_content", "task_started", "turn_started",
+    "context_compacted", "compaction", "compaction_summary", "context_compaction", "ghost_snapshot", "other",
+    "stream_error", "warning", "plan_update", "turn_diff", "background_event", "entered_review_mode",
+    "exited_review_mode", "item_started", "item_completed", "thread_rolled_back", "thread_name_updated",
+    "thread_settings_applied", "thread_goal_updated", "undo_started", "undo_completed", "view_image_tool_call",
+    "session_configured", "deprecation_notice", "collab_tool_call", "sub_agent_activity", "model_reroute",
+    "hook_started", "hook_completed", "raw_response_item", "shutdown_complete", "mcp_startup_update",
+    "mcp_startup_complete",
+})  # fmt: skip
+_EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # of what an item contains, too
+_USAGE = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens")
+_EXIT_CODE = re.compile(r"(?:exited with code|[Ee]xit code:?) (-?\d+)")
+_TO_SECONDS = len("2026-06-08T12:00:00")
+_MOST_EXAMINED = 300  # characters of an output that may state an exit code
+_THREAD = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_WAITING = 32  # messages whose double may still come
+_SECONDS_APART = 2.0  # at most, of an item and an event that hold one message
+_DOUBLED = ("user", "system", "assistant", "reasoning")  # items that an event may repeat
+_BY_AGENT = ("assistant", "reasoning", "call")  # items that belong to an answer of the model
+
+
+class Item(NamedTuple):
+    """A line by what it says: of a session or its settings, a message, a call, its output, or tokens."""
+
+    kind: str
+    text: str
+    payload: dict[str, Any]
+    when: str
+
+
+def recognises(records: Any) -> str:
+    """Return ``Codex session`` for the first records of a rollout, or for one of them; empty for anything else."""
+    for record in records if isinstance(records, list) else [records]:
+        kind, payload = part_of(record, "type"), part_of(record, "payload")
+        is_wrapped = isinstance(kind, str) and kind in _LINES and isinstance(payload, dict)
+        is_state = part_of(record, "record_type") == "state"
+        has_parts = objects(record, "content") and objects(record, "content")[0].get("type") in ("input_text",)
+        if is_wrapped or is_state or (kind == "message" and has_parts):
+            return f"{FORMAT} session"
+    return ""
+
+
+def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
+    """Yield what the lines of a file say; a message that is in an item and in an event is yielded once."""
+    waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages that have no double yet, and where they stood
+    for record in records_of(file, session):
+        payload, outer, when = record.get("payload"), text_of(record.get("type")), text_of(record.get("timestamp"))
+        if not isinstance(payload, dict):  # of early 2025
+            is_first = not outer and "id" in record
+            outer, payload = "session_meta" if is_first else "response_item" if outer else "", record
+            if record.get("record_type") == "state":
+                continue
+        kind = text_of(payload.get("type"))
+        if outer in ("session_meta", "turn_context"):
+            yield Item(outer, "", payload, when)
+        elif outer == "compacted":
+            yield Item("system", "the context was compacted", payload, when)
+        elif outer not in _LINES:
+            session.unknown[outer or "without a type"] = session.unknown.get(outer or "without a type", 0) + 1
+        elif outer in ("response_item", "event_msg"):
+            for item in _said(kind, payload, when, outer, session):
+                if item.text and item.kind in _DOUBLED:
+                    double = next((one for one in waiting if one[1] != outer and _is_same(one[0], item)), None)
+                    if double:
+                        waiting.remove(double)
+                        continue
+                    waiting.append((item, outer))
+                yield item
+
+
+def _is_same(one: Item, other: Item) -> bool:
+    """Return whether two items say the same at about the same time."""
+    if (one.kind, one.text) != (other.kind, other.text):
+        return False
+    first, second = time_of(one.when), time_of(other.when)
+    return first is None or second is None or abs((first - second).total_seconds()) <= _SECONDS_APART
+
+
+def _said(kind: str, payload: dict[str, Any], when: str, outer: str, session: Session) -> Iterator[Item]:
+    """Yield what a payload says; one of an unknown type is counted."""
+    if kind in ("message", "user_message", "agent_message"):
+        text = content_text(payload.get("content") or payload.get("message") or payload.get("text"))
+        role = text_of(payload.get("role")) or ("user" if kind == "user_message" else "assistant")
+        is_injected = role != "assistant" and (role != "user" or text.lstrip().startswith("<"))
+        yield Item("system" if is_injected else role, text, payload, when)
+    elif kind in ("reasoning", "agent_reasoning"):
+        parts = objects(payload, "summary") or objects(payload, "content") or [payload]
+        for part in parts:
+            yield Item("reasoning", text_of(part.get("text")), payload, when)
+    elif kind.endswith(("_call_output", "_search_output")):
+        yield Item("output", _output(payload), payload, when)
+    elif kind.endswith("_call") and outer == "response_item":
+        action = payload.get("arguments") or payload.get("input") or payload.get("action")
+        yield Item("call", text_of(action), payload, when)
+    elif kind in ("token_count", "task_started", "turn_started"):
+        yield Item("usage" if kind == "token_count" else "started", "", payload, when)
+    elif kind in ("task_complete", "turn_complete", "turn_aborted"):
+        reason = text_of(payload.get("reason"))
+        yield Item("ended", f"{kind}: {reason}" if reason else kind, payload, when)
+    elif kind == "error":
+        yield Item("error", error_text(payload), payload, when)
+    elif kind not in _NO_MESSAGES and not _EVENT.fullmatch(kind):
+        name = f"{outer} {kind}".strip()
+        session.unknown[name] = session.unknown.get(name, 0) + 1
+
+
+def _output(payload: dict[str, Any]) -> str:
+    """Return the text of a tool's answer, which early versions wrap in JSON together with its exit code."""
+    output = payload.get("output")
+    return content_text(part_of(output, "content") or output)
+
+
+def _is_error(payload: dict[str, Any], text: str) -> bool:
+    if part_of(payload, "output", "success") is False or payload.get("status") == "failed":
+        return True
+    if text.startswith("{"):
+        try:
+            code = part_of(msgspec.json.decode(text), "metadata", "exit_code")
+        except (msgspec.DecodeError, RecursionError):
+            code = None
+        return bool(code)
+    found = _EXIT_CODE.search(text[:_MOST_EXAMINED])
+    return found is not None and found[1] != "0"
+
+
+def _tool(payload: dict[str, Any]) -> str:
+    return text_of(payload.get("name")) or text_of(payload.get("type")).removesuffix("_call")
+
+
+class _Calls:
+    """The calls of models in a session: a call is what the model writes until a user or a tool answers."""
+
+    def __init__(self) -> None:
+        self.made: list[ModelCall] = []
+        self.tools: dict[str, tuple[ModelCall, ToolUse]] = {}  # by their own ids
+        self._contents: list[str] = []  # a digest of each call
+        self._content = blake2b(digest_size=9)  # of all items since the call before
+        self._is_open = False  # the last call goes on
+        self._totals = (0,) * len(_USAGE)  # of the session so far
+
+    def add(self, item: Item, model: str | None) -> None:
+        """Add a message, a call of a tool or its output to the call that it belongs to."""
+        is_by_agent = item.kind in _BY_AGENT
+        if is_by_agent and not self._is_open:
+            self._begin(model)
+        elif self._is_open and not is_by_agent:
+            self._content = blake2b(digest_size=9)
+        self._is_open = is_by_agent
+        tool_id = text_of(item.payload.get("call_id"))
+        self._content.update(f"{item.kind}\0{item.text}\0{tool_id}\0".encode(errors="replace"))
+        if is_by_agent:
+            self._contents[-1] = self._content.hexdigest()
+        if item.kind == "call":
+            name = _tool(item.payload)
+            self.tools[tool_id or f"call {len(self.tools)}"] = self.made[-1], ToolUse("", name)
+        elif item.kind == "output" and tool_id in self.tools:
+            self.tools[tool_id][1].is_error = _is_error(item.payload, item.text)
+
+    def count(self, info: Any, model: str | None, *, is_fork: bool) -> None:
+        """Add the tokens that the last call took: the increase of the totals, unless these began again."""
+        total, last = (_counts(part_of(info, f"{name}_token_usage")) for name in ("total", "last"))
+        if total is None or total == self._totals:  # the count is repeated
+            return
+        before, self._totals = self._totals, total
+        is_reset = any(now < then for now, then in zip(total, before, strict=True)) or total == last
+        if is_reset or (is_fork and not any(before)):  # the totals of a fork go on from those of its parent
+            taken = last or total
+        else:
+            taken = tuple(now - then for now, then in zip(total, before, strict=True))
+        if not self.made or self.made[-1].tokens_in is not None:
+            self._begin(model)
+        call = self.made[-1]
+        call.model = model
+        call.call_id = "/".join(map(str, total))
+        call.tokens_in, call.tokens_cache, call.tokens_out, *_ = taken
+        self._is_open = False
+        self._content = blake2b(digest_size=9)
+
+    def _begin(self, model: str | None) -> None:
+        self.made.append(ModelCall("", model))
+        self._contents.append("")
+
+    def identified(self) -> tuple[list[ModelCall], list[ToolUse]]:
+        """Return the calls of models and tools; the totals of a call of a model identify it, else its content."""
+        times = Counter[str]()
+        for call, content in zip(self.made, self._contents, strict=True):
+            identity = call.call_id or content
+            times[identity] += 1
+            call.call_id = f"{identity} {times[identity]}"
+        for call, tool in self.tools.values():
+            tool.call_id = call.call_id
+        return self.made, [tool for _, tool in self.tools.values()]
+
+
+def _counts(usage: Any) -> tuple[int, ...] | None:
+    return tuple(count_of(usage.get(name)) or 0 for name in _USAGE) if isinstance(usage, dict) else None
+
+
+def summary(path: str, file: BinaryIO) -> Session:
+    """Read what a file says of its session, one line at a time.
+
+    Calls that the file only replays are marked: until the first task that began with the session, or after it.
+    """
+    session, calls = Session(FORMAT), _Calls()
+    model: str | None = None
+    is_replay = has_times = False  # it replays another session; tasks have times
+    first_own: int | None = None  # the place of the first call that the session made itself
+    for item in _items(file, session):
+        kind, text, payload, when = item
+        if kind == "session_meta" and not session.session_id:
+            _identify(session, payload, when)
+        elif kind == "session_meta":
+            other = text_of(payload.get("id"))
+            is_replay = is_replay or other not in ("", session.session_id)
+            session.forked_from = session.forked_from or other
+        elif kind == "turn_context":
+            model = text_of(payload.get("model")) or model
+        elif kind == "started":
+            has_times = has_times or payload.get("started_at") is not None
+            if first_own is None and _is_own_task(session, payload):
+                first_own = len(calls.made)
+        elif kind == "ended":
+            session.exit_reason = text
+            session.status = "turn_aborted" if text.startswith("turn_aborted") else "completed"
+        elif kind == "error":
+            session.error = text
+        elif kind == "usage":
+            calls.count(payload.get("info"), model, is_fork=bool(session.forked_from))
+        else:
+            session.messages += 1
+            calls.add(item, model)
+            if kind in _BY_AGENT:
+                session.error = None
+                calls.made[-1].is_replayed = _is_before(session, when)
+    if not session.session_id:
+        name = os.path.basename(path)
+        session.session_id = next(reversed(_THREAD.findall(name)), name.removesuffix(".jsonl"))
+    session.calls, session.tools = calls.identified()
+    for at, call in enumerate(session.calls if is_replay else ()):
+        if first_own is None:
+            call.is_replayed = True if has_times else None
+        else:
+            call.is_replayed = call.is_replayed or at < first_own
+    session.model = leading_model([call for call in session.calls if not call.is_replayed])
+    return session
+
+
+def _is_own_task(session: Session, payload: dict[str, Any]) -> bool:
+    """Return whether a task began with the session or after it, and not in one that it replays."""
+    started_at = payload.get("started_at")
+    return started_at is not None and seconds_between((session.started or "")[:_TO_SECONDS], started_at) is not None
+
+
+def _is_before(session: Session, when: str) -> bool:
+    """Return whether a line has a time before the session began: it is of another one."""
+    return bool(when and session.started and when < session.started)
+
+
+def _identify(session: Session, payload: dict[str, Any], when: str) -> None:
+    """Read the first line of a session."""
+    session.session_id = text_of(payload.get("id"))
+    session.started = text_of(payload.get("timestamp")) or when
+    session.version = text_of(payload.get("cli_version")) or None
+    session.part_of = text_of(part_of(payload, "source", "subagent", "thread_spawn", "parent_thread_id"))
+    session.forked_from = text_of(payload.get("forked_from_id")) or session.part_of
+
+
+def parse(path: str, data: bytes) -> Parsed:
+    """Return the run of a session, or of a subagent, which `evalkit.trajectories.calls` joins to its session."""
+    return sessions.parsed(path, data, summary)
+
+
+def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
+    """List the messages of a session; a subagent, without what it replays, follows the call that started it."""
+    out: list[Message] = []
+    called: dict[str, tuple[ToolCall, Message]] = {}  # by the call's id
+    below: dict[int, list[Message]] = {}  # of subagents, by the identity of the message that started them
+    session = Session(FORMAT)
+    actor, is_replay = "", False
+    for kind, text, payload, when in _items(io.BytesIO(data), session):
+        call_id = text_of(payload.get("call_id"))
+        if kind == "session_meta" and not session.session_id:
+            _identify(session, payload, when)
+            actor = f"subagent {session.session_id}" if session.part_of else ""
+            is_replay = bool(session.part_of)
+        elif is_replay and kind == "started" and _is_own_task(session, payload):
+            out, is_replay = [], False  # what came before is of the parent
+        elif is_replay and _is_before(session, when):
+            continue
+        elif kind == "call":
+            call = ToolCall(_tool(payload), text, call_id)
+            out.append(Message("assistant", "", actor, calls=[call], when=when))
+            called[call_id] = call, out[-1]
+        elif kind == "output" and call_id in called:
+            call, message = called[call_id]
+            call.result, call.is_error = text, _is_error(payload, text)
+            for thread in dict.fromkeys(_THREAD.findall(text)) if "agent" in call.name else ():
+                if (of_agent := open_named(f"-{thread}.jsonl")) is not None:
+                    below.setdefault(id(message), []).extend(messages(of_agent, part, open_named))
+        elif kind == "reasoning" and text:
+            out.append(Message("assistant", "", actor, reasoning=text, when=when))
+        elif kind in ("error", "ended", "system") and text:
+            out.append(Message("system", text, actor, when=when))
+        elif kind in ("user", "assistant") and text:
+            out.append(Message(kind, text, actor, when=when))
+    return [one for message in out for one in (message, *below.get(id(message), ()))]

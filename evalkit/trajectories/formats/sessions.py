@@ -1,0 +1,142 @@
+"""What sessions of coding agents share: a record in each line, read one at a time; calls of models and of tools."""
+
+import io
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any, BinaryIO
+
+import msgspec
+
+from evalkit._text import counted_noun
+from evalkit.io import BrokenFileError, decode_json
+from evalkit.io.paths import CHARACTER, most_bytes
+from evalkit.kinds import Parsed
+from evalkit.trajectories.json_lines import named_counts
+from evalkit.trajectories.records import run_row, used
+
+EXCERPT = b'{"excerpt_of_session":'  # what excerpts begin with
+HEAD = 65_536  # bytes in which a session is recognised
+_MOST_NAMED = 8  # unknown types
+_ANYTHING = msgspec.json.Decoder()
+
+
+class ModelCall(msgspec.Struct, array_like=True, gc=False):
+    """A call of a model, and what it took; None where that was not logged."""
+
+    call_id: str  # the same call in another file has the same
+    model: str | None = None
+    tokens_in: int | None = None  # with those from a cache
+    tokens_cache: int | None = None
+    tokens_out: int | None = None
+    is_replayed: bool | None = False  # copied from another session, as far as this file can tell; None if it can't
+
+
+class ToolUse(msgspec.Struct, array_like=True, gc=False):
+    """A call of a tool by an answer of a model, and whether it failed; None if no result was logged."""
+
+    call_id: str  # of the model
+    name: str
+    is_error: bool | None = None
+
+
+class Session(msgspec.Struct):
+    """What the file of a session says of its run."""
+
+    excerpt_of_session: str  # the format
+    session_id: str = ""
+    part_of: str = ""  # the session that started this one as a subagent
+    forked_from: str = ""  # the session whose history this one may begin with
+    model: str | None = None  # that wrote most
+    version: str | None = None
+    started: str | None = None
+    exit_reason: str | None = None
+    status: str = "completed"
+    error: str | None = None
+    messages: int = 0  # that were understood
+    calls: list[ModelCall] = []
+    tools: list[ToolUse] = []
+    broken: int = 0  # lines that hold no object, or no message where one belongs
+    unknown: dict[str, int] = {}  # records by a type that is not known
+
+
+SESSION = msgspec.json.Decoder(Session)
+
+
+def first_records(data: bytes) -> list[Any]:
+    """Decode the first lines of a file; a line that is broken, or longer than the examined bytes, is left out."""
+    records = []
+    for line in data[:HEAD].split(b"\n"):
+        try:
+            records.append(_ANYTHING.decode(line))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+    return records
+
+
+def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
+    """Yield the objects in the lines of a file, and count other lines in the session."""
+    for line in iter(partial(file.readline, most_bytes() // CHARACTER), b""):
+        if line.isspace():
+            continue
+        record = None
+        try:
+            record = _ANYTHING.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            with suppress(BrokenFileError):
+                record = decode_json(line, _ANYTHING)[0]  # as real writers write it
+        if isinstance(record, dict):
+            yield record
+        else:
+            session.broken += 1
+
+
+def leading_model(calls: list[ModelCall]) -> str | None:
+    """Return the model that wrote most, by tokens, then by calls; None if no call names one."""
+    written = Counter[str]()
+    for call in calls:
+        if call.model:
+            written[call.model] += 1 + 1_000 * (call.tokens_out or 0)
+    return max(written, key=written.__getitem__, default=None)
+
+
+def parsed(path: str, data: bytes, summary: Callable[[str, BinaryIO], Session]) -> Parsed:
+    """Return the run of a session, with its calls; a file of which nothing was understood has failed.
+
+    `data` is the file, or an excerpt: what `summary` returns of the file, as JSON.
+    """
+    session = SESSION.decode(data) if data.startswith(EXCERPT) else summary(path, io.BytesIO(data))
+    named = Counter(dict(Counter(session.unknown).most_common(_MOST_NAMED)))
+    if others := sum(session.unknown.values()) - named.total():
+        named["others"] = others
+    broken = f"{counted_noun(session.broken, 'broken line')} left out" if session.broken else ""
+    doubts = list(filter(None, [broken, named_counts(named, "record")]))
+    if not (session.messages or session.calls or doubts):
+        return Parsed("skipped", "a session without a message")
+    if not session.calls and (session.unknown or not session.messages):
+        what = "answer" if session.messages else "message"
+        return Parsed("failed", "; ".join([f"no {what} was understood", *doubts]))
+    run = run_row(
+        format=session.excerpt_of_session,
+        agent=session.excerpt_of_session,
+        agent_version=session.version,
+        log_id=session.session_id,
+        task_id=session.session_id,  # a session has no task that another one shares
+        model_name=session.model,
+        started=session.started,
+        status=session.status,
+        exit_reason=session.exit_reason,
+        error=session.error,
+    )
+    calls = [
+        (one.call_id, one.model, one.tokens_in, one.tokens_cache, one.tokens_out, one.is_replayed)
+        for one in session.calls
+    ]
+    tools = [(one.call_id, one.name, one.is_error) for one in session.tools]
+    facts = [
+        (name, "", "", value)
+        for name, value in (("part_of", session.part_of), ("forked_from", session.forked_from))
+        if value
+    ]
+    return used([run], facts=facts, reason="; ".join(doubts), calls=calls, tools=tools)

@@ -1,0 +1,304 @@
+"""Events, failure modes and contrasts of runs of every kind."""
+
+import json
+import random
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evalkit
+from benchmarks import failures as planted
+from evalkit import failures
+from evalkit.failures import search as events_module
+from evalkit.failures.contrasts import contrast_of
+from evalkit.failures.rules import COMMON
+from evalkit.kinds import Call, Transcript, Turn
+from evalkit.kinds.detectors import seen
+from evalkit.kinds.registry import all_kinds
+
+ALL = [*COMMON, *(one for kind in all_kinds() for one in kind.detectors)]
+
+
+def call(name, arguments="", result="x", has_failed=None):
+    return Turn("agent", "action", name, agent="agent", call=Call(name, arguments, result, has_failed))
+
+
+def say(text, role="assistant"):
+    return Turn("agent", role, text, agent="agent")
+
+
+def found(*turns, target="", ended=""):
+    transcript = seen(Transcript("", [], turns), target, ended)
+    return {one.name for one in COMMON for _ in one.find(transcript)}
+
+
+FAILED, FINE = "Error: it broke", "fine"
+RULES = {
+    "two equal calls are no event": ([call("a")] * 2, set()),
+    "three equal calls are repeated": ([call("a")] * 3, {"repeated_call"}),
+    "other calls may come between": (
+        [call("a"), call("b", "1"), call("a"), call("b", "2"), call("a")],
+        {"repeated_call"},
+    ),
+    "other arguments are another call": ([call("a", str(i)) for i in range(3)], set()),
+    "polling whose result changes is healthy": ([call("a", "", str(i)) for i in range(9)], set()),
+    "polling that ends with a change is healthy": ([*[call("a", "", "wait")] * 5, call("a", "", "done")], set()),
+    "ten equal results are no polling": ([*[call("a", "", "wait")] * 10, call("a", "", "done")], {"repeated_call"}),
+    "results that were not logged equal none": ([call("a", "", None)] * 5, set()),
+    "two calls in turn are a cycle": ([call("a"), call("b")] * 3, {"cycle"}),
+    "three calls in turn are a cycle": ([call("a"), call("b"), call("c")] * 3, {"cycle"}),
+    "two rounds are no cycle": ([call("a"), call("b")] * 2, set()),
+    "a cycle has the same results": ([call(name, "", str(i)) for i in range(3) for name in "ab"], set()),
+    "a failed call": ([call("a", "", FAILED)], {"failed_call"}),
+    "a call that failed by its log": ([call("a", "", FINE, True)], {"failed_call"}),
+    "a call that is fine by its log": ([call("a", "", FAILED, False)], set()),
+    "a retry that succeeds is healthy": ([call("a", "", FAILED), call("a", "", FINE)], {"failed_call"}),
+    "the unchanged call fails again": ([call("a", "", FAILED)] * 2, {"failed_call", "ignored_error"}),
+    "a changed call is no ignored error": ([call("a", "1", FAILED), call("a", "2", FAILED)], {"failed_call"}),
+    "a claim of success": ([call("a", "", FAILED), say("I have updated it.")], {"failed_call", "ignored_error"}),
+    "an admission": ([call("a", "", FAILED), say("I could not update it.")], {"failed_call"}),
+    "a claim after a success": ([call("a", "", FAILED), call("b"), say("All done.")], {"failed_call"}),
+    "an unknown tool": ([call("a", "", "Unknown tool: a")], {"failed_call", "unknown_tool"}),
+    "ten different calls with one result": ([call("a", str(i), "nothing") for i in range(10)], {"no_progress"}),
+    "nine are too few": ([call("a", str(i), "nothing") for i in range(9)], set()),
+    "results that acknowledge are progress": ([call("a", str(i), "ok") for i in range(20)], set()),
+    "a last third without a new result": (
+        [call("a", str(i), f"r{i}") for i in range(10)] + [call("b", str(i), f"r{i}") for i in range(5)],
+        {"no_progress"},
+    ),
+    "a limit by a message": ([call("a"), say("Maximum number of steps reached", "system")], {"limit_reached"}),
+    "a limit in the middle is none": ([say("Maximum number of steps reached", "system"), call("a"), say("x")], set()),
+    "five messages before the first call": ([*[say("hm")] * 5, call("a")], {"late_first_action"}),
+    "four are few": ([*[say("hm")] * 4, call("a")], set()),
+    "five of many are few": ([*[say("hm")] * 5, *[call("a", str(i), str(i)) for i in range(20)]], set()),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_finds_its_event_and_nothing_else(rule):
+    turns, expected = RULES[rule]
+    assert found(*turns) == expected
+
+
+def test_calls_of_two_agents_are_not_mixed():
+    turns = [call("a")._replace(agent=agent) for agent in ("x", "y", "x", "y")]
+    assert found(*turns) == set()
+
+
+def test_a_status_of_a_limit_is_an_event():
+    assert found(call("a"), ended="max_steps") == {"limit_reached"}
+    assert found(call("a"), ended="user_stop") == set()
+
+
+def test_lines_that_state_the_outcome_are_hidden():
+    turns = [say("Go", "user"), Turn("game", "system", "won", states_outcome=True), say("reward: 1.0\nbye", "user")]
+    texts = [turn.text for turn in seen(Transcript("model alder", ["score 1"], turns)).turns]
+    assert texts == ["Go", "", "\nbye"]
+    assert seen(Transcript("model alder", ["score 1"], turns))[:2] == ("", [])
+
+
+TEXTS = st.text(max_size=40) | st.sampled_from([FAILED, FINE, "done", "", "Maximum steps reached", '{"error": 1}'])
+CALLS = st.builds(
+    Call, st.sampled_from(["a", "bash", "submit", ""]) | st.text(max_size=5), TEXTS, st.none() | TEXTS,
+    st.none() | st.booleans(), st.integers(0, 3),
+)  # fmt: skip
+VALUES = st.fixed_dictionaries(
+    {}, optional={"words": TEXTS, "acts": st.booleans(), "silent_failure": st.none() | TEXTS}
+)
+TURNS = st.builds(
+    Turn, st.sampled_from(["x", "y", ""]), st.sampled_from(["assistant", "action", "system", "user", "tool"]), TEXTS,
+    call=st.none() | CALLS, values=VALUES,
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(TURNS, max_size=14), TEXTS)
+def test_no_detector_raises_and_all_turns_exist(turns, target):
+    transcript = seen(Transcript("", [], turns), target)
+    for one in ALL:
+        for turn, detail, evidence in one.find(transcript):
+            assert 1 <= turn <= max(len(turns), 1)
+            assert isinstance(detail, str)
+            assert isinstance(evidence, str)
+
+
+@pytest.mark.parametrize("name", planted.KINDS)
+def test_planted_causes_are_found_and_healthy_runs_are_not(name):
+    table, wrong = planted.measured(name, 60, 3)
+    assert (table["precision"] >= 0.95).all(), wrong
+    assert (table["recall"] >= 0.9).all(), wrong
+
+
+def chats(folder, n=12):
+    """Write a table in which failed runs repeat a call."""
+    rows = []
+    for i in range(n):
+        chat = planted.Chat(random.Random(i), is_code=False)
+        succeeded = i % 2 == 0
+        (planted.healthy if succeeded else planted.repeated_call)(chat)
+        row = {"task_id": f"t{i // 2}", "model": ("alder", "birch")[i % 3 == 0], "success": succeeded}
+        rows.append(row | {"messages": chat.messages})
+    (folder / "runs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return rows
+
+
+def test_shuffled_outcomes_and_models_and_another_order_give_the_same_events(tmp_path):
+    rows = chats(tmp_path)
+    before = failures.events(evalkit.load(tmp_path))
+    for row, other in zip(rows, reversed(rows), strict=True):
+        row["success"], row["model"] = other["success"], "cedar"
+    (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    after = failures.events(evalkit.load(tmp_path))
+    columns = ["turn", "agent", "event", "detail", "evidence"]
+    assert before[columns].sort_values(columns).values.tolist() == after[columns].sort_values(columns).values.tolist()
+
+
+def test_unchanged_runs_are_not_searched_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    chats(folder)
+    before = failures.events(evalkit.load(folder))
+    searched = []
+    monkeypatch.setattr(events_module, "_search_chunk", lambda ids: searched.append(ids))
+    after = failures.events(evalkit.load(folder))
+    assert searched == []
+    pd.testing.assert_frame_equal(before, after)
+
+
+def test_a_detector_of_a_user_is_an_equal_citizen_and_one_that_raises_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(events_module, "_OWN", {})
+    chats(tmp_path)
+
+    @failures.detector("says_order", "Does it speak of orders?", severity=10)
+    def says_order(transcript):
+        for number, turn in enumerate(transcript.turns, 1):
+            if "order" in turn.text:
+                yield number, "", turn.text
+
+    @failures.detector("broken", "Does it break?")
+    def broken(transcript):
+        raise ZeroDivisionError("no")
+
+    logs = evalkit.load(tmp_path)
+    with pytest.warns(UserWarning, match="detector broken failed in 12 runs: ZeroDivisionError: no"):
+        found = failures.events(logs)
+    assert {"says_order", "repeated_call"} <= set(found["event"])
+    table = failures.modes(logs)
+    assert set(table.loc[table["leads"], "mode"]) == {"says order"}
+
+
+def test_every_failed_run_has_modes_of_which_one_leads(tmp_path):
+    chats(tmp_path)
+    logs = evalkit.load(tmp_path)
+    table = failures.modes(logs)
+    assert table.loc[table["leads"], "run_id"].tolist() == logs.runs.loc[~logs.runs["is_successful"], "run_id"].tolist()
+    assert set(table.loc[table["leads"], "mode"]) == {"repeats calls without effect"}
+    shares = failures.mode_shares(table)
+    assert shares["estimate"].tolist() == [1.0, 1.0]
+    assert shares["n"].sum() == 6
+    assert failures.mode_shares(table, [])["n_tasks"].tolist() == [6]
+
+
+def test_what_no_rule_explains_is_counted(tmp_path):
+    rows = [{"task_id": "a", "model": "alder", "success": False, "messages": [{"role": "user", "content": "q"}] * 1}]
+    rows[0]["messages"] += [{"role": "assistant", "content": "four"}]
+    rows += [{"task_id": "b", "model": "alder", "success": False}]
+    (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert failures.modes(evalkit.load(tmp_path))["mode"].tolist() == ["unexplained", "no transcript"]
+
+
+def test_logs_without_failures_say_so(tmp_path):
+    row = {"task_id": "a", "model": "alder", "success": True, "messages": [{"role": "assistant", "content": "four"}]}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row | {"task_id": "b"}))
+    logs = evalkit.load(tmp_path)
+    assert [one.code for one in failures.findings(logs)] == ["no_failures"]
+    assert failures.modes(logs).empty
+    assert failures.mode_shares(failures.modes(logs)).empty
+    assert failures.contrast(logs).empty
+    assert failures.divergences(logs).empty
+    assert "No run failed" in failures.describe_failures(logs)
+
+
+def history(folder, name, repeats):
+    records = []
+    for i in range(5):
+        about = {"timestamp": f"2025-08-01T10:00:{i:02d}", "function_name": "process_cells", "success": True}
+        result = f"group_to_cell_type = {{'0': 'T cell {i}'}}"
+        records.append(about | {"parameters": {"cell_type": f"{name} {i}"}, "error": None, "result_summary": result})
+    for i in range(repeats):
+        about = {"timestamp": f"2025-08-01T11:00:{i:02d}", "function_name": "compare_cell_counts", "success": False}
+        records.append(about | {"parameters": {"cell_type": "B"}, "error": "no such cells", "result_summary": None})
+    (folder / f"{name}.json").write_text(json.dumps(records))
+
+
+def test_a_loop_of_43_identical_calls_is_the_first_finding(tmp_path):
+    history(tmp_path, "a", 43)
+    history(tmp_path, "b", 0)
+    history(tmp_path, "c", 1)
+    logs = evalkit.load(tmp_path, "steps")
+    assert failures.failed_runs(logs).rule == "events"
+    assert failures.failed_runs(logs).table["failed"].tolist() == [True, False, True]
+    first = failures.findings(logs)[0]
+    assert (first.code, first.values["most"], first.values["n"], first.values["failed"]) == ("loops", 43, 1, 2)
+    assert "43 times: compare_cell_counts" in failures.describe_failures(logs)
+
+
+def test_an_event_of_failed_runs_only_is_claimed_and_one_of_all_runs_is_not():
+    rng = np.random.default_rng(1)
+    runs = pd.DataFrame({"run_id": [f"r{i}" for i in range(80)], "unit": np.repeat(range(20), 4)})
+    runs["failed"] = np.tile([True, True, False, False], 20)
+    only = runs.loc[runs["failed"] & (rng.random(80) < 0.9), "run_id"]
+    every = runs["run_id"]
+    found = pd.DataFrame({"run_id": [*only, *every], "event": ["only"] * len(only) + ["every"] * len(every)})
+    table = contrast_of(runs, found, {"only": "", "every": "", "never": ""}).set_index("event")
+    assert table["claimed"].to_dict() == {"only": True, "every": False}
+    assert table.loc["every", "estimate"] == 0
+    assert table.loc["only", "n_tasks"] == 20
+
+
+def test_contrasts_of_shuffled_outcomes_claim_little():
+    claims, samples = planted.null(30, 5)
+    assert claims <= 0.2 * samples
+
+
+def test_two_runs_of_a_task_part_at_their_first_different_call(tmp_path):
+    rows = []
+    for succeeded, second in ((False, "b"), (True, "c")):
+        chat = planted.Chat(random.Random(1), is_code=False)
+        chat.style = "ids"
+        chat.call("a", {}, "one")
+        chat.call(second, {}, "two")
+        rows.append({"task_id": "t", "model": "alder", "success": succeeded, "messages": chat.messages})
+    (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    [row] = failures.divergences(evalkit.load(tmp_path)).to_dict("records")
+    assert (row["same_calls"], row["next_a"], row["next_b"], row["turn_a"], row["turn_b"]) == (1, "b {}", "c {}", 5, 5)
+
+
+def test_error_texts_that_differ_in_names_and_numbers_are_one_group(tmp_path):
+    rows = []
+    for i in range(4):
+        chat = planted.Chat(random.Random(i), is_code=False)
+        chat.style = "ids"
+        chat.call("a", {"n": i}, f"Error: no file '/data/x{i}/y.csv' for user 'u{i}' at (1{i}, 2, 3)")
+        chat.call("b", {"n": i}, "Error: the connection was refused")
+        rows.append({"task_id": f"t{i}", "model": "alder", "success": False, "messages": chat.messages})
+    (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    groups = failures.error_groups(evalkit.load(tmp_path))
+    assert groups["calls"].tolist() == [4, 4]
+    assert set(groups["cause"]) == {"not found", "connection"} or len(groups) == 2
+    assert groups["turn"].notna().all()
+
+
+@pytest.mark.parametrize("kind", ["mindcraft/runs", "crafter", "steps", "trajectories"])
+def test_samples_of_every_kind_have_findings_and_a_text_on_one_screen(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        logs = evalkit.load(f"samples:{kind}")
+        text = failures.describe_failures(logs)
+    assert text.splitlines()
+    assert set(failures.events(logs)["event"]) <= {one.name for one in failures.detectors(logs.kind)}

@@ -1,0 +1,95 @@
+"""What texts of messages and results mean to detectors, in wordings of others."""
+
+import pytest
+
+from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, cause_of, claims_success
+from evalkit.kinds.detectors import UNKNOWN_TOOL, is_error
+from evalkit.mindcraft.events import _ASKED, _PLAN, _TOLD, _WAIT
+
+
+def is_unknown_tool(text):
+    return bool(is_error(text) and UNKNOWN_TOOL.search(text))
+
+
+CASES = {
+    "asks for a recipe": (
+        _ASKED.search,
+        "What's the recipe for cake?|Can you tell me how to make a cake?|Do you know how to craft a bookshelf?"
+        "|I don't know the recipe. Can you share it?|Please share the recipe for the cake.|what is the recipe"
+        "|What do I need to craft a compass?|Could you give me the crafting plan?|How is a cake made?"
+        "|Which ingredients do we need for the cake?|Tell me the recipe for rabbit stew",
+        "I have 3 wheat. Do you need it?|Let's craft a cake.|The recipe is 3 wheat.|How are you?|Where do I put it?",
+    ),
+    "tells a recipe": (
+        _TOLD.search,
+        "To make a cake you need 3 milk, 2 sugar, 1 egg and 3 wheat.|The recipe is: 3 wheat|Recipe: 3 wheat in a row"
+        "|Cake requires 3 wheat, 2 sugar and 1 egg|It takes 6 planks and 3 books.|You need 2 sticks and 3 iron ingots."
+        "|A bookshelf is made of 6 planks and 3 books|You craft it with 3 wheat|Ingredients: wheat, sugar, egg.",
+        "Do you have the recipe?|What is the recipe for cake?|I need 3 logs.|I have 3 wheat and 2 eggs.|Let's go.",
+    ),
+    "announces a plan": (
+        _PLAN.search,
+        "Here's the plan: you get wood|Plan: 1. collect 2. craft|I'll gather wood and you craft.|We should split up",
+        "Hello Jill|OK|Thanks!",
+    ),
+    "waits": (
+        _WAIT.search,
+        "I'm waiting for you.|I will wait here|Waiting...|Let me know when you are done|Standing by.",
+        "On my way|I have it",
+    ),
+    "claims success": (
+        claims_success,
+        "I've successfully updated your order.|The booking is confirmed.|Great news! Your flight has been booked.|Done."
+        "|All set! Your appointment is scheduled.|Task completed.|The issue has been resolved.|Everything works now."
+        "|Your refund was processed. You will get it in 5 days.|All tests pass now.|The error is fixed.",
+        "I could not update the order.|The update failed.|Unfortunately the booking was not completed.|Shall I proceed?"
+        "|I will update it once you confirm.|There was an error, but I'm looking into it.|Once it is done I tell you.",
+    ),
+    "unknown tool": (
+        is_unknown_tool,
+        "Error: Tool 'x' is not available|No tool named x|Unknown function: x|Error: x is not a known tool"
+        "|Tool x not found|tool_not_found: x|Error: function 'fly' is not defined|The tool `fly` does not exist"
+        '|{"error": "unknown tool fly"}|ToolNotFoundError: fly|Unrecognized tool fly|There is no tool called fly',
+        "Error: file not found|Error: unknown argument x|Invalid function arguments|Error: order not found",
+    ),
+    "limit": (
+        _LIMIT.search,
+        "Maximum number of steps reached|Max steps reached.|Step limit reached (50)|Token budget exhausted"
+        "|You have reached the maximum number of turns.|Context window exceeded|The agent ran out of time."
+        "|max_iterations reached|Agent stopped due to iteration limit or time limit.|Stopped: token limit",
+        "I reached the shop on time.|Your order exceeded expectations|The time is 5|Thank you",
+    ),
+    "status of a limit": (
+        _LIMIT_STATUS.search,
+        "max_steps|timeout|LimitsExceeded|context_window_exceeded|exit_cost|AgentTimeoutError|limit_message|out_of_tokens",
+        "user_stop|agent_stop|completed|Submitted|success|failed",
+    ),
+}
+WORDINGS = [(name, text, True) for name, (_, yes, _) in CASES.items() for text in yes.split("|")]
+WORDINGS += [(name, text, False) for name, (_, _, no) in CASES.items() for text in no.split("|")]
+
+
+@pytest.mark.parametrize(("name", "text", "expected"), WORDINGS)
+def test_wordings_are_understood(name, text, expected):
+    assert bool(CASES[name][0](text)) is expected
+
+
+CAUSES = {
+    "KeyError: 'x'": "not found",
+    "HTTP 403 Forbidden": "not permitted",
+    "Request timed out": "time-out",
+    "Error: missing required argument id": "invalid arguments",
+    "bash: foo: command not found": "command not found",
+    "429 Too Many Requests": "rate limit",
+    "500 Internal Server Error": "server error",
+    "SyntaxError: invalid syntax": "syntax",
+    "exit code 1": "exit code",
+    "You do not have the resources to craft": "not enough",
+    "Unknown tool: fly": "unknown tool",
+    "it broke": "other",
+}
+
+
+@pytest.mark.parametrize("text", CAUSES)
+def test_a_failed_call_has_a_group_of_causes(text):
+    assert cause_of(text) == CAUSES[text]

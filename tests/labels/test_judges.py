@@ -1,0 +1,252 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import evalkit
+from evalkit import compare, kinds
+from evalkit.cli import main
+from evalkit.display.words import finding_text
+from evalkit.io import SourceError
+from evalkit.labels import (
+    compare_judges,
+    differences,
+    disagreements,
+    figures,
+    findings,
+    judge_table,
+    label_plan,
+    model_table,
+    next_units,
+    people_agreement,
+    precision_recall,
+    read_labels,
+    read_verdicts,
+)
+from evalkit.stats import corrected_rate
+
+RUNS, LABELS, VERDICTS = (f"samples:judges/{name}" for name in ("runs.jsonl", "labels.csv", "verdicts.csv"))
+
+
+@pytest.fixture(scope="module")
+def logs():
+    return evalkit.load(RUNS)
+
+
+@pytest.fixture(scope="module")
+def comparison(logs):
+    return compare_judges(logs, read_labels(LABELS), read_verdicts(VERDICTS))
+
+
+def run(*words):
+    return CliRunner().invoke(main, ["judges", *words])
+
+
+def test_the_corrected_rate_is_that_of_the_statistics(comparison):
+    table = judge_table(comparison).set_index("judge")
+    units, verdicts = comparison.units, comparison.verdicts["judge-a"].to_numpy()
+    known = comparison.is_labelled
+    found = corrected_rate(units.loc[known, "label"], verdicts[known], verdicts[~known])
+    assert table.loc["judge-a", ["estimate", "low", "high"]].tolist() == pytest.approx(list(found[:3]), abs=0.005)
+    assert table.loc["judge-a", "raw"] == pytest.approx(verdicts.mean())
+    alone = units.loc[known, "label"].mean()
+    assert table.loc[["always", "never"], "estimate"].tolist() == pytest.approx([alone, alone])
+    assert table.loc["judge-a", "half_width"] < table.loc["judge-c", "half_width"] <= table.loc["always", "half_width"]
+
+
+def test_a_sentence_says_what_labels_make_of_the_judge(comparison):
+    texts = [finding_text(finding) for finding in findings(comparison)]
+    assert texts[0].startswith("judge-a says 52 %; 56 labels correct this to 53 % [46, 60]; 40 more would give ± 5")
+    assert "3 judges say between 32 and 77 %; corrected, between 53 and 58 %." in texts
+    assert any("25 units that several labelled, they differ on 4, 4 without a majority" in text for text in texts)
+    assert not any("ann" in text or "bob" in text for text in texts)
+
+
+def test_each_model_is_corrected_by_its_own_labels(comparison):
+    table = model_table(comparison)
+    assert table.groupby("judge")["n"].sum().eq(56).all()
+    assert table.groupby("judge")["units"].sum().eq(240).all()
+    pairs = differences(comparison)
+    own = table[table["judge"] == "judge-b"].set_index("model_name")
+    pair = pairs[pairs["judge"] == "judge-b"].iloc[0]
+    assert pair["estimate"] == pytest.approx(
+        own.loc[pair["model_a"], "estimate"] - own.loc[pair["model_b"], "estimate"]
+    )
+    assert pair["low"] < pair["estimate"] < pair["high"]
+
+
+def test_precision_and_recall_have_n_intervals_and_constants():
+    said = pd.DataFrame(
+        {"run_id": list("abcde") * 2, "judge": ["x"] * 5 + ["y"] * 5, "label": [1, 1, 1, 0, 0] + [0] * 5}
+    )
+    true = pd.DataFrame({"run_id": list("abcdez"), "label": [1, 1, 0, 1, 0, 1]})
+    found = precision_recall(said, true).set_index("judge")
+    assert found.index.tolist() == ["x", "y", "always", "never"]
+    assert found.loc["x", ["precision_estimate", "recall_estimate", "n", "n_said", "n_true"]].tolist() == pytest.approx(
+        [2 / 3, 2 / 3, 5, 3, 3]
+    )
+    assert np.isnan(found.loc["y", "precision_estimate"])
+    assert found.loc["always", ["precision_estimate", "recall_estimate"]].tolist() == pytest.approx([4 / 6, 1])
+    assert (found["recall_low"] <= found["recall_estimate"]).all()
+
+
+def test_disagreements_are_those_of_labelled_runs(comparison):
+    found = disagreements(comparison)
+    assert found["label"].ne(found["verdict"]).all()
+    accuracy = judge_table(comparison).set_index("judge")["accuracy"]
+    counts = found["judge"].value_counts()
+    assert (1 - counts / 56).to_dict() == pytest.approx(accuracy[counts.index].to_dict())
+
+
+def test_what_to_label_next_is_random_within_models(comparison):
+    found = next_units(comparison, "judge-b", 30)
+    waiting = comparison.units[comparison.units["label"].isna()]
+    for model, own in found.groupby("model_name", sort=False):
+        assert own["run_id"].tolist() == waiting.loc[waiting["model_name"] == model, "run_id"].head(len(own)).tolist()
+    assert len(found) == 30
+    plan = label_plan(comparison, "judge-b")
+    assert plan["half_width"].is_monotonic_decreasing
+
+
+def test_people_agree_as_far_as_they_labelled_the_same(comparison):
+    found = people_agreement(comparison)
+    assert found.n == 25
+    assert 0.3 < found.estimate < 1
+
+
+def test_labels_of_few_models_are_weighted_or_noted(logs, comparison):
+    labels = read_labels(LABELS)
+    runs = comparison.units
+    some = runs[runs["label"].notna()].groupby("model_name").head(4)["run_id"]
+    many = runs[runs["label"].notna() & (runs["model_name"] == "birch-70b")]["run_id"]
+    wide = read_labels(LABELS).rows
+    own = dict(zip(logs.runs["run_id"], [json.loads(extra)["run_id"] for extra in logs.runs["extra"]], strict=True))
+    kept = wide["run_id"].isin([own[run_id] for run_id in [*some, *many]])
+    found = judge_table(compare_judges(logs, labels._replace(rows=wide[kept]), read_verdicts(VERDICTS)))
+    assert "by_model" in found["warning"].iloc[0]
+
+
+def test_labels_chosen_by_the_judge_are_doubted(logs):
+    labels, verdicts = read_labels(LABELS), read_verdicts(VERDICTS)
+    said = verdicts.rows.query("judge == 'judge-b' and verdict == 1")["run_id"].head(50)
+    chosen = pd.DataFrame({"run_id": said, "turn": pd.NA, "question": "", "label": 1.0, "who": "", "note": ""})
+    chosen = chosen.astype({"turn": "Int64"})
+    table = judge_table(compare_judges(logs, labels._replace(rows=chosen), verdicts)).set_index("judge")
+    assert "unlike_labels" in table.loc["judge-b", "warning"]
+
+
+def test_the_command_prints_rates_and_writes_files(tmp_path):
+    output, following = tmp_path / "judges.csv", tmp_path / "next.csv"
+    result = run(RUNS, "--labels", LABELS, "--verdicts", VERDICTS, "-o", str(output), "--next", str(following), "--all")
+    assert result.exit_code == 0, result.output
+    assert "judge-a   52 %     53 % [46, 60]" in result.output
+    assert len(pd.read_csv(output)) == 5
+    assert len(pd.read_csv(following)) == 20
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "scores"])
+def test_verdicts_in_any_table_with_any_ids(form, logs, tmp_path):
+    rows = read_verdicts(VERDICTS).rows.query("judge == 'judge-a'")
+    known = dict(zip([json.loads(extra)["run_id"] for extra in logs.runs["extra"]], logs.runs["run_id"], strict=True))
+    path = tmp_path / f"mine.{form}"
+    if form == "csv":  # evalkit's ids, other names, another word for yes
+        table = pd.DataFrame(
+            {"trajectory": rows["run_id"].map(known), "said": rows["verdict"].map({1: "fixed", 0: "not"})}
+        )
+        table.to_csv(path, index=False)
+        words = ["--column", "run_id=trajectory", "--column", "label=said", "--yes", "fixed"]
+    elif form == "jsonl":
+        path.write_text(
+            "".join(
+                json.dumps({"run_id": r, "label": bool(v)}) + "\n" for r, v in rows[["run_id", "verdict"]].to_numpy()
+            )
+        )
+        words = []
+    else:
+        rows[["run_id"]].assign(score=3 + 4 * rows["verdict"]).to_csv(path, index=False)
+        words = []
+    labels = tmp_path / "labels.csv"
+    table = read_labels(LABELS).rows
+    table.assign(label=table["label"].map({1: "1", 0: "0"})).to_csv(labels, index=False)
+    result = run(RUNS, "--labels", str(labels), "--verdicts", str(path), *words)
+    assert result.exit_code == 0, result.output
+    assert "53 % [46, 60]" in result.output
+    assert result.output.startswith("mine gives scores" if form == "scores" else "mine says 52 %")
+
+
+def test_bad_rows_are_named_and_unknown_ids_counted(tmp_path):
+    path = tmp_path / "verdicts.csv"
+    good = read_verdicts(VERDICTS).rows[["run_id", "judge", "verdict"]].rename(columns={"verdict": "label"})
+    good = good.astype({"label": "object"})
+    extra = pd.DataFrame({"run_id": ["nowhere", "alder-large-00"], "judge": "judge-z", "label": [1, "maybe"]})
+    pd.concat([good, extra]).to_csv(path, index=False)
+    result = run(RUNS, "--labels", LABELS, "--verdicts", str(path), "--all")
+    assert result.exit_code == 0, result.output
+    assert "1 verdict of unknown ids" in result.output
+    assert "row 722: label 'maybe' is no label" in result.output
+
+
+@pytest.mark.parametrize(
+    ("labels", "verdicts", "cause"),
+    [
+        ("run_id,label\nnowhere,1\n", None, "no labels of these runs"),
+        ("run_id,label\nalder-large-00,\n", None, "no unit has a label"),
+        ("id,label\nalder-large-00,1\n", None, "no column 'run_id'"),
+        (None, "run_id,judge\nalder-large-00,x\n", "no column label or score"),
+        (None, "run_id,judge,label\nnowhere,x,1\n", "no verdicts of these runs"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused_with_the_cause(labels, verdicts, cause, tmp_path):
+    given = {"--labels": LABELS, "--verdicts": VERDICTS}
+    for name, text in {"--labels": labels, "--verdicts": verdicts}.items():
+        if text:
+            (tmp_path / name.strip("-")).write_text(text)
+            given[name] = str(tmp_path / name.strip("-"))
+    result = run(RUNS, *(word for pair in given.items() for word in pair))
+    assert result.exit_code == 2
+    assert cause in result.output
+
+
+def test_turns_are_judged_like_runs(tmp_path):
+    logs = evalkit.load(RUNS)
+    turns = logs.turns[logs.turns["role"] == "assistant"].reset_index(drop=True)
+    truth = turns["text"].str.startswith("$").astype(int)
+    table = turns[["run_id", "turn"]].assign(judge="regex", label=truth)
+    table.to_csv(tmp_path / "verdicts.csv", index=False)
+    table.sample(80, random_state=1).drop(columns="judge").to_csv(tmp_path / "labels.csv", index=False)
+    labels, verdicts = read_labels(str(tmp_path / "labels.csv")), read_verdicts(str(tmp_path / "verdicts.csv"))
+    comparison = compare_judges(logs, labels, verdicts)
+    found = judge_table(comparison).iloc[0]
+    assert found["units"] == len(turns)
+    assert found["low"] < truth.mean() < found["high"]
+    assert found["agreement"] == 1
+
+
+def test_the_figure_shows_what_judges_say_and_the_corrected_rates(comparison):
+    ax = figures.rates(judge_table(comparison))
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == ["judge-a", "judge-b", "judge-c", "always", "never"]
+
+
+def test_rates_by_a_judge_are_marked_everywhere(tmp_path):
+    source = "samples:trajectories/table/runs.csv"
+    ids = evalkit.load(source).runs["run_id"]
+    path = tmp_path / "outcomes.csv"
+    for judge, name in (("judge-a", "success rate by a judge"), ("", "success rate")):
+        pd.DataFrame({"run_id": ids, "outcome": "success", "judge": judge}).to_csv(path, index=False)
+        logs = evalkit.load(source, outcomes=str(path))
+        board = compare.leaderboard(logs.runs)
+        assert board.outcomes.name == name
+        assert all(("judged" in warning) == bool(judge) for warning in kinds.rates(logs.runs)["warning"])
+        assert ("judged" in board.notes) == bool(judge)
+        texts = [finding_text(finding) for finding in compare.findings(board)]
+        assert any("by a judge" in text for text in texts) == bool(judge)
+        text = CliRunner().invoke(main, ["trajectories", source, "--outcomes", str(path)]).output
+        assert ("by a judge" in text) == bool(judge)
+
+
+def test_an_unknown_question_is_refused(logs):
+    with pytest.raises(SourceError, match="no labels for the question"):
+        compare_judges(logs, read_labels(LABELS), read_verdicts(VERDICTS), question="Another?")

@@ -1,0 +1,477 @@
+"""Sessions of Claude Code and Codex: a session is a run, and each call counts once, whichever files hold it."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evalkit
+from evalkit import trajectories
+from evalkit.display.terminal import summary
+from evalkit.display.words import finding_text
+from evalkit.io import SourceError
+from evalkit.io.sources import without_projects
+from evalkit.kinds.detection import describe_source
+from evalkit.trajectories import analysis
+from evalkit.trajectories.parse import excerpt, parse
+from evalkit.trajectories.transcript import messages
+from tests.trajectories import folders as make
+from tests.trajectories.test_formats import JSON, SHARED, real, told
+
+TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
+
+
+def records(folder: Path) -> list[tuple[str, dict]]:
+    """Return all objects in the lines of a folder's files, with the names of the files."""
+    found = []
+    for path in sorted(folder.rglob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict):
+                found.append((path.name, record))
+    return found
+
+
+def plain_count(folder: Path) -> list[int]:
+    """Count the tokens of Claude Code as plainly as can be: per message, the line with most tokens written."""
+    best: dict[str, tuple[int, int, int]] = {}
+    for _, record in records(folder):
+        message = record.get("message")
+        usage = message.get("usage") if isinstance(message, dict) else None
+        if not usage or message.get("model") == "<synthetic>":
+            continue
+        cached = usage.get("cache_read_input_tokens", 0)
+        read = usage["input_tokens"] + usage.get("cache_creation_input_tokens", 0) + cached
+        best[message["id"]] = max(best.get(message["id"], (0, 0, 0)), (usage["output_tokens"], read, cached))
+    written, read, cached = (sum(column) for column in zip(*best.values(), strict=True))
+    return [read, cached, written]
+
+
+def sums(runs):
+    return [int(runs[name].sum()) for name in TOKENS]
+
+
+@real
+def test_real_sessions_are_runs_and_their_tokens_are_those_of_a_plain_count():
+    folder = SHARED / "leaderboards" / "claude-code"
+    logs = evalkit.load(folder)
+    assert set(logs.ledger["status"]) == {"used"}
+    assert len(logs.runs) == 4
+    assert sums(logs.runs) == sums(logs.usage) == plain_count(folder)
+    codex = evalkit.load(SHARED / "leaderboards" / "codex")
+    assert codex.runs["turns"].gt(0).all()
+    fork = codex.runs[codex.runs["log_id"].eq("multi-leaf")]
+    assert told(fork, *TOKENS) == [[5000, 3000, 500]]
+    assert "future_synthetic_record" in codex.ledger["reason"].str.cat()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=30))
+def test_tokens_of_files_that_hold_the_same_messages_are_counted_once(tmp_path_factory, calls):
+    folder = tmp_path_factory.mktemp("projects")
+    largest = {}
+    for number, (file, message, written) in enumerate(calls):
+        largest[message] = max(largest.get(message, 0), written)
+        one = make.claude(f"s{file}", number, make.answer(f"m{message}", "x", read=message + 1, written=written))
+        with (folder / f"s{file}.jsonl").open("a") as out:
+            out.write(f"{json.dumps(one)}\n")
+    runs = trajectories.load(folder).runs
+    assert sums(runs) == plain_count(folder)
+    assert runs["turns"].sum() == len(largest)
+
+
+def session(folder: Path, layout: str = "{}/subagents/agent-a1.jsonl") -> Path:
+    """Write a session whose answer starts a subagent."""
+    make.lines(
+        folder / "s1.jsonl",
+        {"type": "summary", "summary": "x", "leafUuid": "u1"},
+        make.claude("s1", 1, "Ask an agent."),
+        make.claude("s1", 2, make.answer("m1", "I ask.", written=1)),
+        make.claude("s1", 3, make.answer("m1", ("Agent", "t1"), written=7)),
+        make.claude("s1", 4, make.result("t1"), toolUseResult={"agentId": "a1"}),
+        make.claude("s1", 5, make.answer("m2", "It is done.")),
+    )
+    within = {"isSidechain": True, "agentId": "a1"}
+    make.lines(
+        folder / layout.format("s1"),
+        make.claude("s1", 6, "Do it.", **within),
+        make.claude("s1", 7, make.answer("m3", ("Bash", "t2"), model="haiku"), **within),
+        make.claude("s1", 8, make.result("t2", "no", error=True), **within),
+        make.claude("s1", 9, make.answer("m4", "Done.", model="haiku"), **within),
+    )
+    return folder
+
+
+LAYOUTS = ("{}/subagents/agent-a1.jsonl", "agent-a1.jsonl", "{}/subagents/workflows/w1/agent-a1.jsonl")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_subagent_is_part_of_the_run_and_follows_the_call_that_started_it(tmp_path, layout):
+    logs = trajectories.load(session(tmp_path, layout))
+    assert told(logs.runs, "log_id", "model_name", "turns", *TOKENS) == [["s1", "opus", 4, 40, 24, 22]]
+    assert told(logs.runs, "agent", "agent_version", "duration") == [["Claude Code", "2.1.1", None]]
+    texts = ["Ask an agent.", "I ask.", "Do it.", "", "Done.", "It is done."]
+    assert logs.messages["text"].tolist() == texts
+    assert told(logs.usage, "model_name", "calls", "tokens_out") == [["haiku", 2, 10], ["opus", 2, 12]]
+    assert told(logs.tools, "model_name", "tool", "calls", "errors") == [
+        ["haiku", "Bash", 1, 1],
+        ["opus", "Agent", 1, 0],
+    ]
+    assert logs.runs["run_flags"].tolist() == [["no_outcome", "several_models"]]
+    used = analysis.tool_use(logs, logs.runs)
+    assert told(used, "tool", "read", "runs", "calls", "errors", "n") == [
+        ["Bash", 1, 1, 1, 1, 1],
+        ["Agent", 1, 1, 1, 0, 1],
+    ]
+
+
+def test_a_subagent_whose_session_is_gone_is_one_run_with_its_siblings(tmp_path):
+    session(tmp_path)
+    (tmp_path / "s1.jsonl").unlink()
+    within = {"isSidechain": True, "agentId": "a2"}
+    make.lines(tmp_path / "s1" / "subagents" / "agent-a2.jsonl", make.claude("s1", 1, make.answer("m9", "x"), **within))
+    assert told(trajectories.load(tmp_path).runs, "log_id", "turns") == [["s1", 3]]
+
+
+def test_a_resumed_copy_owns_what_it_adds_and_a_copy_that_adds_nothing_counts_in_no_rate(tmp_path):
+    one = [make.claude("s1", 1, "Hello."), make.claude("s1", 2, make.answer("m1", ("Bash", "t1")))]
+    copied = [{**record, "sessionId": "s2"} for record in one]
+    make.lines(tmp_path / "s1.jsonl", *one)
+    make.lines(tmp_path / "s2.jsonl", *copied, make.claude("s2", 3, make.answer("m2", "Bye.", written=9)))
+    make.lines(tmp_path / "s3.jsonl", *({**record, "sessionId": "s3"} for record in one))
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "turns", "tokens_out", "flag_duplicate") == [
+        ["s1", 1, 5, False],
+        ["s2", 1, 9, False],
+        ["s3", 0, None, True],
+    ]
+    assert logs.tools["calls"].sum() == 1
+    table = analysis.took(logs.runs, logs.usage, logs.tools)
+    assert told(table, "runs", "turns", "tokens_out", "tool_calls") == [[2, 2, 14, 1]]
+
+
+def test_a_session_in_two_files_is_one_run(tmp_path):
+    make.lines(tmp_path / "a" / "s1.jsonl", make.claude("s1", 1, make.answer("m1", "One.")))
+    make.lines(tmp_path / "b" / "s1.jsonl", make.claude("s1", 2, make.answer("m2", "Two.")))
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "turns") == [["s1", 2]]
+    assert logs.messages["text"].tolist() == ["One.", "Two."]
+
+
+def test_what_is_not_of_the_user_is_of_the_system_and_errors_are_no_answers(tmp_path):
+    make.lines(
+        tmp_path / "s1.jsonl",
+        make.claude("s1", 1, "<command-name>/clear</command-name>"),
+        make.claude("s1", 2, "Caveat", isMeta=True),
+        make.claude("s1", 3, "What was said", isCompactSummary=True),
+        make.claude("s1", 4, "Hello."),
+        make.claude("s1", 5, make.answer("m1", "Hi.")),
+        make.claude("s1", 6, "Hello again.", parentUuid="u3"),
+        make.claude("s1", 7, make.answer("e1", "API Error: 529", model="<synthetic>", written=0)),
+    )
+    logs = trajectories.load(tmp_path)
+    roles = ["system", "system", "system", "user", "assistant", "system", "user", "system"]
+    assert logs.messages["role"].tolist() == roles
+    assert told(logs.runs, "turns", "model_name", "error") == [[1, "opus", "API Error: 529"]]
+
+
+def test_zero_tokens_were_not_counted(tmp_path):
+    make.lines(tmp_path / "s1.jsonl", make.claude("s1", 1, make.answer("m1", "x", read=0, cached=0, written=0)))
+    assert told(trajectories.load(tmp_path).runs, "turns", *TOKENS) == [[1, None, None, None]]
+
+
+UNKNOWN = {"type": "novelty", "sessionId": "s1"}
+
+
+@pytest.mark.parametrize(
+    ("own", "status", "said"),
+    [
+        (
+            ["massive error", "42", "[1]", make.claude("s1", 1, make.answer("m1", "x"))],
+            "used",
+            "3 broken lines left out",
+        ),
+        ([make.claude("s1", 1, make.answer("m", "x")), UNKNOWN], "used", "1 record of unknown types: novelty"),
+        (
+            [{"type": "user", "sessionId": "s"}, make.claude("s", 1, make.answer("m", "x"))],
+            "used",
+            "1 broken line left out",
+        ),
+        ([{"type": "mode", "sessionId": "s1"}], "skipped", "a session without a message"),
+        ([UNKNOWN, UNKNOWN], "failed", "no message was understood; 2 records of unknown types: novelty (2)"),
+        (
+            [make.claude("s1", 1, "Hi."), UNKNOWN],
+            "failed",
+            "no answer was understood; 1 record of unknown types: novelty",
+        ),
+        ([make.meta("a"), make.codex("v2", outer="event_msg")], "failed", "event_msg v2"),
+        (
+            [make.meta("a"), make.codex("v2", outer="v2")],
+            "failed",
+            "no message was understood; 1 record of unknown types: v2",
+        ),
+        (
+            [make.meta("a"), make.said("user", "Hi."), make.codex("v2", outer="v2")],
+            "failed",
+            "no answer was understood",
+        ),
+    ],
+)
+def test_what_a_file_holds_that_is_not_known_is_counted_and_named(tmp_path, own, status, said):
+    data = make.lines(tmp_path / "s.jsonl", *own).read_bytes()
+    parsed = parse("s.jsonl", data)
+    assert parsed.status == status
+    assert said in parsed.reason
+
+
+def call(name: str, own_id: str, second: int = 0) -> dict:
+    return make.codex("function_call", second, "response_item", name=name, arguments="{}", call_id=own_id)
+
+
+def output(own_id: str, text: str, second: int = 0) -> dict:
+    return make.codex("function_call_output", second, "response_item", output=text, call_id=own_id)
+
+
+def rollout(folder: Path, own_id: str, *own: object) -> Path:
+    return make.lines(folder / f"rollout-2026-06-08T12-00-00-{own_id}.jsonl", *own)
+
+
+def test_a_message_of_codex_that_stands_in_an_item_and_in_an_event_is_counted_once(tmp_path):
+    rollout(
+        tmp_path,
+        "a",
+        make.meta("a"),
+        make.codex("turn_context", model="gpt-5"),
+        make.said("user", "<environment_context>here</environment_context>"),
+        make.codex("user_message", message="Hi."),
+        make.said("user", "Hi."),
+        make.codex("agent_message", 1, message="Hello."),
+        make.said("assistant", "Hello.", 1),
+        make.codex("user_message", 8, message="Hi."),
+        make.codex("turn_context", 9, model="gpt-6"),
+        make.codex("agent_message", 9, outer="response_item", message="Hello."),
+        make.codex("turn_aborted", 9, outer="event_msg", reason="interrupted"),
+    )
+    logs = trajectories.load(tmp_path)
+    assert logs.messages["text"].tolist()[1:-1] == ["Hi.", "Hello.", "Hi.", "Hello."]
+    assert logs.messages["role"].tolist() == ["system", "user", "assistant", "user", "assistant", "system"]
+    assert told(logs.runs, "turns", "exit_reason", "flag_several_models") == [[2, "turn_aborted: interrupted", True]]
+
+
+@pytest.mark.parametrize(
+    ("counts", "read", "calls"),
+    [
+        ([(10, 1, (10, 1)), (10, 1, (10, 1)), (30, 2, (20, 1))], 30, 2),  # a repeated count is no call
+        ([(10, 1, None), (30, 2, None)], 30, 2),  # of early versions, which tell totals only
+        ([(10, 1, (10, 1)), (4, 1, (4, 1)), (9, 2, (5, 1))], 19, 3),  # the totals begin again
+        ([(10, 1, (10, 1)), (15, 1, (15, 1))], 25, 2),  # also above the former ones
+    ],
+)
+def test_tokens_of_codex_are_those_of_its_last_totals_which_may_begin_again(tmp_path, counts, read, calls):
+    own = [make.totals(*one[:2], last=one[2], second=at) for at, one in enumerate(counts)]
+    rollout(tmp_path, "a", make.meta("a"), *own)
+    assert told(trajectories.load(tmp_path).runs, "tokens_in", "turns") == [[read, calls]]
+
+
+PARENT = [
+    make.said("user", "Start."),
+    call("exec_command", "c1"),
+    make.totals(100, 10, last=(100, 10)),
+    output("c1", "Process exited with code 1"),
+    make.said("assistant", "Failed."),
+    make.totals(250, 30, last=(150, 20)),
+]
+REPLAYED = [make.meta("b", 20, forked_from_id="a"), make.meta("a", 20), *PARENT]
+OWN = [
+    make.said("user", "Go on.", 30),
+    make.said("assistant", "Done.", 31),
+    make.totals(300, 35, last=(50, 5), second=32),
+]
+STARTED = make.codex("task_started", 30, started_at=1_780_920_030)  # 12:00:30
+
+
+@pytest.mark.parametrize(
+    ("has_parent", "own", "read", "turns"),
+    [
+        (True, OWN, 50, 1),  # where items stop being those of the parent
+        (True, OWN[:2], None, 1),
+        (False, [STARTED, *OWN], 50, 1),  # where the first task of its own begins
+        (False, OWN, None, 3),  # nothing tells
+    ],
+)
+def test_a_fork_owns_what_comes_after_the_history_that_it_replays(tmp_path, has_parent, own, read, turns):
+    rollout(tmp_path, "b", *REPLAYED, *own)
+    if has_parent:
+        rollout(tmp_path, "a", make.meta("a"), *PARENT, make.said("user", "Else."), make.totals(999, 99))
+    runs = trajectories.load(tmp_path).runs
+    assert told(runs[runs["log_id"].eq("b")], "tokens_in", "turns") == [[read, turns]]
+    assert len(runs) == 1 + has_parent
+
+
+def test_totals_of_a_fork_that_go_on_from_its_parents_are_not_its_own(tmp_path):
+    own = [make.said("assistant", "Done."), make.totals(1050, 105, last=(50, 5)), make.totals(1090, 109, last=(40, 4))]
+    rollout(tmp_path, "b", make.meta("b", forked_from_id="a"), *own)
+    assert told(trajectories.load(tmp_path).runs, "tokens_in", "tokens_out") == [[90, 9]]
+
+
+def test_a_subagent_of_codex_is_part_of_the_run_and_shows_no_message_twice(tmp_path):
+    own, other = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+    spawn = [call("spawn_agent", "c9", 5), output("c9", json.dumps({"agent_id": other}), 6)]
+    rollout(tmp_path, own, make.meta(own), *PARENT, *spawn, make.said("assistant", "All done.", 40))
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": own}}}
+    rollout(tmp_path, other, make.meta(other, 20, source=source), make.meta(own, 20), *PARENT, STARTED, *OWN)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "tokens_in", "turns") == [[own, 300, 5]]
+    texts = [text for text in logs.messages["text"] if text]
+    assert texts == ["Start.", "Failed.", "Go on.", "Done.", "All done."]
+    assert told(logs.tools, "tool", "calls", "errors") == [["exec_command", 1, 1], ["spawn_agent", 1, 0]]
+
+
+def test_rollouts_of_early_2025_have_no_envelope(tmp_path):
+    bare = [
+        {"type": "message", "role": role, "content": [{"type": "input_text", "text": role}]}
+        for role in ("user", "assistant")
+    ]
+    state = {"record_type": "state"}
+    rollout(tmp_path, "x", {"id": "a", "timestamp": "2025-05-01T00:00:00Z", "instructions": "Be brief."}, state, *bare)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "turns") == [["a", 1]]
+    assert logs.messages["role"].tolist() == ["user", "assistant"]
+    assert logs.ledger["reason"].tolist() == [""]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_excerpt_is_parsed_as_the_whole_file(tmp_path, layout):
+    rollout(session(tmp_path, layout), "b", *REPLAYED, *OWN)
+    for path in tmp_path.rglob("*.jsonl"):
+        data = path.read_bytes()
+        part = excerpt(str(path), lambda data=data: io.BytesIO(data))
+        assert part != data
+        assert parse(str(path), part) == parse(str(path), data)
+
+
+def test_a_line_longer_than_what_is_examined_is_recognised(tmp_path):
+    make.lines(tmp_path / "s1.jsonl", make.claude("s1", 1, "x" * 100_000), make.claude("s1", 2, make.answer("m1", "y")))
+    assert "Claude Code session" in describe_source(tmp_path)
+    assert told(trajectories.load(tmp_path).runs, "turns") == [[1]]
+
+
+def test_the_first_screen_says_what_runs_took_where_no_log_states_an_outcome(tmp_path):
+    logs = trajectories.load(session(tmp_path))
+    text = summary(logs, {})
+    assert "tokens read" in text
+    assert "--outcomes" in text
+    table = analysis.took(logs.runs, logs.usage, logs.tools)
+    first = finding_text(analysis.findings([], logs.runs, logs.plans, logs.ledger, table)[0])
+    said = "4 turns, 40 tokens read (24 from a cache), 22 tokens written and 2 calls of tools, of which 1 failed."
+    assert first == f"1 run of haiku and opus without an outcome in the logs: {said}"
+
+
+def test_outcomes_from_a_file_make_sessions_comparable(tmp_path):
+    run_id = trajectories.load(session(tmp_path / "logs")).runs["run_id"].iloc[0]
+    given = make.write(tmp_path / "outcomes.csv", f"run_id,outcome\n{run_id},success\n")
+    assert told(trajectories.load(tmp_path / "logs", outcomes=given).runs, "is_successful") == [[True]]
+
+
+def test_no_column_tells_where_a_person_worked(tmp_path):
+    session(tmp_path)
+    rollout(tmp_path, "b", *REPLAYED, *OWN)
+    logs = trajectories.load(tmp_path)
+    for name in ("runs", "usage", "tools", "messages", "ledger"):
+        text = getattr(logs, name).to_csv()
+        assert "jane" not in text
+        assert "secret-branch" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "is_hidden"),
+    [
+        ("projects/-home-jane-thesis/s1.jsonl", True),
+        ("C--Users-jane-thesis/s1.jsonl", True),
+        ("-home-jane-thesis", True),
+        ("projects/jane-thesis/s1.jsonl", False),
+        ("evalkit report --jane x", False),
+    ],
+)
+def test_folders_named_after_a_persons_are_hidden(text, is_hidden):
+    assert ("jane" not in without_projects(text)) == is_hidden
+
+
+RECORDS = (
+    make.claude("s1", 1, "Hi."),
+    make.claude("s1", 2, make.answer("m1", "x", ("Agent", "t1"))),
+    make.claude("s1", 3, make.result("t1"), toolUseResult={"agentId": "a1"}),
+    {"type": "system", "sessionId": "s1", "content": "x"},
+    make.meta("a"),
+    make.codex("turn_context", model="gpt-5"),
+    make.said("user", "Hi."),
+    call("spawn_agent", "c1"),
+    output("c1", "{}"),
+    make.totals(10, 1, last=(10, 1)),
+    STARTED,
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]},
+)
+
+
+def mutated(value: object, data: st.DataObject) -> object:
+    """Replace parts of a record by any JSON."""
+    if data.draw(st.integers(0, 4)) == 0:
+        return data.draw(JSON)
+    if isinstance(value, dict):
+        return {key: mutated(one, data) for key, one in value.items()}
+    return [mutated(one, data) for one in value] if isinstance(value, list) else value
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(RECORDS), max_size=6), st.data())
+def test_reading_sessions_never_raises_whatever_their_lines_hold(own, data):
+    text = "\n".join(json.dumps(mutated(one, data)) for one in own).encode()
+    for name in ("s.jsonl", "rollout-2026-06-08T12-00-00-a.jsonl"):
+        parsed = parse(name, text)
+        assert parsed.status in ("used", "skipped", "failed")
+        if parsed.status == "used" and parsed.rows["runs"]:
+            assert isinstance(messages([name], "0", lambda path: text), list)
+
+
+@given(st.binary(max_size=200))
+def test_reading_a_rollout_never_raises_for_bytes(data):
+    assert parse("rollout-2026-06-08T12-00-00-a.jsonl", data).status in ("used", "skipped", "failed")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "task", "turns"),
+    [
+        (
+            "talk.json",
+            {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]},
+            "talk",
+            1,
+        ),
+        (
+            "talk.json",
+            {"task": "t", "history": [{"name": "user", "content": "a"}, {"name": "assistant", "content": "b"}]},
+            "t",
+            1,
+        ),
+        ("talks.json", [{"messages": [{"role": "user", "content": "a"}]}] * 2, "talks 1", None),
+    ],
+)
+def test_a_chat_is_a_run_of_a_table_without_an_outcome(tmp_path, name, text, task, turns):
+    make.write(tmp_path / name, text)
+    assert "chat" in describe_source(tmp_path)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs[:1], "format", "task_id", "turns") == [["table", task, turns]]
+    assert logs.runs["flag_no_outcome"].all()
+    assert logs.messages["text"].iloc[0] == "a"
+
+
+def test_a_chat_is_no_run_of_a_kind_if_nothing_in_it_is_a_message(tmp_path):
+    make.write(tmp_path / "a.json", {"messages": ["a"]})
+    with pytest.raises(SourceError):
+        trajectories.load(tmp_path)
