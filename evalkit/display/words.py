@@ -305,7 +305,7 @@ def _plan(
     """Say how many tasks, run once or several times, show a true difference."""
     what = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
     if models:
-        what += f" between {short_name(models[0])} and {short_name(models[1])} (the observed difference)"
+        what = f"the observed {what} between {short_name(models[0])} and {short_name(models[1])}"
     ways = []
     for repeats, count in tasks.items():
         if not math.isnan(count):
