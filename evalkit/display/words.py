@@ -310,16 +310,15 @@ def _plan(
 ) -> str:
     """Say how many tasks, run once or several times, show a true difference."""
     what = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
+    shares = "they share" if models else "a pair now shares"
     if models:
-        what += f" between {short_name(models[0])} and {short_name(models[1])} (the observed difference)"
+        what = f"the observed {what} between {short_name(models[0])} and {short_name(models[1])}"
     ways = []
     for repeats, count in tasks.items():
         if not math.isnan(count):
             number = counted_noun(int(count), "task") if math.isfinite(count) else "more than ten million tasks"
             ways.append(f"{number} run {'once' if repeats == 1 else f'{repeats} times'}")
-    return (
-        f"To detect {what}, plan {' or '.join(ways)} (80 % power); a pair now shares {counted_noun(n_tasks, 'task')}."
-    )
+    return f"To detect {what}, plan {' or '.join(ways)} (80 % power); {shares} {counted_noun(n_tasks, 'task')}."
 
 
 def _nothing(ended: Mapping[str, int], n: int, **_: Any) -> str:

@@ -114,12 +114,13 @@ def test_what_would_decide_is_planned_for_the_observed_difference_and_for_a_name
     cells = [(m, f"t{t}", bool(own[t % 3]) or (m == "a" and t in (2, 5))) for m, own in models.items() for t in tasks]
     runs = runs_of(cells)
     text = describe_comparison(runs, detect=10)
-    observed, named = re.findall(r"^To detect ([\d.]+) points.*? plan ([\d,]+) tasks run once", text, re.MULTILINE)
+    pattern = r"^To detect (?:the observed )?([\d.]+) points.*? plan ([\d,]+) tasks run once"
+    observed, named = re.findall(pattern, text, re.MULTILINE)
     board = leaderboard(runs)
     assert int(named[1].replace(",", "")) == plan(runs, 0.1)["tasks"].iloc[0]
     gap = board.pairs.set_index(["model_a", "model_b"]).loc[("a", "b"), "estimate"]
     assert (observed[0], named[0]) == (f"{100 * abs(gap):.1f}", "10")
-    assert "To show" not in describe_comparison(runs_of(played({"a": 0.95, "b": 0.1})))
+    assert "To detect" not in describe_comparison(runs_of(played({"a": 0.95, "b": 0.1})))
 
 
 def test_nothing_is_planned_where_another_test_decides_and_the_reason_is_said():
