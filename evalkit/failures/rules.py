@@ -253,7 +253,7 @@ def limit_reached(transcript: Transcript) -> Iterator[Found]:
 def late_first_action(transcript: Transcript) -> Iterator[Found]:
     """Find an agent whose first call comes after at least five of its messages, a quarter of all that it does.
 
-    The detail is the number of messages before.
+    Commands that only look or talk are neither, where the kind knows them. The detail is the number of messages.
     """
     before = defaultdict[str, int](int)
     acts = defaultdict[str, list[Turn]](list)

@@ -37,6 +37,8 @@ def loops(
 def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplained: int, unsearched: int) -> str:
     """Describe the modes that lead most often."""
     noun = counted_noun(failed, f"failed {_noun(rule)}")
+    if unsearched == failed:
+        return f"None of {noun} has a transcript to search."
     if not reasons:
         return f"No rule explains any of {noun}{f', {unsearched:,} of them without turns' if unsearched else ''}."
     shown = listed((f"{mode} ({count:,})" for mode, count in reasons), 3, "{} more")

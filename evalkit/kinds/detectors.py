@@ -16,11 +16,11 @@ Found = tuple[int, str, str]  # the number of a turn from 1, a detail, and the t
 LAST = 3  # turns at the end of a run in which a line may state its outcome
 LONGEST = 400  # characters of the text that shows an event
 
-_STATED = r"^\W*(?:(?:final|total|episode|task|run|overall)\W+)?(?:{})\b\W{{0,4}}(?:[:=]|is\b).*$"
+_STATED = r"^[^\w\n]*(?:(?:final|total|episode|task|run|overall)\W{{1,4}})?(?:{})\b\W{{0,4}}(?:[:=]|is\b).*$"
 _REWARD = re.compile(_STATED.format("reward|score|grade|outcome|verdict|resolved"), re.IGNORECASE | re.MULTILINE)
 _OUTCOME = re.compile(  # in messages; the result of a call may mention its own success
     _STATED.format("reward|score|grade|outcome|verdict|resolved|is_?successful|success|correct|passed|accuracy")
-    + r"|^\W*task (?:succeeded|failed|(?:was )?(?:successful|unsuccessful))\b.*$",
+    + r"|^[^\w\n]*task (?:succeeded|failed|(?:was )?(?:successful|unsuccessful))\b.*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
