@@ -18,8 +18,8 @@ MOST_NAMED = 4  # models
 MOST_ANSWERED = 2  # models on each side of the sentence that answers, which has about 25 words
 MOST_NAME = 20  # characters of a model's name in a finding that is to fit a line
 
-# findings that follow the answer in an abstract, in this order; "failures" are the main reasons for failure
-ABSTRACT = ("conditions", "variants", "pair", "nearest_pair", "own_tasks", "plan", "failures", "endings")
+# findings that follow the answer in an abstract, in this order; "reasons" are the main reasons for failure
+ABSTRACT = ("conditions", "variants", "pair", "nearest_pair", "own_tasks", "plan", "reasons", "endings")
 _UNITS = {  # of what runs take, the cost first
     "cost (US dollars)": "US dollars",
     "tokens in": "input tokens",

@@ -107,13 +107,18 @@ def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
     return [Finding("loops", MODES, values, examples, words.loops)]
 
 
+def _are_named(logs: Logs) -> bool:
+    """Return whether pages with other questions name reasons: runs can fail, and searching them does not take long."""
+    return logs.kind.transcript is not None and len(logs.runs) <= MOST_SEARCHED and failed_runs(logs).rule != "score"
+
+
 def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
     """Add to a table of models the column main_reason: the failure mode that leads most often, and in how many runs.
 
-    Of a model without a failed run it is empty. Where no run has a transcript, and of more than 20,000 runs, whose
-    search takes long, the table is returned as it is.
+    Of a model without a failed run it is empty. Where no run has a transcript, of logs that state scores only, and of
+    more than 20,000 runs, whose search takes long, the table is returned as it is.
     """
-    if logs.kind.transcript is None or len(logs.runs) > MOST_SEARCHED:
+    if not _are_named(logs):
         return table
     leading = leading_modes(modes(logs))
     if leading.empty:
@@ -127,7 +132,7 @@ def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> lis
 
     `models` are those whose runs count, by default all; `section` is the heading of the section that it links to.
     """
-    if logs.kind.transcript is None or len(logs.runs) > MOST_SEARCHED:
+    if not _are_named(logs):
         return []
     table = modes(logs)
     if models:
