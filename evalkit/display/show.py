@@ -184,7 +184,7 @@ def show_answer(
     unit : str, optional
         Unit of the estimate, such as ``points``.
     methods : str
-        A paragraph on methods to copy, such as that of `evalkit.compare.methods_text`.
+        A paragraph on methods to copy; `evalkit.compare.methods_text` writes one.
 
     Examples
     --------
