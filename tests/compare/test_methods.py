@@ -9,6 +9,7 @@ from evalkit.compare.methods import REFERENCES
 from tests.compare.runs import reached, runs_of
 
 WINS = reached("a", [True] * 8 + [False] * 4) + reached("b", [True] * 3 + [False] * 9)
+OTHERS = reached("a", [True, False, True], "xyz") + reached("b", [False] * 3, "uvw")
 SCORES = reached("a", [3.0, 5.0, 4.0]) + reached("b", [1.0, 2.0, 7.0])
 
 
@@ -17,7 +18,7 @@ SCORES = reached("a", [3.0, 5.0, 4.0]) + reached("b", [1.0, 2.0, 7.0])
     [
         (WINS, ["success rates", "McNemar 1947", "Wilson 1927"], ["max-T", "Lipták", "not measured", "seeds"]),
         (WINS + reached("c", [True] * 12), ["all 3 pairs", "Romano and Wolf 2005"], ["Lipták"]),
-        (WINS + reached("a", [True, False, True], "xyz") + reached("b", [False] * 3, "uvw"), ["Lipták 1958"], ["max-T"]),
+        (WINS + OTHERS, ["Lipták 1958"], ["max-T"]),
         (WINS + reached("b", [None], ["late"]), ["1 of 25 runs were not measured"], []),
         (SCORES, ["mean scores", "Student's t", "Hall 1992"], ["Wilson", "McNemar"]),
         (reached("a", [True, False]), ["Wilson 1927"], ["pair"]),
