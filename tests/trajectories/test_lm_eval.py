@@ -295,9 +295,9 @@ def test_prompts_and_answers_are_shown_in_each_form_of_arguments(tmp_path, argum
 @pytest.mark.parametrize(
     ("path", "parts"),
     [
-        (f"o/m/samples_a_b_{STAMP}.jsonl", ("o/m", "a_b", STAMP)),
-        (f"o\\m\\x_{STAMP}.json", ("o/m", "x", STAMP)),
-        ("samples_a_b.jsonl", ("", "a_b", "")),
+        (f"o/m/samples_a_b_{STAMP}.jsonl", ("o/m", STAMP, "a_b")),
+        (f"o\\m\\x_{STAMP}.json", ("o/m", STAMP, "x")),
+        ("samples_a_b.jsonl", ("", "", "a_b")),
     ],
 )
 def test_the_name_of_a_file_is_cut_at_its_stamp(path, parts):
