@@ -128,8 +128,8 @@ def _metrics(row: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _results(value: dict[str, Any]) -> Parsed:
-    """Return what results state of each task; scores of groups and their tasks are published figures."""
-    config, sizes = value.get("config"), value.get("n-samples")
+    """Return what results state of each task: plan, settings, and scores, of groups too, as published figures."""
+    config = value.get("config")
     arguments = part_of(config, "model_args")
     if isinstance(arguments, str):  # before 0.4.10
         arguments = dict(one.partition("=")[::2] for one in arguments.split(","))
@@ -142,40 +142,34 @@ def _results(value: dict[str, Any]) -> Parsed:
     facts: list[tuple] = []
     plans: list[tuple] = []
     published: list[tuple] = []
-    tasks = value["results"].keys() | (sizes.keys() if isinstance(sizes, dict) else set())
-    for task in sorted(tasks):
-        scores = part_of(value, "results", task)
-        planned = count_of(part_of(sizes, task, "effective"))
+    for task, scores in sorted(value["results"].items()):
+        planned = count_of(part_of(value, "n-samples", task, "effective"))
+        if planned is not None:
+            plans.append((model or None, task, "", planned, None))
         for key, given in scores.items() if isinstance(scores, dict) else ():
             metric, number = key.rpartition(",")[0], number_of(given)
             if metric and not metric.endswith("_stderr") and number is not None and _is_mean(value, task, metric):
                 published.append((model or None, FORMAT, task, key, number, planned))
-        if planned is not None:
-            plans.append((model or None, task, "", planned, None))
-        if not part_of(value, "group_subtasks", task):  # a group has no samples of its own
-            settings = _settings(value, task) | {"variant": ", ".join(variant)}
-            facts.append((FORMAT, task, model, text_of(settings)))
-    reasons = [] if model and (named or not config) else ["model_args name no model: its name is a random id"]
-    return used(plans=plans, facts=facts, published=published, reason=", ".join(reasons))
-
-
-def _settings(value: dict[str, Any], task: str) -> dict[str, Any]:
-    """Return the columns that the runs of a task share, and the metrics of which a lower value is better."""
-    generation = part_of(value, "configs", task, "generation_kwargs")
-    about = {
-        "version {}": part_of(value, "versions", task),
-        "{}-shot": part_of(value, "n-shot", task),
-        "max_gen_toks {}": part_of(generation, "max_gen_toks"),
-    }
-    directions = part_of(value, "higher_is_better", task) or {}
-    return {
-        "task_checksum": ", ".join(text.format(text_of(given)) for text, given in about.items() if given is not None),
-        "agent_version": text_of(value.get("lm_eval_version")),
-        "temperature": number_of(part_of(generation, "temperature")),
-        "lower_is_better": [
-            name for name, higher in directions.items() if higher is False and _is_mean(value, task, name)
-        ],
-    }
+        if part_of(value, "group_subtasks", task):
+            continue  # a group has no samples of its own
+        generation = part_of(value, "configs", task, "generation_kwargs")
+        about = {
+            "version {}": part_of(value, "versions", task),
+            "{}-shot": part_of(value, "n-shot", task),
+            "max_gen_toks {}": part_of(generation, "max_gen_toks"),
+        }
+        directions = part_of(value, "higher_is_better", task) or {}
+        lower = [name for name, higher in directions.items() if higher is False and _is_mean(value, task, name)]
+        settings = {
+            "task_checksum": ", ".join(text.format(text_of(one)) for text, one in about.items() if one is not None),
+            "agent_version": text_of(value.get("lm_eval_version")),
+            "temperature": number_of(part_of(generation, "temperature")),
+            "lower_is_better": lower,
+            "variant": ", ".join(variant),
+        }
+        facts.append((FORMAT, task, model, text_of(settings)))
+    reason = "" if model and (named or not config) else "model_args name no model: its name is a random id"
+    return used(plans=plans, facts=facts, published=published, reason=reason)
 
 
 def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:

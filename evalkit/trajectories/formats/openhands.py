@@ -206,12 +206,12 @@ def _index_runs(path: str, value: dict[str, Any]) -> Parsed:
     if posixpath.basename(folder) == "instance_results":
         folder = posixpath.dirname(folder)
     shared = {"format": FORMAT, "dataset": name.removesuffix(".json"), "model_name": posixpath.basename(folder)}
-    runs, scores = list[tuple](), list[tuple]()
+    runs: list[tuple] = []
+    scores: list[tuple] = []
     for instance, one in value.items():
         if isinstance(one, dict):
             runs.append(run_row(**shared, part=instance, task_id=instance, cost=number_of(one.get("cost")) or None))
-            if (resolved := number_of(one.get("resolved"))) is not None:
-                scores.append((instance, "resolved", resolved, text_of(one["resolved"])))
+            scores += score_rows(instance, _scores(one))
     return used(runs, scores)
 
 
@@ -363,11 +363,8 @@ def _chat(event: dict[str, Any], by_response: dict[str, dict[str, Any]]) -> Iter
     elif kind not in _SILENT:
         given = part_of(event, "system_prompt", "text") or event.get("summary") or event.get("detail")
         rest = {key: one for key, one in event.items() if key not in ("kind", "id", "timestamp", "source")}
-        yield message | {
-            "role": "system",
-            "name": "" if kind == "SystemPromptEvent" else kind,
-            "content": given or text_of(rest),
-        }
+        name = "" if kind == "SystemPromptEvent" else kind
+        yield message | {"role": "system", "name": name, "content": given or text_of(rest)}
 
 
 def _observed(event: Mapping[str, Any]) -> tuple[str, bool]:
