@@ -224,7 +224,7 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             runs["task_id"][at] = f"{task} {runs['task_checksum'][at][:8]}"
         for column, value in settings[runs["source"][at]].items():
             if column in runs:
-                runs[column][at] = value or None
+                runs[column][at] = None if value == "" else value
     before = Counter[tuple[Any, ...]]()
     for _, _, at in sorted((runs["experiment"][at] or "", runs["source"][at], at) for at in own):
         document = tuple(runs[column][at] for column in ("model_name", "dataset", "task_id"))
