@@ -268,19 +268,17 @@ def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, o
     requests = [(*_items(one), None, None)[:2] for one in _items(decoded(first.get("arguments")))]
     answers = _items(decoded(first.get("resps")))
     out: list[Message] = []
-    previous: Any = None
     for at, (prompt, asked) in enumerate(requests):  # a continuation, settings of generation, or nothing
-        is_same = at > 0 and prompt == previous
-        previous = prompt
+        is_same = at > 0 and prompt == requests[at - 1][0]
         if not is_same:
             out += _prompt(prompt)
         for answer in _items(answers[at]) if at < len(answers) else ():
-            if not isinstance(answer, list):
-                text = text_of(answer) if asked is not None else f"log-likelihood {text_of(answer)} of the whole text"
-                out.append(Message("assistant", text))
-                continue
-            text = f"log-likelihood {text_of(answer[0] if answer else None)} of {asked!r}"
-            if is_same:
+            text = text_of(answer)
+            if isinstance(answer, list):
+                text = f"log-likelihood {text_of(answer[0] if answer else None)} of {asked!r}"
+            elif asked is None:
+                text = f"log-likelihood {text} of the whole text"
+            if is_same and isinstance(answer, list):
                 out[-1].text += f"\n{text}"
             else:
                 out.append(Message("assistant", text))

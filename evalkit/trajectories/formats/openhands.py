@@ -17,7 +17,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, used
@@ -358,25 +358,22 @@ def _chat(event: dict[str, Any], by_response: dict[str, dict[str, Any]]) -> Iter
         if output := event.get("raw_output") or event.get("content"):  # each further ACP event is an update
             yield answer | {"content": output, "error": event.get("status") == "failed"}
     elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
-        text, is_error = _observed(event)
-        yield message | answer | {"content": text, "error": is_error}
+        observation = event.get("observation")
+        error = event.get("error") or event.get("rejection_reason") or part_of(observation, "error")
+        given = part_of(observation, "content") or part_of(observation, "output")
+        if not given:
+            given = error if isinstance(error, str) else _without(observation, "kind")
+        yield message | answer | {"content": given, "error": bool(error or part_of(observation, "is_error"))}
     elif kind not in _SILENT:
         given = part_of(event, "system_prompt", "text") or event.get("summary") or event.get("detail")
-        rest = {key: one for key, one in event.items() if key not in ("kind", "id", "timestamp", "source")}
+        given = given or _without(event, "kind", "id", "timestamp", "source")
         name = "" if kind == "SystemPromptEvent" else kind
-        yield message | {"role": "system", "name": name, "content": given or text_of(rest)}
+        yield message | {"role": "system", "name": name, "content": given}
 
 
-def _observed(event: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return what a tool answered, and whether that is an error."""
-    if "observation" not in event:  # the agent's error, or a refusal by the user
-        return text_of(event.get("error") or event.get("rejection_reason")), True
-    observation = event["observation"]
-    stated = part_of(observation, "error")
-    given = part_of(observation, "content") or part_of(observation, "output")
-    if not given and isinstance(observation, dict):
-        given = stated if isinstance(stated, str) else {key: one for key, one in observation.items() if key != "kind"}
-    return content_text(given), bool(part_of(observation, "is_error") or stated)
+def _without(value: Any, *keys: str) -> dict[str, Any] | None:
+    """Return an object without some of its keys; None of anything else."""
+    return {key: one for key, one in value.items() if key not in keys} if isinstance(value, dict) else None
 
 
 def _chat_before_1(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -395,8 +392,8 @@ def _chat_before_1(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]
         elif action and event.get("source") in ("agent", None):
             last = text_of(event.get("id")) or f"call {len(called)}"
             called.add(last)
-            rest = {key: one for key, one in given.items() if key != "thought" and one not in (None, "")}
-            call = {"id": last, "name": action, "arguments": rest}
+            arguments = {key: one for key, one in given.items() if key != "thought" and one not in (None, "")}
+            call = {"id": last, "name": action, "arguments": arguments}
             yield message | {"role": "assistant", "content": given.get("thought"), "tool_calls": [call]}
         elif observation and (cause in called or observation not in ("agent_state_changed", "recall", "null")):
             called.discard(cause)
