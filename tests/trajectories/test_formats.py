@@ -563,16 +563,8 @@ def test_values_that_say_neither_yes_nor_no_are_missing_and_named(tmp_path):
 
 
 def test_durations_are_read_in_seconds_and_those_that_are_none_are_named(tmp_path):
-    told: dict[str, float | None] = {
-        "46s": 46,
-        "1:03": 63,
-        "1:02:03": 3723,
-        "2m 5s": 125,
-        "350ms": 0.35,
-        "PT1M3S": 63,
-        "12.5": 12.5,
-    }
-    told |= {"0 days 00:01:03": 63, "soon": None, "-3s": None, "yes": None, "": None}
+    told: dict[str, float | None] = {"46s": 46, "1:03": 63, "1:02:03": 3723, "2m 5s": 125, "350ms": 0.35}
+    told |= {"PT1M3S": 63, "12.5": 12.5, "0 days 00:01:03": 63, "soon": None, "-3s": None, "yes": None, "": None}
     rows = [f"t{i},a,1,{text}" for i, text in enumerate(told)]
     logs = table(tmp_path, "a.csv", "\n".join(["task,model,passed,duration", *rows]))
     durations = logs.runs["duration"].astype("object").where(logs.runs["duration"].notna(), None)

@@ -95,11 +95,7 @@ def test_a_document_is_a_run_with_the_model_settings_and_plan_of_the_results_wit
     [
         (None, "org__alpha", "org/alpha"),
         ({"model_name": None}, "x", "org/alpha"),  # model_args name it
-        (
-            {"model_name": None, "config": {"model_args": {"pretrained": "org/base", "peft": "org/lora"}}},
-            "x",
-            "org/lora",
-        ),
+        ({"model_name": None, "config": {"model_args": {"pretrained": "org/base", "peft": "lora"}}}, "x", "lora"),
         ({"model_name": "qz4", "config": {"model_args": ""}}, "x", "qz4"),
         ({"model_name": "/home/somebody/models/oak"}, "x", "~/models/oak"),
     ],
@@ -264,6 +260,7 @@ def test_broken_and_other_lines_are_counted_and_the_rest_is_read(tmp_path):
     assert logs.ledger["reason"].tolist() == [said]
 
 
+LIKELY = "log-likelihood"
 CHAT = json.dumps([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
 
 
@@ -274,18 +271,24 @@ CHAT = json.dumps([{"role": "system", "content": "Be brief."}, {"role": "user", 
         ([["Hi", {"until": []}]], [["yo"]], ["Hi", "yo"]),
         ({"gen_args_0": {"arg_0": CHAT, "arg_1": {}}}, [["yo"]], ["Be brief.", "Hi", "yo"]),
         ({"gen_args_0": {"arg_0": [CHAT], "arg_1": {}}}, [["yo"]], ["Be brief.", "Hi", "yo"]),
-        ([["Hi"]], [["-2.5"]], ["Hi", "log-likelihood -2.5 of the whole text"]),
-        ([["A", "x"], ["B", "x"]], [[["-1", "True"]], [["-2", "False"]]], ["A", "{-1}", "B", "{-2}"]),
+        ([["Hi"]], [["-2.5"]], ["Hi", f"{LIKELY} -2.5 of the whole text"]),
+        (
+            [["A", "x"], ["B", "x"]],
+            [[["-1", "True"]], [["-2", "False"]]],
+            ["A", f"{LIKELY} -1 of 'x'", "B", f"{LIKELY} -2 of 'x'"],
+        ),
+        (
+            [["A", "x"], ["A", "y"]],
+            [[["-1", "True"]], [["-2", "False"]]],
+            ["A", f"{LIKELY} -1 of 'x'\n{LIKELY} -2 of 'y'"],
+        ),
         (None, None, []),
     ],
 )
 def test_prompts_and_answers_are_shown_in_each_form_of_arguments(tmp_path, arguments, resps, spoken):
     line = {**sample(0), "arguments": arguments, "resps": resps}
     texts = trajectories.load(evaluation(tmp_path, line)).messages["text"].tolist()
-    shown = [
-        text.replace("{-1}", "log-likelihood -1 of 'x'").replace("{-2}", "log-likelihood -2 of 'x'") for text in spoken
-    ]
-    assert texts[: len(shown)] == shown
+    assert texts[: len(spoken)] == spoken
     assert texts[-1] == "acc,none = 1.0"
 
 
