@@ -80,7 +80,8 @@ def parse(path: str, value: Any) -> Parsed:
         scores += score_rows(part, {f"{metric},{filtered}": number for metric, number in _metrics(row).items()})
     if not documents:
         return Parsed("failed", "no line of it is a sample of lm-eval")
-    columns = {name: [one[name] for one in documents.values()] for name in documents[next(iter(documents))]}
+    first = next(iter(documents.values()))
+    columns = {name: [one[name] for one in documents.values()] for name in first}
     runs = run_rows(columns, {"format": FORMAT, "dataset": task, "experiment": stamp, "agent": FORMAT})
     reasons = [f"{counted_noun(others, 'line')} without a document left out"] if others else []
     if len(scored := {row[0] for row in scores if row[2] is not None}) < len(documents):
@@ -265,13 +266,16 @@ def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, o
     """List the prompt of a document, the model's answers, what filters made of them, and scores."""
     lines = parts[part]
     first = lines[0][1]
-    requests = [(*_items(one), None, None)[:2] for one in _items(decoded(first.get("arguments")))]
+    requests = [_items(one) for one in _items(decoded(first.get("arguments")))]
     answers = _items(decoded(first.get("resps")))
     out: list[Message] = []
-    for at, (prompt, asked) in enumerate(requests):  # a continuation, settings of generation, or nothing
-        is_same = at > 0 and prompt == requests[at - 1][0]
+    generates = False
+    for at, request in enumerate(requests):
+        asked = request[1] if len(request) > 1 else None  # a continuation, settings of generation, or nothing
+        generates = generates or isinstance(asked, dict)
+        is_same = at > 0 and request[:1] == requests[at - 1][:1]
         if not is_same:
-            out += _prompt(prompt)
+            out += _prompt(request[0] if request else "")
         for answer in _items(answers[at]) if at < len(answers) else ():
             text = text_of(answer)
             if isinstance(answer, list):
@@ -282,7 +286,6 @@ def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, o
                 out[-1].text += f"\n{text}"
             else:
                 out.append(Message("assistant", text))
-    generates = any(isinstance(asked, dict) for _, asked in requests)
     for filtered, row in lines:
         if generates:
             result = decoded(row.get("filtered_resps"))
