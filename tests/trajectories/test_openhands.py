@@ -167,16 +167,18 @@ def test_zero_tokens_and_cost_were_not_counted(tmp_path, metrics, expected):
 
 
 def test_an_instance_counts_once_by_the_output_with_the_spend_of_all_attempts(tmp_path):
-    lines(tmp_path / "output.critic_attempt_1.jsonl", line("a", ""), line("b"), line("c", metrics=None))
+    first, second = (line("e", history=[{**SAID, "id": 32 * digit}]) for digit in "12")
+    lines(tmp_path / "output.critic_attempt_1.jsonl", line("a", ""), line("b"), line("c", metrics=None), first)
     lines(tmp_path / "output.critic_attempt_2.jsonl", line("a", attempt=2), line("c", attempt=2))
     lines(tmp_path / "output.critic_attempt_3.jsonl", line("d", attempt=3))
-    lines(tmp_path / "output.jsonl", line("a", attempt=2), line("b"), line("c", attempt=2))
+    lines(tmp_path / "output.jsonl", line("a", attempt=2), line("b"), line("c", attempt=2), second)
     runs = runs_of(tmp_path).sort_values("task_id")
     assert told(runs, "task_id", "tokens_in", "cost", "retries", "status") == [
         ["a", 200, 0.5, 1, "completed"],
         ["b", 100, 0.25, None, "completed"],
         ["c", None, None, 1, "completed"],  # what the first attempt took is unknown
         ["d", 100, 0.25, None, "completed"],  # the output is not written yet
+        ["e", 200, 0.5, 1, "completed"],  # no file has its second attempt
     ]
 
 

@@ -279,7 +279,9 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             continue
         own = max(places, key=lambda at: _importance(runs["source"][at]))
         left_out.update(at for at in places if at != own)
-        attempts = [at for at in places if _ATTEMPT.search(runs["source"][at])] or [own]
+        attempts = [at for at in places if _ATTEMPT.search(runs["source"][at])]
+        if runs["log_id"][own] not in [runs["log_id"][at] for at in attempts]:
+            attempts.append(own)  # without a file of its own
         for column in _SPENT:
             spent = [runs[column][at] for at in attempts]
             runs[column][own] = None if None in spent else sum(spent)
