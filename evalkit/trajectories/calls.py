@@ -97,7 +97,7 @@ def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
     repeated = calls["call_id"].duplicated().to_numpy(copy=True)  # of Claude Code: ids of the provider
     ids, is_replayed = calls["call_id"].to_numpy(), calls["is_replayed"].to_numpy()
     rows_of = calls.groupby("source").indices
-    of_session: dict[str, np.ndarray] = {}
+    of_session: dict[Any, np.ndarray] = {}
     for file in files[files["format"].eq(codex.FORMAT) & files["n"].gt(0)].itertuples():
         rows = rows_of[file.source]
         known = of_session.get(file.forked_from, of_session.get(file.log_id))
