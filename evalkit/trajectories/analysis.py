@@ -424,8 +424,8 @@ def findings(
         values |= {"runs": len(rows), "models": took.iloc[:, 0].tolist(), "headline": next(headlines, {})}
         first, rest = [Finding("took", TAKEN_SECTION, values, template=words.took)], []
     if table["missing"].sum():
-        sums = table[["missing", "planned", "running"]].sum().astype("int64").to_dict()
-        values = {"gone": sums.pop("missing"), **sums, "succeeded": None}
+        gone, planned, running = table[["missing", "planned", "running"]].sum().astype("int64")
+        values = {"gone": int(gone), "planned": int(planned), "running": int(running), "succeeded": None}
         if rows["is_successful"].notna().any():
             values["succeeded"] = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
         own.append(Finding("planned", "Planned and present", values, template=words.missing_trials))

@@ -4,7 +4,7 @@ A file may contain calls of another one: of the session that it continues, or of
 The earlier file owns them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,13 @@ import pyarrow as pa
 
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.formats import claude_code, codex
-from evalkit.trajectories.records import SESSIONS
+from evalkit.trajectories.records import SESSIONS, Facts, Runs
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
 _MOST_NESTED = 100  # subagents of subagents
 
-Runs = dict[str, list[Any]]
 
-
-def join_sessions(
-    runs: Runs, facts: Sequence[Mapping[str, Any]], tables: Mapping[str, pa.Table]
-) -> tuple[set[str], dict[str, pd.DataFrame]]:
+def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> tuple[set[str], dict[str, pd.DataFrame]]:
     """Join the files of each session to one run, and fill in what it took.
 
     Returns the files without a run of their own, and the frames of `tables.TABLES` that count calls: ``usage`` by run
@@ -78,18 +74,17 @@ def _sums(calls: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     return sums
 
 
-def _roots(files: pd.DataFrame) -> list[str]:
+def _roots(files: pd.DataFrame) -> pd.Series:
     """Return the session that a file's run is of: its own, or that which started it as a subagent."""
-    parents = dict(zip(files["log_id"], files["part_of"], strict=True))
-    roots = []
-    for session in files["log_id"]:
-        for _ in range(_MOST_NESTED):
-            parent = parents.get(session)
-            if not isinstance(parent, str) or parent == session:
-                break
-            session = parent
-        roots.append(session)
-    return roots
+    started = files[files["part_of"].notna()]
+    parents = dict(zip(started["log_id"], started["part_of"], strict=True))
+    sessions = files["log_id"]
+    for _ in range(_MOST_NESTED):
+        above = sessions.map(lambda session: parents.get(session, session))
+        if above.equals(sessions):
+            break
+        sessions = above
+    return sessions
 
 
 def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
