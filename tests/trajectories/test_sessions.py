@@ -418,6 +418,7 @@ USER = {"role": "user", "content": "a"}
         ("talk.json", {"messages": [USER, {"role": "assistant", "content": "b"}]}, "talk", 1),
         ("talk.json", {"task": "t", "history": [USER, {"name": "assistant", "content": "b"}]}, "t", 1),
         ("talks.json", [{"messages": [USER]}] * 2, "talks 1", None),
+        ("talk.jsonl", f"{json.dumps({'messages': [USER]})}\n42\n", "talk", None),  # a line without an object
     ],
 )
 def test_a_chat_is_a_run_of_a_table_without_an_outcome(tmp_path, name, text, task, turns):
