@@ -172,10 +172,8 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    runs : DataFrame
-        One row per run, such as `logs.runs`.
-    plans : DataFrame
-        Numbers of planned trials, such as `logs.plans`.
+    runs, plans : DataFrame
+        One row per run, and numbers of planned trials, such as `logs.runs` and `logs.plans`.
 
     Returns
     -------
@@ -206,10 +204,8 @@ def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    runs : DataFrame
-        One row per run, such as `logs.runs`.
-    plans : DataFrame
-        Numbers of planned trials, such as `logs.plans`.
+    runs, plans : DataFrame
+        One row per run, and numbers of planned trials, such as `logs.runs` and `logs.plans`.
 
     Returns
     -------
@@ -233,10 +229,8 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    runs : DataFrame
-        One row per run, such as `logs.runs`.
-    plans : DataFrame
-        Numbers of planned trials, such as `logs.plans`.
+    runs, plans : DataFrame
+        One row per run, and numbers of planned trials, such as `logs.runs` and `logs.plans`.
 
     Returns
     -------
@@ -249,8 +243,7 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     True
     """
     gone = missing(runs, plans)
-    rows = counted(runs)
-    rows = rows[~_is_running(rows)]
+    rows = counted(runs[~_is_running(runs)])
     is_broken = rows["score"].isna() & rows["is_successful"].isna() & ~rows["flag_no_outcome"]
     counts = bool(is_broken.all() or rows["is_successful"].notna().any())  # else scores say how much
     rows = rows.assign(is_successful=rows["is_successful"].mask(is_broken & counts, False))
@@ -270,10 +263,8 @@ def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    runs : DataFrame
-        One row per run, such as `logs.runs`.
-    plans : DataFrame
-        Numbers of planned trials, such as `logs.plans`.
+    runs, plans : DataFrame
+        One row per run, and numbers of planned trials, such as `logs.runs` and `logs.plans`.
 
     Returns
     -------
@@ -317,16 +308,16 @@ def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.Dat
     'model_name'
     """
     rows = counted(runs)
+    usage = usage[usage["run_id"].isin(rows["run_id"])]
     others = rows[~rows["run_id"].isin(usage["run_id"])]
     if "logged_model" in others:  # something else than models is compared
         others = others.assign(model_name=others["logged_model"])
-    table = pd.concat([usage[usage["run_id"].isin(rows["run_id"])].rename(columns={"calls": "turns"}), others])
-    table = table.astype(dict.fromkeys(_SUMMED, "Int64"))
+    table = pd.concat([usage.rename(columns={"calls": "turns"}), others]).astype(dict.fromkeys(_SUMMED, "Int64"))
     groups = table.groupby("model_name")
     made = groups[list(_SUMMED)].sum(min_count=1)
     made.insert(0, "runs", groups["run_id"].nunique())
     used = tools[tools["run_id"].isin(rows["run_id"])].groupby("model_name")[["calls", "errors"]].sum()
-    used = used.reindex(usage.loc[usage["run_id"].isin(rows["run_id"]), "model_name"].unique(), fill_value=0)
+    used = used.reindex(usage["model_name"].unique(), fill_value=0)
     made[["tool_calls", "tool_errors"]] = used.reindex(made.index).astype("Int64")
     names = "logged_model" if "logged_model" in runs else "model_name"
     return made.sort_values("runs", ascending=False, kind="stable").rename_axis(names).reset_index()
@@ -403,12 +394,8 @@ def findings(
     ----------
     ranked : sequence of Finding
         Result of `evalkit.compare.findings`.
-    runs : DataFrame
-        One row per run, such as `logs.runs`.
-    plans : DataFrame
-        Numbers of planned trials, such as `logs.plans`.
-    ledger : DataFrame
-        One row per input file, such as `logs.ledger`.
+    runs, plans, ledger : DataFrame
+        These frames of the logs, or some of their rows.
     took : DataFrame, optional
         Result of `took`. If no log states an outcome, the first finding describes it.
 
@@ -432,16 +419,13 @@ def findings(
     is_silent = not has_outcomes(rows)
     if is_silent and took is not None:
         sums = took.iloc[:, 2:].sum(min_count=1)
-        taken: dict[str, Any] = {str(name): None if pd.isna(value) else int(value) for name, value in sums.items()}
-        taken |= {"runs": len(rows), "models": took.iloc[:, 0].tolist()}
-        head: dict[str, Any] = next(
-            (finding.values["headline"] for finding in ranked if "headline" in finding.values), {}
-        )
-        first, rest = [Finding("took", TAKEN_SECTION, {**taken, "headline": head}, template=words.took)], []
+        values: dict[str, Any] = {str(name): None if pd.isna(value) else int(value) for name, value in sums.items()}
+        headlines = (finding.values["headline"] for finding in ranked if "headline" in finding.values)
+        values |= {"runs": len(rows), "models": took.iloc[:, 0].tolist(), "headline": next(headlines, {})}
+        first, rest = [Finding("took", TAKEN_SECTION, values, template=words.took)], []
     if table["missing"].sum():
-        names = {"gone": "missing", "planned": "planned", "running": "running"}
-        values: dict[str, Any] = {name: int(table[column].sum()) for name, column in names.items()}
-        values["succeeded"] = None
+        gone, planned, running = table[["missing", "planned", "running"]].sum().astype("int64")
+        values = {"gone": int(gone), "planned": int(planned), "running": int(running), "succeeded": None}
         if rows["is_successful"].notna().any():
             values["succeeded"] = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
         own.append(Finding("planned", "Planned and present", values, template=words.missing_trials))

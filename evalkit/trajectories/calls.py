@@ -4,7 +4,7 @@ A file may contain calls of another one: of the session that it continues, or of
 The earlier file owns them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,26 +13,21 @@ import pyarrow as pa
 
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.formats import claude_code, codex
-from evalkit.trajectories.records import SESSIONS
+from evalkit.trajectories.records import SESSIONS, Facts, Runs
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
 _MOST_NESTED = 100  # subagents of subagents
 
-Runs = dict[str, list[Any]]
 
-
-def join_sessions(
-    runs: Runs, facts: Sequence[Mapping[str, Any]], tables: Mapping[str, pa.Table]
-) -> tuple[set[str], dict[str, pd.DataFrame]]:
+def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> tuple[set[str], dict[str, pd.DataFrame]]:
     """Join the files of each session to one run, and fill in what it took.
 
     Returns the files without a run of their own, and the frames of `tables.TABLES` that count calls: ``usage`` by run
     and model, ``tools`` by run, model and tool. In these, `source` is the run's.
     """
     places = [at for at, of_format in enumerate(runs["format"]) if of_format in SESSIONS]
-    files = pd.DataFrame(
-        {name: [runs[name][at] for at in places] for name in ("source", "format", "log_id", "started")}
-    )
+    columns = ("source", "format", "log_id", "started")
+    files = pd.DataFrame({name: [runs[name][at] for at in places] for name in columns}).astype({"source": "str"})
     calls, tools = (tables[name].to_pandas() for name in ("calls", "tools"))
     calls["model_name"] = calls["model_name"].fillna(UNKNOWN)
     files["n"] = files["source"].map(calls["source"].value_counts()).fillna(0)
@@ -41,42 +36,34 @@ def join_sessions(
     files["is_part"] = files["part_of"].notna()
     files["session"] = _roots(files)
     files = files.sort_values(["started", "n", "source"], kind="stable", ignore_index=True)
-    groups = files.sort_values("is_part", kind="stable").groupby(["format", "session"], sort=False)["source"]
-    head = {source: own.iloc[0] for _, own in groups for source in own}
-    place = dict(zip(files["source"], files.index, strict=True))
-    calls = calls.assign(run=calls["source"].map(head)).sort_values(
-        "source", key=lambda sources: sources.map(place), kind="stable", ignore_index=True
-    )
+    sessions = files.sort_values("is_part", kind="stable").groupby(["format", "session"])
+    files["run"] = sessions["source"].transform("first")
+    calls = files[["source", "format", "run"]].merge(calls, on="source")  # in the order of files
     calls["is_own"] = ~_is_repeated(calls, files)
-    most = calls.groupby("call_id")[list(TOKENS)].transform("max") if len(calls) else calls[list(TOKENS)]
-    is_claude = calls["run"].map(dict(zip(files["source"], files["format"], strict=True))).eq(claude_code.FORMAT)
-    for name in TOKENS:
-        calls[name] = calls[name].mask(is_claude, most[name])
+    of_claude = calls[calls["format"].eq(claude_code.FORMAT)]
+    calls.loc[of_claude.index, list(TOKENS)] = of_claude.groupby("call_id")[list(TOKENS)].transform("max")
     own = calls[calls["is_own"]]
     sums = _sums(own, ["run"]).to_dict("index")
     with_calls = set(calls["run"])
-    others: dict[str, list[str]] = {source: [] for source in files["source"] if head[source] == source}
-    for source in files["source"]:
-        if head[source] != source:
-            others[head[source]].append(source)
+    joined = files[files["source"].ne(files["run"])]
+    others = joined.groupby("run")["source"].agg(list).to_dict()
+    left_out = set(joined["source"])
     for at in places:
         source = runs["source"][at]
-        if source not in others:
+        if source in left_out:
             continue
         taken = sums.get(source, {"calls": 0})
         runs["turns"][at] = taken["calls"]
         for name in TOKENS:
             value = taken.get(name)
-            runs[name][at] = None if value is None or pd.isna(value) else int(value)
-        runs["trajectories"][at] = others[source]
-        runs["is_copy"][at] = not taken["calls"] and source in with_calls
+            runs[name][at] = None if pd.isna(value) else int(value)
+        runs["trajectories"][at] = others.get(source, [])
+        runs["is_copy"][at] = source not in sums and source in with_calls
     keys = ["run", "model_name"]
     used = tools.merge(own[["source", "call_id", *keys]], on=["source", "call_id"])
-    groups = used.assign(is_error=used["is_error"].astype("Float64")).groupby([*keys, "tool"])["is_error"]
-    counts = pd.DataFrame({"calls": groups.size(), "results": groups.count(), "errors": groups.sum()})
-    frames = {"usage": _sums(own, keys), "tools": counts}
-    joined = set(files["source"]) - others.keys()
-    return joined, {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
+    results = used.assign(is_error=used["is_error"].astype("Float64")).groupby([*keys, "tool"])["is_error"]
+    frames = {"usage": _sums(own, keys), "tools": results.agg(calls="size", results="count", errors="sum")}
+    return left_out, {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
 
 
 def _sums(calls: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -87,18 +74,17 @@ def _sums(calls: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     return sums
 
 
-def _roots(files: pd.DataFrame) -> list[str]:
+def _roots(files: pd.DataFrame) -> pd.Series:
     """Return the session that a file's run is of: its own, or that which started it as a subagent."""
-    parents = dict(zip(files["log_id"], files["part_of"], strict=True))
-    roots = []
-    for session in files["log_id"]:
-        for _ in range(_MOST_NESTED):
-            parent = parents.get(session)
-            if not isinstance(parent, str) or parent == session:
-                break
-            session = parent
-        roots.append(session)
-    return roots
+    started = files[files["part_of"].notna()]
+    parents = dict(zip(started["log_id"], started["part_of"], strict=True))
+    sessions = files["log_id"]
+    for _ in range(_MOST_NESTED):
+        above = sessions.map(lambda session: parents.get(session, session))
+        if above.equals(sessions):
+            break
+        sessions = above
+    return sessions
 
 
 def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
@@ -106,23 +92,17 @@ def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
     repeated = calls["call_id"].duplicated().to_numpy(copy=True)  # of Claude Code: ids of the provider
     ids, is_replayed = calls["call_id"].to_numpy(), calls["is_replayed"].to_numpy()
     rows_of = calls.groupby("source").indices
-    of_session: dict[str, np.ndarray] = {}
-    for source, session, of_format, parent in _rows(files, "source", "log_id", "format", "forked_from"):
-        if of_format != codex.FORMAT or source not in rows_of:
-            continue
-        rows = rows_of[source]
-        known = of_session.get(parent, of_session.get(session))
+    of_session: dict[Any, np.ndarray] = {}
+    for file in files[files["format"].eq(codex.FORMAT) & files["n"].gt(0)].itertuples():
+        rows = rows_of[file.source]
+        known = of_session.get(file.forked_from, of_session.get(file.log_id))
         if known is not None:
             repeated[rows] = _replay(ids[rows].tolist(), set(known))
         else:
             repeated[rows] = is_replayed[rows] == True  # noqa: E712 - None: the file doesn't tell
             calls.loc[rows[pd.isna(is_replayed[rows])], list(TOKENS)] = np.nan
-        of_session[session] = ids[rows]
+        of_session[file.log_id] = ids[rows]
     return repeated
-
-
-def _rows(table: pd.DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:
-    return table[list(columns)].itertuples(index=False, name=None)
 
 
 def _replay(own: list[str], parent: set[str]) -> list[bool]:

@@ -38,6 +38,7 @@ ENDINGS = {
     "no outcome": Ending("no outcome logged", "#B8BDC6", "--"),
     "running": Ending("still running", "#FFFFFF", "oo"),
 }
+_SUMS = [column for column in CALLS if column.dtype == "int?"]
 TABLES = {
     "runs": run_columns(
         *(column for column in RUNS if column.name not in _COMMON | {"continues"}),
@@ -51,9 +52,7 @@ TABLES = {
     "scores": (RUN_ID, *SCORES[1:]),
     "plans": (Column("source", "str", "file with the plan"), *PLANS),
     "published": (Column("source", "str", "file with the figure"), *PUBLISHED),
-}
-_SUMS = [column for column in CALLS if column.dtype == "int?"]
-TABLES |= {  # of sessions, in which several models may take part; each call counts once
+    # of sessions, in which several models may take part; each call counts once
     "usage": (RUN_ID, CALLS[1], Column("calls", "int", "its calls", "count"), *_SUMS),
     "tools": (
         RUN_ID,

@@ -31,16 +31,16 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
     Where no log states an outcome, the table says what runs took.
     """
-    if not has_outcomes(logs.runs):
-        table = took(logs.runs, logs.usage, logs.tools)
-        return [
-            Part("models", rows=_taken_rows(table), always=True, spare=_SPARE, frame=table),
-            Part("notes", _notes(logs), always=True),
-        ]
-    unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
-    frame = best_first(rates(logs.runs)).merge(endings(logs.runs), on="model_name", how="left")
+    unmeasured: list[str] = []
+    if has_outcomes(logs.runs):
+        frame = best_first(rates(logs.runs)).merge(endings(logs.runs), on="model_name", how="left")
+        rows = _rows(logs.runs)
+        unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
+    else:
+        frame = took(logs.runs, logs.usage, logs.tools)
+        rows = _taken_rows(frame)
     return [
-        Part("models", rows=_rows(logs.runs), always=True, spare=_SPARE, frame=frame),
+        Part("models", rows=rows, always=True, spare=_SPARE, frame=frame),
         Part("notes", _notes(logs), always=True),
         Part("rates of measured runs only", unmeasured),
     ]

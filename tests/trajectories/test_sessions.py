@@ -24,31 +24,19 @@ from tests.trajectories.test_formats import JSON, SHARED, real, told
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
 
 
-def records(folder: Path) -> list[tuple[str, dict]]:
-    """Return all objects in the lines of a folder's files, with the names of the files."""
-    found = []
-    for path in sorted(folder.rglob("*.jsonl")):
-        for line in path.read_text().splitlines():
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict):
-                found.append((path.name, record))
-    return found
-
-
 def plain_count(folder: Path) -> list[int]:
     """Count the tokens of Claude Code as plainly as can be: per message, the line with most tokens written."""
     best: dict[str, tuple[int, int, int]] = {}
-    for _, record in records(folder):
-        message = record.get("message")
-        usage = message.get("usage") if isinstance(message, dict) else None
-        if not usage or message.get("model") == "<synthetic>":
+    for line in "\n".join(path.read_text() for path in sorted(folder.rglob("*.jsonl"))).splitlines():
+        try:
+            message = json.loads(line)["message"]
+            usage = message["usage"]
+        except (ValueError, TypeError, KeyError):
             continue
-        cached = usage.get("cache_read_input_tokens", 0)
-        read = usage["input_tokens"] + usage.get("cache_creation_input_tokens", 0) + cached
-        best[message["id"]] = max(best.get(message["id"], (0, 0, 0)), (usage["output_tokens"], read, cached))
+        if message.get("model") != "<synthetic>":
+            cached = usage.get("cache_read_input_tokens", 0)
+            read = usage["input_tokens"] + usage.get("cache_creation_input_tokens", 0) + cached
+            best[message["id"]] = max(best.get(message["id"], (0, 0, 0)), (usage["output_tokens"], read, cached))
     written, read, cached = (sum(column) for column in zip(*best.values(), strict=True))
     return [read, cached, written]
 
@@ -119,16 +107,12 @@ def test_a_subagent_is_part_of_the_run_and_follows_the_call_that_started_it(tmp_
     texts = ["Ask an agent.", "I ask.", "Do it.", "", "Done.", "It is done."]
     assert logs.messages["text"].tolist() == texts
     assert told(logs.usage, "model_name", "calls", "tokens_out") == [["haiku", 2, 10], ["opus", 2, 12]]
-    assert told(logs.tools, "model_name", "tool", "calls", "errors") == [
-        ["haiku", "Bash", 1, 1],
-        ["opus", "Agent", 1, 0],
-    ]
+    columns = ("model_name", "tool", "calls", "errors")
+    assert told(logs.tools, *columns) == [["haiku", "Bash", 1, 1], ["opus", "Agent", 1, 0]]
     assert logs.runs["run_flags"].tolist() == [["no_outcome", "several_models"]]
     used = analysis.tool_use(logs, logs.runs)
-    assert told(used, "tool", "read", "runs", "calls", "errors", "n") == [
-        ["Bash", 1, 1, 1, 1, 1],
-        ["Agent", 1, 1, 1, 0, 1],
-    ]
+    columns = ("tool", "read", "runs", "calls", "errors", "n")
+    assert told(used, *columns) == [["Bash", 1, 1, 1, 1, 1], ["Agent", 1, 1, 1, 0, 1]]
 
 
 def test_a_subagent_whose_session_is_gone_is_one_run_with_its_siblings(tmp_path):
@@ -186,41 +170,24 @@ def test_zero_tokens_were_not_counted(tmp_path):
     assert told(trajectories.load(tmp_path).runs, "turns", *TOKENS) == [[1, None, None, None]]
 
 
+HI = make.claude("s1", 1, "Hi.")
+ANSWER = make.claude("s1", 1, make.answer("m1", "x"))
 UNKNOWN = {"type": "novelty", "sessionId": "s1"}
+META, SAID, NEW = make.meta("a"), make.said("user", "Hi."), make.codex("v2", outer="v2")
 
 
 @pytest.mark.parametrize(
     ("own", "status", "said"),
     [
-        (
-            ["massive error", "42", "[1]", make.claude("s1", 1, make.answer("m1", "x"))],
-            "used",
-            "3 broken lines left out",
-        ),
-        ([make.claude("s1", 1, make.answer("m", "x")), UNKNOWN], "used", "1 record of unknown types: novelty"),
-        (
-            [{"type": "user", "sessionId": "s"}, make.claude("s", 1, make.answer("m", "x"))],
-            "used",
-            "1 broken line left out",
-        ),
+        (["massive error", "42", "[1]", ANSWER], "used", "3 broken lines left out"),
+        ([ANSWER, UNKNOWN], "used", "1 record of unknown types: novelty"),
+        ([{"type": "user", "sessionId": "s"}, ANSWER], "used", "1 broken line left out"),
         ([{"type": "mode", "sessionId": "s1"}], "skipped", "a session without a message"),
-        ([UNKNOWN, UNKNOWN], "failed", "no message was understood; 2 records of unknown types: novelty (2)"),
-        (
-            [make.claude("s1", 1, "Hi."), UNKNOWN],
-            "failed",
-            "no answer was understood; 1 record of unknown types: novelty",
-        ),
-        ([make.meta("a"), make.codex("v2", outer="event_msg")], "failed", "event_msg v2"),
-        (
-            [make.meta("a"), make.codex("v2", outer="v2")],
-            "failed",
-            "no message was understood; 1 record of unknown types: v2",
-        ),
-        (
-            [make.meta("a"), make.said("user", "Hi."), make.codex("v2", outer="v2")],
-            "failed",
-            "no answer was understood",
-        ),
+        ([UNKNOWN] * 2, "failed", "no message was understood; 2 records of unknown types: novelty (2)"),
+        ([HI, UNKNOWN], "failed", "no answer was understood; 1 record of unknown types: novelty"),
+        ([META, make.codex("v2", outer="event_msg")], "failed", "event_msg v2"),
+        ([META, NEW], "failed", "no message was understood; 1 record of unknown types: v2"),
+        ([META, SAID, NEW], "failed", "no answer was understood"),
     ],
 )
 def test_what_a_file_holds_that_is_not_known_is_counted_and_named(tmp_path, own, status, said):
@@ -334,12 +301,10 @@ def test_a_subagent_of_codex_is_part_of_the_run_and_shows_no_message_twice(tmp_p
 
 
 def test_rollouts_of_early_2025_have_no_envelope(tmp_path):
-    bare = [
-        {"type": "message", "role": role, "content": [{"type": "input_text", "text": role}]}
-        for role in ("user", "assistant")
-    ]
-    state = {"record_type": "state"}
-    rollout(tmp_path, "x", {"id": "a", "timestamp": "2025-05-01T00:00:00Z", "instructions": "Be brief."}, state, *bare)
+    first = {"id": "a", "timestamp": "2025-05-01T00:00:00Z", "instructions": "Be brief."}
+    bare = {"type": "message", "content": [{"type": "input_text", "text": "x"}]}
+    own = [bare | {"role": "user"}, bare | {"role": "assistant"}]
+    rollout(tmp_path, "x", first, {"record_type": "state"}, *own)
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "log_id", "turns") == [["a", 1]]
     assert logs.messages["role"].tolist() == ["user", "assistant"]
@@ -404,13 +369,13 @@ def test_folders_named_after_a_persons_are_hidden(text, is_hidden):
 
 
 RECORDS = (
-    make.claude("s1", 1, "Hi."),
+    HI,
     make.claude("s1", 2, make.answer("m1", "x", ("Agent", "t1"))),
     make.claude("s1", 3, make.result("t1"), toolUseResult={"agentId": "a1"}),
     {"type": "system", "sessionId": "s1", "content": "x"},
-    make.meta("a"),
+    META,
     make.codex("turn_context", model="gpt-5"),
-    make.said("user", "Hi."),
+    SAID,
     call("spawn_agent", "c1"),
     output("c1", "{}"),
     make.totals(10, 1, last=(10, 1)),
@@ -444,22 +409,16 @@ def test_reading_a_rollout_never_raises_for_bytes(data):
     assert parse("rollout-2026-06-08T12-00-00-a.jsonl", data).status in ("used", "skipped", "failed")
 
 
+USER = {"role": "user", "content": "a"}
+
+
 @pytest.mark.parametrize(
     ("name", "text", "task", "turns"),
     [
-        (
-            "talk.json",
-            {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]},
-            "talk",
-            1,
-        ),
-        (
-            "talk.json",
-            {"task": "t", "history": [{"name": "user", "content": "a"}, {"name": "assistant", "content": "b"}]},
-            "t",
-            1,
-        ),
-        ("talks.json", [{"messages": [{"role": "user", "content": "a"}]}] * 2, "talks 1", None),
+        ("talk.json", {"messages": [USER, {"role": "assistant", "content": "b"}]}, "talk", 1),
+        ("talk.json", {"task": "t", "history": [USER, {"name": "assistant", "content": "b"}]}, "t", 1),
+        ("talks.json", [{"messages": [USER]}] * 2, "talks 1", None),
+        ("talk.jsonl", f"{json.dumps({'messages': [USER]})}\n42\n", "talk", None),  # a line without an object
     ],
 )
 def test_a_chat_is_a_run_of_a_table_without_an_outcome(tmp_path, name, text, task, turns):

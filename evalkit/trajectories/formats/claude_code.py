@@ -3,11 +3,10 @@
 import io
 import os
 import re
-from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Message, OpenNamed, ToolCall, content_text
+from evalkit.trajectories.chat import Message, OpenNamed, content_text
 from evalkit.trajectories.formats import sessions
 from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, leading_model, records_of
 from evalkit.trajectories.json_values import count_of, objects, part_of, text_of
@@ -27,6 +26,8 @@ _BLOCKS = frozenset({
 })  # fmt: skip
 _INJECTED = re.compile(r"\s*(<(command-|local-command|system-reminder|bash-|task-notification)|Caveat: )")
 _AGENT_ID = re.compile(r"[\w-]+")
+_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_WENT_BACK = "the user went back to an earlier message, from which the session goes on"
 
 
 def recognises(records: Any) -> str:
@@ -49,10 +50,11 @@ def summary(path: str, file: BinaryIO) -> Session:
     tools: dict[str, ToolUse] = {}  # by their own ids
     is_main = False
     for record in records_of(file, session):
-        kind, message = text_of(record.get("type")), record.get("message")
+        kind = text_of(record.get("type"))
+        message = record.get("message")
         if kind not in _SPOKEN:
             if kind not in _METADATA:
-                session.unknown[kind or "without a type"] = session.unknown.get(kind or "without a type", 0) + 1
+                session.add_unknown(kind or "without a type")
             continue
         if not isinstance(message, dict):
             session.broken += 1
@@ -63,16 +65,21 @@ def summary(path: str, file: BinaryIO) -> Session:
         if (when := record.get("timestamp")) and isinstance(when, str):
             session.started = min(session.started or when, when)
         is_main = is_main or not record.get("isSidechain")
+        blocks = objects(message, "content")
+        for of_type in (text_of(block.get("type")) for block in blocks):
+            if of_type not in _BLOCKS:
+                session.add_unknown(f"block {of_type}")
         if kind == "user":
-            for result in _blocks(message, session):
-                if result.get("type") == "tool_result" and (tool := tools.get(text_of(result.get("tool_use_id")))):
-                    tool.is_error = bool(result.get("is_error"))
+            for block in blocks:
+                tool = tools.get(text_of(block.get("tool_use_id")))
+                if tool and block.get("type") == "tool_result":
+                    tool.is_error = bool(block.get("is_error"))
             continue
         model = text_of(message.get("model"))
-        is_synthetic = model == "<synthetic>"  # written by Claude Code, mostly about an error
-        session.error = content_text(message.get("content")) if is_synthetic else None
-        if is_synthetic:
+        if model == "<synthetic>":  # written by Claude Code, mostly about an error
+            session.error = content_text(message.get("content"))
             continue
+        session.error = None
         call_id = text_of(message.get("id")) or text_of(record.get("uuid"))
         call_id = call_id or f"{session.session_id} {session.messages}"  # of a gateway that gives none
         call = _usage(call_id, model or None, message.get("usage"))
@@ -81,14 +88,11 @@ def summary(path: str, file: BinaryIO) -> Session:
             calls[call_id] = call
         if not record.get("isSidechain"):
             own.add(call_id)
-        for block in _blocks(message, session):
+        for block in blocks:
             if block.get("type") in ("tool_use", "server_tool_use", "mcp_tool_use"):
                 used = ToolUse(call_id, text_of(block.get("name")))
                 tools.setdefault(text_of(block.get("id")) or f"block {len(tools)}", used)
-    folder, name = os.path.split(path)
-    if not session.session_id:
-        above, _, below = folder.partition("/subagents")
-        session.session_id = os.path.basename(above) if below or folder != above else name.removesuffix(".jsonl")
+    session.session_id = session.session_id or os.path.basename(path).removesuffix(".jsonl")
     if session.messages and not is_main:
         session.part_of = session.session_id
     session.calls, session.tools = list(calls.values()), list(tools.values())
@@ -96,87 +100,66 @@ def summary(path: str, file: BinaryIO) -> Session:
     return session
 
 
-def _blocks(message: dict[str, Any], session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the blocks of a message, and count blocks of unknown type."""
-    for block in objects(message, "content"):
-        kind = text_of(block.get("type"))
-        if kind not in _BLOCKS:
-            session.unknown[f"block {kind}"] = session.unknown.get(f"block {kind}", 0) + 1
-        yield block
-
-
 def _usage(call_id: str, model: str | None, usage: Any) -> ModelCall:
     """Return the tokens of a call; 0 read and 0 written were not counted."""
-    written, cached = count_of(part_of(usage, "output_tokens")), count_of(part_of(usage, "cache_read_input_tokens"))
-    fresh = [count_of(part_of(usage, key)) for key in ("input_tokens", "cache_creation_input_tokens")]
-    known = [count for count in (*fresh, cached) if count is not None]
+    counts = [count_of(part_of(usage, key)) for key in _READ]
+    known = [count for count in counts if count is not None]
     read = sum(known) if known else None
-    return ModelCall(call_id, model, read, cached, written) if read or written else ModelCall(call_id, model)
+    written = count_of(part_of(usage, "output_tokens"))
+    return ModelCall(call_id, model, read, counts[-1], written) if read or written else ModelCall(call_id, model)
 
 
 def parse(path: str, data: bytes) -> Parsed:
-    """Return the run of a session, or of a subagent, which `evalkit.trajectories.sessions` joins to its session."""
+    """Return the run of a session, or of a subagent, which `evalkit.trajectories.calls` joins to its session."""
     return sessions.parsed(path, data, summary)
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a session; a subagent follows the call that started it."""
-    out: list[Message] = []
-    spoken: dict[str, Message] = {}  # answers by their id
-    called: dict[str, tuple[ToolCall, Message]] = {}  # by the call's id
-    below: dict[int, list[Message]] = {}  # of subagents, by the identity of the message that started them
+    chat: list[dict[str, Any]] = []
+    answers: dict[str, dict[str, Any]] = {}  # by their id
+    agents: dict[str, list[str]] = {}  # files of subagents by the id of the call that started them
     prompted = set[str]()  # records that a prompt follows
     seen = set[str]()
     for record in records_of(io.BytesIO(data), Session(FORMAT)):
-        kind, message, uuid = record.get("type"), record.get("message"), text_of(record.get("uuid"))
-        when, actor = text_of(record.get("timestamp")), text_of(record.get("agentId"))
-        actor = f"subagent {actor}".strip() if record.get("isSidechain") else ""
-        if uuid and uuid in seen:
+        kind, uuid = record.get("type"), text_of(record.get("uuid"))
+        message = record if kind == "system" else record.get("message")
+        if uuid in seen or kind not in ("system", *_SPOKEN) or not isinstance(message, dict):
             continue
-        seen.add(uuid)
-        if kind == "system" and (text := content_text(record.get("content"))):
-            out.append(Message("system", text, actor, when=when))
-        if kind not in _SPOKEN or not isinstance(message, dict):
-            continue
-        content = message.get("content")
-        blocks = objects(message, "content") or [{"type": "text", "text": content_text(content)}]
-        texts = [one for one in blocks if one.get("type") not in ("tool_use", "tool_result", "thinking")]
+        if uuid:
+            seen.add(uuid)
+        actor = f"subagent {text_of(record.get('agentId'))}".strip() if record.get("isSidechain") else ""
+        about = {"name": actor, "timestamp": text_of(record.get("timestamp"))}
+        blocks = [{**one, "type": text_of(one.get("type"))} for one in objects(message, "content")]
+        blocks = blocks or [{"type": "text", "text": content_text(message.get("content"))}]
         if kind == "assistant":
-            is_synthetic = message.get("model") == "<synthetic>"
             key = text_of(message.get("id")) or uuid
-            answer = spoken.get(key)
-            if answer is None or not key:
-                answer = Message("system" if is_synthetic else "assistant", "", actor, calls=[], when=when)
-                spoken[key] = answer
-                out.append(answer)
+            if not key or key not in answers:
+                role = "system" if message.get("model") == "<synthetic>" else kind
+                answers[key] = {**about, "role": role, "content": [], "usage": {}}
+                chat.append(answers[key])
+            answer = answers[key]
+            answer["content"] += blocks
             usage = _usage(key, None, message.get("usage"))
-            if (usage.tokens_out or 0) >= (answer.tokens_out or 0):
-                answer.tokens_in, answer.tokens_out = usage.tokens_in, usage.tokens_out
-            thoughts = [text_of(one.get("thinking")) for one in blocks if one.get("type") == "thinking"]
-            answer.text = "\n".join(filter(None, [answer.text, content_text(texts)]))
-            answer.reasoning = "\n".join(filter(None, [answer.reasoning, *thoughts]))
-            for one in blocks:
-                call_id = text_of(one.get("id"))
-                if one.get("type") == "tool_use" and call_id not in called:
-                    call = ToolCall(text_of(one.get("name")), text_of(one.get("input")), call_id)
-                    answer.calls = [*answer.calls, call]
-                    called[call_id] = call, answer
+            if (usage.tokens_out or 0) >= (answer["usage"].get("completion_tokens") or 0):
+                answer["usage"] = {"prompt_tokens": usage.tokens_in, "completion_tokens": usage.tokens_out}
             continue
+        results = [one for one in blocks if one.get("type") == "tool_result"]
+        if results:
+            chat.append({"content": results})
         agent = text_of(part_of(record.get("toolUseResult"), "agentId"))
-        for one in blocks:
-            found = called.get(text_of(one.get("tool_use_id")))
-            if one.get("type") != "tool_result" or found is None:
-                continue
-            found[0].result, found[0].is_error = content_text(one.get("content")), bool(one.get("is_error"))
-            if _AGENT_ID.fullmatch(agent) and (of_agent := open_named(f"agent-{agent}.jsonl")) is not None:
-                below.setdefault(id(found[1]), []).extend(messages(of_agent, part, open_named))
-        if not (text := content_text(texts)):
+        if _AGENT_ID.fullmatch(agent):
+            agents |= {text_of(one.get("tool_use_id")): [f"agent-{agent}.jsonl"] for one in results}
+        text = content_text([one for one in blocks if one.get("type") != "tool_result"])
+        if not text:
             continue
-        is_injected = record.get("isMeta") or record.get("isCompactSummary") or _INJECTED.match(text)
-        out.append(Message("system" if is_injected else "user", text, actor, when=when))
-        if not is_injected and (parent := text_of(record.get("parentUuid"))):
+        is_injected = (
+            kind == "system" or record.get("isMeta") or record.get("isCompactSummary") or _INJECTED.match(text)
+        )
+        parent = text_of(record.get("parentUuid"))
+        if not is_injected and parent:
             if parent in prompted:
-                note = "the user went back to an earlier message, from which the session goes on"
-                out.insert(-1, Message("system", note, actor, when=when))
+                chat.append({**about, "role": "system", "content": _WENT_BACK})
             prompted.add(parent)
-    return [one for message in out for one in (message, *below.get(id(message), ()))]
+        chat.append({**about, "role": "system" if is_injected else "user", "content": text})
+    return sessions.with_subagents(chat, agents, lambda data: messages(data, part, open_named), open_named)

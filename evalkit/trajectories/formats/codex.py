@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Message, OpenNamed, ToolCall, content_text
+from evalkit.trajectories.chat import Message, OpenNamed, content_text
 from evalkit.trajectories.formats import sessions
 from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, leading_model, records_of
 from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, time_of
@@ -22,11 +22,10 @@ _LINES = frozenset({
     "inter_agent_communication", "inter_agent_communication_metadata",
 })  # fmt: skip
 _NO_MESSAGES = frozenset({  # payloads that repeat others, or hold none
-    "agent_reasoning_section_break", "agent_reasoning_raw_content", "task_started", "turn_started",
-    "context_compacted", "compaction", "compaction_summary", "context_compaction", "ghost_snapshot", "other",
-    "stream_error", "warning", "plan_update", "turn_diff", "background_event", "entered_review_mode",
-    "exited_review_mode", "item_started", "item_completed", "thread_rolled_back", "thread_name_updated",
-    "thread_settings_applied", "thread_goal_updated", "undo_started", "undo_completed", "view_image_tool_call",
+    "agent_reasoning_section_break", "agent_reasoning_raw_content", "context_compacted", "compaction",
+    "compaction_summary", "context_compaction", "ghost_snapshot", "other", "stream_error", "warning", "plan_update",
+    "turn_diff", "background_event", "entered_review_mode", "exited_review_mode", "item_started", "item_completed",
+    "thread_rolled_back", "thread_settings_applied", "undo_started", "undo_completed", "view_image_tool_call",
     "session_configured", "deprecation_notice", "collab_tool_call", "sub_agent_activity", "model_reroute",
     "hook_started", "hook_completed", "raw_response_item", "shutdown_complete", "mcp_startup_update",
     "mcp_startup_complete",
@@ -58,8 +57,8 @@ def recognises(records: Any) -> str:
         kind, payload = part_of(record, "type"), part_of(record, "payload")
         is_wrapped = isinstance(kind, str) and kind in _LINES and isinstance(payload, dict)
         is_state = part_of(record, "record_type") == "state"
-        has_parts = objects(record, "content") and objects(record, "content")[0].get("type") in ("input_text",)
-        if is_wrapped or is_state or (kind == "message" and has_parts):
+        is_bare = kind == "message" and any(part.get("type") == "input_text" for part in objects(record, "content"))
+        if is_wrapped or is_state or is_bare:
             return f"{FORMAT} session"
     return ""
 
@@ -68,21 +67,25 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
     """Yield what the lines of a file say; a message that is in an item and in an event is yielded once."""
     waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages that have no double yet, and where they stood
     for record in records_of(file, session):
-        payload, outer, when = record.get("payload"), text_of(record.get("type")), text_of(record.get("timestamp"))
+        payload = record.get("payload")
+        outer = text_of(record.get("type"))
+        when = text_of(record.get("timestamp"))
         if not isinstance(payload, dict):  # of early 2025
-            is_first = not outer and "id" in record
-            outer, payload = "session_meta" if is_first else "response_item" if outer else "", record
             if record.get("record_type") == "state":
                 continue
-        kind = text_of(payload.get("type"))
+            payload = record
+            if outer:
+                outer = "response_item"
+            elif "id" in record:
+                outer = "session_meta"
         if outer in ("session_meta", "turn_context"):
             yield Item(outer, "", payload, when)
         elif outer == "compacted":
             yield Item("system", "the context was compacted", payload, when)
         elif outer not in _LINES:
-            session.unknown[outer or "without a type"] = session.unknown.get(outer or "without a type", 0) + 1
+            session.add_unknown(outer or "without a type")
         elif outer in ("response_item", "event_msg"):
-            for item in _said(kind, payload, when, outer, session):
+            for item in _said(payload, when, outer, session):
                 if item.text and item.kind in _DOUBLED:
                     double = next((one for one in waiting if one[1] != outer and _is_same(one[0], item)), None)
                     if double:
@@ -100,19 +103,20 @@ def _is_same(one: Item, other: Item) -> bool:
     return first is None or second is None or abs((first - second).total_seconds()) <= _SECONDS_APART
 
 
-def _said(kind: str, payload: dict[str, Any], when: str, outer: str, session: Session) -> Iterator[Item]:
+def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> Iterator[Item]:
     """Yield what a payload says; one of an unknown type is counted."""
+    kind = text_of(payload.get("type"))
     if kind in ("message", "user_message", "agent_message"):
         text = content_text(payload.get("content") or payload.get("message") or payload.get("text"))
         role = text_of(payload.get("role")) or ("user" if kind == "user_message" else "assistant")
         is_injected = role != "assistant" and (role != "user" or text.lstrip().startswith("<"))
         yield Item("system" if is_injected else role, text, payload, when)
     elif kind in ("reasoning", "agent_reasoning"):
-        parts = objects(payload, "summary") or objects(payload, "content") or [payload]
-        for part in parts:
+        for part in objects(payload, "summary") or objects(payload, "content") or [payload]:
             yield Item("reasoning", text_of(part.get("text")), payload, when)
     elif kind.endswith(("_call_output", "_search_output")):
-        yield Item("output", _output(payload), payload, when)
+        output = payload.get("output")
+        yield Item("output", content_text(part_of(output, "content") or output), payload, when)
     elif kind.endswith("_call") and outer == "response_item":
         action = payload.get("arguments") or payload.get("input") or payload.get("action")
         yield Item("call", text_of(action), payload, when)
@@ -124,14 +128,7 @@ def _said(kind: str, payload: dict[str, Any], when: str, outer: str, session: Se
     elif kind == "error":
         yield Item("error", error_text(payload), payload, when)
     elif kind not in _NO_MESSAGES and not _EVENT.fullmatch(kind):
-        name = f"{outer} {kind}".strip()
-        session.unknown[name] = session.unknown.get(name, 0) + 1
-
-
-def _output(payload: dict[str, Any]) -> str:
-    """Return the text of a tool's answer, which early versions wrap in JSON together with its exit code."""
-    output = payload.get("output")
-    return content_text(part_of(output, "content") or output)
+        session.add_unknown(f"{outer} {kind}".strip())
 
 
 def _is_error(payload: dict[str, Any], text: str) -> bool:
@@ -157,7 +154,6 @@ class _Calls:
     def __init__(self) -> None:
         self.made: list[ModelCall] = []
         self.tools: dict[str, tuple[ModelCall, ToolUse]] = {}  # by their own ids
-        self._contents: list[str] = []  # a digest of each call
         self._content = blake2b(digest_size=9)  # of all items since the call before
         self._is_open = False  # the last call goes on
         self._totals = (0,) * len(_USAGE)  # of the session so far
@@ -165,18 +161,17 @@ class _Calls:
     def add(self, item: Item, model: str | None) -> None:
         """Add a message, a call of a tool or its output to the call that it belongs to."""
         is_by_agent = item.kind in _BY_AGENT
-        if is_by_agent and not self._is_open:
-            self._begin(model)
-        elif self._is_open and not is_by_agent:
+        if self._is_open and not is_by_agent:
             self._content = blake2b(digest_size=9)
+        if is_by_agent and not self._is_open:
+            self.made.append(ModelCall("", model))
         self._is_open = is_by_agent
         tool_id = text_of(item.payload.get("call_id"))
         self._content.update(f"{item.kind}\0{item.text}\0{tool_id}\0".encode(errors="replace"))
         if is_by_agent:
-            self._contents[-1] = self._content.hexdigest()
+            self.made[-1].call_id = self._content.hexdigest()
         if item.kind == "call":
-            name = _tool(item.payload)
-            self.tools[tool_id or f"call {len(self.tools)}"] = self.made[-1], ToolUse("", name)
+            self.tools[tool_id or f"call {len(self.tools)}"] = self.made[-1], ToolUse("", _tool(item.payload))
         elif item.kind == "output" and tool_id in self.tools:
             self.tools[tool_id][1].is_error = _is_error(item.payload, item.text)
 
@@ -186,13 +181,12 @@ class _Calls:
         if total is None or total == self._totals:  # the count is repeated
             return
         before, self._totals = self._totals, total
-        is_reset = any(now < then for now, then in zip(total, before, strict=True)) or total == last
-        if is_reset or (is_fork and not any(before)):  # the totals of a fork go on from those of its parent
+        taken = tuple(now - then for now, then in zip(total, before, strict=True))
+        # the totals of a fork go on from those of its parent
+        if min(taken) < 0 or total == last or (is_fork and not any(before)):
             taken = last or total
-        else:
-            taken = tuple(now - then for now, then in zip(total, before, strict=True))
         if not self.made or self.made[-1].tokens_in is not None:
-            self._begin(model)
+            self.made.append(ModelCall("", model))
         call = self.made[-1]
         call.model = model
         call.call_id = "/".join(map(str, total))
@@ -200,17 +194,12 @@ class _Calls:
         self._is_open = False
         self._content = blake2b(digest_size=9)
 
-    def _begin(self, model: str | None) -> None:
-        self.made.append(ModelCall("", model))
-        self._contents.append("")
-
     def identified(self) -> tuple[list[ModelCall], list[ToolUse]]:
         """Return the calls of models and tools; the totals of a call of a model identify it, else its content."""
         times = Counter[str]()
-        for call, content in zip(self.made, self._contents, strict=True):
-            identity = call.call_id or content
-            times[identity] += 1
-            call.call_id = f"{identity} {times[identity]}"
+        for call in self.made:
+            times[call.call_id] += 1
+            call.call_id = f"{call.call_id} {times[call.call_id]}"
         for call, tool in self.tools.values():
             tool.call_id = call.call_id
         return self.made, [tool for _, tool in self.tools.values()]
@@ -296,35 +285,34 @@ def parse(path: str, data: bytes) -> Parsed:
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a session; a subagent, without what it replays, follows the call that started it."""
-    out: list[Message] = []
-    called: dict[str, tuple[ToolCall, Message]] = {}  # by the call's id
-    below: dict[int, list[Message]] = {}  # of subagents, by the identity of the message that started them
+    chat: list[dict[str, Any]] = []
+    agents: dict[str, list[str]] = {}  # files of subagents by the id of the call that started them
+    tools: dict[str, str] = {}  # names by the ids of calls
     session = Session(FORMAT)
     actor, is_replay = "", False
     for kind, text, payload, when in _items(io.BytesIO(data), session):
         call_id = text_of(payload.get("call_id"))
+        about = {"name": actor, "timestamp": when}
         if kind == "session_meta" and not session.session_id:
             _identify(session, payload, when)
-            actor = f"subagent {session.session_id}" if session.part_of else ""
             is_replay = bool(session.part_of)
+            actor = f"subagent {session.session_id}" if is_replay else ""
         elif is_replay and kind == "started" and _is_own_task(session, payload):
-            out, is_replay = [], False  # what came before is of the parent
+            chat.clear()  # what came before is of the parent
+            is_replay = False
         elif is_replay and _is_before(session, when):
             continue
         elif kind == "call":
-            call = ToolCall(_tool(payload), text, call_id)
-            out.append(Message("assistant", "", actor, calls=[call], when=when))
-            called[call_id] = call, out[-1]
-        elif kind == "output" and call_id in called:
-            call, message = called[call_id]
-            call.result, call.is_error = text, _is_error(payload, text)
-            for thread in dict.fromkeys(_THREAD.findall(text)) if "agent" in call.name else ():
-                if (of_agent := open_named(f"-{thread}.jsonl")) is not None:
-                    below.setdefault(id(message), []).extend(messages(of_agent, part, open_named))
+            tools[call_id] = _tool(payload)
+            call = {"name": tools[call_id], "arguments": text, "id": call_id}
+            chat.append({**about, "role": "assistant", "tool_calls": [call]})
+        elif kind == "output":
+            chat.append({"role": "tool", "tool_call_id": call_id, "content": text, "error": _is_error(payload, text)})
+            if "agent" in tools.get(call_id, ""):
+                agents[call_id] = [f"-{thread}.jsonl" for thread in _THREAD.findall(text)]
         elif kind == "reasoning" and text:
-            out.append(Message("assistant", "", actor, reasoning=text, when=when))
-        elif kind in ("error", "ended", "system") and text:
-            out.append(Message("system", text, actor, when=when))
-        elif kind in ("user", "assistant") and text:
-            out.append(Message(kind, text, actor, when=when))
-    return [one for message in out for one in (message, *below.get(id(message), ()))]
+            chat.append({**about, "role": "assistant", "reasoning_content": text})
+        elif kind in ("error", "ended", "system", "user", "assistant") and text:
+            role = kind if kind in ("user", "assistant") else "system"
+            chat.append({**about, "role": role, "content": text})
+    return sessions.with_subagents(chat, agents, lambda data: messages(data, part, open_named), open_named)

@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO
@@ -13,6 +13,7 @@ from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, decode_json
 from evalkit.io.paths import CHARACTER, most_bytes
 from evalkit.kinds import Parsed
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
 from evalkit.trajectories.records import run_row, used
 
@@ -60,19 +61,17 @@ class Session(msgspec.Struct):
     broken: int = 0  # lines that hold no object, or no message where one belongs
     unknown: dict[str, int] = {}  # records by a type that is not known
 
+    def add_unknown(self, kind: str) -> None:
+        """Count a record whose type is not known."""
+        self.unknown[kind] = self.unknown.get(kind, 0) + 1
+
 
 SESSION = msgspec.json.Decoder(Session)
 
 
 def first_records(data: bytes) -> list[Any]:
-    """Decode the first lines of a file; a line that is broken, or longer than the examined bytes, is left out."""
-    records = []
-    for line in data[:HEAD].split(b"\n"):
-        try:
-            records.append(_ANYTHING.decode(line))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-    return records
+    """Return the objects in the first lines of a file; one longer than the examined bytes is left out."""
+    return list(records_of(io.BytesIO(data[:HEAD]), Session("")))
 
 
 def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
@@ -129,14 +128,28 @@ def parsed(path: str, data: bytes, summary: Callable[[str, BinaryIO], Session]) 
         exit_reason=session.exit_reason,
         error=session.error,
     )
-    calls = [
-        (one.call_id, one.model, one.tokens_in, one.tokens_cache, one.tokens_out, one.is_replayed)
-        for one in session.calls
-    ]
-    tools = [(one.call_id, one.name, one.is_error) for one in session.tools]
-    facts = [
-        (name, "", "", value)
-        for name, value in (("part_of", session.part_of), ("forked_from", session.forked_from))
-        if value
-    ]
+    facts = [(name, "", "", value) for name in ("part_of", "forked_from") if (value := getattr(session, name))]
+    calls = list(map(msgspec.structs.astuple, session.calls))
+    tools = list(map(msgspec.structs.astuple, session.tools))
     return used([run], facts=facts, reason="; ".join(doubts), calls=calls, tools=tools)
+
+
+def with_subagents(
+    chat: list[dict[str, Any]],
+    agents: Mapping[str, Iterable[str]],
+    messages: Callable[[bytes], list[Message]],
+    open_named: OpenNamed,
+) -> list[Message]:
+    """Return the messages of a session; those of subagents follow the call that started them.
+
+    `agents` has the names of their files, by the id of that call.
+    """
+    out: list[Message] = []
+    for message in chat_messages(chat):
+        if message.role == "tool":  # a result whose call is in another file
+            continue
+        out.append(message)
+        for name in (name for call in message.calls for name in agents.get(call.call_id, ())):
+            if (of_agent := open_named(name)) is not None:
+                out += messages(of_agent)
+    return out

@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evalkit._text import counted_noun
-from evalkit.io import BrokenFileError, decode_json, decode_start
+from evalkit.io import decode_json, decode_start
 from evalkit.io.paths import CELL, CHARACTER, check_size, check_text, most_bytes
 from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.headers import is_table_of_runs, roles_of
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
+from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.json_values import objects
 from evalkit.trajectories.records import run_rows, used
 
@@ -76,26 +77,33 @@ def recognises(head: bytes) -> str:
 def holds_runs(value: Any) -> bool:
     """Return whether a decoded document has rows, or is a row, that describe runs, or are chats."""
     rows = [row for row in _listed(value) if isinstance(row, dict)]
-    return _are_chats(rows) or is_table_of_runs(list(dict.fromkeys(name for row in rows for name in row)), rows=rows)
+    return _are_chats(rows) or is_table_of_runs(_names(rows), rows=rows)
+
+
+def _names(rows: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def _are_chats(rows: list[Any]) -> bool:
     """Return whether rows hold messages and neither a score nor an outcome."""
-    names = list(dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row))
-    return bool(rows) and all(map(_is_chat, rows)) and not roles_of(names) & {"score", "is_successful"}
+    return bool(rows) and all(map(_is_chat, rows)) and not roles_of(_names(rows)) & {"score", "is_successful"}
 
 
 def _is_chat(row: Any) -> bool:
     """Return whether a row has messages, each of a role or a name, with contents."""
-    given = (objects(row, name)[:1] for name in CHATS)
-    return any(one[0].keys() & {"role", "name"} and "content" in one[0] for one in given if one)
+    first = next(iter(_chat_of(row)), {})
+    return bool(first.keys() & {"role", "name"}) and "content" in first
+
+
+def _chat_of(row: Any) -> list[dict[str, Any]]:
+    return next(filter(None, (objects(row, name) for name in CHATS)), [])
 
 
 def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
     """Return a run for each row, with all cells but the messages in `extra`; a chat without a task is its own."""
     cells = [{name: cell for name, cell in row.items() if name not in MESSAGES} for row in rows]
     if _are_chats(rows):
-        has_task = "task_id" in roles_of(list(dict.fromkeys(name for row in cells for name in row)))
+        has_task = "task_id" in roles_of(_names(cells))
         stem = posixpath.basename(path.replace("\\", "/")).rpartition(".")[0]
         for number, own in enumerate(cells):
             own["score"] = None  # no column has to be named for it
@@ -109,8 +117,7 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
 
 def _answers(row: dict[str, Any]) -> int | None:
     """Return how many of a row's messages an assistant wrote; None if that is not told."""
-    given = (objects(row, name) for name in CHATS)
-    return sum((one.get("role") or one.get("name")) == "assistant" for one in next(filter(None, given), [])) or None
+    return sum((one.get("role") or one.get("name")) == "assistant" for one in _chat_of(row)) or None
 
 
 def messages(rows: list[dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
@@ -136,13 +143,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
         elif start == "{":
             data = text.encode()
             del text
-            rows, broken = [], 0
-            for line in filter(bytes.strip, io.BytesIO(data)):
-                try:
-                    rows.append(decode_json(line, _ANYTHING)[0])
-                except BrokenFileError:  # such as a last line that is still being written
-                    broken += 1
-            doubts = [f"{counted_noun(broken, 'broken line')} left out"] if broken else []
+            rows = list(read_lines(data, (), doubts))
         else:
             rows, doubts = _cells(text)
     if not all(isinstance(row, dict) for row in rows):
@@ -263,7 +264,7 @@ def _listed(value: Any) -> list[Any]:
     columns = [list(cells.values()) if isinstance(cells, dict) else cells for cells in value.values()]
     if all(isinstance(cells, list) for cells in columns):
         return [dict(zip(value, row, strict=False)) for row in zip(*columns, strict=False)]
-    return [value] * is_table_of_runs(list(value), "model_name")
+    return [value] if is_table_of_runs(list(value), "model_name") else []
 
 
 def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
