@@ -4,7 +4,7 @@ A file may contain calls of another one: of the session that it continues, or of
 The earlier file owns them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,20 +13,16 @@ import pyarrow as pa
 
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.formats import claude_code, codex
-from evalkit.trajectories.records import SESSIONS
+from evalkit.trajectories.records import SESSIONS, Facts, Joined, Runs
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
 _MOST_NESTED = 100  # subagents of subagents
 
-Runs = dict[str, list[Any]]
 
-
-def join_sessions(
-    runs: Runs, facts: Sequence[Mapping[str, Any]], tables: Mapping[str, pa.Table]
-) -> tuple[set[str], dict[str, pd.DataFrame]]:
+def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> tuple[Joined, dict[str, pd.DataFrame]]:
     """Join the files of each session to one run, and fill in what it took.
 
-    Returns the files without a run of their own, and the frames of `tables.TABLES` that count calls: ``usage`` by run
+    Returns also the frames of `tables.TABLES` that count calls: ``usage`` by run
     and model, ``tools`` by run, model and tool. In these, `source` is the run's.
     """
     places = [at for at, of_format in enumerate(runs["format"]) if of_format in SESSIONS]
@@ -75,7 +71,7 @@ def join_sessions(
     groups = used.assign(is_error=used["is_error"].astype("Float64")).groupby([*keys, "tool"])["is_error"]
     counts = pd.DataFrame({"calls": groups.size(), "results": groups.count(), "errors": groups.sum()})
     frames = {"usage": _sums(own, keys), "tools": counts}
-    joined = set(files["source"]) - others.keys()
+    joined = Joined([at for at in places if runs["source"][at] not in others])
     return joined, {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
 
 

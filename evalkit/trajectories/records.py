@@ -86,7 +86,7 @@ FACTS = (  # what files state about runs of other files
     Column(
         "fact",
         "str",
-        "model, outcome: of a task's run; info, the name of a format: of all runs, as JSON; subagent: a file of steps;"
+        "model, outcome: of a task's run; the name of a format: of all runs, as JSON; subagent: a file of steps;"
         " part_of, forked_from: a session",
     ),
     Column("task_id", "name", "task of the entry; empty for all"),
