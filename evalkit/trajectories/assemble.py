@@ -26,7 +26,8 @@ from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
 _STATING_SUCCESS = ("table", every_eval_ever.FORMAT)  # formats that state what they know of the success of runs
-_WHOLE_REWARD = ("tau-bench",)  # formats in which a part of the reward is a failure
+_WHOLE_REWARDS = {("tau-bench", "reward")}  # of which a part is a failure
+_ROUNDING = 1e-6  # by which a score may differ from 0 or 1
 _AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
     *("source", "part", "log_id", "format", "created", "target", "error", "extra", "seed", "started", "duration"),
 )
@@ -219,32 +220,24 @@ def _add_verdicts(runs: Runs, verdicts: Mapping[str, Facts]) -> None:
 
 def _set_success(runs: Runs) -> None:
     """Set the success of runs by their scores; a run that its agent ended without a score has failed."""
-    score = runs["score"]
-    kinds: list[tuple[Any, ...]] = list(_rows(runs, "format", "dataset"))
-    whole = {
-        at
-        for at, (of_format, key) in enumerate(_rows(runs, "format", "score_key"))
-        if of_format in _WHOLE_REWARD and key == "reward"
-    }
-    between = [
-        at
-        for at, value in enumerate(score)
-        if value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6 and at not in whole
-    ]
-    if between:  # a score says how much, not whether: no run with scores of its kind succeeds or fails
-        scorers: dict[tuple[Any, ...], str] = {}  # the first scorer of each format and dataset
-        for kind, scorer in zip(kinds, runs["score_key"], strict=True):
-            if scorer:
-                scorers.setdefault(kind, scorer)
-        kinds = [(*kind, key or scorers.get(kind)) for kind, key in zip(kinds, runs["score_key"], strict=True)]
-    graded = {kinds[at] for at in between}
-    for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
-        if kinds[at] in graded or of_format in _STATING_SUCCESS:
+    rows = list(_rows(runs, "format", "dataset", "score_key", "score", "status"))
+    scorers: dict[tuple[str, Any], str] = {}  # the first scorer of each format and dataset
+    for of_format, dataset, key, *_ in rows:
+        if key:
+            scorers.setdefault((of_format, dataset), key)
+    graded = set[tuple[Any, ...]]()  # scores that say how much, not whether: no run with one succeeds or fails
+    for of_format, dataset, key, score, _ in rows:
+        is_between = score is not None and min(abs(score), abs(score - 1)) > _ROUNDING
+        if is_between and (of_format, key) not in _WHOLE_REWARDS:
+            graded.add((of_format, dataset, key))
+    for at, (of_format, dataset, key, score, status) in enumerate(rows):
+        if of_format in _STATING_SUCCESS or (of_format, dataset, key or scorers.get((of_format, dataset))) in graded:
             continue
-        if score[at] is None and status in AGENT_FAILED:
-            score[at] = 0.0
-        if score[at] is not None:
-            runs["is_successful"][at] = abs(score[at] - 1) <= 1e-6 if at in whole else score[at] > 0.5
+        if score is None and status in AGENT_FAILED:
+            score = runs["score"][at] = 0.0
+        if score is not None:
+            is_whole = abs(score - 1) <= _ROUNDING
+            runs["is_successful"][at] = is_whole if (of_format, key) in _WHOLE_REWARDS else score > 0.5
 
 
 def _task_versions(runs: Runs) -> list[str | None]:

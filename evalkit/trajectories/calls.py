@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.formats import claude_code, codex
+from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import SESSIONS, Facts, Joined, Runs
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
@@ -22,13 +23,12 @@ _MOST_NESTED = 100  # subagents of subagents
 def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> tuple[Joined, dict[str, pd.DataFrame]]:
     """Join the files of each session to one run, and fill in what it took.
 
-    Returns also the frames of `tables.TABLES` that count calls: ``usage`` by run
-    and model, ``tools`` by run, model and tool. In these, `source` is the run's.
+    Returns also the frames that count calls: ``usage`` by run and model, ``tools`` by run, model and tool. In these,
+    `source` is the run's.
     """
     places = [at for at, of_format in enumerate(runs["format"]) if of_format in SESSIONS]
-    files = pd.DataFrame(
-        {name: [runs[name][at] for at in places] for name in ("source", "format", "log_id", "started")}
-    )
+    columns = ("source", "format", "log_id", "started")
+    files = pd.DataFrame({name: [runs[name][at] for at in places] for name in columns})
     calls, tools = (tables[name].to_pandas() for name in ("calls", "tools"))
     calls["model_name"] = calls["model_name"].fillna(UNKNOWN)
     files["n"] = files["source"].map(calls["source"].value_counts()).fillna(0)
@@ -51,9 +51,9 @@ def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> t
     own = calls[calls["is_own"]]
     sums = _sums(own, ["run"]).to_dict("index")
     with_calls = set(calls["run"])
-    others: dict[str, list[str]] = {source: [] for source in files["source"] if head[source] == source}
+    others: dict[str, list[str]] = {source: [] for source in head.values()}
     for source in files["source"]:
-        if head[source] != source:
+        if source not in others:
             others[head[source]].append(source)
     for at in places:
         source = runs["source"][at]
@@ -62,8 +62,7 @@ def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> t
         taken = sums.get(source, {"calls": 0})
         runs["turns"][at] = taken["calls"]
         for name in TOKENS:
-            value = taken.get(name)
-            runs[name][at] = None if value is None or pd.isna(value) else int(value)
+            runs[name][at] = count_of(taken.get(name))
         runs["trajectories"][at] = others[source]
         runs["is_copy"][at] = not taken["calls"] and source in with_calls
     keys = ["run", "model_name"]
