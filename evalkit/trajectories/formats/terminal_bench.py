@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -251,15 +251,14 @@ def _settings(source: str, stated: Mapping[str, str]) -> dict[str, str]:
     return settings
 
 
-def context_files(files: Sequence[str]) -> list[str]:
-    """Return where the metadata and the lock of the runs of some files may be, in the folders above these, too."""
-    starts = dict[str, None]()
+def context_files(files: Iterable[str]) -> Iterator[str]:
+    """Yield where the metadata and the lock of the runs of some files may be, in the folders above these, too."""
     for path in files:
         if path.endswith("results.json"):
             above, trial = posixpath.split(posixpath.dirname(path))
             is_trial = trial.startswith(f"{posixpath.basename(above)}.")  # RUN/TASK/TASK.1-of-1/results.json
-            starts[f"{posixpath.dirname(above)}/" if is_trial else path.removesuffix("results.json")] = None
-    return [f"{start}{name}" for start in starts for name in ("run_metadata.json", "tb.lock")]
+            start = f"{posixpath.dirname(above)}/" if is_trial else path.removesuffix("results.json")
+            yield from (f"{start}run_metadata.json", f"{start}tb.lock")
 
 
 _Key = tuple[str, str]  # of a run: its folder, and its own name where the names of its files begin with it
