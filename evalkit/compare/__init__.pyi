@@ -13,6 +13,7 @@ from .costs import at_budget as at_budget
 from .costs import cost as cost
 from .items import fewer_tasks as fewer_tasks
 from .items import task_items as task_items
+from .methods import methods_text as methods_text
 from .pairwise import discordant as discordant
 from .pairwise import examples as examples
 from .pairwise import pairs as pairs

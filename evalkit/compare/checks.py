@@ -33,9 +33,9 @@ STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d|latest)$")
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
-OWN_FILES = re.compile(  # of benchmarks, which their agents have no business to read
-    r"run-tests\.sh|test_outputs\.py|solution\.(?:sh|yaml)|/oracle/|terminal-bench-canary|FAIL_TO_PASS|"
-    r"BENCHMARK DATA SHOULD NEVER APPEAR|laude-institute/terminal-bench",
+OWN_FILES = re.compile(  # of benchmarks, opened; the harness itself runs the tests, and agents write solutions
+    r"(?:\b(?:cat|head|tail|less|more|sed|grep|vim?|nano|cp)\b|read|view|open)[^\n>]*"
+    r"(?:run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/)|FAIL_TO_PASS|laude-institute/terminal-bench"
 )
 
 

@@ -53,5 +53,5 @@ DETECTORS = (
     Detector("no_unlock", "Is nothing unlocked?", no_unlock, "unlocks nothing", 9),
     Detector("repeated_noop", "Does it do nothing?", repeated_noop, "does nothing", 7),
     Detector("low_health_end", "Does it end with little health?", low_health_end, "ends with little health", 3),
-    Detector("invalid_action", "Which actions are invalid, and why?", invalid_action, "acts invalidly", 2),
+    Detector("invalid_action", "Which actions are invalid, and why?", invalid_action, "acts invalidly", 3),
 )

@@ -303,7 +303,7 @@ def set_alt(part: Axes | Figure, text: str) -> None:
 
 
 def alt_of(figure: Figure) -> str:
-    """Return the alt text of a figure: its own, else those of its axes, each after its title; empty if none has one."""
+    """Return the alt text of a figure or, without one, of its axes, each after its title; empty without any."""
     if figure in _ALTS:
         return _ALTS[figure]
     titles = {ax: ax.get_title("left") or ax.get_title() for ax in figure.axes if ax in _ALTS}

@@ -156,6 +156,7 @@ def show_answer(
     estimate: str = "",
     counted: str = "runs",
     unit: str | None = None,
+    methods: str = "",
 ) -> None:
     """Show the beginning of a report: the answer to its question, a table, other findings, and an abstract to copy.
 
@@ -182,6 +183,8 @@ def show_answer(
         What n counts, such as ``runs``.
     unit : str, optional
         Unit of the estimate, such as ``points``.
+    methods : str
+        A paragraph on methods to copy; `evalkit.compare.methods_text` writes one.
 
     Examples
     --------
@@ -198,7 +201,10 @@ def show_answer(
     show_findings(others)
     first = table.iloc[0].to_dict() if len(table) else {}
     abstract = plain(abstract_text(answer, others, first))
-    _show_html(_html("abstract", abstract), f"Abstract: {abstract}")
+    _show_html(_html("abstract", "Abstract to copy", abstract), f"Abstract: {abstract}")
+    if methods:
+        methods = plain(methods, keep_lines=True)
+        _show_html(_html("abstract", "Methods to copy", methods), f"Methods: {methods}")
 
 
 class RunLink(NamedTuple):

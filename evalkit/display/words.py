@@ -18,8 +18,8 @@ MOST_NAMED = 4  # models
 MOST_ANSWERED = 2  # models on each side of the sentence that answers, which has about 25 words
 MOST_NAME = 20  # characters of a model's name in a finding that is to fit a line
 
-# findings that follow the answer in an abstract, in this order; "failures" are the main reasons for failure
-ABSTRACT = ("conditions", "variants", "pair", "nearest_pair", "own_tasks", "plan", "failures", "endings")
+# findings that follow the answer in an abstract, in this order; "reasons" are the main reasons for failure
+ABSTRACT = ("conditions", "variants", "pair", "nearest_pair", "own_tasks", "plan", "reasons", "endings")
 _UNITS = {  # of what runs take, the cost first
     "cost (US dollars)": "US dollars",
     "tokens in": "input tokens",
@@ -310,16 +310,15 @@ def _plan(
 ) -> str:
     """Say how many tasks, run once or several times, show a true difference."""
     what = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
+    shares = "they share" if models else "a pair now shares"
     if models:
-        what += f" between {short_name(models[0])} and {short_name(models[1])} (the observed difference)"
+        what = f"the observed {what} between {short_name(models[0])} and {short_name(models[1])}"
     ways = []
     for repeats, count in tasks.items():
         if not math.isnan(count):
             number = counted_noun(int(count), "task") if math.isfinite(count) else "more than ten million tasks"
             ways.append(f"{number} run {'once' if repeats == 1 else f'{repeats} times'}")
-    return (
-        f"To detect {what}, plan {' or '.join(ways)} (80 % power); a pair now shares {counted_noun(n_tasks, 'task')}."
-    )
+    return f"To detect {what}, plan {' or '.join(ways)} (80 % power); {shares} {counted_noun(n_tasks, 'task')}."
 
 
 def _nothing(ended: Mapping[str, int], n: int, **_: Any) -> str:

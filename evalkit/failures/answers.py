@@ -84,7 +84,7 @@ def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
 
 
 def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
-    """Find failed runs, or all runs if nothing says which failed, that repeat one call many times."""
+    """Find failed runs, or all runs if it is unknown which failed, that repeat one call many times."""
     failed = runs[runs["failed"]] if rule != "unknown" else logs.runs
     found = events(logs)
     is_repeat = found["event"].isin(["repeated_call", "retry_unchanged"])
@@ -107,13 +107,18 @@ def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
     return [Finding("loops", MODES, values, examples, words.loops)]
 
 
+def _are_named(logs: Logs) -> bool:
+    """Return whether pages with other questions name reasons: runs can fail, and searching them does not take long."""
+    return logs.kind.transcript is not None and len(logs.runs) <= MOST_SEARCHED and failed_runs(logs).rule != "score"
+
+
 def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
     """Add to a table of models the column main_reason: the failure mode that leads most often, and in how many runs.
 
-    Of a model without a failed run it is empty. Where no run has a transcript, and of more than 20,000 runs, whose
-    search takes long, the table is returned as it is.
+    Of a model without a failed run it is empty. Where no run has a transcript, of logs that state scores only, and of
+    more than 20,000 runs, whose search takes long, the table is returned as it is.
     """
-    if logs.kind.transcript is None or len(logs.runs) > MOST_SEARCHED:
+    if not _are_named(logs):
         return table
     leading = leading_modes(modes(logs))
     if leading.empty:
@@ -127,7 +132,7 @@ def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> lis
 
     `models` are those whose runs count, by default all; `section` is the heading of the section that it links to.
     """
-    if logs.kind.transcript is None or len(logs.runs) > MOST_SEARCHED:
+    if not _are_named(logs):
         return []
     table = modes(logs)
     if models:
@@ -151,5 +156,5 @@ def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
 
 
 def describe_rule(logs: Logs) -> str:
-    """Say which runs of logs count as failed."""
+    """Describe which runs of logs count as failed."""
     return words.RULES[failed_runs(logs).rule]

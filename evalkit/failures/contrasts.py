@@ -31,9 +31,9 @@ def contrast(logs: Logs) -> pd.DataFrame:
     """Compare how frequent each event is in failed and in successful runs of the same task.
 
     Only tasks with both kinds of runs under equal conditions count. For each, the share of failed runs with the event
-    less that of the successful ones is one difference; tasks weigh equally, and their mean is tested as that of two
-    models on shared tasks (`evalkit.stats.pair_tests.compare_units`). P values are corrected for the number of events
-    by Holm's method. An event that is as frequent in successes explains nothing.
+    minus the share of successful ones is one difference; tasks weigh equally, and their mean is tested like the
+    difference of two models on shared tasks (`evalkit.stats.pair_tests.compare_units`). P values are corrected for the
+    number of events by Holm's method. An event that is as frequent in successes explains nothing.
 
     Parameters
     ----------

@@ -1,10 +1,9 @@
-"""Failure modes: what the events of failed runs say, by open rules, and how often each mode holds."""
+"""Failure modes: open rules over the events of failed runs, and how often each mode occurs."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from evalkit._text import check_columns
@@ -15,7 +14,7 @@ from evalkit.kinds.runs import is_excluded
 from evalkit.stats import estimate_by
 
 UNEXPLAINED = "unexplained"  # the mode of a failed run that no rule explains
-UNSEARCHED = "no transcript"  # that of one whose log has no turns, or can't be read any more
+UNSEARCHED = "no transcript"  # the mode of a failed run whose log has no turns, or can't be read any more
 FAILED_EVENTS = ("failed_call", "invalid_action", "silent_failure")  # whose evidence is the text of an error
 ALIKE = 0.6  # of the words of two error texts that both have, from which on they are one group
 MOST_TEXTS = 400  # masked texts that are compared, the most frequent ones
@@ -26,7 +25,7 @@ MODES = (
     Column("model_name", "name", "its model"),
     Column("task", "str", "its task, which repetitions share"),
     Column("task_type", "name", "kind of task"),
-    Column("mode", "name", "why it failed, as far as rules say; unexplained if none holds"),
+    Column("mode", "name", "why it failed; unexplained if no rule applies"),
     Column("leads", "bool", "the mode of the highest severity of this run"),
     Column("n", "int", "events that make up the mode", "events"),
     Column("turn", "int?", "turn of the first of them"),
@@ -52,9 +51,9 @@ class Failed(NamedTuple):
     """Which runs count as failed.
 
     `table` has a row per run that counts: run_id, model_name, task, unit (the task under its conditions), family,
-    task_type, failed (a truth value). `rule` says by what: success as logged; events, of kinds whose logs never state
-    success (steps: a failed or silently failed step); score, below the median of the runs of its task, or of all runs
-    if its task has one; unknown if logs tell nothing.
+    task_type, failed (a truth value). `rule` names the evidence: success as logged; events, of kinds whose logs never
+    state success (steps: a failed or silently failed step); score, below the median of the runs of its task, or of all
+    runs if its task has one; unknown if logs state nothing.
     """
 
     table: pd.DataFrame
@@ -97,11 +96,11 @@ def _failed(table: pd.DataFrame, rule: Rule) -> Failed:
 
 
 def modes(logs: Logs) -> pd.DataFrame:
-    """Name the failure modes of every failed run: a row per run and mode, several may hold.
+    """Name the failure modes of every failed run: a row per run and mode, of which a run may have several.
 
-    A mode holds if a run has enough events of one of its detectors (`Detector.mode`, `least`). Of several, that of the
-    highest severity leads, of equal ones the first in the order of `evalkit.failures.detectors`. A run without any has
-    the mode ``unexplained``, one without turns ``no transcript``. `failed_runs` says which runs failed.
+    A run has a mode if it has enough events of one of the mode's detectors (`Detector.mode`, `least`). Of several, the
+    mode of the highest severity leads, of equal ones the first in the order of `evalkit.failures.detectors`. A run
+    without any has the mode ``unexplained``, one without turns ``no transcript``. `failed_runs` decides which failed.
 
     Parameters
     ----------
@@ -272,17 +271,17 @@ def _likeness(words: frozenset[str], others: frozenset[str]) -> float:
     return len(words & others) / max(len(words | others), 1)
 
 
-def event_counts(logs: Logs, runs: Iterable[str] = ()) -> pd.DataFrame:
-    """Count each event in all runs that count in rates, or in some of them.
+def event_counts(logs: Logs) -> pd.DataFrame:
+    """Count each event in all runs that count in rates.
 
     Returns
     -------
     DataFrame
-        event, question, mode, events, runs (with it), n (runs), share; run_id and turn of the first one. Events that no
-        run has are there, too.
+        event, question, mode, events, runs (with it), run_id and turn (of the first one), n (runs). Events that no run
+        has are there, too.
     """
     table = logs.runs[~is_excluded(logs.runs, logs.kind)]
-    ids = set(table["run_id"]).intersection(runs) if runs else set(table["run_id"])
+    ids = set(table["run_id"])
     found = events(logs)
     groups = found[found["run_id"].isin(ids)].groupby("event", observed=True, sort=False)
     counts = groups.agg(
@@ -295,5 +294,5 @@ def event_counts(logs: Logs, runs: Iterable[str] = ()) -> pd.DataFrame:
     out = rows.join(counts, on="event")
     out[["events", "runs"]] = out[["events", "runs"]].fillna(0).astype("int64")
     out["n"] = len(ids)
-    out["share"] = out["runs"] / len(ids) if ids else np.nan
+    out["turn"] = out["turn"].astype("Int64")
     return out.sort_values("runs", ascending=False, kind="stable", ignore_index=True)

@@ -24,6 +24,6 @@ def by_model(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
     shown = shares[shares["model_name"].isin(sizes.index)]
     ax = plots.heatmap(shown, "mode", "model_name", xlabel="share of failed runs (their number)", ax=ax)
     cells = shown[["model_name", "mode", "estimate", "low", "high"]].itertuples(index=False, name=None)
-    said = [f"{model}, {mode}: {format_interval(*values)}" for model, mode, *values in cells]
-    set_alt(ax, f"Failure modes by model, as shares of failed runs. {'; '.join(said[:40])}.")
+    texts = [f"{model}, {mode}: {format_interval(*values)}" for model, mode, *values in cells]
+    set_alt(ax, f"Failure modes by model, as shares of failed runs. {'; '.join(texts[:40])}.")
     return ax

@@ -1,6 +1,6 @@
 """Detectors of events that runs of every kind may have; the rule of each is its docstring, and in docs/failures.md.
 
-Calls are those of one agent, in the order of turns. Two results are equal if their texts are, but for spaces around
+Calls of one agent are compared, in the order of turns. Two results are equal if their texts are, but for spaces around
 them and addresses in memory; one that was not logged equals none.
 """
 
@@ -33,10 +33,10 @@ CAUSES = (  # of failed calls, by what their results say; the first that fits
             "invalid arguments": r"invalid|missing|required|validation|unexpected keyword|typeerror|valueerror|argument"
             r"|parameter|schema|\b(?:400|422)\b",
             "not found": r"not found|no such|does(?: not|n't) exist|\b404\b|keyerror|no module|modulenotfound"
-            r"|has no attribute|could ?n[o']t find|no .{1,40} (?:nearby|available|found)",
+            r"|could ?n[o']t find|no .{1,40} (?:nearby|available|found)",
             "not enough": r"not enough|insufficient|do(?: not|n't) have|out of (?:memory|stock|space)|lack",
             "out of reach": r"reach|path|too far|stuck|blocked",
-            "exception": r"traceback|exception|\w+error\b",
+            "exception": r"traceback|exception|\w+error\b|has no attribute|object is not",
             "exit code": r"exit|returncode|return code|non-?zero",
         }.items()
     ),
@@ -180,7 +180,7 @@ def ignored_error(transcript: Transcript) -> Iterator[Found]:
     The call must be its very next one, and the claim stand before any other call. Retries that end with a success are
     healthy. The detail is ``called again`` or ``claimed success``.
     """
-    words = defaultdict[str, list[int]](list)  # the turns in which each agent says something
+    words = defaultdict[str, list[int]](list)  # the turns in which each agent speaks
     for number, turn in enumerate(transcript.turns, 1):
         if turn.role == "assistant" and "reasoning" not in turn.marks:
             words[agent_of(turn)].append(number)
@@ -236,7 +236,7 @@ def no_progress(transcript: Transcript) -> Iterator[Found]:
 
 
 def limit_reached(transcript: Transcript) -> Iterator[Found]:
-    """Find a run that a limit ended: of steps, tokens, time or cost, by its status or its last two messages."""
+    """Find a run that a limit (steps, tokens, time, cost) ended, as its status or a message of its last two states."""
     ended = getattr(transcript, "ended", "")
     turns = transcript.turns
     if ended and _LIMIT_STATUS.search(ended):
@@ -253,7 +253,7 @@ def limit_reached(transcript: Transcript) -> Iterator[Found]:
 def late_first_action(transcript: Transcript) -> Iterator[Found]:
     """Find an agent whose first call comes after at least five of its messages, a quarter of all that it does.
 
-    The detail is the number of messages before.
+    Commands that only look or talk are neither, where the kind knows them. The detail is the number of messages.
     """
     before = defaultdict[str, int](int)
     acts = defaultdict[str, list[Turn]](list)

@@ -33,7 +33,7 @@ EVENTS = (
     Column("detail", "str", "a value that the detector adds: a number of calls, a cause, a name"),
     Column("evidence", "str", "the text that shows it"),
 )
-_OWN: dict[str, Detector] = {}  # those of users, by name
+_OWN: dict[str, Detector] = {}  # detectors of users, by name
 _FOUND = WeakKeyDictionary[Logs, "Search"]()  # the last one of logs
 _Find = Callable[[Transcript], Iterable[Found]]
 
@@ -60,9 +60,9 @@ def detector(
     mode : str
         The failure mode of a failed run with its events; by default its name in words.
     severity : int
-        Of several modes of a run, that of the highest severity leads; those of evalkit have 1 to 9.
+        Of several modes of a run, the one of the highest severity leads; evalkit's own have 1 to 9.
     least : int
-        The number of events from which on the mode holds.
+        The fewest events that make the mode.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def detector(
 
 
 def detectors(kind: LogKind) -> list[Detector]:
-    """Return the detectors for logs of a kind: those of every kind, of this one, and of users, one for each name."""
+    """Return the detectors for logs of a kind: for every kind, for this one, and of users, one for each name."""
     by_name = {known.name: known for known in (*COMMON, *kind.detectors)}
     return list((by_name | _OWN).values())
 
@@ -127,7 +127,7 @@ def search(logs: Logs) -> Search:
 
 
 class _Run(NamedTuple):
-    """A run to search, with what detectors are told besides its turns."""
+    """A run to search, with what detectors learn besides its turns."""
 
     files: RunFiles
     target: str
@@ -220,7 +220,7 @@ def _runs_of(logs: Logs) -> dict[str, _Run]:
     runs = {}
     for run in rows_of(logs.runs):
         files = logs.kind.run_files(logs, run)
-        told = {name: _text(run[name]) for name in columns}
+        stated = {name: _text(run[name]) for name in columns}
         states = []
         for path in map(os.fspath, files.paths):
             if path not in digests:
@@ -230,10 +230,10 @@ def _runs_of(logs: Logs) -> dict[str, _Run]:
             states.append(digests[path])
         state = ""
         if states and all(states):
-            about = repr((files.part, told)).encode(errors="replace")
+            about = repr((files.part, stated)).encode(errors="replace")
             state = hashlib.blake2b(b"\0".join([about, *states]), digest_size=12).hexdigest()
-        target = told.get("target_items") or told.get("target", "")
-        runs[run["run_id"]] = _Run(files, target, told.get("exit_reason", ""), state)
+        target = stated.get("target_items") or stated.get("target", "")
+        runs[run["run_id"]] = _Run(files, target, stated.get("exit_reason", ""), state)
     return runs
 
 

@@ -37,6 +37,8 @@ def loops(
 def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplained: int, unsearched: int) -> str:
     """Describe the modes that lead most often."""
     noun = counted_noun(failed, f"failed {_noun(rule)}")
+    if unsearched == failed:
+        return f"None of {noun} has a transcript to search."
     if not reasons:
         return f"No rule explains any of {noun}{f', {unsearched:,} of them without turns' if unsearched else ''}."
     shown = listed((f"{mode} ({count:,})" for mode, count in reasons), 3, "{} more")
@@ -56,7 +58,7 @@ def errors(calls: int, groups: int, error: str, n: int, runs: int) -> str:
 def mode_of_models(mode: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Describe one mode by model."""
     counts = listed((f"{row['runs']:,} of {row['n']:,} of {short_name(row['model_name'])}" for row in rows), 3)
-    return sentence(f"{mode}: {counts} failed runs")
+    return sentence(f"{mode}, of failed runs: {counts}")
 
 
 def contrasts(claimed: Sequence[Mapping[str, Any]], tested: int, n_tasks: int) -> str:

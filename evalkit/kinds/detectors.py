@@ -1,6 +1,6 @@
 """Detectors of events: what they see of a run, and what they are registered with.
 
-Those of every kind are in `evalkit.failures.rules`, those of one kind in its `events.py`.
+Detectors for every kind are in `evalkit.failures.rules`, detectors for one kind in its `events.py`.
 """
 
 import re
@@ -16,25 +16,25 @@ Found = tuple[int, str, str]  # the number of a turn from 1, a detail, and the t
 LAST = 3  # turns at the end of a run in which a line may state its outcome
 LONGEST = 400  # characters of the text that shows an event
 
-_STATED = r"^\W*(?:(?:final|total|episode|task|run|overall)\W+)?(?:{})\b\W{{0,4}}(?:[:=]|is\b).*$"
+_STATED = r"^[^\w\n]*(?:(?:final|total|episode|task|run|overall)\W{{1,4}})?(?:{})\b\W{{0,4}}(?:[:=]|is\b).*$"
 _REWARD = re.compile(_STATED.format("reward|score|grade|outcome|verdict|resolved"), re.IGNORECASE | re.MULTILINE)
-_OUTCOME = re.compile(  # in messages; the result of a call may say so of itself
+_OUTCOME = re.compile(  # in messages; the result of a call may mention its own success
     _STATED.format("reward|score|grade|outcome|verdict|resolved|is_?successful|success|correct|passed|accuracy")
-    + r"|^\W*task (?:succeeded|failed|(?:was )?(?:successful|unsuccessful))\b.*$",
+    + r"|^[^\w\n]*task (?:succeeded|failed|(?:was )?(?:successful|unsuccessful))\b.*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 
 
 class Detector(NamedTuple):
-    """A function that finds events of one name in a transcript, and what they say of a failed run."""
+    """A function that finds events of one name in a transcript, and what they mean for a failed run."""
 
     name: str
     question: str  # that it answers
     find: Callable[[Transcript], Iterable[Found]]
     # the failure mode of a failed run with at least `least` events; empty for one that explains nothing by itself
     mode: str = ""
-    severity: int = 1  # of several modes of a run, that of the highest leads; of equal ones, the first in order
+    severity: int = 1  # of several modes of a run, the highest leads; of equal ones, the first in order
     least: int = 1
 
 
@@ -63,8 +63,8 @@ class Made(NamedTuple):
 class Seen(Transcript):
     """A transcript as detectors see it: without title, facts, and turns or lines that state the outcome."""
 
-    target = ""  # what was asked for, where the kind's frames say so: items, an answer
-    ended = ""  # why the run ended, in the words of its log, where its frames say so
+    target = ""  # what was asked for, if the kind's frames name it: items, an answer
+    ended = ""  # why the run ended, in the words of its log, if its frames name it
 
     @cached_property
     def calls(self) -> Sequence[Made]:
@@ -139,7 +139,7 @@ def shortened(text: str) -> str:
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
 
 
-# results that are text only and tell of a failure: how they begin, lines of them, and what JSON says
+# results that are text only and report a failure: how they begin, lines of them, and keys of JSON
 _STARTS = re.compile(
     r"\W*(?:(?:tool|code|action|command|execution|observation|function|api|request)s? (?:output|result|call|execution)?"
     r"[:\s]*)?(?:\W*(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)(?:\s*[:(\[!.–—-]|\s+(?:\w+ing|while|in|on"
@@ -186,7 +186,7 @@ _FAILED_STATUS = ("error", "failed", "failure", "fail", "exception", "timeout", 
 
 
 def is_error(result: str) -> bool:
-    """Return whether the text of a result says that its call failed, in one of the common forms."""
+    """Return whether the text of a result reports that its call failed, in one of the common forms."""
     if result[:1] in "{[" and result:
         answer = _json_says(result)
         if answer is not None:
@@ -201,7 +201,7 @@ def is_error(result: str) -> bool:
 
 
 def _json_says(text: str) -> bool | None:
-    """Return whether JSON tells of an error; None where it is no JSON, or says nothing of it."""
+    """Return whether JSON reports an error; None where it is no JSON, or silent about errors."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):

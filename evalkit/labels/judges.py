@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -77,7 +78,9 @@ def compare_judges(
     """
     given = of_question(labels.rows, question)
     given = given.assign(run_id=run_ids_of(given["run_id"], logs.runs))
-    judged = verdicts.rows.assign(run_id=run_ids_of(verdicts.rows["run_id"], logs.runs))
+    names = {name: f"{name} (judge)" for name in CONSTANTS}
+    judge = verdicts.rows["judge"].replace(names)
+    judged = verdicts.rows.assign(run_id=run_ids_of(verdicts.rows["run_id"], logs.runs), judge=judge)
     units = draw(logs, runs, turns=bool(given["turn"].notna().any()), seed=seed)
     known = pd.MultiIndex.from_frame(units[UNIT])
     unknown = {}
@@ -101,15 +104,26 @@ def compare_judges(
 def judge_table(comparison: Comparison) -> pd.DataFrame:
     """Estimate for each judge the rate that it gives, the corrected one, and how it agrees with people.
 
-    Columns are judge, n (labels), units, raw (its share of yes; NaN for scores), estimate, low, high (the rate over
-    all units, corrected), agreement, agreement_low, agreement_high (Cohen's kappa with the labels, over those it
-    judged), accuracy (share of the same answers), half_width, after (half the width after 40 more labels; NaN if
-    there are fewer units without one), method, warning. The constants `always` and `never` are judges, too: their
-    corrected rate is the rate of the labels.
+    Columns are judge, n (labels), units, n_judged, raw (its share of yes; NaN for scores), estimate, low, high (the
+    rate over all units, corrected), half_width, after (half the width after 40 more labels; NaN if there are fewer
+    units without one), method, warning, agreement, agreement_low, agreement_high (Cohen's kappa with the labels),
+    accuracy (share of the same answers). The constants `always` and `never` are judges, too: their corrected rate is
+    the rate of the labels.
     """
-    judges = [*comparison.verdicts, *CONSTANTS]
-    rows = [_judge_row(comparison, _verdicts_of(comparison, judge)) for judge in judges]
-    table = pd.DataFrame(rows).assign(judge=judges)[["judge", *rows[0]]]
+    rows = []
+    for judge in [*comparison.verdicts, *CONSTANTS]:
+        verdicts = _verdicts_of(comparison, judge)
+        found = _overall(comparison, verdicts)
+        row = _row(judge, comparison.units, verdicts, found)
+        row["warning"] += _unlike(verdicts, comparison.is_labelled)
+        both = comparison.is_labelled & np.isfinite(verdicts)
+        if both.any() and not np.isnan(row["raw"]):
+            label = comparison.units["label"].to_numpy(dtype=float)
+            kappa = agreement(label[both], verdicts[both])
+            row |= {"agreement": kappa.estimate, "agreement_low": kappa.low, "agreement_high": kappa.high}
+            row["accuracy"] = (label[both] == verdicts[both]).mean()
+        rows.append(row)
+    table = pd.DataFrame(rows)
     table["warning"] = [one.without("constant_judge") for one in table["warning"]]  # the constants are known to be such
     return table
 
@@ -121,36 +135,19 @@ def _verdicts_of(comparison: Comparison, judge: str) -> np.ndarray:
     return np.full(len(comparison.units), CONSTANTS[judge])
 
 
-def _judge_row(comparison: Comparison, verdicts: np.ndarray) -> dict[str, object]:
-    labelled, label = comparison.is_labelled, comparison.units["label"].to_numpy(dtype=float)
-    found = _overall(comparison, verdicts)
-    arguments = _arguments(comparison.units, verdicts)
-    has_verdict = np.isfinite(verdicts)
-    row: dict[str, object] = {
-        "n": found.n,
-        "units": len(verdicts),
-        "n_judged": int(has_verdict.sum()),
-        "raw": np.nan,
-        "estimate": found.estimate,
-        "low": found.low,
-        "high": found.high,
-        "agreement": np.nan,
-        "agreement_low": np.nan,
-        "agreement_high": np.nan,
-        "accuracy": np.nan,
-        "half_width": (found.high - found.low) / 2,
-        "after": _after(arguments),
-        "method": found.method,
-        "warning": found.warning + _unlike(verdicts, labelled),
-    }
-    if np.isin(verdicts[has_verdict], (0.0, 1.0)).all() and has_verdict.any():
-        both = labelled & has_verdict
-        kappa = agreement(label[both], verdicts[both])
-        row |= {"raw": verdicts[has_verdict].mean(), "agreement": kappa.estimate}
-        row |= {"agreement_low": kappa.low, "agreement_high": kappa.high}
-        if both.any():
-            row["accuracy"] = (label[both] == verdicts[both]).mean()
-    return row
+def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate) -> dict[str, Any]:
+    """Return the row of a judge's verdicts on some units, and the corrected rate."""
+    known = verdicts[np.isfinite(verdicts)]
+    raw = after = np.nan
+    if len(known) and np.isin(known, (0.0, 1.0)).all():
+        raw = known.mean()
+    arguments = _arguments(units, verdicts)
+    if len(arguments[2]) >= MORE:
+        after = half_width_after(MORE, *arguments)
+    row = {"judge": judge, "n": found.n, "units": len(units), "n_judged": len(known), "raw": raw}
+    row |= {"estimate": found.estimate, "low": found.low, "high": found.high}
+    row |= {"half_width": (found.high - found.low) / 2, "after": after}
+    return row | {"method": found.method, "warning": found.warning}
 
 
 def _arguments(units: pd.DataFrame, verdicts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -161,26 +158,21 @@ def _arguments(units: pd.DataFrame, verdicts: np.ndarray) -> tuple[np.ndarray, n
     return label[is_labelled], verdicts[is_labelled], verdicts[~is_labelled], tasks
 
 
-def _after(arguments: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]) -> float:
-    """Return half the width after `MORE` more labels; NaN if there are fewer units without one."""
-    if len(arguments[2]) < MORE:
-        return np.nan
-    return half_width_after(MORE, *arguments)
+def _of_models(comparison: Comparison, verdicts: np.ndarray) -> dict[str, Estimate]:
+    """Estimate the rate of each model from its own labels."""
+    groups = comparison.units.groupby("model_name")
+    return {str(model): corrected_rate(*_arguments(own, verdicts[own.index])) for model, own in groups}
 
 
 def _overall(comparison: Comparison, verdicts: np.ndarray) -> Estimate:
     """Estimate the rate over all units: from all labels if models have their shares of them, else from each model's."""
-    units, labelled = comparison.units, comparison.is_labelled
+    units, share = comparison.units, comparison.is_labelled.mean()
     sizes = units.groupby("model_name").size()
-    counts = units[labelled].groupby("model_name").size().reindex(sizes.index, fill_value=0)
-    share = labelled.mean()
-    if len(sizes) > 1 and share < 1:
+    counts = units.groupby("model_name")["label"].count()
+    if len(sizes) > 1 and share < 1 and counts.gt(0).all():
         distance = float(((counts - sizes * share) ** 2 / (sizes * share * (1 - share))).sum())
-        if special.chdtrc(len(sizes) - 1, distance) < UNLIKE and counts.gt(0).all():
-            of_models = [
-                corrected_rate(*_arguments(own, verdicts[own.index])) for _, own in units.groupby("model_name")
-            ]
-            found = combined(of_models, (sizes / len(units)).tolist())
+        if special.chdtrc(len(sizes) - 1, distance) < UNLIKE:
+            found = combined(list(_of_models(comparison, verdicts).values()), (sizes / len(units)).tolist())
             low, high = max(found.low, 0.0), min(found.high, 1.0)
             return found._replace(low=low, high=high, warning=note("by_model") + found.warning.without("few"))
     return corrected_rate(*_arguments(units, verdicts))
@@ -215,67 +207,32 @@ def judges_to_show(table: pd.DataFrame) -> pd.DataFrame:
 def model_table(comparison: Comparison) -> pd.DataFrame:
     """Estimate for each judge and model the rate that the judge gives, and the one corrected by the model's labels.
 
-    Columns are judge, model_name, n (labels), units, raw, estimate, low, high, half_width, after, method, warning.
+    Columns are as of `judge_table`, with model_name, and without the agreement with people.
     """
     rows = []
     for judge in map(str, comparison.verdicts):
         verdicts = _verdicts_of(comparison, judge)
-        is_binary = np.isin(verdicts[np.isfinite(verdicts)], (0.0, 1.0)).all()
+        found = _of_models(comparison, verdicts)
         for model, units in comparison.units.groupby("model_name"):
-            own = verdicts[units.index]
-            arguments = _arguments(units, own)
-            found = corrected_rate(*arguments)
-            raw = np.nan
-            if is_binary and np.isfinite(own).any():
-                raw = np.nanmean(own)
-            rows.append({
-                "judge": judge,
-                "model_name": model,
-                "n": found.n,
-                "units": len(units),
-                "raw": raw,
-                "estimate": found.estimate,
-                "low": found.low,
-                "high": found.high,
-                "half_width": (found.high - found.low) / 2,
-                "after": _after(arguments),
-                "method": found.method,
-                "warning": found.warning,
-            })  # fmt: skip
+            row = _row(judge, units, verdicts[units.index], found[str(model)])
+            rows.append({"model_name": model, **row})
     return pd.DataFrame(rows)
 
 
 def differences(comparison: Comparison) -> pd.DataFrame:
-    """Estimate for each judge and pair of models the difference of their corrected rates, at most 200 pairs.
+    """Estimate for each judge and pair of models the difference of their corrected rates, at most 200 pairs of a judge.
 
     A model is corrected with the labels of this model, so that a judge may err more on one. Columns are judge, model_a,
-    model_b, raw (the difference that the judge gives), n (labels), estimate, low, high, method, warning.
+    model_b, n (labels), estimate, low, high, method, warning.
     """
     rows = []
-    table = model_table(comparison)
-    for judge, own in table.groupby("judge", sort=False):
-        for a, b in list(combinations(own.to_dict("records"), 2))[:MOST_PAIRS]:
-            found = corrected_difference(_estimate(a), _estimate(b))
-            rows.append({
-                "judge": judge,
-                "model_a": a["model_name"],
-                "model_b": b["model_name"],
-                "raw": a["raw"] - b["raw"],
-                "n": found.n,
-                "estimate": found.estimate,
-                "low": found.low,
-                "high": found.high,
-                "method": found.method,
-                "warning": found.warning,
-            })  # fmt: skip
-    names = "judge model_a model_b raw n estimate low high method warning"
+    for judge in map(str, comparison.verdicts):
+        found = _of_models(comparison, _verdicts_of(comparison, judge))
+        for a, b in islice(combinations(found, 2), MOST_PAIRS):
+            pair = corrected_difference(found[a], found[b])
+            rows.append({"judge": judge, "model_a": a, "model_b": b, **pair._asdict()})
+    names = "judge model_a model_b n estimate low high method warning"
     return pd.DataFrame(rows, columns=names.split())
-
-
-def _estimate(row: dict) -> Estimate:
-    return Estimate(
-        row["estimate"], row["low"], row["high"], row["n"], row["n"], row["method"], "these units", row["warning"]
-    )
 
 
 def findings(comparison: Comparison) -> list[Finding]:

@@ -49,7 +49,6 @@ def write_page(session: Session, path: str | os.PathLike) -> str:
         question=plain(session.question),
         units=units,
         counted=counted_noun(len(units), "turn" if units[0]["unit"].turn is not None else "run"),
-        who=session.who,
         key=hashlib.blake2b(names.encode(errors="replace"), digest_size=8).hexdigest(),
     )
     write_text(page, os.fspath(path))

@@ -6,9 +6,10 @@ import termios
 import tty
 
 import click
+import pandas as pd
 
 from evalkit._text import counted_noun, format_interval, listed
-from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Part, group_names, on_screen
+from evalkit.display.terminal import INTERVAL, Part, group_names, on_screen
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError, plain
 from evalkit.labels.judges import (
@@ -94,34 +95,16 @@ def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
     """Format what labels show of judges: sentences, rates, precision and recall, models, what to label next."""
     table = judge_table(comparison)
     lines = [plain(finding_text(finding)) for finding in findings(comparison)]
-    judges = []
-    for row, name in zip(table.to_dict("records"), group_names(table["judge"]), strict=True):
-        judges.append({
-            "judge": name,
-            "alone": format_interval(row["raw"], None, None),
-            f"corrected{INTERVAL}": format_interval(row["estimate"], row["low"], row["high"]),
-            "labels": str(row["n"]),
-            "kappa": format_interval(row["agreement"], row["agreement_low"], row["agreement_high"], percent=False),
-        })  # fmt: skip
-    both = precision_recall(*verdicts_and_labels(comparison))
+    judges = _rate_rows(table)
+    models = _rate_rows(model_table(comparison))
     found = []
+    both = precision_recall(*verdicts_and_labels(comparison))
     for row, name in zip(both.to_dict("records"), group_names(both["judge"]), strict=True):
         cells = {"judge": name, "labels": str(row["n"])}
         for what in ("precision", "recall"):
-            cells[f"{what}{INTERVAL}"] = format_interval(
-                row[f"{what}_estimate"], row[f"{what}_low"], row[f"{what}_high"]
-            )
+            bounds = (row[f"{what}_{end}"] for end in ("estimate", "low", "high"))
+            cells[f"{what}{INTERVAL}"] = format_interval(*bounds)
         found.append(cells)
-    models = []
-    by_model = model_table(comparison)
-    for row, name in zip(by_model.to_dict("records"), group_names(by_model["model_name"]), strict=True):
-        models.append({
-            "judge": plain(row["judge"], NAME_WIDTH),
-            "model": name,
-            "alone": format_interval(row["raw"], None, None),
-            f"corrected{INTERVAL}": format_interval(row["estimate"], row["low"], row["high"]),
-            "labels": str(row["n"]),
-        })  # fmt: skip
     best = first_judge(table)
     following = next_units(comparison, best)
     of_models = [f"{count} of {plain(name)}" for name, count in following["model_name"].value_counts().items()]
@@ -136,3 +119,19 @@ def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
         Part("what to label next", hints),
     ]
     return on_screen(parts, everything=everything)
+
+
+def _rate_rows(table: pd.DataFrame) -> list[dict[str, str]]:
+    """Format the rows of `judge_table` or `model_table` as cells by header."""
+    names = {name: group_names(table[name]) for name in ("judge", "model_name") if name in table}
+    rows = []
+    for place, row in enumerate(table.to_dict("records")):
+        cells = {name.removesuffix("_name"): own[place] for name, own in names.items()}
+        cells["alone"] = format_interval(row["raw"], None, None)
+        cells[f"corrected{INTERVAL}"] = format_interval(row["estimate"], row["low"], row["high"])
+        cells["labels"] = str(row["n"])
+        if "agreement" in row:
+            kappa = row["agreement"], row["agreement_low"], row["agreement_high"]
+            cells["kappa"] = format_interval(*kappa, percent=False)
+        rows.append(cells)
+    return rows

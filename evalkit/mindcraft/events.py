@@ -9,6 +9,7 @@ from evalkit.kinds.detectors import agent_of, shortened
 from evalkit.mindcraft.parse import EVENT
 
 LEAST_WAITS = 3  # messages in a row
+MOST_READ = 2_000  # characters of a message
 
 _PLAN = re.compile(
     r"\b(?:plan|let'?s|let us|(?:I|we)(?:'ll| will| can| should| am going to| are going to|'m going to|'re going to)"
@@ -125,14 +126,14 @@ def unanswered_message(transcript: Transcript) -> Iterator[Found]:
 def recipe_asked(transcript: Transcript) -> Iterator[Found]:
     """Find each message in which an agent asks another one for a recipe, its ingredients, or how to make something."""
     for number, turn in enumerate(transcript.turns, 1):
-        if turn.role == "assistant" and _ASKED.search(turn.text):
+        if turn.role == "assistant" and _ASKED.search(turn.text[:MOST_READ]):
             yield number, "", shortened(turn.text)
 
 
 def recipe_told(transcript: Transcript) -> Iterator[Found]:
     """Find each message in which an agent tells another one a recipe: what it is, or the numbers of ingredients."""
     for number, turn in enumerate(transcript.turns, 1):
-        if turn.role == "assistant" and _TOLD.search(turn.text):
+        if turn.role == "assistant" and _TOLD.search(turn.text[:MOST_READ]):
             yield number, "", shortened(turn.text)
 
 

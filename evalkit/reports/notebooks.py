@@ -8,7 +8,7 @@ say which logs it takes::
 
 ``kind`` is the kind of logs, ``*`` any kind without a notebook of its own; ``source`` the parameter that gets the
 source of logs; ``sweep`` names the function that returns all values of a parameter in the data;
-``"only_if_named": true`` is for a notebook that needs more than logs: it is run for a source only if it is named, too.
+``"only_if_named": true`` is for a notebook that is run for a source only if it is named, too.
 Reports are made, and listed in the index under their ``question``, by ``order``; those without one come last.
 """
 
@@ -31,7 +31,7 @@ import evalkit
 from evalkit._text import as_list, did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_json
-from evalkit.io.sources import anchored
+from evalkit.io.sources import anchored, is_sample
 from evalkit.io.text import shorten
 
 ANY_KIND = "*"
@@ -172,8 +172,10 @@ def write_filled(folder: Path, notebook: Notebook, values: Mapping[str, Any]) ->
     """Write a copy of a notebook with other values, or keep one there; SourceError if it reads another source."""
     path, source = folder / notebook.path.name, notebook.settings.get("source", "")
     values = dict(values)
-    if place := values.get(source):
-        values[source] = list(map(anchored, place)) if isinstance(place, list) else anchored(place)
+    for name, parameter in notebook.parameters.items():
+        place = values.get(name)
+        if place and (name == source or is_sample(parameter.default)):  # a parameter that names files
+            values[name] = list(map(anchored, place)) if isinstance(place, list) else anchored(place)
     if path.exists():
         kept = read_notebook(path).parameters.get(source)
         if kept and kept.default != values.get(source, kept.default):

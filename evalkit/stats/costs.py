@@ -23,8 +23,8 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
     """Return success and cost of each model, and the models on the Pareto front.
 
     A model is on the front if no other model is at least as good at the same or a lower cost, and strictly better in
-    one of them. Runs of a task are averaged first. Models are compared on the tasks that all ran; without such tasks,
-    each on its own, and `warning` says so.
+    one of them. Runs of a task are averaged first. If all models ran some tasks, only these count; otherwise each
+    model's own tasks count, and `warning` notes it.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class Estimate(NamedTuple):
     n: int  # values used
     n_tasks: int  # independent units: clusters, or `n` where the values are taken as independent
     method: str
-    target: str = NEW_VALUES  # what is estimated: "new tasks" like these, "these tasks" run again, or "new values"
+    target: str = NEW_VALUES  # what is estimated: for "new tasks", "these tasks" run again, "new values", "these units"
     warning: Notes = Notes()  # what is doubtful about the interval, false where nothing is; ``str(warning)`` says it
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from evalkit.kinds import Detector, Found, Transcript, calls_of
 from evalkit.kinds.detectors import shortened
 
+_EMPTY = re.compile(r'"(?P<name>\w+)": (?:null|"")')  # in parameters
 _NOT_GIVEN = re.compile(
     r"missing \d+ required (?:positional |keyword-only )?arguments?: (?P<python>[^\n]+)"
     r"|(?:missing|required|requires?|needs?|no)\W+(?:the |a |an )?(?:required )?(?:parameter|argument|field"
@@ -13,7 +14,7 @@ _NOT_GIVEN = re.compile(
     r"(?: named| called| for)?\W*(?P<named>\w+)?|(?:parameter|argument|field)s? \W?(?P<before>\w+)\W? (?:is |was |are "
     r"|were )?(?:missing|required|not (?:given|provided|specified|set)|None)"
     r"|(?P<bare>\w+) (?:must be|is|was|were|not) (?:provided|specified|given|required)|^KeyError: '(?P<key>\w+)'"
-    r"|^'(?P<quoted>\w+)'$",
+    r"|^'(?P<quoted>\w+)'$|\bno (?P<without>\w+) (?:was |were )?(?:provided|specified|given)",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -33,12 +34,18 @@ def result_cut(transcript: Transcript) -> Iterator[Found]:
 
 
 def parameter_not_given(transcript: Transcript) -> Iterator[Found]:
-    """Find each failed or silently failed step that says that a parameter was not given; the detail names it."""
+    """Find each step that fails, also silently, for want of a parameter: its error names it, or it is empty.
+
+    The detail is the name.
+    """
     for made in calls_of(transcript):
         turn = transcript.turns[made.turn - 1]
         after = transcript.turns[made.turn] if made.turn < len(transcript.turns) else None
         is_silent = bool(after and after.values.get("silent_failure"))
-        if (made.has_failed or is_silent) and (match := _NOT_GIVEN.search((made.result or "").removeprefix("error: "))):
+        if not (made.has_failed or is_silent):
+            continue
+        stated = (made.result or "").removeprefix("error: ")
+        if match := _NOT_GIVEN.search(stated) or _EMPTY.search(made.arguments):
             name = next(filter(None, match.groups()), "")
             yield made.turn, shortened(name)[:80], shortened(f"{turn.text} → {made.result}")
 

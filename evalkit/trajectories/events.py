@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from evalkit.kinds import Detector, Found, Made, Transcript, Turn, calls_of
 from evalkit.kinds.detectors import shortened
 
+MOST_READ = 4_000  # characters of the arguments of a call
 _FINISHES = re.compile(  # names of calls that end a run by themselves, and commands that do
     r"(?:.*_)?(?:submit|finish|finished|done|complete|attempt_completion|final_answer|answer|stop|end|exit|give_up"
     r"|task_complete|mark_task_complete|transfer_to_human\w*|respond|end_conversation)",
@@ -147,13 +148,18 @@ def wrong_answer_form(transcript: Transcript) -> Iterator[Found]:
                 return
 
 
+def _text(made: Made) -> str:
+    """Return the arguments of a call, of long ones the first part."""
+    return made.arguments[:MOST_READ]
+
+
 def _edits(made: Made) -> bool:
     """Return whether a call edits a file."""
     if _is_shell(made):
-        return bool(_EDIT_COMMAND.search(made.arguments))
+        return bool(_EDIT_COMMAND.search(_text(made)))
     if "editor" in made.name or "str_replace" in made.name:
-        return bool(_EDIT_ARGUMENT.search(made.arguments)) or not re.search(r"\"command\"", made.arguments)
-    is_of_file = bool(re.search(r"file|path|patch|old_str|diff|start_line|search", f"{made.name} {made.arguments}"))
+        return bool(_EDIT_ARGUMENT.search(_text(made))) or not re.search(r"\"command\"", _text(made))
+    is_of_file = bool(re.search(r"file|path|patch|old_str|diff|start_line|search", f"{made.name} {_text(made)}"))
     return bool(_EDIT.fullmatch(made.name)) and is_of_file
 
 
@@ -166,7 +172,7 @@ def _is_shell(made: Made) -> bool:
 
 
 def _tests(made: Made) -> bool:
-    return bool(_TEST.search(made.arguments if _is_shell(made) else f"{made.name} {made.arguments}"))
+    return bool(_TEST.search(_text(made) if _is_shell(made) else f"{made.name} {_text(made)}"))
 
 
 def _code_calls(transcript: Transcript) -> Sequence[Made]:
@@ -179,12 +185,10 @@ def _reads(made: Made) -> bool:
     if _edits(made):
         return False
     if _is_shell(made):
-        return bool(_READ_COMMAND.search(made.arguments))
-    if re.search(r"\"command\":\"view\"", made.arguments):
+        return bool(_READ_COMMAND.search(_text(made)))
+    if re.search(r"\"command\":\"view\"", _text(made)):
         return True
-    return bool(_READ.fullmatch(made.name)) and bool(
-        re.search(r"file|path|\.\w{1,5}\b", f"{made.name} {made.arguments}")
-    )
+    return bool(_READ.fullmatch(made.name)) and bool(re.search(r"file|path|\.\w{1,5}\b", f"{made.name} {_text(made)}"))
 
 
 def test_not_run(transcript: Transcript) -> Iterator[Found]:
@@ -202,11 +206,11 @@ def edit_undone(transcript: Transcript) -> Iterator[Found]:
     for made in _code_calls(transcript):
         if made.has_failed:
             continue
-        if has_edited and _UNDO.search(f"{made.name} {made.arguments}"):
+        if has_edited and _UNDO.search(f"{made.name} {_text(made)}"):
             yield made.turn, "", made.text
             continue
-        old = re.search(r"\"old_str(?:ing)?\":\"((?:[^\"\\]|\\.)*)\"", made.arguments)
-        new = re.search(r"\"new_str(?:ing)?\":\"((?:[^\"\\]|\\.)*)\"", made.arguments)
+        old = re.search(r"\"old_str(?:ing)?\":\"((?:[^\"\\]|\\.)*)\"", _text(made))
+        new = re.search(r"\"new_str(?:ing)?\":\"((?:[^\"\\]|\\.)*)\"", _text(made))
         if old and new:
             if (new[1], old[1]) in swaps and new[1] != old[1]:
                 yield made.turn, "", made.text
@@ -229,7 +233,7 @@ def file_read_again(transcript: Transcript) -> Iterator[Found]:
 def submitted_unchanged(transcript: Transcript) -> Iterator[Found]:
     """Find a run that hands in its work, and can edit files, and never did."""
     calls = _code_calls(transcript)
-    submits = [made for made in calls if _FINISHES.fullmatch(made.name) or _SUBMITS.search(made.arguments)]
+    submits = [made for made in calls if _FINISHES.fullmatch(made.name) or _SUBMITS.search(_text(made))]
     if submits and not any(_edits(made) and not made.has_failed for made in calls):
         yield submits[-1].turn, submits[-1].name, submits[-1].text
 

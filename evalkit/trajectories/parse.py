@@ -120,7 +120,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     try:
         reader, value, recovered = opened(path, data)
         if reader is None:
-            return Parsed("skipped", "of no known format of trajectories")
+            return Parsed("skipped", "not a known format of trajectories")
         parsed = reader.parse(path, value)
     except (LimitError, MemoryError):
         raise

@@ -13,6 +13,7 @@ from evalkit import compare
 from evalkit.cli import main
 from evalkit.compare.audit import moved
 from evalkit.compare.check import CHECKS
+from evalkit.compare.checks import OWN_FILES
 from evalkit.display.words import finding_text
 from tests import messy
 
@@ -138,3 +139,20 @@ def test_the_command_prints_the_answer_first_and_strict_fails_only_for_an_error(
     assert CliRunner().invoke(main, ["audit", runs, "--strict"]).exit_code == 1
     assert CliRunner().invoke(main, ["audit", runs, "--check", "wrong"]).exit_code == 0
     assert CliRunner().invoke(main, ["audit", runs, "--check", "nothing"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "is_opened"),
+    [
+        ("bash cat /tests/test_outputs.py", True),
+        ('editor {"command": "view", "path": "/tests/run-tests.sh"}', True),
+        ("sed -n 1,20p /oracle/solution.sh", True),
+        ("grep -r FAIL_TO_PASS .", True),
+        ("bash /tests/run-tests.sh", False),
+        ("cat > test_outputs.py", False),
+        ("python -m pytest tests/test_utils.py", False),
+        ("cat solution.sh", False),
+    ],
+)
+def test_only_commands_that_open_files_of_a_benchmark_count_as_leaks(command, is_opened):
+    assert bool(OWN_FILES.search(command)) == is_opened

@@ -46,7 +46,7 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
     [
         (mixes(), "beta is first; not decided against alpha"),
         (only_easy(), "gamma is first; not decided against delta"),
-        (CYCLE, "no best model: of paper, rock and scissors each is better than another one"),
+        (CYCLE, "no best model: paper, rock and scissors form a cycle in which each is better than the next"),
         (APART, "best: a (success rate, different tasks, assumed to be random samples of the same tasks)"),
         (CHAIN, "a leads; ahead of b; not decided against c"),
         (played({f"model-{i:03d}": 0.5 for i in range(100)}, tasks=12),
@@ -58,7 +58,7 @@ CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
          "first leads; ahead of third; not decided against second"),
         ([("a", "t", True), ("b", "t", None)], "success rate of a"),
         ([(m, f"t{t}", True) for m, tasks in (("a", 5), ("b", 4)) for t in range(tasks)],
-         "no model leads: a and b share first place"),
+         "no model leads: a and b share the first rank"),
         ([("a", "t", None)], "no best model: no run was measured"),
         ([(None, "t", True)], "success rate; no run with one names its model"),
     ],

@@ -28,13 +28,13 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 0, ["old and same share first place, each with a success rate of 67 %", "1 – 2", "better", "not decided"]),
+        ([], 0, ["old and same share the first rank, each with a success rate", "1 – 2", "better", "not decided"]),
         (["--baseline", "old"], 1, ["regression", "not decided", "difference, points [95 %]"]),
         (["--baseline", "worse"], 0, ["better", "a loss of less than 5 percentage points is no regression"]),
         (["--baseline", "old", "--margin", "0.9"], 0, ["a loss of less than 90 percentage points"]),
         (["--baseline", "nobody"], 2, ["no runs of the baseline 'nobody'"]),
         (["--strict"], 2, ["--strict does nothing without --baseline"]),
-        (["--scale", "percent"], 0, ["share first place"]),
+        (["--scale", "percent"], 0, ["share the first rank"]),
         (["--outcomes", "o.csv"], 2, ["mindcraft logs have no option 'outcomes'; there are 'tasks'"]),
         (["--all"], 0, ["old is better than"]),
         (["--value", "score"], 0, ["mean score"]),
@@ -114,12 +114,13 @@ def test_what_would_decide_is_planned_for_the_observed_difference_and_for_a_name
     cells = [(m, f"t{t}", bool(own[t % 3]) or (m == "a" and t in (2, 5))) for m, own in models.items() for t in tasks]
     runs = runs_of(cells)
     text = describe_comparison(runs, detect=10)
-    observed, named = re.findall(r"^To detect ([\d.]+) points.*? plan ([\d,]+) tasks run once", text, re.MULTILINE)
+    pattern = r"^To detect (?:the observed )?([\d.]+) points.*? plan ([\d,]+) tasks run once"
+    observed, named = re.findall(pattern, text, re.MULTILINE)
     board = leaderboard(runs)
     assert int(named[1].replace(",", "")) == plan(runs, 0.1)["tasks"].iloc[0]
     gap = board.pairs.set_index(["model_a", "model_b"]).loc[("a", "b"), "estimate"]
     assert (observed[0], named[0]) == (f"{100 * abs(gap):.1f}", "10")
-    assert "To show" not in describe_comparison(runs_of(played({"a": 0.95, "b": 0.1})))
+    assert "To detect" not in describe_comparison(runs_of(played({"a": 0.95, "b": 0.1})))
 
 
 def test_nothing_is_planned_where_another_test_decides_and_the_reason_is_said():

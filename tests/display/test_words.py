@@ -154,7 +154,7 @@ def test_any_name_comes_out_whole_in_every_finding(name):
 
 def test_the_abstract_sums_up_the_answer_the_difference_the_reasons_and_what_a_run_takes():
     others = [
-        Finding("failures", "", template="Most runs failed at the network."),
+        Finding("reasons", "", template="Most runs failed at the network."),
         Finding("files", "", template="All files were used."),
         Finding("nearest_pair", "", {"decided": 0, "pairs": 1, "row": PAIR}),
     ]

@@ -71,6 +71,7 @@ PAGES = (  # the report of each notebook that is recorded whole
     "cooking_blocked_agents/three_items",
     "crafter_scores/messy",
     "judges/verified",
+    "failures/mindcraft",
     "leaderboard/crafter",
     "model_comparison/messy",
     "model_overview/dogwood-8b",

@@ -92,7 +92,7 @@ COMMANDS = {
     "show sheets/a/2.json --last 1": ["» alpha: <1>   ◀ wrong", "… 3 earlier turns"],
     "collect quiz sheets -o made": ["made: 4 files: 4 new"],
     "compare sheets": ["50 %", "too few shared tasks to decide"],
-    "report sheets -o pages": ["1 made", "too few shared tasks to decide"],
+    "report sheets -o pages": ["2 made", "too few shared tasks to decide"],
 }
 
 

@@ -115,16 +115,17 @@ def sample(number: str, value: Any = "C", epoch: int = 1, **changes: Any) -> dic
     }
 
 
-def inspect_log(*samples: dict[str, Any], created: str = "2026-11-01T10:00:00+00:00", status: str = "success") -> dict:
-    """Return a log of inspect_ai as one document."""
+def inspect_log(*samples: dict[str, Any], status: str = "success", **changes: Any) -> dict[str, Any]:
+    """Return a log of inspect_ai as one document; changes are of its evaluation."""
     evaluation = {
         "task": "sums",
         "task_id": "eval-1",
-        "created": created,
+        "created": "2026-11-01T10:00:00+00:00",
         "model": "openai/gpt-4o",
         "model_args": {"api_key": "sk-secret-0123456789"},
         "dataset": {"samples": len({one["id"] for one in samples})},
         "config": {"epochs": 1, "message_limit": 8},
+        **changes,
     }
     return {"version": 2, "status": status, "eval": evaluation, "samples": list(samples)}
 

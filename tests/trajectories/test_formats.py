@@ -249,8 +249,8 @@ def test_a_log_without_samples_tells_the_scores_of_each(tmp_path, place):
 
 
 def test_a_log_whose_evaluation_broke_off_before_its_first_sample_has_no_runs_and_says_why(tmp_path):
-    log = {**make.inspect_log(status="error"), "error": {"message": "no such model", "traceback": "…"}}
-    log["eval"]["dataset"] = {"samples": 2}
+    log = make.inspect_log(status="error", dataset={"samples": 2})
+    log["error"] = {"message": "no such model", "traceback": "…"}
     logs = trajectories.load(make.write(tmp_path / "log.json", log))
     assert (len(logs.runs), len(logs.messages), logs.plans["planned"].tolist()) == (0, 0, [2])
     assert logs.ledger["reason"].tolist() == ["it contains no samples, no such model"]
@@ -259,8 +259,8 @@ def test_a_log_whose_evaluation_broke_off_before_its_first_sample_has_no_runs_an
 def test_samples_of_early_2024_have_one_score_and_a_transcript(tmp_path):
     one = make.sample("a", scores=None, score={"value": "C"}, transcript={"events": [], "content": {"a": "2 + 3?"}})
     one["messages"].append({"role": "tool", "content": "", "tool_call_id": "t", "tool_error": "no such tool"})
-    log = make.inspect_log({key: value for key, value in one.items() if key != "attachments"})
-    log["eval"] |= {"dataset": {"samples": 100}, "config": {"limit": 1}}
+    del one["attachments"]
+    log = make.inspect_log(one, dataset={"samples": 100}, config={"limit": 1})
     log["results"] = {"scorer": {"name": "includes"}}
     logs = trajectories.load(make.write(tmp_path / "log.json", log))
     assert (logs.runs["score"].tolist(), logs.plans["planned"].tolist()) == ([1.0], [1])
@@ -284,8 +284,7 @@ def test_a_repeated_evaluation_replaces_the_earlier_one(tmp_path):
 
 def test_evaluations_without_ids_of_their_own_are_no_copies_of_each_other(tmp_path):
     for name in ("one", "two", "two"):
-        log = make.inspect_log(make.sample("a", error_retries=[{"message": "once"}]))
-        log["eval"]["task_id"] = name
+        log = make.inspect_log(make.sample("a", error_retries=[{"message": "once"}]), task_id=name)
         make.write(tmp_path / f"{len(list(tmp_path.iterdir()))}.json", log)
     assert told(runs_of(tmp_path), "flag_duplicate", "retries") == [[False, 1], [False, 1], [True, 1]]
 
@@ -392,7 +391,7 @@ def test_a_table_with_the_rows_of_another_counts_unless_ids_say_that_its_runs_ar
     second = logs.ledger["reason"].iloc[1]
     assert [text for text in (SAME, IDS) if text in second] == said
     assert [one.values["doubts"] for one in logs.chosen.only("table").notes] == said
-    assert logs.runs["flag_duplicate"].any() == ("count in no rate" in "".join(said))
+    assert logs.runs["flag_duplicate"].any() == (IDS in said)
 
 
 def test_scores_between_0_and_1_in_one_file_leave_success_to_the_scores_of_another_with_its_columns(tmp_path):
@@ -494,8 +493,8 @@ def test_parsing_never_raises_for_bytes(data):
     ("name", "data", "said"),
     [
         ("runs.csv", b"\xef\xbb\xbf", "a table without rows"),
-        ("runs.json", b"[1, 2]", "of no known format of trajectories"),
-        ("runs.json", b'{"results": [1]}', "of no known format of trajectories"),
+        ("runs.json", b"[1, 2]", "not a known format of trajectories"),
+        ("runs.json", b'{"results": [1]}', "not a known format of trajectories"),
     ],
 )
 def test_what_holds_no_runs_is_skipped_and_said(name, data, said):
@@ -564,30 +563,13 @@ def test_values_that_say_neither_yes_nor_no_are_missing_and_named(tmp_path):
 
 
 def test_durations_are_read_in_seconds_and_those_that_are_none_are_named(tmp_path):
-    told: dict[str, float | None] = {
-        "46s": 46,
-        "1:03": 63,
-        "1:02:03": 3723,
-        "2m 5s": 125,
-        "350ms": 0.35,
-        "PT1M3S": 63,
-        "12.5": 12.5,
-    }
-    told |= {"0 days 00:01:03": 63, "soon": None, "-3s": None, "yes": None, "": None}
+    told: dict[str, float | None] = {"46s": 46, "1:03": 63, "1:02:03": 3723, "2m 5s": 125, "350ms": 0.35}
+    told |= {"PT1M3S": 63, "12.5": 12.5, "0 days 00:01:03": 63, "soon": None, "-3s": None, "yes": None, "": None}
     rows = [f"t{i},a,1,{text}" for i, text in enumerate(told)]
     logs = table(tmp_path, "a.csv", "\n".join(["task,model,passed,duration", *rows]))
     durations = logs.runs["duration"].astype("object").where(logs.runs["duration"].notna(), None)
     assert dict(zip(told, durations, strict=True)) == told
     assert "3 cells of duration can't be read, such as 'soon'" in str(logs.chosen)
-
-
-def inspect_log(path, model, *, error=None, scores=None):
-    samples = [
-        {"id": f"s{i}", "epoch": 1, "target": ["3", "three"], "scores": scores, "error": error, "model_usage": {}}
-        for i in range(6)
-    ]
-    about = {"task": "sums", "task_id": model, "run_id": model, "model": model, "config": {"epochs": 1}}
-    make.write(path, {"version": 2, "status": "success", "eval": about, "samples": samples})
 
 
 def test_where_no_run_was_measured_the_first_sentence_says_how_runs_ended(tmp_path):
@@ -596,7 +578,8 @@ def test_where_no_run_was_measured_the_first_sentence_says_how_runs_ended(tmp_pa
         {"message": "refused", "traceback": "Traceback\n  line 1\nhttpx.ConnectionError: refused\n"},
     ]
     for model, error in zip("ab", errors, strict=True):
-        inspect_log(tmp_path / f"{model}.json", model, error=error)
+        samples = [make.sample(f"s{i}", error=error, scores=None) for i in range(6)]
+        make.write(tmp_path / f"{model}.json", make.inspect_log(*samples, model=model, task_id=model))
     logs = evalkit.load(tmp_path)
     said = "12 of 12 runs ended with ConnectionError"
     assert summary(logs, {}, answer(logs.runs)).startswith(said)
@@ -607,8 +590,9 @@ def test_where_no_run_was_measured_the_first_sentence_says_how_runs_ended(tmp_pa
 
 def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_path):
     scores = {"includes": {"value": "C"}, "match": {"value": "I"}}
+    samples = [make.sample(f"s{i}", scores=scores, target=["3", "three"]) for i in range(6)]
     for model in "ab":
-        inspect_log(tmp_path / f"{model}.json", model, scores=scores)
+        make.write(tmp_path / f"{model}.json", make.inspect_log(*samples, model=model, task_id=model))
     logs = evalkit.load(tmp_path, where="task_id!=s0")
     assert kinds.outcomes(logs.runs).title == "success rate (includes)"
     assert "success rate (includes) [95 %]" in summary(logs, {}, answer(logs.runs))

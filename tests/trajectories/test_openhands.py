@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalkit import trajectories
 from evalkit.trajectories.parse import parse
-from tests.trajectories.folders import write
+from tests.trajectories.folders import lines, write
 from tests.trajectories.test_formats import JSON, SHARED, real, runs_of, told
 
 METADATA = {
@@ -74,10 +74,6 @@ def line(instance: str = "a", patch: Any = "diff", **changes: Any) -> dict[str, 
     }
 
 
-def lines(*given: Any) -> str:
-    return "".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in given)
-
-
 def report(**verdicts: str) -> dict[str, Any]:
     """Return a report as of SWE-bench: the verdict of each instance."""
     names = ("resolved", "unresolved", "empty_patch", "error", "incomplete")
@@ -118,14 +114,14 @@ BROKEN = "Instance failed after 3 retries. Last error: Agent reached maximum ite
     ],
 )
 def test_the_report_beside_an_output_and_the_error_decide_the_outcome(tmp_path, changes, verdict, status, outcome):
-    write(tmp_path / "one" / "output.jsonl", lines(line(**changes)))
+    lines(tmp_path / "one" / "output.jsonl", line(**changes))
     write(tmp_path / "one" / "output.report.json", report(**({"a": verdict} if verdict else {})))
     write(tmp_path / "other" / "output.report.json", report(a="resolved"))  # of another output
     assert told(runs_of(tmp_path), "status", "is_successful") == [[status, outcome]]
 
 
 def test_a_line_tells_model_agent_usage_turns_and_limits_without_keys(tmp_path):
-    write(tmp_path / "output.jsonl", lines(line()))
+    lines(tmp_path / "output.jsonl", line())
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "model_name", "agent", "agent_version", "dataset", "limits", "temperature") == [
         ["proxy/oak", "OpenHands", "1.8.3", "org/Bench", "max_iterations 100", 0.5]
@@ -137,23 +133,20 @@ def test_a_line_tells_model_agent_usage_turns_and_limits_without_keys(tmp_path):
 @pytest.mark.parametrize(
     ("metadata", "expected"),
     [
-        (
-            {"agent_type": "acp-claude", "acp_agent_name": "Claude Code", "acp_agent_version": "2.1"},
-            ["Claude Code", "2.1"],
-        ),
+        ({"acp_agent_name": "Claude Code", "acp_agent_version": "2.1"}, ["Claude Code", "2.1"]),
         ({"agent_type": "acp-codex"}, ["acp-codex", None]),
         ({"agent_type": None, "agent_class": "CodeActAgent"}, ["CodeActAgent", "1.8.3"]),
     ],
 )
 def test_agents_that_run_under_openhands_are_named(tmp_path, metadata, expected):
-    write(tmp_path / "output.jsonl", lines(line(metadata={**METADATA, **metadata})))
+    lines(tmp_path / "output.jsonl", line(metadata={**METADATA, **metadata}))
     assert told(runs_of(tmp_path), "agent", "agent_version") == [expected]
 
 
 @pytest.mark.parametrize(("metadata", "model"), [(METADATA, "proxy/oak"), (None, "birch")])
 def test_lines_without_metadata_have_those_of_the_folder_else_the_model_it_is_called_by(tmp_path, metadata, model):
     folder = tmp_path / "birch_maxiter_30_N_v1"
-    write(folder / "output.jsonl", lines(line(metadata=None)))
+    lines(folder / "output.jsonl", line(metadata=None))
     if metadata:
         write(folder / "metadata.json", metadata)
     assert runs_of(tmp_path)["model_name"].tolist() == [model]
@@ -169,46 +162,44 @@ def test_lines_without_metadata_have_those_of_the_folder_else_the_model_it_is_ca
     ],
 )
 def test_zero_tokens_and_cost_were_not_counted(tmp_path, metrics, expected):
-    write(tmp_path / "output.jsonl", lines(line(metrics=metrics)))
+    lines(tmp_path / "output.jsonl", line(metrics=metrics))
     assert told(runs_of(tmp_path), "tokens_in", "tokens_cache", "tokens_out", "cost") == [expected]
 
 
 def test_an_instance_counts_once_by_the_output_with_the_spend_of_all_attempts(tmp_path):
-    write(tmp_path / "output.critic_attempt_1.jsonl", lines(line("a", ""), line("b"), line("c", metrics=None)))
-    write(tmp_path / "output.critic_attempt_2.jsonl", lines(line("a", attempt=2), line("c", attempt=2)))
-    write(tmp_path / "output.critic_attempt_3.jsonl", lines(line("d", attempt=3)))
-    write(tmp_path / "output.jsonl", lines(line("a", attempt=2), line("b"), line("c", attempt=2)))
+    first, second = (line("e", history=[{**SAID, "id": 32 * digit}]) for digit in "12")
+    lines(tmp_path / "output.critic_attempt_1.jsonl", line("a", ""), line("b"), line("c", metrics=None), first)
+    lines(tmp_path / "output.critic_attempt_2.jsonl", line("a", attempt=2), line("c", attempt=2))
+    lines(tmp_path / "output.critic_attempt_3.jsonl", line("d", attempt=3))
+    lines(tmp_path / "output.jsonl", line("a", attempt=2), line("b"), line("c", attempt=2), second)
     runs = runs_of(tmp_path).sort_values("task_id")
     assert told(runs, "task_id", "tokens_in", "cost", "retries", "status") == [
         ["a", 200, 0.5, 1, "completed"],
         ["b", 100, 0.25, None, "completed"],
         ["c", None, None, 1, "completed"],  # what the first attempt took is unknown
         ["d", 100, 0.25, None, "completed"],  # the output is not written yet
+        ["e", 200, 0.5, 1, "completed"],  # no file has its second attempt
     ]
 
 
 def test_the_copy_of_an_old_output_with_reports_tells_the_outcome_of_its_lines(tmp_path):
     verdicts = [{"resolved": True}, {"resolved": False}, {"test_timeout": True}, {"empty_generation": True}]
     graded = [line(str(at), test_result={"git_patch": "d", "report": one}) for at, one in enumerate(verdicts)]
-    write(tmp_path / "output.swebench_eval.jsonl", lines(*graded))
+    lines(tmp_path / "output.swebench_eval.jsonl", *graded)
     outcomes = [True, False, None, False]
     assert runs_of(tmp_path)["is_successful"].astype("object").where(lambda own: own.notna(), None).tolist() == outcomes
-    write(tmp_path / "output.jsonl", lines(*(line(str(at)) for at in range(4))))
+    lines(tmp_path / "output.jsonl", *(line(str(at)) for at in range(4)))
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "is_successful") == [[one] for one in outcomes]
     assert {Path(source).name for source in logs.runs["source"]} == {"output.jsonl"}
 
 
 def test_events_of_both_generations_become_messages_with_calls_and_results(tmp_path):
-    parallel = [
-        action(1, "r"),
-        action(2, "r", thought=[]),
-        answer(1, output="one"),
-        answer(2, content=[{"text": "two"}]),
-    ]
+    parallel = [action(1, "r"), action(2, "r", thought=[])]
+    parallel += [answer(1, output="one"), answer(2, content=[{"text": "two"}])]
     failed = [action(3), {"kind": "AgentErrorEvent", "tool_call_id": "call-3", "error": "no such tool"}]
     update = {"kind": "ConversationStateUpdateEvent", "key": "k", "value": "v"}
-    write(tmp_path / "new" / "output.jsonl", lines(line(history=[SAID, *parallel, *failed, update])))
+    lines(tmp_path / "new" / "output.jsonl", line(history=[SAID, *parallel, *failed, update]))
     logs = trajectories.load(tmp_path / "new")
     assert told(logs.messages, "role", "text", "tool_calls") == [
         ["user", "fix it", 0],
@@ -225,17 +216,28 @@ def test_events_of_both_generations_become_messages_with_calls_and_results(tmp_p
         {"id": 3, "source": "environment", "observation": "agent_state_changed", "content": ""},
     ]
     for name, history in (("old", old), ("oldest", [old[0], old[1:3]])):
-        write(tmp_path / name / "output.jsonl", lines(line(history=history)))
+        lines(tmp_path / name / "output.jsonl", line(history=history))
         logs = trajectories.load(tmp_path / name)
         assert told(logs.messages, "role", "text")[:2] == [["user", "fix it"], ["assistant", "I look."]]
         assert told(logs.tool_calls, "name", "arguments", "result") == [["run", '{"command":"ls"}', "setup.py"]]
         assert logs.runs["turns"].tolist() == [1]
 
 
+def test_calls_of_agents_that_run_under_openhands_are_updated(tmp_path):
+    begun = {"kind": "ACPToolCallEvent", "tool_call_id": "1", "title": "Bash", "raw_input": {"command": "ls"}}
+    ended = {**begun, "raw_output": "setup.py", "status": "failed"}
+    lines(tmp_path / "output.jsonl", line(history=[SAID, begun, {"kind": "DreamEvent", "x": 1}, ended]))
+    logs = trajectories.load(tmp_path)
+    assert told(logs.tool_calls, "name", "arguments", "result", "is_error") == [
+        ["Bash", '{"command":"ls"}', "setup.py", True]
+    ]
+    assert told(logs.messages, "role", "text")[2] == ["system", '{"x":1}']
+
+
 def test_events_of_unknown_kinds_other_lines_and_repeated_instances_are_counted_in_the_ledger(tmp_path):
     strange = [{"kind": "DreamEvent"}, {"kind": "DreamEvent"}, {"who": "?"}]
-    text = lines(line("a", history=strange), line("b"), line("b"), {"test_result": {}}, "[1]", '{"instance_id": "c", ')
-    write(tmp_path / "output.jsonl", text)
+    own = [line("a", history=strange), line("b"), line("b")]
+    lines(tmp_path / "output.jsonl", *own, {"test_result": {}}, "[1]", '{"instance_id": "c", ')
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "task_id", "turns") == [["a", None], ["b", 1]]
     assert logs.ledger["reason"].tolist() == [

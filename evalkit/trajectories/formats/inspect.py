@@ -123,7 +123,6 @@ def parse(path: str, data: bytes) -> Parsed:
     samples, evaluation = log.samples or _reduced(log), log.eval
     config = evaluation.config or {}
     task, arguments = text_of(evaluation.task), evaluation.task_args
-    limits = {name: config[name] for name in _LIMITS if config.get(name) is not None}
     shared = {
         "format": "inspect_ai",
         "experiment": evaluation.task_id,
@@ -132,7 +131,7 @@ def parse(path: str, data: bytes) -> Parsed:
         "task_checksum": evaluation.task_version or None,
         "model_name": evaluation.model,
         "agent": evaluation.solver,
-        "limits": ", ".join(f"{name} {value}" for name, value in limits.items()),
+        "limits": ", ".join(f"{name} {config[name]}" for name in _LIMITS if config.get(name) is not None),
         "temperature": part_of(evaluation.model_generate_config or part_of(log.plan, "config"), "temperature"),
     }
     parts = list(map(_part, samples))

@@ -43,51 +43,50 @@ def recognises(value: Any) -> str:
     if not isinstance(of_tasks, dict) or not keys & {"configs", "n-samples", "versions"}:
         return ""
     has_scores = any("," in key for scores in of_tasks.values() if isinstance(scores, dict) for key in scores)
-    return "results file of lm-eval" if has_scores else ""
+    return "lm-eval results file" if has_scores else ""
 
 
 def name_parts(path: str) -> tuple[str, str, str]:
-    """Return the folder of a file, the task in its name, and the stamp, which all files of one evaluation have."""
+    """Return the folder of a file, the stamp, which all files of one evaluation have, and the task in its name."""
     folder, name = posixpath.split(path.replace("\\", "/"))
     stem = name.rpartition(".")[0]
     stamp = _STAMP.search(stem)
-    return folder, stem[: stamp.start() if stamp else None].removeprefix("samples_"), stamp[1] if stamp else ""
+    return folder, stamp[1] if stamp else "", stem[: stamp.start() if stamp else None].removeprefix("samples_")
 
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of samples, or what results state of their runs: model, settings, plan and published scores."""
-    if isinstance(value, dict) and recognises(value) == "results file of lm-eval":
+    if isinstance(value, dict) and recognises(value) == "lm-eval results file":
         return _results(value)
-    folder, task, stamp = name_parts(path)
-    own_id = f"{posixpath.basename(folder)} {task} {stamp}"
-    documents: dict[str, dict[str, Any]] = {}  # by the part of the file
+    folder, stamp, task = name_parts(path)
+    documents: dict[str, dict[str, str]] = {}  # columns of each part of the file
     scores: list[tuple] = []
-    others, without_name = 0, 0
+    others = 0
+    has_names = True
     for part, filtered, row in _parts([value] if isinstance(value, dict) else value):
         if not part:
             others += 1
             continue
         if part not in documents:
-            checksum = _doc_hash(row)
-            documents[part] = {"doc": text_of(row["doc_id"]), "hash": checksum, "target": text_of(row.get("target"))}
-        without_name += filtered != row.get("filter")
+            document, checksum = text_of(row["doc_id"]), _doc_hash(row)
+            documents[part] = {
+                "part": part,
+                "log_id": f"{posixpath.basename(folder)} {task} {stamp} {document} {checksum} {part}",
+                "task_id": document,
+                "task_checksum": checksum,
+                "target": text_of(row.get("target")),
+            }
+        has_names = has_names and row.get("filter") is not None
         scores += score_rows(part, {f"{metric},{filtered}": number for metric, number in _metrics(row).items()})
     if not documents:
         return Parsed("failed", "no line of it is a sample of lm-eval")
-    runs = run_rows(
-        {
-            "part": documents,
-            "log_id": [f"{own_id} {one['doc']} {one['hash']} {part}" for part, one in documents.items()],
-            "task_id": [one["doc"] for one in documents.values()],
-            "task_checksum": [one["hash"] for one in documents.values()],
-            "target": [one["target"] for one in documents.values()],
-        },
-        {"format": FORMAT, "dataset": task, "experiment": stamp, "agent": FORMAT},
-    )
+    first = next(iter(documents.values()))
+    columns = {name: [one[name] for one in documents.values()] for name in first}
+    runs = run_rows(columns, {"format": FORMAT, "dataset": task, "experiment": stamp, "agent": FORMAT})
     reasons = [f"{counted_noun(others, 'line')} without a document left out"] if others else []
     if len(scored := {row[0] for row in scores if row[2] is not None}) < len(documents):
         reasons.append(f"no metric is a number for {counted_noun(len(documents) - len(scored), 'document')}")
-    if without_name:
+    if not has_names:
         reasons.append("filters without names, numbered in their order")
     return used(runs, scores, reason=", ".join(reasons))
 
@@ -98,22 +97,19 @@ def _parts(rows: Iterable[Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     A part is a document, or a further repetition of it. Lines without the names of filters, as before 2025, are of one
     document, one for each filter.
     """
-    of_document = Counter[tuple[str, str]]()
-    first_hash: dict[str, str] = {}
+    seen = Counter[tuple[str, str]]()
     for row in rows:
         if not isinstance(row, dict) or row.get("doc_id") is None:
             yield "", "", {}
             continue
-        document, checksum = text_of(row["doc_id"]), text_of(row.get("doc_hash"))
-        if first_hash.setdefault(document, checksum) != checksum:
-            document = f"{document} {checksum[:8]}"
-        filtered = row.get("filter")
-        before = of_document[document, text_of(filtered)]
-        of_document[document, text_of(filtered)] += 1
-        if filtered is None:
-            yield document, f"filter {before + 1}" if before else "none", row
-        else:
-            yield f"{document} repetition {before}" if before else document, text_of(filtered), row
+        part, filtered = text_of(row["doc_id"]), text_of(row.get("filter"))
+        before = seen[part, filtered]
+        seen[part, filtered] += 1
+        if row.get("filter") is None:
+            filtered = f"filter {before + 1}" if before else "none"
+        elif before:
+            part = f"{part} repetition {before}"
+        yield part, filtered, row
 
 
 def _doc_hash(row: Mapping[str, Any]) -> str:
@@ -133,8 +129,8 @@ def _metrics(row: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _results(value: dict[str, Any]) -> Parsed:
-    """Return what results state of each task; scores of groups and their tasks are published figures."""
-    config, sizes = value.get("config"), value.get("n-samples")
+    """Return what results state of each task: plan, settings, and scores, of groups too, as published figures."""
+    config = value.get("config")
     arguments = part_of(config, "model_args")
     if isinstance(arguments, str):  # before 0.4.10
         arguments = dict(one.partition("=")[::2] for one in arguments.split(","))
@@ -144,42 +140,37 @@ def _results(value: dict[str, Any]) -> Parsed:
     chosen = {name: text_of(part_of(arguments, name)) for name in _VARIANTS}
     variant = [f"{name}={text}" for name, text in chosen.items() if text not in _DEFAULTS]
     variant += [name.replace("_", " ") for name in ("chat_template", "system_instruction") if value.get(name)]
-    facts, plans, published = list[tuple](), list[tuple](), list[tuple]()
-    tasks = value["results"].keys() | (sizes.keys() if isinstance(sizes, dict) else set())
-    for task in sorted(tasks):
-        scores = part_of(value, "results", task)
-        planned = count_of(part_of(sizes, task, "effective"))
-        for key, number in scores.items() if isinstance(scores, dict) else ():
-            metric = key.rpartition(",")[0]
-            is_figure = metric and not metric.endswith("_stderr") and number_of(number) is not None
-            if is_figure and _is_mean(value, task, metric):
-                published.append((model or None, FORMAT, task, key, number_of(number), planned))
+    facts: list[tuple] = []
+    plans: list[tuple] = []
+    published: list[tuple] = []
+    for task, scores in sorted(value["results"].items()):
+        planned = count_of(part_of(value, "n-samples", task, "effective"))
         if planned is not None:
             plans.append((model or None, task, "", planned, None))
-        if not part_of(value, "group_subtasks", task):  # a group has no samples of its own
-            settings = _settings(value, task) | {"variant": ", ".join(variant)}
-            facts.append((FORMAT, task, model, text_of(settings)))
-    reasons = [] if model and (named or not config) else ["model_args name no model: its name is a random id"]
-    return used(plans=plans, facts=facts, published=published, reason=", ".join(reasons))
-
-
-def _settings(value: dict[str, Any], task: str) -> dict[str, Any]:
-    """Return the columns that the runs of a task share, and the metrics of which a lower value is better."""
-    generation = part_of(value, "configs", task, "generation_kwargs")
-    shots, version = part_of(value, "n-shot", task), part_of(value, "versions", task)
-    about = [f"version {text_of(version)}"] if version is not None else []
-    about += [f"{text_of(shots)}-shot"] if shots is not None else []
-    if longest := part_of(generation, "max_gen_toks"):
-        about.append(f"max_gen_toks {text_of(longest)}")
-    directions = part_of(value, "higher_is_better", task) or {}
-    return {
-        "task_checksum": ", ".join(about),
-        "agent_version": text_of(value.get("lm_eval_version")),
-        "temperature": number_of(part_of(generation, "temperature")),
-        "lower_is_better": [
-            name for name, higher in directions.items() if higher is False and _is_mean(value, task, name)
-        ],
-    }
+        for key, given in scores.items() if isinstance(scores, dict) else ():
+            metric, number = key.rpartition(",")[0], number_of(given)
+            if metric and not metric.endswith("_stderr") and number is not None and _is_mean(value, task, metric):
+                published.append((model or None, FORMAT, task, key, number, planned))
+        if part_of(value, "group_subtasks", task):
+            continue  # a group has no samples of its own
+        generation = part_of(value, "configs", task, "generation_kwargs")
+        about = {
+            "version {}": part_of(value, "versions", task),
+            "{}-shot": part_of(value, "n-shot", task),
+            "max_gen_toks {}": part_of(generation, "max_gen_toks"),
+        }
+        directions = part_of(value, "higher_is_better", task) or {}
+        lower = [name for name, higher in directions.items() if higher is False and _is_mean(value, task, name)]
+        settings = {
+            "task_checksum": ", ".join(text.format(text_of(one)) for text, one in about.items() if one is not None),
+            "agent_version": text_of(value.get("lm_eval_version")),
+            "temperature": number_of(part_of(generation, "temperature")),
+            "lower_is_better": lower,
+            "variant": ", ".join(variant),
+        }
+        facts.append((FORMAT, task, model, text_of(settings)))
+    reason = "" if model and (named or not config) else "model_args name no model: its name is a random id"
+    return used(plans=plans, facts=facts, published=published, reason=reason)
 
 
 def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:
@@ -192,7 +183,7 @@ def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:
 def context_files(files: Iterable[str]) -> Iterator[str]:
     """Yield where the results of files of samples are."""
     for path in files:
-        folder, _, stamp = name_parts(path)
+        folder, stamp, _ = name_parts(path)
         if stamp and path.endswith(".jsonl"):
             yield f"{folder}/results_{stamp}.json"
 
@@ -200,73 +191,66 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     """Fill in what results state of the samples with their stamp; number repetitions, and tell documents apart.
 
-    The results name the model, else all other results in the folder, else the folder itself. If results of one model
-    differ in its revision, quantization or chat template, these are a part of its name.
+    The results name the model, else the folder. If results of one model differ in its revision, quantization or chat
+    template, these are a part of its name.
     """
-    stated: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}  # by folder and stamp: the fact of each task
+    stated: dict[tuple[str, str, str], Mapping[str, Any]] = {}  # by folder, stamp and task
     for fact in facts:
         if fact["fact"] == FORMAT:
-            folder, _, stamp = name_parts(fact["source"])
-            stated.setdefault((folder, stamp), {})[fact["task_id"]] = fact
+            folder, stamp, _ = name_parts(fact["source"])
+            stated[folder, stamp, fact["task_id"]] = fact
     if stated and not runs["source"]:
-        sources = {fact["source"] for fact in facts}
+        source = min(fact["source"] for fact in stated.values())
         without = "only scores over all documents; --log_samples lets lm-eval write those of each"
-        raise SourceError(f"{min(sources)}: {without}")
-    own = [at for at, of_format in enumerate(runs["format"]) if of_format == FORMAT]
-    models: dict[str, set[str]] = {}  # that results in a folder name
-    for (folder, _), of_tasks in stated.items():
-        models.setdefault(folder, set()).update(fact["model_name"] for fact in of_tasks.values())
-    models_of = _variants({fact["source"]: fact for of_tasks in stated.values() for fact in of_tasks.values()})
+        raise SourceError(f"{source}: {without}")
+    names = _names(stated.values())
     for at, source in enumerate(published["source"]):
-        published["model_name"][at] = models_of.get(source) or published["model_name"][at]
+        published["model_name"][at] = names.get(source) or published["model_name"][at]
+    own = [at for at, of_format in enumerate(runs["format"]) if of_format == FORMAT]
+    settings: dict[str, dict[str, Any]] = {}  # by the file of samples
     plan_of: dict[str, str | None] = {}
-    with_samples = set[tuple[str, str, str]]()
-    settings = dict[str, dict[str, Any]]()  # by the file of samples
+    for source in {runs["source"][at] for at in own}:
+        folder, stamp, task = name_parts(source)
+        fact = stated.get((folder, stamp, task), {})
+        plan_of[source] = fact.get("source")
+        model = names.get(fact.get("source", "")) or posixpath.basename(folder).replace("__", "/", 1)
+        shared = msgspec.json.decode(fact["value"]) if fact else {"task_checksum": None}
+        settings[source] = shared | {"model_name": model, "model_source": "log" if fact else "folder"}
     hashes: dict[tuple[str, str], set[str]] = {}  # of the documents with an id
     for at in own:
-        source, dataset = runs["source"][at], runs["dataset"][at]
-        if source not in settings:
-            folder, task, stamp = name_parts(source)
-            with_samples.add((folder, stamp, task))
-            fact = stated.get((folder, stamp), {}).get(task, {})
-            plan_of[source] = fact.get("source")
-            named = models.get(folder, set())
-            by_folder = next(iter(named)) if len(named) == 1 else posixpath.basename(folder).replace("__", "/", 1)
-            model = models_of.get(fact.get("source", "")) or by_folder or None
-            shared = msgspec.json.decode(fact["value"]) if fact else {"task_checksum": None}
-            settings[source] = shared | {"model_name": model, "model_source": "log" if fact else "folder"}
-        hashes.setdefault((dataset, runs["task_id"][at]), set()).add(runs["task_checksum"][at])
+        hashes.setdefault((runs["dataset"][at], runs["task_id"][at]), set()).add(runs["task_checksum"][at])
     for at in own:
         task = runs["task_id"][at]
         if len(hashes[runs["dataset"][at], task]) > 1:
             runs["task_id"][at] = f"{task} {runs['task_checksum'][at][:8]}"
         for column, value in settings[runs["source"][at]].items():
             if column in runs:
-                runs[column][at] = value or None
+                runs[column][at] = None if value == "" else value
     before = Counter[tuple[Any, ...]]()
-    for at in sorted(own, key=lambda place: (runs["experiment"][place] or "", runs["source"][place], place)):
+    for _, _, at in sorted((runs["experiment"][at] or "", runs["source"][at], at) for at in own):
         document = tuple(runs[column][at] for column in ("model_name", "dataset", "task_id"))
         runs["repetition"][at] = before[document]
         before[document] += 1
-    entries = []
-    for (folder, stamp), of_tasks in stated.items():
-        source = next(iter(of_tasks.values()))["source"]
-        missing = [task for task in of_tasks if (folder, stamp, task) not in with_samples]
-        if missing:
-            entries.append(Entry(source, "used", f"no samples of {listed(missing)}, only scores over all documents"))
+    missing: dict[str, list[str]] = {}  # tasks without samples, by the file of results
+    with_samples = set(map(name_parts, settings))
+    for place, fact in stated.items():
+        if place not in with_samples:
+            missing.setdefault(fact["source"], []).append(fact["task_id"])
+    without = "no samples of {}, only scores over all documents"
+    entries = [Entry(source, "used", without.format(listed(tasks))) for source, tasks in missing.items()]
     return Joined(plan_of=plan_of, entries=entries)
 
 
-def _variants(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _names(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return the name of the model of each file of results: with its variant, where results state several of one."""
-    variants = {source: text_of(msgspec.json.decode(fact["value"])["variant"]) for source, fact in facts.items()}
-    known: dict[str, set[str]] = {}
-    for source, fact in facts.items():
-        known.setdefault(fact["model_name"], set()).add(variants[source])
+    variants: dict[str, dict[str, str]] = {}  # of each model, by file
+    for fact in facts:
+        variants.setdefault(fact["model_name"], {})[fact["source"]] = msgspec.json.decode(fact["value"])["variant"]
     names = {}
-    for source, fact in facts.items():
-        model, variant = fact["model_name"], variants[source]
-        names[source] = f"{model} ({variant})" if variant and len(known[model]) > 1 else model
+    for model, by_source in variants.items():
+        differ = len(set(by_source.values())) > 1
+        for source, variant in by_source.items():
+            names[source] = f"{model} ({variant})" if variant and differ else model
     return names
 
 
@@ -282,28 +266,28 @@ def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, o
     """List the prompt of a document, the model's answers, what filters made of them, and scores."""
     lines = parts[part]
     first = lines[0][1]
-    requests, answers = _requests(decoded(first.get("arguments"))), decoded(first.get("resps"))
-    answers = answers if isinstance(answers, list) else []
+    requests = [_items(one) for one in _items(decoded(first.get("arguments")))]
+    answers = _items(decoded(first.get("resps")))
     out: list[Message] = []
-    likelihoods: list[str] = []
-    for at, (prompt, continuation) in enumerate(requests):
-        if not at or prompt != requests[at - 1][0]:
-            if likelihoods:
-                out.append(Message("assistant", "\n".join(likelihoods)))
-                likelihoods = []
-            out += _prompt(prompt)
-        given = answers[at] if at < len(answers) else []
-        for answer in given if isinstance(given, list) else [given]:
+    generates = False
+    for at, request in enumerate(requests):
+        asked = request[1] if len(request) > 1 else None  # a continuation, settings of generation, or nothing
+        generates = generates or isinstance(asked, dict)
+        is_same = at > 0 and request[:1] == requests[at - 1][:1]
+        if not is_same:
+            out += _prompt(request[0] if request else "")
+        for answer in _items(answers[at]) if at < len(answers) else ():
+            text = text_of(answer)
             if isinstance(answer, list):
-                likelihoods.append(f"log-likelihood {text_of(answer[0] if answer else None)} of {continuation!r}")
-            elif continuation is None:
-                likelihoods.append(f"log-likelihood {text_of(answer)} of the whole text")
+                text = f"log-likelihood {text_of(answer[0] if answer else None)} of {asked!r}"
+            elif asked is None:
+                text = f"log-likelihood {text} of the whole text"
+            if is_same and isinstance(answer, list):
+                out[-1].text += f"\n{text}"
             else:
-                out.append(Message("assistant", text_of(answer)))
-    if likelihoods:
-        out.append(Message("assistant", "\n".join(likelihoods)))
+                out.append(Message("assistant", text))
     for filtered, row in lines:
-        if not likelihoods:
+        if generates:
             result = decoded(row.get("filtered_resps"))
             text = text_of(result[0] if isinstance(result, list) and len(result) == 1 else result)
             out.append(Message("system", f"{filtered}: {text}", "filter"))
@@ -312,14 +296,11 @@ def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, o
     return out
 
 
-def _requests(arguments: Any) -> list[tuple[Any, Any]]:
-    """Return the prompt of each request, and what else it has: a continuation, or settings of generation; else None."""
-    requests: list[tuple[Any, Any]] = []
-    given = arguments.values() if isinstance(arguments, dict) else arguments if isinstance(arguments, list) else ()
-    for one in given:
-        values = list(one.values()) if isinstance(one, dict) else one if isinstance(one, list) else [one]
-        requests.append((values[0] if values else "", values[1] if len(values) > 1 else None))
-    return requests
+def _items(value: Any) -> list[Any]:
+    """Return the values of an object or a list; none of anything else."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def _prompt(prompt: Any) -> list[Message]:

@@ -17,7 +17,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.kinds import Parsed
-from evalkit.trajectories.chat import Message, OpenNamed, ToolCall, chat_messages, content_text
+from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, used
@@ -25,10 +25,9 @@ from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_row
 FORMAT = "OpenHands"
 ENCODED = frozenset(("history", "instance", "instruction"))  # large values that only transcripts need
 _OUTPUT, _METADATA = "OpenHands output log", "OpenHands metadata file"
-_INDEX, _INDEX_METADATA, _INDEX_SCORES = (f"OpenHands index {name}" for name in ("log", "metadata file", "scores file"))
+_INDEX, _INDEX_SCORES = "OpenHands index log", "OpenHands index scores file"
 _ATTEMPT = re.compile(r"\.critic_attempt_(\d+)\.jsonl$")
 _MODEL_FOLDER = re.compile(r"(.+)_maxiter_\d+")
-_MOST_REASON = 200  # characters of what was raised that name why a run ended
 _SPENT = ("tokens_in", "tokens_cache", "tokens_out", "cost")
 _ENDINGS = (  # the status by what an error says; the first that fits counts
     ("error", re.compile(r"instance failed after|timeout after", re.IGNORECASE)),
@@ -36,37 +35,27 @@ _ENDINGS = (  # the status by what an error says; the first that fits counts
     ("max_iterations", re.compile(r"max(imum)?[ _]?iteration", re.IGNORECASE)),
     ("max_budget", re.compile(r"max(imum)?[ _]?budget", re.IGNORECASE)),
 )
-_TALK = {"MessageEvent", "ActionEvent", "ObservationEvent", "ACPToolCallEvent"}
-_KINDS = (
-    _TALK
-    | {"action", "observation"}
-    | {  # of events of 1.x, but for these two
-        *("AgentErrorEvent", "UserRejectObservation", "SystemPromptEvent", "Condensation", "CondensationRequest"),
-        *("CondensationSummaryEvent", "ConversationErrorEvent", "ConversationStateUpdateEvent", "HookExecutionEvent"),
-        *("LLMCompletionLogEvent", "PauseEvent", "InterruptEvent", "StreamingDeltaEvent", "TokenEvent"),
-    }
-)
-_SPEAKING = ("ActionEvent", "MessageEvent", "action")  # of these, those of the agent are its turns
 _SILENT = {"CondensationRequest", "ConversationStateUpdateEvent", "LLMCompletionLogEvent", "TokenEvent"}
+_KINDS = {  # of events of 1.x, but for these of 0.x: action, observation
+    *("action", "observation", "MessageEvent", "ActionEvent", "ObservationEvent", "ACPToolCallEvent"),
+    *("AgentErrorEvent", "UserRejectObservation", "SystemPromptEvent", "Condensation", "CondensationSummaryEvent"),
+    *("ConversationErrorEvent", "HookExecutionEvent", "PauseEvent", "InterruptEvent", "StreamingDeltaEvent", *_SILENT),
+}
+_SPEAKING = ("ActionEvent", "MessageEvent", "action")  # of these, those of the agent are its turns
 
 
 def recognises(value: Any) -> str:
     """Return what a decoded file is: an output, metadata, or a file of the index; empty for anything else."""
-    if isinstance(value, list):
-        first = value[0] if value else None
-        keys = first.keys() if isinstance(first, dict) else set()
-        if {"benchmark", "metric"} <= keys and keys & {"full_archive", "agent_version", "submission_time"}:
-            return _INDEX_SCORES
-        return _OUTPUT if {"instance_id", "test_result"} <= keys else ""
-    if not isinstance(value, dict):
-        return ""
-    keys = value.keys()
+    first = value[0] if isinstance(value, list) and value else value
+    keys = first.keys() if isinstance(first, dict) else set()
     if {"instance_id", "test_result"} <= keys:
         return _OUTPUT
-    if {"dataset", "max_iterations"} <= keys and keys & {"llm", "llm_config"}:
+    if not isinstance(value, dict):
+        is_scores = {"benchmark", "metric"} <= keys and keys & {"full_archive", "agent_version", "submission_time"}
+        return _INDEX_SCORES if is_scores else ""
+    is_metadata = {"dataset", "max_iterations"} <= keys and keys & {"llm", "llm_config"}
+    if is_metadata or ({"agent_name", "model"} <= keys and keys & {"agent_version", "openness", "directory_name"}):
         return _METADATA
-    if {"agent_name", "model"} <= keys and keys & {"agent_version", "openness", "directory_name"}:
-        return _INDEX_METADATA
     first_values = list(islice(value.values(), 5))
     is_index = all(
         isinstance(one, dict) and ({"resolved", "cost"} <= one.keys() or [*one] == ["resolved"]) for one in first_values
@@ -77,7 +66,7 @@ def recognises(value: Any) -> str:
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of an output or of the index, or what another file states of runs."""
     title = recognises(value) if isinstance(value, (dict, list)) else ""
-    if title in (_METADATA, _INDEX_METADATA):
+    if title == _METADATA:
         return used(facts=[(FORMAT, "", "", text_of(_shared(value)))])
     if title == _INDEX_SCORES:
         return _index_scores(value)
@@ -88,7 +77,9 @@ def parse(path: str, value: Any) -> Parsed:
 
 def _output(rows: Iterable[Any]) -> Parsed:
     """Return the runs of an output, and the outcomes that lines report; of an instance, the last line counts."""
-    runs, scores, facts = dict[str, tuple](), dict[str, list[tuple]](), dict[str, tuple]()
+    runs: dict[str, tuple] = {}
+    scores: dict[str, list[tuple]] = {}
+    facts: dict[str, tuple] = {}
     unknown = Counter[str]()
     others = repeated = 0
     for row in rows:
@@ -114,8 +105,9 @@ def _output(rows: Iterable[Any]) -> Parsed:
 
 
 def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
-    metadata, metrics, patch = row.get("metadata"), row.get("metrics"), part_of(row.get("test_result"), "git_patch")
+    metadata = row.get("metadata")
     shared = _shared(metadata) if isinstance(metadata, dict) else {}
+    patch = part_of(row.get("test_result"), "git_patch")
     events = _events(row)
     unknown.update(_kind(event) for event in events if _kind(event) not in _KINDS)
     times = [event["timestamp"] for event in events if event.get("timestamp")] or [None]
@@ -124,13 +116,16 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
         for at, event in enumerate(events)
         if event.get("source") == "agent" and _kind(event) in _SPEAKING
     }
-    error, ending, reason = text_of(row.get("error")), "completed", ""
+    error = text_of(row.get("error"))
+    ending, reason = "completed", ""
     if error:
         ending = next((name for name, words in _ENDINGS if words.search(error)), "error")
-        reason = error.partition("\n")[0][:_MOST_REASON] if ending == "error" else ending.replace("_", " ")
+        reason = error.partition("\n")[0][:200] if ending == "error" else ending.replace("_", " ")
     is_empty = isinstance(patch, str) and not patch.strip()
     first_id = next((text_of(event["id"]) for event in events if len(text_of(event.get("id"))) >= 32), "")
     attempt = count_of(row.get("attempt"))
+    usage = part_of(row.get("metrics"), "accumulated_token_usage")
+    read = count_of(part_of(usage, "prompt_tokens")) or None  # 0 means that nothing was counted, but for the cache
     return run_row(
         **shared,
         part=instance,
@@ -144,7 +139,10 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
         ended=times[-1],
         turns=len(responses) or None,
         extra={"attempt": attempt} if attempt is not None else None,
-        **_spent(metrics),
+        tokens_in=read,
+        tokens_cache=count_of(part_of(usage, "cache_read_tokens")) if read else None,
+        tokens_out=count_of(part_of(usage, "completion_tokens")) or None,
+        cost=number_of(part_of(row.get("metrics"), "accumulated_cost")) or None,
     )
 
 
@@ -159,46 +157,25 @@ def _events(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _kind(event: Mapping[str, Any]) -> str:
     """Return the kind of an event, of 0.x whether it is an action or an observation."""
-    of_0 = [name for name in ("action", "observation") if name in event]
-    return text_of(event.get("kind")) or (of_0[0] if of_0 else "no kind")
+    return text_of(event.get("kind")) or next((name for name in ("action", "observation") if name in event), "no kind")
 
 
 def _shared(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that metadata state for all runs of an output, or of a model of the index."""
-    if "agent_name" in metadata:
-        return {
-            "model_name": text_of(metadata.get("model")),
-            "agent": text_of(metadata.get("agent_name")),
-            "agent_version": text_of(metadata.get("agent_version")),
-        }
-    llm = metadata.get("llm") or metadata.get("llm_config")
     agent_type = text_of(metadata.get("agent_type"))
-    agent = text_of(metadata.get("acp_agent_name")) or text_of(metadata.get("agent_class"))
-    version = metadata.get("openhands_sdk_version") or metadata.get("git_commit")
+    agent = metadata.get("agent_name") or metadata.get("acp_agent_name") or metadata.get("agent_class") or agent_type
+    version = metadata.get("agent_version") or metadata.get("openhands_sdk_version") or metadata.get("git_commit")
     if agent_type.startswith("acp") or metadata.get("acp_agent_name"):
         version = metadata.get("acp_agent_version")
-    if not agent:
-        agent = FORMAT if agent_type in ("", "default") else agent_type
+    llm = metadata.get("llm") or metadata.get("llm_config")
     most = metadata.get("max_iterations")
     return {
-        "model_name": text_of(metadata.get("acp_model") or part_of(llm, "model")),
-        "agent": agent,
+        "model_name": text_of(metadata.get("model") or metadata.get("acp_model") or part_of(llm, "model")),
+        "agent": FORMAT if agent in ("", "default") else text_of(agent),
         "agent_version": text_of(version),
         "dataset": text_of(metadata.get("dataset")),
         "limits": f"max_iterations {text_of(most)}" if most else "",
         "temperature": number_of(part_of(llm, "temperature")),
-    }
-
-
-def _spent(metrics: Any) -> dict[str, float | None]:
-    """Return tokens and cost; 0 means that they were not counted, but for tokens from a cache."""
-    usage = part_of(metrics, "accumulated_token_usage")
-    read = count_of(part_of(usage, "prompt_tokens")) or None
-    return {
-        "tokens_in": read,
-        "tokens_cache": count_of(part_of(usage, "cache_read_tokens")) if read else None,
-        "tokens_out": count_of(part_of(usage, "completion_tokens")) or None,
-        "cost": number_of(part_of(metrics, "accumulated_cost")) or None,
     }
 
 
@@ -229,12 +206,12 @@ def _index_runs(path: str, value: dict[str, Any]) -> Parsed:
     if posixpath.basename(folder) == "instance_results":
         folder = posixpath.dirname(folder)
     shared = {"format": FORMAT, "dataset": name.removesuffix(".json"), "model_name": posixpath.basename(folder)}
-    runs, scores = list[tuple](), list[tuple]()
+    runs: list[tuple] = []
+    scores: list[tuple] = []
     for instance, one in value.items():
         if isinstance(one, dict):
             runs.append(run_row(**shared, part=instance, task_id=instance, cost=number_of(one.get("cost")) or None))
-            if (resolved := number_of(one.get("resolved"))) is not None:
-                scores.append((instance, "resolved", resolved, text_of(one["resolved"])))
+            scores += score_rows(instance, _scores(one))
     return used(runs, scores)
 
 
@@ -300,28 +277,23 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     for places in files.values():
         if len(places) == 1:
             continue
-        attempts = {at: _attempt_of(runs, at) for at in places}
-        own = max(places, key=lambda at: _importance(runs["source"][at], attempts[at]))
+        own = max(places, key=lambda at: _importance(runs["source"][at]))
         left_out.update(at for at in places if at != own)
-        ran = {number: at for at, number in attempts.items() if _ATTEMPT.search(runs["source"][at])}
-        ran.setdefault(attempts[own], own)
+        attempts = [at for at in places if _ATTEMPT.search(runs["source"][at])]
+        if runs["log_id"][own] not in [runs["log_id"][at] for at in attempts]:
+            attempts.append(own)  # without a file of its own
         for column in _SPENT:
-            spent = [runs[column][at] for at in ran.values()]
+            spent = [runs[column][at] for at in attempts]
             runs[column][own] = None if None in spent else sum(spent)
-        runs["retries"][own] = len(ran) - 1 or None
+        runs["retries"][own] = len(attempts) - 1 or None
     return Joined(left_out=left_out)
 
 
-def _attempt_of(runs: Runs, at: int) -> int:
-    named = _ATTEMPT.search(runs["source"][at])
-    return int(named[1]) if named else part_of(msgspec.json.decode(runs["extra"][at] or "{}"), "attempt") or 1
-
-
-def _importance(source: str, attempt: int) -> tuple[int, int]:
+def _importance(source: str) -> tuple[int, int]:
     """Return what sorts the files of an instance: the output is last, after its copy with reports, after attempts."""
-    if _ATTEMPT.search(source):
-        return 0, attempt
-    return 1 if source.endswith(".swebench_eval.jsonl") else 2, attempt
+    if attempt := _ATTEMPT.search(source):
+        return 0, int(attempt[1])
+    return (1 if source.endswith(".swebench_eval.jsonl") else 2), 0
 
 
 def is_report_of(report: str, source: str) -> bool:
@@ -348,8 +320,12 @@ def messages(parts: Mapping[str, Any], part: str, open_named: OpenNamed) -> list
     row = parts[part]
     if "test_result" not in row:
         return [Message("system", f"resolved = {text_of(row.get('resolved'))}", "index")]
-    events = _events(row)
-    spoken = _spoken(events) if any("kind" in event for event in events) else _spoken_before_1(events)
+    events, by_response = _events(row), dict[str, dict[str, Any]]()
+    if any("kind" in event for event in events):
+        chat = [message for event in events for message in _chat(event, by_response)]
+    else:
+        chat = list(_chat_before_1(events))
+    spoken = chat_messages(chat)
     if not spoken and (instruction := text_of(decoded(row.get("instruction")))):
         spoken.append(Message("user", instruction))
     if patch := text_of(part_of(row["test_result"], "git_patch")):
@@ -361,92 +337,67 @@ def messages(parts: Mapping[str, Any], part: str, open_named: OpenNamed) -> list
     return spoken
 
 
-def _spoken(history: Iterable[dict[str, Any]]) -> list[Message]:
-    """List the messages of events of 1.x; the calls of one response of the model are in one message."""
-    out: list[Message] = []
-    called: dict[str, ToolCall] = {}
-    response = ""  # of the model, which the last message is
-    for event in history:
-        kind, when = text_of(event.get("kind")), text_of(event.get("timestamp"))
-        call_id = text_of(event.get("tool_call_id"))
-        if kind == "MessageEvent":
-            for message in chat_messages([event.get("llm_message")]):
-                message.when = message.when or when
-                out.append(message)
+def _chat(event: dict[str, Any], by_response: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield an event of 1.x in the form of a chat; the calls of one response of the model are in one message."""
+    kind, call_id = _kind(event), event.get("tool_call_id")
+    message = {"timestamp": event.get("timestamp")}
+    answer = {"role": "tool", "name": event.get("tool_name"), "tool_call_id": call_id}
+    if kind == "MessageEvent" and isinstance(event.get("llm_message"), dict):
+        yield message | event["llm_message"]
+    elif kind in ("ActionEvent", "ACPToolCallEvent"):
+        name = part_of(event, "tool_call", "name") or event.get("tool_name") or event.get("title")
+        arguments = part_of(event, "tool_call", "arguments") or event.get("raw_input") or event.get("action")
+        call = {"id": call_id, "name": name, "arguments": arguments}
+        response = text_of(event.get("llm_response_id") or call_id)
+        if response not in by_response:
+            reasoning = event.get("reasoning_content")
+            reasoning = reasoning or [block.get("thinking") for block in objects(event, "thinking_blocks")]
+            message |= {"role": "assistant", "content": event.get("thought"), "reasoning_content": reasoning}
+            by_response[response] = message | {"tool_calls": [call]}
+            yield by_response[response]
         elif kind == "ActionEvent":
-            call = ToolCall(
-                text_of(part_of(event, "tool_call", "name") or event.get("tool_name")),
-                text_of(part_of(event, "tool_call", "arguments") or event.get("action")),
-                call_id,
-            )
-            called[call_id] = call
-            if response and response == event.get("llm_response_id"):
-                out[-1].calls = [*out[-1].calls, call]
-                continue
-            reasoning = text_of(event.get("reasoning_content"))
-            thinking = [text_of(block.get("thinking")) for block in objects(event, "thinking_blocks")]
-            reasoning = reasoning or "\n".join(filter(None, thinking))
-            out.append(Message("assistant", content_text(event.get("thought")), "", reasoning, [call], when))
-        elif kind == "ACPToolCallEvent":
-            if call_id not in called:  # the later ones are updates
-                called[call_id] = ToolCall(text_of(event.get("title") or event.get("tool_kind")), "", call_id)
-                out.append(Message("assistant", "", calls=[called[call_id]], when=when))
-            call = called[call_id]
-            call.arguments = text_of(event.get("raw_input")) or call.arguments
-            result = event.get("raw_output") or event.get("content")
-            call.result = content_text(result) if result else call.result
-            call.is_error = bool(event.get("is_error")) or event.get("status") == "failed"
-        elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
-            text, is_error = _observed(event)
-            if call_id in called:
-                called[call_id].result, called[call_id].is_error = text, is_error
-            else:
-                out.append(Message("tool", text, text_of(event.get("tool_name")), when=when))
-        elif kind not in _SILENT:
-            given = part_of(event, "system_prompt", "text") or event.get("summary") or event.get("detail")
-            about = {key: one for key, one in event.items() if key not in ("kind", "id", "timestamp", "source")}
-            out.append(
-                Message("system", content_text(given or about), "" if kind == "SystemPromptEvent" else kind, when=when)
-            )
-        if kind in _TALK | {"SystemPromptEvent"}:
-            response = text_of(event.get("llm_response_id")) if kind == "ActionEvent" else ""
-    return out
+            by_response[response]["tool_calls"].append(call)
+        if output := event.get("raw_output") or event.get("content"):  # each further ACP event is an update
+            yield answer | {"content": output, "error": event.get("status") == "failed"}
+    elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
+        observation = event.get("observation")
+        error = event.get("error") or event.get("rejection_reason") or part_of(observation, "error")
+        given = part_of(observation, "content") or part_of(observation, "output")
+        if not given:
+            given = error if isinstance(error, str) else _without(observation, "kind")
+        yield message | answer | {"content": given, "error": bool(error or part_of(observation, "is_error"))}
+    elif kind not in _SILENT:
+        given = part_of(event, "system_prompt", "text") or event.get("summary") or event.get("detail")
+        given = given or _without(event, "kind", "id", "timestamp", "source")
+        name = "" if kind == "SystemPromptEvent" else kind
+        yield message | {"role": "system", "name": name, "content": given}
 
 
-def _observed(event: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return what a tool answered, and whether that is an error."""
-    if "observation" not in event:  # the agent's error, or a refusal by the user
-        return text_of(event.get("error") or event.get("rejection_reason")), True
-    observation = event["observation"]
-    given = part_of(observation, "content") or part_of(observation, "output")
-    stated = part_of(observation, "error")
-    if not given and isinstance(observation, dict):
-        given = stated if isinstance(stated, str) else {key: one for key, one in observation.items() if key != "kind"}
-    is_error = bool(part_of(observation, "is_error")) or (bool(stated) and stated is not False)
-    return content_text(given), is_error
+def _without(value: Any, *keys: str) -> dict[str, Any] | None:
+    """Return an object without some of its keys; None of anything else."""
+    return {key: one for key, one in value.items() if key not in keys} if isinstance(value, dict) else None
 
 
-def _spoken_before_1(history: Iterable[dict[str, Any]]) -> list[Message]:
-    """List the messages of actions and observations of 0.x; an observation names the action that is its cause."""
-    out: list[Message] = []
-    called: dict[str, ToolCall] = {}
-    last: ToolCall | None = None  # in the oldest histories, nothing has an id
-    for event in history:
-        source, when, arguments = event.get("source"), text_of(event.get("timestamp")), event.get("args")
-        if action := text_of(event.get("action")):
-            given = arguments if isinstance(arguments, dict) else {}
-            if action in ("message", "system"):
-                role = "system" if action == "system" else "user" if source == "user" else "assistant"
-                out.append(Message(role, text_of(given.get("content")) or text_of(event.get("message")), when=when))
-            elif source in ("agent", None):
-                rest = {key: one for key, one in given.items() if key != "thought" and one not in (None, "")}
-                call_id = text_of(part_of(event, "tool_call_metadata", "tool_call_id"))
-                last = called[text_of(event.get("id"))] = ToolCall(action, text_of(rest), call_id)
-                out.append(Message("assistant", text_of(given.get("thought")), "", "", [last], when))
-        elif observation := text_of(event.get("observation")):
-            call = called.get(text_of(event["cause"])) if "cause" in event else last
-            if call is not None and call.result is None:
-                call.result, call.is_error = content_text(event.get("content")), observation == "error"
-            elif observation not in ("agent_state_changed", "recall", "null"):
-                out.append(Message("tool", content_text(event.get("content")), observation, when=when))
-    return out
+def _chat_before_1(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield actions and observations of 0.x in the form of a chat; an observation names its action as its cause."""
+    last: Any = None  # in the oldest histories, the observation follows its action
+    called = set[str]()
+    for event in events:
+        message = {"timestamp": event.get("timestamp")}
+        action, observation = text_of(event.get("action")), text_of(event.get("observation"))
+        given = event["args"] if isinstance(event.get("args"), dict) else {}
+        cause = text_of(event.get("cause", last))
+        if action in ("message", "system"):
+            roles = {"user": "user", "agent": "assistant"}
+            role = action if action == "system" else roles.get(text_of(event.get("source")), "assistant")
+            yield message | {"role": role, "content": given.get("content") or event.get("message")}
+        elif action and event.get("source") in ("agent", None):
+            last = text_of(event.get("id")) or f"call {len(called)}"
+            called.add(last)
+            arguments = {key: one for key, one in given.items() if key != "thought" and one not in (None, "")}
+            call = {"id": last, "name": action, "arguments": arguments}
+            yield message | {"role": "assistant", "content": given.get("thought"), "tool_calls": [call]}
+        elif observation and (cause in called or observation not in ("agent_state_changed", "recall", "null")):
+            called.discard(cause)
+            answer = {"role": "tool", "name": observation, "tool_call_id": cause, "content": event.get("content")}
+            yield message | answer | {"error": observation == "error"}

@@ -1,0 +1,113 @@
+"""The paragraph on methods that belongs to a comparison, with the reference of each method that it used."""
+
+from evalkit._text import counted_noun
+from evalkit._version import __version__
+from evalkit.compare.ranking import Leaderboard
+
+REFERENCES = {
+    "Agresti and Min 2005": "A. Agresti and Y. Min (2005), Simple improved confidence intervals for comparing matched "
+    "proportions. Statistics in Medicine 24.",
+    "Bell and McCaffrey 2002": "R. M. Bell and D. F. McCaffrey (2002), Bias reduction in standard errors for linear "
+    "regression with multi-stage samples. Survey Methodology 28.",
+    "Cameron et al. 2011": "A. C. Cameron, J. B. Gelbach and D. L. Miller (2011), Robust inference with multiway "
+    "clustering. Journal of Business & Economic Statistics 29.",
+    "Hall 1992": "P. Hall (1992), On the removal of skewness by transformation. Journal of the Royal Statistical "
+    "Society, Series B 54.",
+    "Korn and Graubard 1998": "E. L. Korn and B. I. Graubard (1998), Confidence intervals for proportions with small "
+    "expected number of positive counts estimated from survey data. Survey Methodology 24.",
+    "Lipták 1958": "T. Lipták (1958), On the combination of independent tests. Magyar Tudományos Akadémia Matematikai "
+    "Kutató Intézetének Közleményei 3.",
+    "McNemar 1947": "Q. McNemar (1947), Note on the sampling error of the difference between correlated proportions or "
+    "percentages. Psychometrika 12.",
+    "Mogstad et al. 2024": "M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm (2024), Inference for ranks with "
+    "applications to mobility across neighbourhoods and academic achievement across countries. Review of Economic "
+    "Studies 91.",
+    "Romano and Wolf 2005": "J. P. Romano and M. Wolf (2005), Exact and approximate stepdown methods for multiple "
+    "hypothesis testing. Journal of the American Statistical Association 100.",
+    "Suissa and Shuster 1991": "S. Suissa and J. J. Shuster (1991), The 2 × 2 matched-pairs trial: exact unconditional "
+    "design and analysis. Biometrics 47.",
+    "Wilson 1927": "E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference. Journal "
+    "of the American Statistical Association 22.",
+}
+WILSON = (
+    "Intervals are Wilson intervals (Wilson 1927) on the effective sample size under clustering by task (Korn and "
+    "Graubard 1998), adjusted for few clusters."
+)
+
+
+def methods_text(board: Leaderboard) -> str:
+    """Write the methods paragraph of a comparison, to paste into a paper.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        The comparison, as `leaderboard` returns it.
+
+    Returns
+    -------
+    str
+        A paragraph that describes the methods used for this comparison, and a line for each reference.
+
+    Examples
+    --------
+    >>> compare.methods_text(compare.leaderboard(runs)).startswith("We report success rates with 95 % confidence")
+    True
+    """
+    outcomes = board.outcomes
+    table = outcomes.table
+    sentences = [f"We report {outcomes.name}s with 95 % confidence intervals for new tasks of the same kind."]
+    sentences.append("Tasks have equal weight, regardless of their number of runs.")
+    if outcomes.is_share:
+        sentences.append(WILSON)
+    else:
+        sentences.append("Intervals are Student's t over tasks, transformed for skewness (Hall 1992).")
+    unmeasured = table.loc[table["outcome"] == "not measured", "value"]
+    if len(unmeasured):
+        counted = "excluded" if unmeasured.isna().all() else "counted as failures"
+        sentences.append(
+            f"{len(unmeasured):,} of {counted_noun(len(table), 'run')} were not measured and are {counted}."
+        )
+    if table["condition"].nunique() > 1:
+        sentences.append("We compared models only under equal conditions.")
+    sentences += _on_pairs(board)
+    if not table["family"].equals(table["task"]):
+        sentences.append("Variances are cluster-robust over families of tasks (Bell and McCaffrey 2002).")
+    if table.groupby(["model_name", "seed"])["task"].nunique().gt(1).any():
+        sentences.append("Variances include the variation between seeds by two-way clustering (Cameron et al. 2011).")
+    if board.is_adjusted:
+        sentences.append(
+            "Because models ran different tasks, we also report rates adjusted for tasks, from a model with an effect "
+            "of each model and of each task."
+        )
+    sentences.append(f"We used evalkit {__version__}.")
+    paragraph = " ".join(sentences)
+    cited = [reference for citation, reference in REFERENCES.items() if citation in paragraph]
+    return "\n".join([paragraph, *cited])
+
+
+def _on_pairs(board: Leaderboard) -> list[str]:
+    """Return the sentences on the comparison of pairs of models, if there are any."""
+    pairs = board.pairs
+    if pairs.empty:
+        return []
+    sentences = ["We compared each pair of models on the tasks that both ran."]
+    has_test_of_counts = pairs["method"].str.contains("McNemar").any()
+    if has_test_of_counts:
+        sentences.append(
+            "Pairs with one run per task and binary outcomes were tested by McNemar's test (McNemar 1947) in its exact "
+            "unconditional form (Suissa and Shuster 1991), with intervals by Agresti and Min (Agresti and Min 2005)."
+        )
+    if pairs["method"].str.contains("paired t").any():
+        tested = "Other pairs" if has_test_of_counts else "Pairs"
+        sentences.append(f"{tested} were tested by a paired t test over tasks, transformed for skewness (Hall 1992).")
+    if pairs["n_unshared"].gt(0).any():
+        sentences.append(
+            "Tasks that only one model of a pair ran were compared by Welch's t test and combined with the paired test "
+            "by weighted normal quantiles (Lipták 1958)."
+        )
+    if len(pairs) > 1:
+        sentences.append(
+            f"p values are corrected for all {len(pairs):,} pairs by the step-down max-T procedure (Romano and Wolf "
+            "2005). Intervals of ranks follow Mogstad et al. (Mogstad et al. 2024)."
+        )
+    return sentences
