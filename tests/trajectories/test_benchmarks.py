@@ -234,7 +234,7 @@ def test_a_summary_is_no_report_of_swe_bench_and_the_error_for_other_files_is_on
     assert str(raised.value).partition(": ")[2] == (
         "no agent trajectory could be read in it "
         "(3 files; 1 looks like a SWE-bench report, which only describes runs): "
-        "of no known format of trajectories (1 file) and not named like a log (1 file)"
+        "not a known format of trajectories (1 file) and not named like a log (1 file)"
     )
 
 
