@@ -20,7 +20,7 @@ from evalkit.io.paths import SourceError, check_path, is_url
 from evalkit.io.secrets import masked
 from evalkit.io.write import write_text
 from evalkit.kinds.logs import Logs
-from evalkit.kinds.runs import MEASURED, UNKNOWN, Outcomes, outcomes
+from evalkit.kinds.runs import MEASURED, UNKNOWN, outcomes
 from evalkit.kinds.success_rates import rates
 
 SCHEMA = "0.3.0"
@@ -97,15 +97,19 @@ def write_every_eval_ever(
     has_score = is_counted & (has_outcome if is_rate else runs["value"].notna())
     if not has_score.any():
         raise SourceError("no run has a score or an outcome: Every Eval Ever has no place for others")
+    metric = {"metric_name": data.by or "score", "lower_is_better": False, "score_type": "continuous"}
+    if is_rate:
+        metric |= {"metric_name": data.by or "is_successful", "score_type": "binary"}
+    else:
+        metric["min_score"], metric["max_score"] = (0, 1) if data.is_share else ("-Infinity", "Infinity")
     by = [name for name in ("dataset", *_OF_EVALUATION) if name in runs]
     timestamp = str(int(time.time() if when is None else when))
-    key = data.by or ("is_successful" if is_rate else "score")
     files = list[str]()
     for _, own in runs[is_counted].assign(has_score=has_score).groupby(by, dropna=False):
         scored = own[own["has_score"]]
         if len(scored):
-            evaluation = _Evaluation(scored, len(own) - len(scored), key, data, organization, timestamp)
-            files += _write_evaluation(root, logs, evaluation)
+            unmeasured = len(own) - len(scored)
+            files += _write_evaluation(root, logs, scored, unmeasured, metric, organization, timestamp)
     kept = [name for name in _WITHOUT_FIELD if name in runs and runs.loc[has_score, name].notna().any()]
     notes = note("in_metadata", columns=kept)
     left_out = {
@@ -119,35 +123,23 @@ def write_every_eval_ever(
     return Exported(files, len(files) // 2, int(has_score.sum()), notes + note("no_transcripts"))
 
 
-class _Evaluation(NamedTuple):
-    """The runs of one file, and what it says of them."""
-
-    runs: pd.DataFrame
-    unmeasured: int  # further runs, which have no score
-    key: str  # of the score
-    outcomes: Outcomes  # of all evaluations
-    organization: str
-    timestamp: str
-
-
-def _write_evaluation(root: str, logs: Logs, evaluation: _Evaluation) -> list[str]:
-    """Write the figures and the runs of one evaluation; return the two files."""
-    runs, timestamp = evaluation.runs, evaluation.timestamp
+def _write_evaluation(
+    root: str, logs: Logs, runs: pd.DataFrame, unmeasured: int, metric: Mapping, organization: str, timestamp: str
+) -> list[str]:
+    """Write the figures and the runs of one evaluation, which had further runs without a score; return both files."""
     shared = {name: _text(runs[name].iloc[0]) for name in ("dataset", *_OF_EVALUATION) if name in runs}
     model, dataset = shared["model_name"] or UNKNOWN, shared["dataset"] or logs.kind.name
-    text = json.dumps([timestamp, shared])
-    name = str(uuid.UUID(bytes=hashlib.blake2b(text.encode(), digest_size=16).digest(), version=4))
+    digest = hashlib.blake2b(json.dumps([timestamp, shared]).encode(), digest_size=16).digest()
+    name = str(uuid.UUID(bytes=digest, version=4))
     evaluation_id = f"{dataset}/{model}/{timestamp}/{name[:8]}"
-    developer, _, rest = model.partition("/") if "/" in model else (NOT_STATED, "", model)
+    developer, slash, rest = model.partition("/")
+    if not slash:
+        developer, rest = NOT_STATED, model
     place = "/".join(["data", *map(_component, (dataset, developer, rest))])
     figures = rates(runs.assign(model_name=model), "model_name", kind=logs.kind).iloc[0]
-    result_id = f"{dataset}:{evaluation.key}"
-    metric: dict[str, Any] = {"metric_name": evaluation.key, "lower_is_better": False, "score_type": "binary"}
-    if evaluation.outcomes.kind != "proportion":
-        low, high = (0, 1) if evaluation.outcomes.is_share else ("-Infinity", "Infinity")
-        metric |= {"score_type": "continuous", "min_score": low, "max_score": high}
+    result_id = f"{dataset}:{metric['metric_name']}"
     details = {name: str(figures[name]) for name in ("n_tasks", "target")}
-    details["runs_not_measured"] = str(evaluation.unmeasured)
+    details["runs_not_measured"] = str(unmeasured)
     uncertainty: dict[str, Any] = {"num_samples": int(figures["n"])}
     if pd.notna(figures["low"]) and pd.notna(figures["high"]):
         bounds = {"lower": float(figures["low"]), "upper": float(figures["high"]), "confidence_level": 0.95}
@@ -161,12 +153,19 @@ def _write_evaluation(root: str, logs: Logs, evaluation: _Evaluation) -> list[st
     }
     if shared.get("temperature"):
         result["generation_config"] = {"generation_args": {"temperature": float(shared["temperature"])}}
-    rows = [_sample(run, evaluation_id, model, dataset, result_id) for run in runs.to_dict("records")]
+    of_rows = {
+        "schema_version": SCHEMA,
+        "evaluation_id": evaluation_id,
+        "model_id": model,
+        "evaluation_name": dataset,
+        "evaluation_result_id": result_id,
+    }
+    rows = [of_rows | _sample(run) for run in runs.to_dict("records")]
     text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
     samples = f"{place}/{name}_samples.jsonl"
     about_model = {"deployment_type": "unknown", "model_availability": "unknown"}
     about_model |= {part: shared[part] for part in ("agent", "agent_version") if shared.get(part)}
-    source = {"source_type": "evaluation_run", "source_organization_name": evaluation.organization}
+    source = {"source_type": "evaluation_run", "source_organization_name": organization}
     formats = sorted(set(runs["format"].dropna())) if "format" in runs else [logs.kind.name]
     document: dict[str, Any] = {
         "schema_version": SCHEMA,
@@ -198,19 +197,14 @@ def _write_evaluation(root: str, logs: Logs, evaluation: _Evaluation) -> list[st
     return paths
 
 
-def _sample(run: Mapping[Any, Any], evaluation_id: str, model: str, dataset: str, result_id: str) -> dict[str, Any]:
-    """Return a run as a record of the schema; its messages are left out."""
+def _sample(run: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return what a record of the schema says of a run; its messages are left out."""
     metadata = {name: text for name in KEPT if (text := _text(run.get(name)))}
     if run["outcome"] in MEASURED:
         metadata["is_successful"] = _text(run["outcome"] == "success")
     if pd.notna(run["score"]):
         metadata["score"] = _text(run["score"])
     row: dict[str, Any] = {
-        "schema_version": SCHEMA,
-        "evaluation_id": evaluation_id,
-        "model_id": model,
-        "evaluation_name": dataset,
-        "evaluation_result_id": result_id,
         "sample_id": _text(run["task_id"]) or run["run_id"],
         "interaction_type": "agentic",
         "input": {"raw": "", "reference": [masked(target)] if (target := _text(run.get("target"))) else []},
@@ -233,7 +227,7 @@ def _sample(run: Mapping[Any, Any], evaluation_id: str, model: str, dataset: str
 
 def _text(value: Any) -> str:
     """Return a value as text; nothing for a missing one."""
-    if value is None or value is pd.NA or (isinstance(value, float) and value != value) or value is pd.NaT:
+    if pd.isna(value):
         return ""
     if isinstance(value, bool):
         return str(value).lower()

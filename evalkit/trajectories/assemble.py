@@ -1,7 +1,6 @@
 """Put runs together from records: scores, models and outcomes that other files state, trajectories of trials."""
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -9,37 +8,32 @@ from itertools import compress
 from operator import itemgetter
 from typing import Any
 
-import msgspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit._notes import Notes, note
-from evalkit._text import as_list, counted_noun
-from evalkit.io import Entry, SourceError, absolute, frame_of
+from evalkit._notes import note
+from evalkit._text import as_list
+from evalkit.io import SourceError, absolute, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
-from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import JUDGED, UNKNOWN
 from evalkit.trajectories.calls import join_sessions
-from evalkit.trajectories.formats import every_eval_ever, lm_eval, openhands, terminal_bench
-from evalkit.trajectories.json_values import count_of
-from evalkit.trajectories.records import AGENT_FAILED, ENDED, RUNS, Facts, Runs
+from evalkit.trajectories.formats import every_eval_ever, harbor, lm_eval, openhands, tau2, terminal_bench
+from evalkit.trajectories.records import AGENT_FAILED, ENDED, Facts, Runs
 from evalkit.trajectories.table import NAME, TABLES
+from evalkit.trajectories.tables import join_tables
 from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
-_TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
 _STATING_SUCCESS = ("table", every_eval_ever.FORMAT)  # formats that state what they know of the success of runs
-_WHOLE_REWARD = ("tau-bench",)  # formats in which a part of the reward is a failure
-_COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
-_CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
+_WHOLE_REWARDS = {("tau-bench", "reward")}  # of which a part is a failure
+_ROUNDING = 1e-6  # by which a score may differ from 0 or 1
 _AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
-    *("source", "part", "log_id", "format", "created", "task_id", "target"),
-    *("error", "extra", "seed", "started", "duration", "retries"),
+    *("source", "part", "log_id", "format", "created", "target", "error", "extra", "seed", "started", "duration"),
 )
 
-# of runs that other files describe; each module has `FORMAT` and `join`
-JOINED_FORMATS = (lm_eval, openhands, terminal_bench)
+# of runs that other files describe; the `join` of each module fills in what these state
+JOINED_FORMATS = (harbor, tau2, lm_eval, openhands, terminal_bench)
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
@@ -53,23 +47,24 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         name: [None] * len(logged) for name in ("score", "score_key", "is_successful", "lower_is_better", "is_turned")
     }
     runs["trajectories"] = [[] for _ in range(len(logged))]
-    reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
-    entries, chosen = _fill_tables(runs, as_list(options.get("columns") or ()), reasons)
-    left_out = {entry.source for entry in entries if entry.status == "skipped"} | _join(runs, facts)
-    joined_sessions, counts = join_sessions(runs, facts, records.tables)
-    left_out |= joined_sessions
     runs["model_source"] = ["log"] * len(logged)
+    reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     published = records.tables["published"].to_pydict()
-    joined = [one.join(runs, facts, published) for one in JOINED_FORMATS]
-    parts_left_out = {at for one in joined for at in one.left_out}
+    of_tables, chosen = join_tables(runs, as_list(options.get("columns") or ()), reasons)
+    of_sessions, counts = join_sessions(runs, facts, records.tables)
+    joined = [of_tables, of_sessions, *(one.join(runs, facts, published) for one in JOINED_FORMATS)]
+    left_out = {at for one in joined for at in one.left_out}
     plan_of_source = {source: plan for one in joined for source, plan in one.plan_of.items()}
     above = records.files.filter(records.files["context"])["source"].to_pylist()  # their plans are of other runs, too
-    entries += [entry for one in joined for entry in one.entries if entry.source not in above]
-    places = [at for at, source in enumerate(runs["source"]) if source not in left_out and at not in parts_left_out]
+    entries = [entry for one in joined for entry in one.entries if entry.source not in above]
+    places = [at for at in range(len(logged)) if at not in left_out]
     runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
     paths = {source: absolute(source) for source in set(runs["source"])}
     runs["run_id"] = run_ids(NAME, map(paths.get, runs["source"]), runs["part"])
-    _add_shared(runs, facts)
+    models = _by_task(facts, "model")  # of SWE-bench's predictions
+    for at, (task, model, source) in enumerate(_rows(runs, "task_id", "model_name", "source")):
+        if model is None and task in models and runs["format"][at] != openhands.FORMAT:
+            runs["model_name"][at] = _nearest(source, models[task])
     runs["model_name"] = [model or UNKNOWN for model in runs["model_name"]]
     run_of_score = pa.array(_score(runs, scores, facts, options.get("score") or ""), pa.large_string())
     scores = scores.append_column("run_id", run_of_score).filter(pc.is_valid(run_of_score))
@@ -80,14 +75,14 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs["task_version"] = _task_versions(runs)
     id_of = dict(zip(runs["source"], runs["run_id"], strict=True))
     counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}
-    models = counts["usage"].groupby("run_id")["model_name"].nunique()
+    models_of = counts["usage"].groupby("run_id")["model_name"].nunique()
     flags = _repeated(runs)
     flags["overruled"], flags[JUDGED] = _overruled(runs, str(options.get("outcomes") or ""))
     flags["no_outcome"] = [
         score is None and success is None and status in ENDED
         for score, success, status in _rows(runs, "score", "is_successful", "status")
     ]
-    flags["several_models"] = [models.get(run_id, 0) > 1 for run_id in runs["run_id"]]
+    flags["several_models"] = [models_of.get(run_id, 0) > 1 for run_id in runs["run_id"]]
     runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
@@ -101,10 +96,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs, logged = _taken(runs, logged, order)
     tables: dict[str, Any] = {"runs": runs, "scores": scores, "plans": plans, "published": published, **counts}
-    is_joined = any(one.FORMAT in runs["format"] for one in JOINED_FORMATS)
-    filled = {"task_id", "retries"} if is_joined else set()
     if "table" not in runs["format"]:  # these columns are as they were logged, and need no conversion
-        tables["runs"] = runs | {name: logged[name] for name in _AS_LOGGED if name not in filled}
+        tables["runs"] = runs | {name: logged[name] for name in _AS_LOGGED}
     frames = {
         name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
         for name, columns in TABLES.items()
@@ -123,177 +116,6 @@ def _taken(runs: Runs, logged: pa.Table, places: list[int]) -> tuple[Runs, pa.Ta
 
 def _rows(runs: Runs, *columns: str) -> Iterator[tuple[Any, ...]]:
     return zip(*(runs[name] for name in columns), strict=True)
-
-
-def _fill_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> tuple[list[Entry], Notes]:
-    """Fill in the runs of tables; return their entries of the ledger, and notes on tables with the same columns."""
-    given = {}  # the columns that the user named, by what they mean
-    for pair in columns:
-        role, equals, name = pair.partition("=")
-        if not equals:
-            raise SourceError(f"column {pair!r}: write ROLE=NAME, such as score=reward")
-        given[role.strip()] = name.strip()
-    extra = runs["extra"]
-    places: dict[str, list[int]] = {}  # of the rows of each table among the runs
-    for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
-        if of_format == "table":
-            places.setdefault(source, []).append(at)
-    rows_of = {source: [msgspec.json.decode(extra[at]) for at in own] for source, own in places.items()}
-    alike: dict[tuple[str, ...], list[str]] = {}  # tables by the names of their columns
-    for source, rows in rows_of.items():
-        alike.setdefault(tuple(dict.fromkeys(name for row in rows for name in row)), []).append(source)
-    entries: dict[str, Entry] = {}
-    doubts: dict[str, Notes] = {}
-    chosen = Notes()
-    first_with: dict[tuple[str, ...], str] = {}  # the first file with the same rows
-    seen: set[tuple[str, str]] = set()  # the id and values of rows
-    runs["is_copy"] = [False] * len(extra)
-    for sources in alike.values():
-        rows = [row for source in sources for row in rows_of[source]]
-        table = pd.DataFrame(rows, dtype="object")
-        source_of = [source for source in sources for _ in rows_of[source]]
-        try:
-            meaning = meanings(table, given)
-        except SourceError as error:
-            entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
-            continue
-        made, unread = columns_of_runs(table, meaning, source_of)
-        end, used = 0, list[str]()
-        for source in sources:
-            start, end = end, end + len(rows_of[source])
-            own, file = table.iloc[start:end], os.path.basename(source)
-            problems, unread_notes = list[str](), Notes()
-            if len(unread.columns):
-                try:
-                    unread_notes = unread_cells(made.iloc[start:end], unread.iloc[start:end], meaning)
-                except SourceError as error:
-                    entries[source] = Entry(source, "skipped", f"no table of runs: {error}")
-                    continue
-            used.append(source)
-            texts, ids = tuple(extra[at] for at in places[source]), _ids_of_rows(own)
-            for at, text, run in zip(places[source], texts, ids, strict=True):
-                if run:
-                    runs["log_id"][at] = run
-                    runs["is_copy"][at] = (run, text) in seen
-                    seen.add((run, text))
-            first = first_with.setdefault(texts, source)
-            if copies := sum(runs["is_copy"][at] for at in places[source]):
-                rows_text = counted_noun(copies, "row")
-                problems.append(f"{rows_text} with the id and values of another row: copies, which rates exclude")
-            elif first != source and len(texts) > 1 and "model_name" in meaning:
-                problems.append(
-                    f"the same rows as {os.path.basename(first)}: both count, because no column has ids of runs"
-                )
-            problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
-            if problems:
-                doubts[source] = note("table", file=file, doubts="; ".join(problems))
-            entries[source] = Entry(source, "used", "; ".join([*problems, str(choices_of(own, meaning, file))]))
-        rest = [{key: item for key, item in row.items() if key not in meaning.values()} for row in rows]
-        made["extra"] = [msgspec.json.encode(row).decode() if row else None for row in rest]
-        if "started" in made:
-            made["started"] = made["started"].dt.tz_localize(None)
-        at_of_rows = [at for source in sources for at in places[source]]
-        for column in map(str, made):
-            values = made[column].astype("object").where(made[column].notna(), None)
-            for at, value in zip(at_of_rows, values, strict=True):
-                runs[column][at] = count_of(value) if column in _COUNTS else value
-        if used:
-            files = os.path.basename(used[0])
-            if len(used) > 1:
-                files += f" and {counted_noun(len(used) - 1, 'other file')}"
-            chosen += choices_of(table[pd.Series(source_of).isin(used)], meaning, files)
-    in_order = [entries[source] for source in places]
-    if in_order and {entry.source for entry in in_order if entry.status == "skipped"}.issuperset(runs["source"]):
-        raise SourceError(f"{in_order[0].source}: {in_order[0].reason}")
-    for source in filter(doubts.__contains__, places):
-        chosen += doubts[source]
-    return in_order, chosen
-
-
-def _ids_of_rows(table: pd.DataFrame) -> list[str]:
-    """Return the id of each row of a table, or "": a column that calls itself one, and has each once but for copies."""
-    for name in filter(_CALLED_ID.fullmatch, map(str, table)):
-        ids = table[name].map(lambda value: "" if value is None else str(value).strip())
-        if ids.ne("").all() and ids[~table.astype("str").duplicated()].is_unique:
-            return ids.tolist()
-    return [""] * len(table)
-
-
-def _join(runs: Runs, facts: Facts) -> set[str]:
-    """Join trajectories to their trials and to those that they continue; return the files without their own run."""
-    if not {"atif", "harbor"} & set(runs["format"]):
-        return set()
-    place = {}  # of the runs that have a file of their own
-    for at, (source, of_format) in enumerate(_rows(runs, "source", "format")):
-        if of_format not in ("table", "inspect_ai", "tau2-bench", "lm-eval", "OpenHands"):
-            place[source] = at
-    joined = set[str]()
-    for fact in facts:
-        if fact["fact"] == "subagent" and fact["source"] not in joined:
-            joined.update(_named_files(fact["source"], fact["value"]) - {fact["source"]})
-    before: dict[str, str] = {}  # by the file of a trajectory: that of the one it continues
-    for source, at in place.items():
-        if following := runs["continues"][at]:
-            before |= dict.fromkeys(_named_files(source, following), source)
-    for source in sorted(before.keys() & place.keys()):
-        first = source
-        for _ in range(100):  # files of one trajectory, at most
-            if first not in before:
-                break
-            first = before[first]
-        if first in before:
-            continue  # they continue each other in a circle
-        joined.add(source)
-        for column in _TOTALS:
-            values = runs[column]
-            own, later = values[place[first]], values[place[source]]
-            if own is not None and later is not None:
-                states_all = later > own and column != "turns"  # a later file states the totals of all, or its own
-                values[place[first]] = later if states_all else own + later
-    trials = {os.path.dirname(source): at for source, at in place.items() if runs["format"][at] == "harbor"}
-    others = {(name != "atif", source) for name, source in _rows(runs, "format", "source") if name != "harbor"}
-    for is_own_form, source in sorted(others):
-        trial = _above(source, trials)
-        if trial is None or source in joined:
-            continue
-        joined.add(source)
-        if source in place and not (is_own_form and runs["trajectories"][trial]):
-            runs["trajectories"][trial].append(source)
-            for column in ("model_name", *_TOTALS):
-                values = runs[column]
-                if values[trial] is None:
-                    values[trial] = values[place[source]]
-    return joined
-
-
-def _named_files(source: str, name: str) -> set[str]:
-    """Return where the file may be that a trajectory names: in its folder, where files of several runs share a name."""
-    folder, own = os.path.split(source)
-    return {os.path.join(folder, before + os.path.basename(name)) for before in ("", own.partition("trajectory.")[0])}
-
-
-def _above(path: str, by_folder: Mapping[str, Any]) -> Any:
-    """Return the item of the nearest folder above a file; None without one."""
-    folder = os.path.dirname(path)
-    while folder not in by_folder and os.path.dirname(folder) != folder:
-        folder = os.path.dirname(folder)
-    return by_folder.get(folder)
-
-
-def _add_shared(runs: Runs, facts: Facts) -> None:
-    """Fill in what other files state: tau2-bench's results of a folder, and the models of SWE-bench's predictions."""
-    for fact in facts:
-        if fact["fact"] == "info":
-            folder = os.path.join(os.path.dirname(fact["source"]), "simulations") + "/"
-            inside = [at for at, source in enumerate(runs["source"]) if source.startswith(folder)]
-            for column, value in msgspec.json.decode(fact["value"]).items():
-                if value not in (None, ""):
-                    for at in inside:
-                        runs[column][at] = value
-    models = _by_task(facts, "model")
-    for at, (task, model, source) in enumerate(_rows(runs, "task_id", "model_name", "source")):
-        if model is None and task in models and runs["format"][at] != openhands.FORMAT:
-            runs["model_name"][at] = _nearest(source, models[task])
 
 
 def _by_task(facts: Facts, name: str) -> dict[str, list[Mapping[str, Any]]]:
@@ -398,32 +220,24 @@ def _add_verdicts(runs: Runs, verdicts: Mapping[str, Facts]) -> None:
 
 def _set_success(runs: Runs) -> None:
     """Set the success of runs by their scores; a run that its agent ended without a score has failed."""
-    score = runs["score"]
-    kinds: list[tuple[Any, ...]] = list(_rows(runs, "format", "dataset"))
-    whole = {
-        at
-        for at, (of_format, key) in enumerate(_rows(runs, "format", "score_key"))
-        if of_format in _WHOLE_REWARD and key == "reward"
-    }
-    between = [
-        at
-        for at, value in enumerate(score)
-        if value not in (None, 0.0, 1.0) and min(abs(value), abs(value - 1)) > 1e-6 and at not in whole
-    ]
-    if between:  # a score says how much, not whether: no run with scores of its kind succeeds or fails
-        scorers: dict[tuple[Any, ...], str] = {}  # the first scorer of each format and dataset
-        for kind, scorer in zip(kinds, runs["score_key"], strict=True):
-            if scorer:
-                scorers.setdefault(kind, scorer)
-        kinds = [(*kind, key or scorers.get(kind)) for kind, key in zip(kinds, runs["score_key"], strict=True)]
-    graded = {kinds[at] for at in between}
-    for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
-        if kinds[at] in graded or of_format in _STATING_SUCCESS:
+    rows = list(_rows(runs, "format", "dataset", "score_key", "score", "status"))
+    scorers: dict[tuple[str, Any], str] = {}  # the first scorer of each format and dataset
+    for of_format, dataset, key, *_ in rows:
+        if key:
+            scorers.setdefault((of_format, dataset), key)
+    graded = set[tuple[Any, ...]]()  # scores that say how much, not whether: no run with one succeeds or fails
+    for of_format, dataset, key, score, _ in rows:
+        is_between = score is not None and min(abs(score), abs(score - 1)) > _ROUNDING
+        if is_between and (of_format, key) not in _WHOLE_REWARDS:
+            graded.add((of_format, dataset, key))
+    for at, (of_format, dataset, key, score, status) in enumerate(rows):
+        if of_format in _STATING_SUCCESS or (of_format, dataset, key or scorers.get((of_format, dataset))) in graded:
             continue
-        if score[at] is None and status in AGENT_FAILED:
-            score[at] = 0.0
-        if score[at] is not None:
-            runs["is_successful"][at] = abs(score[at] - 1) <= 1e-6 if at in whole else score[at] > 0.5
+        if score is None and status in AGENT_FAILED:
+            score = runs["score"][at] = 0.0
+        if score is not None:
+            is_whole = abs(score - 1) <= _ROUNDING
+            runs["is_successful"][at] = is_whole if (of_format, key) in _WHOLE_REWARDS else score > 0.5
 
 
 def _task_versions(runs: Runs) -> list[str | None]:
@@ -510,7 +324,7 @@ def _plans(runs: Runs, stated: pa.Table, plan_of_source: Mapping[str, str | None
             plan_of[source] = jobs.get(os.path.dirname(source), source)
     files, logs = set(plan_of.values()), set(runs["source"])
     by_folder = {os.path.dirname(source): source for source in files - logs}
-    plan_of_log = {source: source if source in files else _above(source, by_folder) for source in logs}
+    plan_of_log = {source: source if source in files else harbor.nearest_above(source, by_folder) for source in logs}
     plan_of_log |= plan_of_source
     runs["plan"] = list(map(plan_of_log.get, runs["source"]))
     plans["source"] = list(map(plan_of.get, plans["source"]))

@@ -13,17 +13,17 @@ import pyarrow as pa
 
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.formats import claude_code, codex
-from evalkit.trajectories.records import SESSIONS, Facts, Runs
+from evalkit.trajectories.records import SESSIONS, Facts, Joined, Runs
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
 _MOST_NESTED = 100  # subagents of subagents
 
 
-def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> tuple[set[str], dict[str, pd.DataFrame]]:
+def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> tuple[Joined, dict[str, pd.DataFrame]]:
     """Join the files of each session to one run, and fill in what it took.
 
-    Returns the files without a run of their own, and the frames of `tables.TABLES` that count calls: ``usage`` by run
-    and model, ``tools`` by run, model and tool. In these, `source` is the run's.
+    Returns also the frames that count calls: ``usage`` by run and model, ``tools`` by run, model and tool. In these,
+    `source` is the run's.
     """
     places = [at for at, of_format in enumerate(runs["format"]) if of_format in SESSIONS]
     columns = ("source", "format", "log_id", "started")
@@ -63,7 +63,8 @@ def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> t
     used = tools.merge(own[["source", "call_id", *keys]], on=["source", "call_id"])
     results = used.assign(is_error=used["is_error"].astype("Float64")).groupby([*keys, "tool"])["is_error"]
     frames = {"usage": _sums(own, keys), "tools": results.agg(calls="size", results="count", errors="sum")}
-    return left_out, {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
+    joined_files = Joined([at for at in places if runs["source"][at] in left_out])
+    return joined_files, {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
 
 
 def _sums(calls: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -64,8 +64,8 @@ def chat_messages(messages: Any) -> list[Message]:
     called: dict[str, ToolCall] = {}  # by its id
     for given in chain.from_iterable(map(_apart, objects({"messages": messages}, "messages"))):
         message, extra = _as_chat(given), given.get("extra")
-        name = text_of(message.get("name"))
-        role = text_of(message.get("role")) or (name if name in _ROLES else "user")
+        actor = text_of(message.get("name"))
+        role = text_of(message.get("role")) or (actor if actor in _ROLES else "user")
         text = content_text(message.get("content"))
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
         is_answer = role == "tool" or returned is not None  # mini-swe-agent answers a command as the user
@@ -81,7 +81,7 @@ def chat_messages(messages: Any) -> list[Message]:
         if not isinstance(when, str):
             when = time.isoformat() if (time := time_of(when)) else ""
         read, written = (count_of(part_of(usage, key)) for key in ("prompt_tokens", "completion_tokens"))
-        cost, actor = number_of(message.get("cost", part_of(extra, "cost"))), text_of(message.get("name"))
+        cost = number_of(message.get("cost", part_of(extra, "cost")))
         out.append(Message(role, text, actor, _reasoning(message), calls, when, read, written, cost))
     return out
 
@@ -91,20 +91,15 @@ def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
     if isinstance(message.get("function_call"), dict) and not message.get("tool_calls"):
         return [message | {"tool_calls": [message["function_call"]]}]
     parts = objects(message, "content")
-    kinds = {part.get("type") for part in parts}
-    if not kinds & {"tool_use", "tool_result"}:
-        return [message]
-    results = [part for part in parts if part.get("type") == "tool_result"]
-    apart = [
-        {
-            "role": "tool",
-            "tool_call_id": part.get("tool_use_id"),
-            "content": part.get("content"),
-            "error": part.get("is_error"),
-        }
-        for part in results
-    ]
     calls = [part | {"arguments": part.get("input")} for part in parts if part.get("type") == "tool_use"]
+    apart = [
+        {"role": "tool", "tool_call_id": part.get("tool_use_id")}
+        | {"content": part.get("content"), "error": part.get("is_error")}
+        for part in parts
+        if part.get("type") == "tool_result"
+    ]
+    if not calls and not apart:
+        return [message]
     rest = [part for part in parts if part.get("type") not in ("tool_use", "tool_result")]
     if rest or calls:
         apart.append(message | {"content": rest, "tool_calls": calls})

@@ -28,19 +28,15 @@ from evalkit.trajectories.formats import (
 from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.records import TITLE
 
-LINE_FORMATS = (
-    lm_eval,
-    openhands,
-    every_eval_ever,
-)  # of JSON lines, which are decoded in part; each recognises its own
+LINE_FORMATS = (lm_eval, openhands, every_eval_ever)  # of JSON lines, decoded in part; each recognises its own
 # of JSON documents, most of which are decoded whole; each recognises its own
 FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, *LINE_FORMATS, swe_agent)
 SESSIONS = (claude_code, codex)  # of which one line at a time is read
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
 # other titles are of files that describe logs
 _LOGS = (
-    *("trial result", "trajectory", "simulation", "-bench results", "-Bench results", "samples", "log"),
-    *("session", "table of runs", "chat"),
+    *("trial result", "trajectory", "simulation", "-bench results", "-Bench results", "samples", "log", "session"),
+    *("table of runs", "chat"),
 )
 _ANYTHING = msgspec.json.Decoder()
 

@@ -86,7 +86,7 @@ FACTS = (  # what files state about runs of other files
     Column(
         "fact",
         "str",
-        "model, outcome: of a task's run; info, the name of a format: of all runs, as JSON; subagent: a file of steps;"
+        "model, outcome: of a task's run; the name of a format: of all runs, as JSON; subagent: a file of steps;"
         " part_of, forked_from: a session",
     ),
     Column("task_id", "name", "task of the entry; empty for all"),
@@ -158,20 +158,11 @@ Rows = Sequence[tuple]
 
 
 def used(
-    runs: Rows = (),
-    scores: Rows = (),
-    plans: Rows = (),
-    facts: Rows = (),
-    reason: str = "",
-    *,
-    published: Rows = (),
-    calls: Rows = (),
-    tools: Rows = (),
+    runs: Rows = (), scores: Rows = (), plans: Rows = (), facts: Rows = (), reason: str = "", **others: Rows
 ) -> Parsed:
-    """Return the contents of a log, or of a file that describes logs."""
-    rows = {"runs": runs, "scores": scores, "plans": plans, "published": published, "facts": facts}
-    rows |= {"calls": calls, "tools": tools}
-    return Parsed("used", reason, rows)
+    """Return the contents of a log, or of a file that describes logs; `others` are further tables of `RECORDS`."""
+    rows = {"runs": runs, "scores": scores, "plans": plans, "facts": facts, **others}
+    return Parsed("used", reason, {name: rows.get(name, ()) for name in RECORDS})
 
 
 def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProxyType({})) -> list[tuple]:

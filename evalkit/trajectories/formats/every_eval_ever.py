@@ -44,19 +44,10 @@ def parse(path: str, value: Any) -> Parsed:
     runs = by_part(rows)
     if lost := len(rows) - sum(map(len, runs.values())):
         reasons.append(f"{counted_noun(lost, 'line')} without a sample")
-    graded = set[str]()  # the metrics of which a score says how much, not whether
-    for own in runs.values():
-        for row in own:
-            if number_of(part_of(row, "evaluation", "score")) not in (0.0, 1.0):
-                graded.add(_key(row))
-    scores = list[tuple]()
-    for part, own in runs.items():
-        for row in filter(_is_measured, own):
-            score = (
-                _number(row["metadata"], "score") if _is_own(row) else number_of(part_of(row, "evaluation", "score"))
-            )
-            if score is not None:
-                scores.append((part, _key(row), score, ""))
+    lines = [(part, row) for part, own in runs.items() for row in own]
+    # the metrics of which a score says how much, not whether
+    graded = {_key(row) for _, row in lines if number_of(part_of(row, "evaluation", "score")) not in (0.0, 1.0)}
+    scores = [(part, _key(row), _score(row), "") for part, row in lines if _score(row) is not None]
     return used([_run(part, own, graded) for part, own in runs.items()], scores, reason="; ".join(reasons))
 
 
@@ -88,26 +79,32 @@ def _is_measured(row: dict[str, Any]) -> bool:
     return _is_own(row) or row.get("error") in (None, "")
 
 
+def _score(row: dict[str, Any]) -> float | None:
+    if _is_own(row):
+        return _number(row["metadata"], "score")
+    return number_of(part_of(row, "evaluation", "score")) if _is_measured(row) else None
+
+
 def _run(part: str, rows: list[dict[str, Any]], graded: set[str]) -> tuple:
     """Return the run of some lines, with its success by metric, which `assemble` chooses from."""
     first = rows[0]
     metadata: dict[str, Any] = given if isinstance(given := first.get("metadata"), dict) else {}
-    stated: dict[str, Any] = {"dataset": text_of(first.get("evaluation_name"))}
     if _is_own(first):
         stated = {name: _number(metadata, name) if name in _NUMBERS else metadata.get(name) for name in KEPT}
         stated["task_checksum"] = stated.pop("task_version")
         correct = {_key(first): {"true": True, "false": False}.get(text_of(metadata.get("is_successful")))}
     else:
-        error = first.get("error")
-        stated |= {"experiment": first["evaluation_id"], "status": "error" if not _is_measured(first) else "completed"}
-        stated |= {"repetition": int(part.rpartition("/")[2]), "error": text_of(error) or None}
-        stated |= {"tokens_in": part_of(first, "token_usage", "input_tokens")}
-        stated |= {"tokens_out": part_of(first, "token_usage", "output_tokens")}
-        correct = {
-            _key(row): part_of(row, "evaluation", "is_correct") is True
-            for row in rows
-            if _is_measured(row) and _key(row) not in graded
+        stated = {
+            "dataset": text_of(first.get("evaluation_name")),
+            "experiment": first["evaluation_id"],
+            "repetition": int(part.rpartition("/")[2]),
+            "status": "completed" if _is_measured(first) else "error",
+            "error": first.get("error"),
+            "tokens_in": part_of(first, "token_usage", "input_tokens"),
+            "tokens_out": part_of(first, "token_usage", "output_tokens"),
         }
+        of_whether = [row for row in rows if _is_measured(row) and _key(row) not in graded]
+        correct = {_key(row): part_of(row, "evaluation", "is_correct") is True for row in of_whether}
     latency = number_of(part_of(first, "performance", "latency_ms"))
     references = part_of(first, "input", "reference")
     return run_row(

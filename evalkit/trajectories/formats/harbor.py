@@ -1,12 +1,14 @@
 """Harbor, by the models of its 0.25: the result of a trial, and that of its job with its lock, which state a plan."""
 
+import os
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed
 from evalkit.trajectories.json_values import count_of, objects, part_of, text_of, total
-from evalkit.trajectories.records import AGENT_FAILED, run_row, score_rows, used
+from evalkit.trajectories.records import AGENT_FAILED, Facts, Joined, Runs, run_row, score_rows, used
 
 _USAGE = {
     "tokens_in": "n_input_tokens",
@@ -14,6 +16,15 @@ _USAGE = {
     "tokens_out": "n_output_tokens",
     "cost": "cost_usd",
 }
+_OF_MANY_RUNS = (
+    "table",
+    "inspect_ai",
+    "tau2-bench",
+    "lm-eval",
+    "OpenHands",
+)  # formats of which files have many runs
+_TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
+_MOST_FILES = 100  # of one trajectory
 
 
 def recognises(value: Any) -> str:
@@ -78,3 +89,61 @@ def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
 
 def _errors(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [error for part in parts if isinstance(error := part.get("exception_info"), dict)]
+
+
+def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
+    """Join trajectories to their trials and to those that they continue; these are no runs of their own."""
+    formats = runs["format"]
+    if not {"atif", "harbor"} & set(formats):
+        return Joined()
+    place = {source: at for at, source in enumerate(runs["source"]) if formats[at] not in _OF_MANY_RUNS}
+    joined = set[str]()
+    for fact in facts:
+        if fact["fact"] == "subagent" and fact["source"] not in joined:
+            joined |= _named_files(fact["source"], fact["value"]) - {fact["source"]}
+    before: dict[str, str] = {}  # by the file of a trajectory: that of the one it continues
+    for source, at in place.items():
+        if following := runs["continues"][at]:
+            before |= dict.fromkeys(_named_files(source, following), source)
+    for source in sorted(before.keys() & place.keys()):
+        first = source
+        for _ in range(_MOST_FILES):
+            first = before.get(first, first)
+        if first in before:
+            continue  # they continue each other in a circle
+        joined.add(source)
+        for column in _TOTALS:
+            values = runs[column]
+            own, later = values[place[first]], values[place[source]]
+            if own is not None and later is not None:
+                states_all = later > own and column != "turns"  # a later file states the totals of all, or its own
+                values[place[first]] = later if states_all else own + later
+    trials = {os.path.dirname(source): at for source, at in place.items() if formats[at] == "harbor"}
+    others = set(zip(formats, runs["source"], strict=True))
+    for of_format, source in sorted(others, key=lambda one: (one[0] != "atif", one[1])):
+        if of_format == "harbor" or source in joined:
+            continue
+        trial = nearest_above(source, trials)
+        if trial is None:
+            continue
+        joined.add(source)
+        if source in place and (of_format == "atif" or not runs["trajectories"][trial]):
+            runs["trajectories"][trial].append(source)
+            for column in ("model_name", *_TOTALS):
+                if runs[column][trial] is None:
+                    runs[column][trial] = runs[column][place[source]]
+    return Joined([at for at, source in enumerate(runs["source"]) if source in joined])
+
+
+def _named_files(source: str, name: str) -> set[str]:
+    """Return where the file may be that a trajectory names: in its folder, where files of several runs share a name."""
+    folder, own = os.path.split(source)
+    return {os.path.join(folder, before + os.path.basename(name)) for before in ("", own.partition("trajectory.")[0])}
+
+
+def nearest_above(path: str, by_folder: Mapping[str, Any]) -> Any:
+    """Return the item of the nearest folder above a file; None without one."""
+    folder = os.path.dirname(path)
+    while folder not in by_folder and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+    return by_folder.get(folder)

@@ -1,13 +1,17 @@
 """tau2-bench, by its own data models: simulations of an agent and a user, in one file, or with one file for each."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import run_row, score_rows, used
+from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, used
 
+FORMAT = "tau2-bench"
 _KEYS = {"task_id", "termination_reason"}  # of a simulation
 
 
@@ -35,7 +39,7 @@ def parse(path: str, value: Any) -> Parsed:
             "limits": ", ".join(f"{key} {value}" for key, value in limits.items()),
             "temperature": number_of(part_of(info, "agent_info", "llm_args", "temperature")),
         }
-        facts = [("info", "", "", text_of(shared))]
+        facts = [(FORMAT, "", "", text_of(shared))]
         trials = count_of(info.get("num_trials"))
         tasks = {text_of(task.get("id")) for task in objects(value, "tasks")}
         tasks |= {text_of(one.get("task_id")) for one in (*simulations, *objects(value, "simulation_index"))}
@@ -47,6 +51,21 @@ def parse(path: str, value: Any) -> Parsed:
             scores += score_rows(text_of(one.get("id")), rewards)
     reason = "" if simulations else "simulations are in separate files"
     return used([_run(shared, one) for one in simulations], scores, plans, facts, reason)
+
+
+def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
+    """Fill in what results state of the simulations in a folder next to them."""
+    stated = {
+        os.path.join(os.path.dirname(fact["source"]), "simulations", ""): msgspec.json.decode(fact["value"])
+        for fact in facts
+        if fact["fact"] == FORMAT
+    }
+    for folder, shared in stated.items():
+        for at, source in enumerate(runs["source"]):
+            if source.startswith(folder):
+                for column, value in shared.items():
+                    runs[column][at] = value or runs[column][at]
+    return Joined()
 
 
 def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
@@ -85,7 +104,7 @@ def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
         **shared,
         part=simulation.get("id"),
         log_id=simulation.get("id"),
-        format="tau2-bench",
+        format=FORMAT,
         task_id=simulation.get("task_id"),
         repetition=simulation.get("trial"),
         seed=simulation.get("seed"),

@@ -4,7 +4,6 @@ import hashlib
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from evalkit._text import counted_noun
@@ -30,9 +29,9 @@ def recognises(value: Any) -> str:
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of a file, and a plan: each task as often as there are trials, as tau-bench's own pass^k does."""
     path = path.replace("\\", "/")
-    runs = list(_runs(value))
+    runs = _runs(value)
     stem = posixpath.basename(path).rpartition(".")[0]
-    policies = (match for _, run in runs if (match := _POLICY.match(_system_text(run).lstrip())))
+    policies = (match for run in runs.values() if (match := _POLICY.match(_system_text(run).lstrip())))
     named = next(policies, None) or _NAMED_DOMAIN.match(stem)
     domain = named[1].lower() if named else ""
     stated: dict[str, Any] = {"dataset": f"tau-bench {domain}" if domain else "tau-bench"}
@@ -41,23 +40,25 @@ def parse(path: str, value: Any) -> Parsed:
         stated |= {"agent": strategy, "model_name": model, "temperature": float(temperature)}
     elif domain and re.search(rf".[-_]{domain}$", stem, re.IGNORECASE):  # gpt-4o-airline.json
         stated["model_name"] = stem[: -len(domain) - 1]
-    trials = {count_of(run.get("trial")) for _, run in runs}
-    tasks = dict.fromkeys(text_of(run["task_id"]) for _, run in runs)
+    trials = {count_of(run.get("trial")) for run in runs.values()}
+    tasks = dict.fromkeys(text_of(run["task_id"]) for run in runs.values())
     plans = [(stated.get("model_name"), stated["dataset"], task, len(trials), None) for task in tasks]
-    scores = [(part, "reward", number_of(run["reward"]), text_of(run["reward"])) for part, run in runs]
+    scores = [(part, "reward", number_of(run["reward"]), text_of(run["reward"])) for part, run in runs.items()]
     lost = len(value) - len(runs)
     reason = f"{lost} of {counted_noun(len(value), 'entry')} are no runs of tau-bench" if lost else ""
-    return used([_run(part, run, stated) for part, run in runs], scores, plans, reason=reason)
+    return used([_run(part, run, stated) for part, run in runs.items()], scores, plans, reason=reason)
 
 
-def _runs(value: list[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the runs of a file, each with its part; the place of a run changes once all have ended."""
+def _runs(value: list[Any]) -> dict[str, dict[str, Any]]:
+    """Return the runs of a file by their parts; the place of a run changes once all have ended."""
     seen = Counter[str]()
+    runs = {}
     for run in value:
         if isinstance(run, dict) and run.keys() >= _RUN_KEYS:
             part = f"{text_of(run['task_id'])}-{text_of(run.get('trial'))}"
             seen[part] += 1
-            yield part if seen[part] == 1 else f"{part}-{seen[part]}", run
+            runs[part if seen[part] == 1 else f"{part}-{seen[part]}"] = run
+    return runs
 
 
 def _system_text(run: dict[str, Any]) -> str:
@@ -69,28 +70,27 @@ def _run(part: str, run: dict[str, Any], stated: dict[str, Any]) -> tuple:
     """Return a run; what raised an error was not measured, though its reward is 0."""
     info, traj = run["info"], objects(run, "traj")
     error = part_of(info, "error")
-    log_id = None  # a digest, so that copies of a file are known; runs that raised an error may be equal
-    if traj:
-        log_id = hashlib.blake2b(text_of([part, stated, run["reward"], traj]).encode(), digest_size=8).hexdigest()
-    extra = {"user_cost": number_of(part_of(info, "user_cost"))}  # of the simulated user's model
+    # a digest, so that copies of a file are known; runs that raised an error may be equal
+    digest = hashlib.blake2b(text_of([part, stated, run["reward"], traj]).encode(), digest_size=8).hexdigest()
+    user_cost = number_of(part_of(info, "user_cost"))  # of the simulated user's model
     return run_row(
         **stated,
         part=part,
-        log_id=log_id,
+        log_id=digest if traj else None,
         format="tau-bench",
         task_id=text_of(run["task_id"]),
         repetition=run.get("trial"),
         exit_reason="error" if error is not None else None,
-        status="error" if error is not None else "completed",
+        status="error" if error is not None else None,
         turns=sum(message.get("role") == "assistant" for message in traj) or None,
-        error=error_text(error) if error is not None else None,
-        extra=extra if extra["user_cost"] is not None else None,
+        error=error_text(error),
+        extra={"user_cost": user_cost} if user_cost is not None else None,
     )
 
 
 def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a run, and the error that ended it."""
-    run = next((run for own, run in _runs(value) if own == part), {})
+    run = _runs(value).get(part, {})
     spoken = chat_messages(run.get("traj"))
     error = part_of(run.get("info"), "error")
     return spoken if error is None else [*spoken, Message("error", error_text(error))]

@@ -3,9 +3,8 @@
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -34,14 +33,13 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 def recognises(value: Any) -> str:
     """Return what a decoded file is: a trial, the results of a run, its metadata or lock; empty for anything else."""
-    first = value[0] if isinstance(value, list) and value else value
-    keys = first.keys() if isinstance(first, dict) else set()
-    if _is_trial(first):
-        return "Terminal-Bench results" if isinstance(value, list) else "Terminal-Bench trial result"
-    if not isinstance(value, dict):
-        return ""
-    if isinstance(value.get("results"), list):
-        is_summary = any(map(_is_trial, value["results"][:1])) or {"n_resolved", "n_unresolved"} <= keys
+    if _is_trial(value):
+        return "Terminal-Bench trial result"
+    if isinstance(value, list):
+        return "Terminal-Bench results" if any(map(_is_trial, value[:1])) else ""
+    keys = value.keys() if isinstance(value, dict) else set()
+    if isinstance(results := part_of(value, "results"), list):
+        is_summary = any(map(_is_trial, results[:1])) or {"n_resolved", "n_unresolved"} <= keys
         return "Terminal-Bench results" if is_summary else ""
     if {"run_id", "n_attempts"} <= keys and keys & {"task_ids", "dataset_name", "dataset_path"}:
         return "Terminal-Bench run description"
@@ -56,67 +54,84 @@ def parse(path: str, value: Any) -> Parsed:
     """Return the runs of a trial or a summary, or what a run's metadata or lock plan and say of its trials."""
     title = recognises(value)
     if title == "Terminal-Bench lock":
-        version, about, config = text_of(value["lockfile_version"]), value.get("dataset"), value.get("run_config")
-        stated = {
-            "model_name": part_of(value, "agent", "model_name"),
-            "agent": part_of(value, "agent", "name"),
-            "dataset": _dataset(part_of(about, "name"), part_of(about, "version")),
-            "limits": _limits(config),
-        }
-        reason = "" if version in _LOCK_VERSIONS else f"lockfile_version {version} is unknown"
-        return _described(stated, part_of(about, "task_ids"), part_of(config, "n_attempts"), None, reason)
+        return _parse_lock(value)
     if title == "Terminal-Bench run description":
-        stated = {
-            "model_name": value.get("model_name"),
-            "agent": value.get("agent_name"),
-            "dataset": _dataset(value.get("dataset_name"), value.get("dataset_version")),
-            "run": value.get("run_id"),
-        }
-        return _described(stated, value.get("task_ids"), value["n_attempts"], value.get("dataset_size"))
-    trials = list(_trials(value))
+        return _described(value)
+    trials = _trials(value)
     reasons = []
-    if not _is_trial(value):
-        listed = value if isinstance(value, list) else value["results"]
-        if lost := len(listed) - len(trials):
-            reasons.append(f"{lost} of {len(listed)} results are no trials")
-    known = {*AGENT_FAILED, *_NOT_MEASURED, *_NOTHING_HAPPENED, ""}
-    modes = Counter(text_of(trial.get("failure_mode")) for _, trial in trials)
+    listed = value if isinstance(value, list) else value.get("results", [value])
+    if lost := len(listed) - len(trials):
+        reasons.append(f"{lost} of {len(listed)} results are no trials")
+    modes = Counter(text_of(trial.get("failure_mode")) for trial in trials.values())
     for mode, n in modes.items():
-        if mode not in known:
+        if mode not in {*AGENT_FAILED, *_NOT_MEASURED, *_NOTHING_HAPPENED}:
             reasons.append(f"failure_mode {mode} is unknown: {counted_noun(n, 'trial')} not measured")
     scores = [
         (part, "is_resolved", float(trial["is_resolved"]), "")
-        for part, trial in trials
+        for part, trial in trials.items()
         if isinstance(trial["is_resolved"], bool)
     ]
     accuracy = number_of(part_of(value, "accuracy"))
     published = [(None, None, None, "accuracy", accuracy, len(trials))] if accuracy is not None else []
-    runs = [_run(part, trial) for part, trial in trials]
+    runs = [_run(part, trial) for part, trial in trials.items()]
     return used(runs, scores, published=published, reason="; ".join(reasons))
 
 
-def _trials(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the trials of a file, each with its part."""
+def _trials(value: Any) -> dict[str, dict[str, Any]]:
+    """Return the trials of a file by their parts."""
     if _is_trial(value):
-        yield "", value
-        return
+        return {"": value}
     seen = Counter[str]()
-    for trial in value if isinstance(value, list) else value["results"]:
-        if _is_trial(trial):
-            part = _id(trial) or text_of(trial["trial_name"])
-            seen[part] += 1
-            yield part if seen[part] == 1 else f"{part} {seen[part]}", trial
+    trials = {}
+    for trial in filter(_is_trial, value if isinstance(value, list) else value["results"]):
+        part = _id(trial) or text_of(trial["trial_name"])
+        seen[part] += 1
+        trials[part if seen[part] == 1 else f"{part} {seen[part]}"] = trial
+    return trials
 
 
-def _described(stated: dict[str, Any], tasks: Any, attempts: Any, size: Any, reason: str = "") -> Parsed:
+def _parse_lock(lock: dict[str, Any]) -> Parsed:
+    """Return what a lock says, which is the same as metadata do, in another form, and limits."""
+    config = lock["run_config"]
+    factor = number_of(part_of(config, "global_timeout_multiplier"))
+    limits = [f"timeout_multiplier {factor:g}"] if factor not in (None, 1.0) else []
+    for name in ("agent_timeout_sec", "test_timeout_sec"):
+        seconds = number_of(part_of(config, f"global_{name}"))
+        if seconds is not None:
+            limits.append(f"{name} {seconds:g}")
+    metadata = {
+        "model_name": part_of(lock, "agent", "model_name"),
+        "agent_name": part_of(lock, "agent", "name"),
+        "dataset_name": part_of(lock, "dataset", "name"),
+        "dataset_version": part_of(lock, "dataset", "version"),
+        "task_ids": part_of(lock, "dataset", "task_ids"),
+        "n_attempts": part_of(config, "n_attempts"),
+    }
+    version = text_of(lock["lockfile_version"])
+    reason = "" if version in _LOCK_VERSIONS else f"lockfile_version {version} is unknown"
+    return _described(metadata, ", ".join(limits), reason)
+
+
+def _described(metadata: dict[str, Any], limits: str = "", reason: str = "") -> Parsed:
     """Return what a file says of all trials of a run, and how many trials of which tasks the run was to have."""
-    stated = {name: text for name, item in stated.items() if (text := text_of(item))}
-    shared, attempts = (stated.get("model_name"), stated.get("dataset")), count_of(attempts) or 1
-    plans = []
+    dataset = [text_of(metadata.get(name)) for name in ("dataset_name", "dataset_version")]
+    stated = {
+        "model_name": text_of(metadata.get("model_name")),
+        "agent": text_of(metadata.get("agent_name")),
+        "dataset": "@".join(filter(None, dataset)) if dataset[0] else "",
+        "run": text_of(metadata.get("run_id")),
+        "limits": limits,
+    }
+    stated = {name: text for name, text in stated.items() if text}
+    shared = (stated.get("model_name"), stated.get("dataset"))
+    attempts = count_of(metadata.get("n_attempts")) or 1
+    tasks = metadata.get("task_ids")
+    planned: dict[str, int] = {}
     if isinstance(tasks, list):
-        plans = [(*shared, task, n * attempts, None) for task, n in Counter(map(text_of, tasks)).items()]
-    elif size := count_of(size):
-        plans = [(*shared, "", size * attempts, None)]
+        planned = Counter(map(text_of, tasks))
+    elif size := count_of(metadata.get("dataset_size")):
+        planned = {"": size}
+    plans = [(*shared, task, n * attempts, None) for task, n in planned.items()]
     return used(plans=plans, facts=[(FORMAT, "", "", text_of(stated))], reason=reason)
 
 
@@ -147,26 +162,11 @@ def _id(trial: Mapping[str, Any]) -> str:
     return text_of(trial.get("id") or trial.get("uuid"))
 
 
-def _dataset(name: Any, version: Any) -> str | None:
-    """Return the name of a data set with its version: ``terminal-bench-core@0.1.1``."""
-    return "@".join(filter(None, [text_of(name), text_of(version)])) if name else None
-
-
-def _limits(config: Any) -> str:
-    """Return the limits of time that differ from those of the tasks."""
-    factor = number_of(part_of(config, "global_timeout_multiplier"))
-    limits = [f"timeout_multiplier {factor:g}"] if factor not in (None, 1.0) else []
-    for name in ("agent_timeout_sec", "test_timeout_sec"):
-        seconds = number_of(part_of(config, f"global_{name}"))
-        limits += [f"{name} {seconds:g}"] if seconds is not None else []
-    return ", ".join(limits)
-
-
 def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
     """List the task, the commands and the terminal of a trial, what failed, and the results of its tests."""
     folder = ""
     if not _is_trial(value):
-        value = next((trial for own, trial in _trials(value) if own == part), {})
+        value = _trials(value).get(part, {})
         folder = f"{text_of(value.get('task_id'))}/{text_of(value.get('trial_name'))}/"
     spoken = [Message("user", text_of(value.get("instruction")))]
     if commands := open_named(f"{folder}{COMMANDS}", is_text=True):
@@ -183,15 +183,6 @@ def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
     return spoken
 
 
-class _Folder(NamedTuple):
-    """What the path of a file tells of a trial."""
-
-    dataset: str = ""
-    submission: str = ""
-    agent: str = ""
-    model: str = ""
-
-
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     """Fill in what files and folders say of their trials, and find the copies of trials.
 
@@ -201,60 +192,73 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     about: dict[_Key, dict[str, str]] = {}
     plan_at: dict[_Key, str] = {}
     no_plans = set[str]()
-    stated = [fact for fact in facts if fact["fact"] == FORMAT]
-    for fact in sorted(stated, key=lambda fact: (fact["source"].endswith(".lock"), fact["source"])):  # metadata first
-        of_run, run = _key(fact["source"])
-        values = msgspec.json.decode(fact["value"])
-        for name in dict.fromkeys([run, run and values.get("run", "")]):
+    stated = sorted((fact["source"], fact["value"]) for fact in facts if fact["fact"] == FORMAT)
+    stated.sort(key=lambda fact: fact[0].endswith(".lock"))  # metadata first
+    for source, text in stated:
+        of_run, run = _key(source)
+        values = msgspec.json.decode(text)
+        names = {run}
+        if run:
+            names.add(values.get("run", ""))
+        for name in names:
             about[of_run, name] = values | about.get((of_run, name), {})
-            if plan_at.setdefault((of_run, name), fact["source"]) != fact["source"]:
-                no_plans.add(fact["source"])
+            if plan_at.setdefault((of_run, name), source) != source:
+                no_plans.add(source)
     places = [at for at, own in enumerate(runs["format"]) if own == FORMAT]
     run_of = {source: _nearest(source, about) for source in {runs["source"][at] for at in places}}
-    folder_of = {source: _folder(posixpath.dirname(absolute(source))) for source in run_of}
-    named: dict[str, dict[str, str]] = {}  # by file
-    for source, names in folder_of.items():
-        values = about.get(run_of[source], {})
-        by_folder = {"model_name": names.model, "agent": names.agent, "dataset": names.dataset}
-        named[source] = by_folder | values
-        if names.dataset.startswith(f"{values.get('dataset')}@"):
-            named[source]["dataset"] = names.dataset
+    settings = {source: _settings(source, about.get(run, {})) for source, run in run_of.items()}
     for at, source in enumerate(published["source"]):
         for column in ("model_name", "agent", "dataset"):
-            published[column][at] = named.get(source, {}).get(column) or published[column][at]
-    groups: dict[tuple[str, ...], list[int]] = {}
+            published[column][at] = settings.get(source, {}).get(column) or published[column][at]
+    groups: dict[tuple[Any, ...], list[int]] = {}  # places of one trial
     for at in places:
+        for column, value in settings[runs["source"][at]].items():
+            runs[column][at] = value or None
+        groups.setdefault((runs["experiment"][at], *_identity(runs, at)), []).append(at)
+
+    def outermost(at: int) -> tuple[Any, ...]:  # of these, a file of its own comes first
         source = runs["source"][at]
-        names, values = folder_of[source], about.get(run_of[source], {})
-        for column in ("model_name", "agent", "dataset", "limits"):
-            runs[column][at] = named[source].get(column) or None
-        runs["experiment"][at] = names.submission or None
-        if names.model and not values.get("model_name"):
-            runs["model_source"][at] = "folder"
-        groups.setdefault((names.submission, *_identity(runs, at)), []).append(at)
+        return bool(runs["part"][at]), source.count("/"), source, at
+
     copies = set[int]()
     for group in groups.values():
-        if len(group) > 1:
-            outermost = sorted(
-                (bool(runs["part"][at]), runs["source"][at].count("/"), runs["source"][at], at) for at in group
-            )
-            copies.update(at for *_, at in outermost[1:])  # the first is a file of its own, if there is one
-            keys = sorted({run_of[runs["source"][at]] for at in group}, key=lambda key: (key[0].count("/"), key))
-            no_plans.update(plan_at[key] for key in keys[1:] if key in plan_at)
+        copies.update(sorted(group, key=outermost)[1:])
+        keys = sorted({run_of[runs["source"][at]] for at in group}, key=lambda key: (key[0].count("/"), key))
+        no_plans.update(plan_at[key] for key in keys[1:] if key in plan_at)
     plans = {key: plan for key, plan in plan_at.items() if plan not in no_plans}
-    plan_of = {source: plans.get(key) or plans.get(_nearest(source, plans)) for source, key in run_of.items()}
-    return Joined(copies, plan_of, no_plans)
+    return Joined(copies, {source: plans.get(_nearest(source, plans)) for source in run_of}, no_plans)
 
 
-def context_files(files: Sequence[str]) -> list[str]:
-    """Return where the metadata and the lock of the runs of some files may be, in the folders above these, too."""
-    starts = dict[str, None]()
+def _settings(source: str, stated: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns that runs of a file share: stated by files, else by folders, as results/DATASET/SUBMISSION."""
+    settings = {}
+    parts = re.sub(r"^\w+://[^/]*", "", posixpath.dirname(absolute(source))).split("/")  # without a host
+    below = 0
+    for at, part in enumerate(parts):
+        if _DATASET.fullmatch(part):
+            settings["dataset"] = _DATASET.sub(r"\1@\2", part)
+            below = at + 1
+    if below:
+        settings["experiment"] = next(iter(parts[below:]), "")
+    if named := next(filter(None, map(_SUBMISSION.fullmatch, parts[below:])), None):
+        settings |= {"experiment": named[0], "agent": named[1], "model_name": named[2]}
+        if "model_name" not in stated:
+            settings["model_source"] = "folder"
+    for column in ("model_name", "agent", "dataset", "limits"):
+        text = stated.get(column)
+        if text and not (column == "dataset" and settings.get(column, "").startswith(f"{text}@")):
+            settings[column] = text
+    return settings
+
+
+def context_files(files: Iterable[str]) -> Iterator[str]:
+    """Yield where the metadata and the lock of the runs of some files may be, in the folders above these, too."""
     for path in files:
         if path.endswith("results.json"):
             above, trial = posixpath.split(posixpath.dirname(path))
             is_trial = trial.startswith(f"{posixpath.basename(above)}.")  # RUN/TASK/TASK.1-of-1/results.json
-            starts[f"{posixpath.dirname(above)}/" if is_trial else path.removesuffix("results.json")] = None
-    return [f"{start}{name}" for start in starts for name in ("run_metadata.json", "tb.lock")]
+            start = f"{posixpath.dirname(above)}/" if is_trial else path.removesuffix("results.json")
+            yield from (f"{start}run_metadata.json", f"{start}tb.lock")
 
 
 _Key = tuple[str, str]  # of a run: its folder, and its own name where the names of its files begin with it
@@ -277,25 +281,11 @@ def _nearest(source: str, known: Mapping[_Key, Any]) -> _Key:
 
 
 def _identity(runs: Mapping[str, list[Any]], at: int) -> tuple[str, ...]:
-    """Return what copies of a trial share: its id, else its name and its run's name, its settings, end and time."""
+    """Return what copies of a trial share: its id, else its run's name, its own and its start."""
     if runs["log_id"][at]:
         return runs["log_id"][at], runs["task_id"][at]
     folder, run = _key(runs["source"][at])
     if not runs["part"][at] and posixpath.basename(posixpath.dirname(folder)) == runs["task_id"][at]:  # RUN/TASK/TRIAL
         folder = posixpath.dirname(posixpath.dirname(folder))
     name = text_of(part_of(msgspec.json.decode(runs["extra"][at]), "trial_name"))
-    told = (runs[column][at] for column in ("task_id", "model_name", "agent", "exit_reason", "started"))
-    return run or posixpath.basename(folder), name, *map(str, told)
-
-
-@cache
-def _folder(folder: str) -> _Folder:
-    """Return what the leaderboard's folders tell of the files in a folder: results/DATASET/SUBMISSION/…."""
-    parts = re.sub(r"^\w+://[^/]*", "", folder).split("/")  # without a host
-    datasets = [at for at, part in enumerate(parts) if _DATASET.fullmatch(part)]
-    below = datasets[-1] + 1 if datasets else 0
-    dataset = _DATASET.sub(r"\1@\2", parts[below - 1]) if datasets else ""
-    for part in parts[below:]:
-        if named := _SUBMISSION.fullmatch(part):
-            return _Folder(dataset, part, named[1], named[2])
-    return _Folder(dataset, parts[below] if datasets and below < len(parts) else "")
+    return run or posixpath.basename(folder), name, str(runs["started"][at])

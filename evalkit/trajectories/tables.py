@@ -1,0 +1,134 @@
+"""Put the runs of tables together: what their columns mean, which rows are copies, and what the ledger says."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pandas as pd
+
+from evalkit._notes import Notes, note
+from evalkit._text import counted_noun
+from evalkit.io import Entry, SourceError
+from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
+from evalkit.trajectories.json_values import count_of
+from evalkit.trajectories.records import RUNS, Joined, Runs
+
+_COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
+_CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
+
+
+def join_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> tuple[Joined, Notes]:
+    """Fill in the runs of tables, which have their rows in `extra`; note what columns were taken for.
+
+    Tables with the same columns are read as one. `columns` are meanings as ``ROLE=NAME``; `reasons` has what the ledger
+    says already of each file. SourceError if no file has runs, and for a meaning in another form.
+    """
+    given = {}
+    for pair in columns:
+        role, equals, name = pair.partition("=")
+        if not equals:
+            raise SourceError(f"column {pair!r}: write ROLE=NAME, such as score=reward")
+        given[role.strip()] = name.strip()
+    places: dict[str, list[int]] = {}  # of the rows of each file among the runs
+    for at, of_format in enumerate(runs["format"]):
+        if of_format == "table":
+            places.setdefault(runs["source"][at], []).append(at)
+    rows = {at: msgspec.json.decode(runs["extra"][at]) for own in places.values() for at in own}
+    alike: dict[tuple[str, ...], list[str]] = {}  # files by the names of their columns
+    for source, own in places.items():
+        alike.setdefault(tuple(dict.fromkeys(name for at in own for name in rows[at])), []).append(source)
+    copies, first_with = _mark_copies(runs, places, rows)
+    entries: dict[str, Entry] = {}
+    doubts: dict[str, Notes] = {}
+    chosen = Notes()
+    for sources in alike.values():
+        of_files = [at for source in sources for at in places[source]]
+        table = pd.DataFrame([rows[at] for at in of_files], index=of_files, dtype="object")
+        try:
+            meaning = meanings(table, given)
+        except SourceError as error:
+            entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
+            continue
+        made, unread = columns_of_runs(table, meaning, [runs["source"][at] for at in of_files])
+        for source in sources:
+            own, file = places[source], os.path.basename(source)
+            try:
+                unread_notes = unread_cells(made.loc[own], unread.loc[own], meaning)
+            except SourceError as error:
+                entries[source] = Entry(source, "skipped", f"no table of runs: {error}")
+                continue
+            problems = list[str]()
+            if count := copies[source]:
+                rows_text = counted_noun(count, "row")
+                problems.append(f"{rows_text} with the id and values of another row: copies, which rates exclude")
+            elif source in first_with and "model_name" in meaning:
+                first = os.path.basename(first_with[source])
+                problems.append(f"the same rows as {first}: both count, because no column has ids of runs")
+            problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
+            if problems:
+                doubts[source] = note("table", file=file, doubts="; ".join(problems))
+            choices = str(choices_of(table.loc[own], meaning, file))
+            entries[source] = Entry(source, "used", "; ".join([*problems, choices]))
+        if used := [source for source in sources if entries[source].status == "used"]:
+            files = os.path.basename(used[0])
+            if len(used) > 1:
+                files += f" and {counted_noun(len(used) - 1, 'other file')}"
+            chosen += choices_of(table.loc[[at for source in used for at in places[source]]], meaning, files)
+        _fill_columns(runs, rows, made, meaning)
+    in_order = [entries[source] for source in places]
+    left_out = {at for entry in in_order if entry.status == "skipped" for at in places[entry.source]}
+    if left_out and len(left_out) == len(runs["source"]):
+        raise SourceError(f"{in_order[0].source}: {in_order[0].reason}")
+    for source in filter(doubts.__contains__, places):
+        chosen += doubts[source]
+    return Joined(left_out, entries=in_order), chosen
+
+
+def _fill_columns(
+    runs: Runs, rows: Mapping[int, Mapping[str, Any]], made: pd.DataFrame, meaning: Mapping[str, str]
+) -> None:
+    """Set the columns of runs that a table has; `extra` keeps its other cells."""
+    for at in made.index:
+        rest = {name: cell for name, cell in rows[at].items() if name not in meaning.values()}
+        runs["extra"][at] = msgspec.json.encode(rest).decode() if rest else None
+    if "started" in made:
+        made["started"] = made["started"].dt.tz_localize(None)
+    for column in map(str, made):
+        values = made[column].astype("object").where(made[column].notna(), None)
+        for at, value in zip(made.index, values, strict=True):
+            runs[column][at] = count_of(value) if column in _COUNTS else value
+
+
+def _mark_copies(
+    runs: Runs, places: Mapping[str, Sequence[int]], rows: Mapping[int, Mapping[str, Any]]
+) -> tuple[Counter[str], dict[str, str]]:
+    """Set ids of runs, and mark rows that repeat one; return how many each file has, and the file with equal rows."""
+    runs["is_copy"] = [False] * len(runs["source"])
+    seen = set[tuple[str, str]]()  # the id and values of rows
+    copies = Counter[str]()
+    first_of: dict[tuple[str, ...], str] = {}  # the first file with the same rows
+    first_with: dict[str, str] = {}
+    for source, own in places.items():
+        texts = tuple(runs["extra"][at] for at in own)
+        ids = _ids_of_rows([rows[at] for at in own], texts)
+        for at, text, run in zip(own, texts, ids, strict=False):
+            runs["log_id"][at] = run
+            runs["is_copy"][at] = (run, text) in seen
+            copies[source] += runs["is_copy"][at]
+            seen.add((run, text))
+        first = first_of.setdefault(texts, source)
+        if first != source and len(texts) > 1:
+            first_with[source] = first
+    return copies, first_with
+
+
+def _ids_of_rows(rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[str]:
+    """Return the id of each row, if a column calls itself one, and has each once but for copies; else none."""
+    for name in filter(_CALLED_ID.fullmatch, dict.fromkeys(name for row in rows for name in row)):
+        ids = ["" if row.get(name) is None else str(row[name]).strip() for row in rows]
+        if all(ids) and len(set(ids)) == len(set(texts)):
+            return ids
+    return []
