@@ -13,17 +13,16 @@ from evalkit._notes import Notes, note
 from evalkit._text import format_interval
 from evalkit.io import SourceError
 from evalkit.kinds import Finding, Logs, sections
+from evalkit.kinds.selection import logged_columns
 from evalkit.labels import words
-from evalkit.labels.answers import Majority, Table, majority, of_question
+from evalkit.labels.answers import UNIT, Majority, Table, majority, of_question
 from evalkit.labels.sample import draw
-from evalkit.labels.verdicts import run_ids_of
 from evalkit.stats import agreement, combined, corrected_difference, corrected_rate, half_width_after, labels_for
 from evalkit.stats.intervals import Estimate, proportion_interval
 
 CONSTANTS = {"always": 1.0, "never": 0.0}  # judges without any judgement
 UNLIKE = 0.001  # level of the tests of whether labelled units are like the others
 MORE = 40  # labels, of the sentence on what more labels would give
-UNIT = ["run_id", "turn"]
 MOST_PAIRS = 200
 
 __all__ = [
@@ -99,6 +98,22 @@ def compare_judges(
     wide = judged.pivot(index=UNIT, columns="judge", values="verdict")
     wide = wide.reindex(known).reset_index(drop=True).rename_axis(columns=None)
     return Comparison(units, wide, given, people, unknown, labels.problems + verdicts.problems)
+
+
+def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
+    """Return the run_id of each id, which may also be the own id of a table of runs; missing where none has it.
+
+    An own id is a column of the runs, or of the table that they were read from, with another value in each row.
+    """
+    best = ids.where(ids.isin(runs["run_id"]))
+    for columns in (runs.select_dtypes(["object", "str"]), logged_columns(runs)):
+        for name in columns:
+            texts = columns[name].astype("str").str.strip()
+            if columns[name].notna().all() and texts.ne("").all() and texts.is_unique:
+                own = ids.map(dict(zip(texts, runs["run_id"], strict=True)))
+                if own.count() > best.count():
+                    best = own
+    return best.astype("object")
 
 
 def judge_table(comparison: Comparison) -> pd.DataFrame:
@@ -194,14 +209,19 @@ def _unlike(verdicts: np.ndarray, labelled: np.ndarray) -> Notes:
 def judges_to_show(table: pd.DataFrame) -> pd.DataFrame:
     """Return `judge_table` or `model_table` as it is shown: the judge's own rate and its agreement as text."""
     shown = table[[name for name in ("judge", "model_name") if name in table]].copy()
-    shown["judge alone"] = [format_interval(raw, None, None) for raw in table["raw"]]
+    shown["judge alone"] = intervals(table, "raw")
     shown[["estimate", "low", "high", "n"]] = table[["estimate", "low", "high", "n"]]
     if "agreement" in table:
-        kappas = table[["agreement", "agreement_low", "agreement_high"]].itertuples(index=False, name=None)
-        shown["kappa [95 %]"] = [format_interval(*kappa, percent=False) for kappa in kappas]
-        shown["same as people"] = [format_interval(share, None, None) for share in table["accuracy"]]
+        shown["kappa [95 %]"] = intervals(table, "agreement", "agreement_low", "agreement_high", percent=False)
+        shown["same as people"] = intervals(table, "accuracy")
     shown[f"after {MORE} more labels"] = [f"± {100 * after:.0f}" if after == after else "–" for after in table["after"]]
     return shown.assign(method=table["method"], warning=table["warning"])
+
+
+def intervals(table: pd.DataFrame, estimate: str, low: str = "", high: str = "", *, percent: bool = True) -> list[str]:
+    """Format columns of estimates, and of their bounds if named, as texts."""
+    bounds = table.reindex(columns=[estimate, low, high]).to_numpy(dtype="float64")
+    return [format_interval(*row, percent=percent) for row in bounds]
 
 
 def model_table(comparison: Comparison) -> pd.DataFrame:
@@ -312,21 +332,12 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
     rows = []
     for judge, own in both.groupby("judge", sort=False):
         said, true = own["label"].eq(1), own["label_true"].eq(1)
-        hits = int((said & true).sum())
-        precision, recall = proportion_interval(hits, int(said.sum())), proportion_interval(hits, int(true.sum()))
-        rows.append({
-            "judge": judge,
-            "n": len(own),
-            "precision_estimate": precision.estimate,
-            "precision_low": precision.low,
-            "precision_high": precision.high,
-            "n_said": precision.n,
-            "recall_estimate": recall.estimate,
-            "recall_low": recall.low,
-            "recall_high": recall.high,
-            "n_true": recall.n,
-            "accuracy": float((said == true).mean()),
-        })  # fmt: skip
+        row = {"judge": judge, "n": len(own)}
+        for what, given, count in (("precision", said, "n_said"), ("recall", true, "n_true")):
+            found = proportion_interval(int((said & true).sum()), int(given.sum()))
+            row |= {f"{what}_estimate": found.estimate, f"{what}_low": found.low, f"{what}_high": found.high}
+            row[count] = found.n
+        rows.append({**row, "accuracy": (said == true).mean()})
     return pd.DataFrame(rows)
 
 
@@ -339,10 +350,9 @@ def verdicts_and_labels(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFr
 
 def _labelled_verdicts(comparison: Comparison) -> pd.DataFrame:
     """Return a row for each labelled unit and judge: the columns of units, judge and verdict."""
-    wide = comparison.verdicts.set_axis(range(comparison.verdicts.shape[1]), axis=1)
-    long = wide.melt(var_name="judge", value_name="verdict", ignore_index=False)
-    names = dict(enumerate(comparison.verdicts))
-    return comparison.units[comparison.is_labelled].join(long.assign(judge=long["judge"].map(names)))
+    wide = comparison.verdicts.rename_axis(columns="judge")
+    long = pd.DataFrame({"verdict": wide.stack(future_stack=True)}).reset_index("judge")
+    return comparison.units[comparison.is_labelled].join(long)
 
 
 def people_agreement(comparison: Comparison) -> Estimate:
@@ -381,28 +391,19 @@ def next_units(comparison: Comparison, judge: str, number: int = 20) -> pd.DataF
     weighted from them, stay valid. They are no random sample of all units together.
     """
     verdicts = _verdicts_of(comparison, judge)
-    waiting, widths = {}, {}
-    for model, units in comparison.units.groupby("model_name"):
+    waiting = []
+    for _, units in comparison.units.groupby("model_name"):
         arguments = _arguments(units, verdicts[units.index])
-        waiting[model] = units[units["label"].isna()]
-        most = min(len(waiting[model]), number)
+        own = units[units["label"].isna()].head(number)
+        counts = range(len(own) + 1)
         if len(arguments[0]):
-            widths[model] = [half_width_after(more, *arguments) for more in range(most + 1)]
+            widths = [half_width_after(more, *arguments) for more in counts]
         else:
-            widths[model] = [1 / (more + 1) for more in range(most + 1)]  # a model without labels comes first
-    taken = dict.fromkeys(waiting, 0)
-    rows = []
-    for _ in range(number):
-        gains = {}
-        for model, own in widths.items():
-            if taken[model] + 1 < len(own):
-                gains[model] = own[taken[model]] - own[taken[model] + 1]
-        if not gains:
-            break
-        model = max(gains, key=lambda name: gains[name])
-        rows.append(waiting[model].iloc[taken[model]])
-        taken[model] += 1
-    return pd.DataFrame(rows, columns=[*UNIT, "model_name"]).reset_index(drop=True)
+            widths = [1 / (more + 1) for more in counts]  # a model without labels comes first
+        gain = np.minimum.accumulate(-np.diff(widths))  # no unit comes before those drawn before it
+        waiting.append(own.assign(gain=gain))
+    order = pd.concat(waiting).sort_values("gain", ascending=False, kind="stable")
+    return order[[*UNIT, "model_name"]].head(number).reset_index(drop=True)
 
 
 def label_plan(
