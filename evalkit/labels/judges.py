@@ -25,11 +25,6 @@ UNLIKE = 0.001  # level of the tests of whether labelled units are like the othe
 MORE = 40  # labels, of the sentence on what more labels would give
 MOST_PAIRS = 200
 
-__all__ = [
-    "Comparison", "compare_judges", "differences", "disagreements", "findings", "judge_table", "judges_to_show",
-    "label_plan", "model_table", "next_units", "people_agreement", "precision_recall",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -75,29 +70,25 @@ def compare_judges(
     SourceError
         If no label, or no verdict, is of a unit of these logs.
     """
-    given = of_question(labels.rows, question)
-    given = given.assign(run_id=run_ids_of(given["run_id"], logs.runs))
-    names = {name: f"{name} (judge)" for name in CONSTANTS}
-    judge = verdicts.rows["judge"].replace(names)
-    judged = verdicts.rows.assign(run_id=run_ids_of(verdicts.rows["run_id"], logs.runs), judge=judge)
-    units = draw(logs, runs, turns=bool(given["turn"].notna().any()), seed=seed)
+    tables = {"labels": of_question(labels.rows, question), "verdicts": verdicts.rows}
+    units = draw(logs, runs, turns=bool(tables["labels"]["turn"].notna().any()), seed=seed)
     known = pd.MultiIndex.from_frame(units[UNIT])
     unknown = {}
-    kept = []
-    for name, table in {"labels": given, "verdicts": judged}.items():
-        is_known = pd.MultiIndex.from_frame(table[UNIT].astype({"turn": "Int64"})).isin(known)
+    for name, given in tables.items():
+        table = given.assign(run_id=run_ids_of(given["run_id"], logs.runs))
+        is_known = pd.MultiIndex.from_frame(table[UNIT]).isin(known)
         if not is_known.any():
             raise SourceError(f"no {name} of these {'runs' if units['turn'].isna().all() else 'turns'}: check the ids")
         unknown[name] = int((~is_known).sum())
-        kept.append(table[is_known])
-    given, judged = kept
-    people = majority(given)
+        tables[name] = table[is_known]
+    people = majority(tables["labels"])
     if people.rows.empty:
         raise SourceError("no unit has a label: people left all undecided, or half of them disagree")
     units = units.merge(people.rows, on=UNIT, how="left")
+    judged = tables["verdicts"].replace({"judge": {name: f"{name} (judge)" for name in CONSTANTS}})
     wide = judged.pivot(index=UNIT, columns="judge", values="verdict")
     wide = wide.reindex(known).reset_index(drop=True).rename_axis(columns=None)
-    return Comparison(units, wide, given, people, unknown, labels.problems + verdicts.problems)
+    return Comparison(units, wide, tables["labels"], people, unknown, labels.problems + verdicts.problems)
 
 
 def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
@@ -153,16 +144,22 @@ def _verdicts_of(comparison: Comparison, judge: str) -> np.ndarray:
 def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate) -> dict[str, Any]:
     """Return the row of a judge's verdicts on some units, and the corrected rate."""
     known = verdicts[np.isfinite(verdicts)]
-    raw = after = np.nan
-    if len(known) and np.isin(known, (0.0, 1.0)).all():
-        raw = known.mean()
+    is_yes_or_no = len(known) and np.isin(known, (0.0, 1.0)).all()
     arguments = _arguments(units, verdicts)
-    if len(arguments[2]) >= MORE:
-        after = half_width_after(MORE, *arguments)
-    row = {"judge": judge, "n": found.n, "units": len(units), "n_judged": len(known), "raw": raw}
-    row |= {"estimate": found.estimate, "low": found.low, "high": found.high}
-    row |= {"half_width": (found.high - found.low) / 2, "after": after}
-    return row | {"method": found.method, "warning": found.warning}
+    return {
+        "judge": judge,
+        "n": found.n,
+        "units": len(units),
+        "n_judged": len(known),
+        "raw": known.mean() if is_yes_or_no else np.nan,
+        "estimate": found.estimate,
+        "low": found.low,
+        "high": found.high,
+        "half_width": (found.high - found.low) / 2,
+        "after": half_width_after(MORE, *arguments) if len(arguments[2]) >= MORE else np.nan,
+        "method": found.method,
+        "warning": found.warning,
+    }
 
 
 def _arguments(units: pd.DataFrame, verdicts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -182,8 +179,8 @@ def _of_models(comparison: Comparison, verdicts: np.ndarray) -> dict[str, Estima
 def _overall(comparison: Comparison, verdicts: np.ndarray) -> Estimate:
     """Estimate the rate over all units: from all labels if models have their shares of them, else from each model's."""
     units, share = comparison.units, comparison.is_labelled.mean()
-    sizes = units.groupby("model_name").size()
-    counts = units.groupby("model_name")["label"].count()
+    labels_of = units.groupby("model_name")["label"]
+    sizes, counts = labels_of.size(), labels_of.count()
     if len(sizes) > 1 and share < 1 and counts.gt(0).all():
         distance = float(((counts - sizes * share) ** 2 / (sizes * share * (1 - share))).sum())
         if special.chdtrc(len(sizes) - 1, distance) < UNLIKE:
@@ -230,12 +227,12 @@ def model_table(comparison: Comparison) -> pd.DataFrame:
     Columns are as of `judge_table`, with model_name, and without the agreement with people.
     """
     rows = []
-    for judge in map(str, comparison.verdicts):
+    for judge in comparison.verdicts:
         verdicts = _verdicts_of(comparison, judge)
-        found = _of_models(comparison, verdicts)
         for model, units in comparison.units.groupby("model_name"):
-            row = _row(judge, units, verdicts[units.index], found[str(model)])
-            rows.append({"model_name": model, **row})
+            own = verdicts[units.index]
+            found = corrected_rate(*_arguments(units, own))
+            rows.append({"model_name": model, **_row(judge, units, own, found)})
     return pd.DataFrame(rows)
 
 
@@ -246,7 +243,7 @@ def differences(comparison: Comparison) -> pd.DataFrame:
     model_b, n (labels), estimate, low, high, method, warning.
     """
     rows = []
-    for judge in map(str, comparison.verdicts):
+    for judge in comparison.verdicts:
         found = _of_models(comparison, _verdicts_of(comparison, judge))
         for a, b in islice(combinations(found, 2), MOST_PAIRS):
             pair = corrected_difference(found[a], found[b])
@@ -259,16 +256,15 @@ def findings(comparison: Comparison) -> list[Finding]:
     """Find what labels make of the judge that they narrow most, how far judges are apart, and what is doubtful."""
     table = judge_table(comparison)
     judges = table[~table["judge"].isin(list(CONSTANTS))]
-    best = first_judge(table)
-    answer = judges[judges["judge"].eq(best)].iloc[0]
-    values = {name: answer[name] for name in ("judge", "n", "raw", "estimate", "low", "high", "after")}
+    answer = judges[judges["judge"].eq(first_judge(table))].iloc[0]
+    values = answer[["judge", "n", "raw", "estimate", "low", "high", "after"]].to_dict()
     found = [Finding("corrected", sections.JUDGES, {**values, "more": MORE}, template=words.corrected)]
     raw = judges["raw"].dropna()
     if len(raw) > 1:
         ends = {"lowest": raw.min(), "highest": raw.max()}
         ends |= {"low": judges["estimate"].min(), "high": judges["estimate"].max()}
         found.append(Finding("spread", sections.JUDGES, {"judges": len(raw), **ends}, template=words.spread))
-    accuracy = pd.Series(table["accuracy"].to_numpy(), table["judge"].to_list())
+    accuracy = table.set_index("judge")["accuracy"]
     constant = str(accuracy[list(CONSTANTS)].idxmax())
     known = accuracy.drop(list(CONSTANTS)).dropna()
     if len(known):
@@ -323,11 +319,8 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
     """
     keys = [name for name in UNIT if name in verdicts and name in labels]
     labels = labels[labels["label"].isin([0, 1])]
-    both = verdicts.merge(labels, on=keys, suffixes=("", "_true"))
-    constants = [
-        labels[keys].assign(judge=name, label=said, label_true=labels["label"]) for name, said in CONSTANTS.items()
-    ]
-    both = pd.concat([both, *constants], ignore_index=True)
+    constants = [labels[keys].assign(judge=name, label=said) for name, said in CONSTANTS.items()]
+    both = pd.concat([verdicts, *constants]).merge(labels, on=keys, suffixes=("", "_true"))
     both = both[both["label"].isin([0, 1])]
     rows = []
     for judge, own in both.groupby("judge", sort=False):
@@ -345,7 +338,7 @@ def verdicts_and_labels(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFr
     """Return the verdicts and the labels of the labelled units, as `precision_recall` takes them."""
     rows = _labelled_verdicts(comparison)
     verdicts = rows[[*UNIT, "judge"]].assign(label=rows["verdict"])
-    return verdicts, comparison.units.loc[comparison.is_labelled, [*UNIT, "label"]]
+    return verdicts, rows[[*UNIT, "label"]].drop_duplicates()
 
 
 def _labelled_verdicts(comparison: Comparison) -> pd.DataFrame:
