@@ -193,7 +193,8 @@ def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimat
         below += (part - low) ** 2
         above += (high - part) ** 2
         notes += estimate.warning
-    n, n_tasks = sum(estimate.n for estimate in estimates), sum(estimate.n_tasks for estimate in estimates)
+    n = sum(estimate.n for estimate in estimates)
+    n_tasks = sum(estimate.n_tasks for estimate in estimates)
     low, high = total - math.sqrt(below), total + math.sqrt(above)
     return Estimate(total, low, high, n, n_tasks, f"{estimates[0].method}, MOVER", estimates[0].target, notes)
 
@@ -255,15 +256,15 @@ def _fit(labels: Any, judged: Any, judged_rest: Any, clusters: Any) -> _Fit:
         notes += note("constant_judge")
     every = (every - least) / (most - least)
     verdict = every[: len(known)][known]
-    slope, explained = _moments(label, verdict, SLOPE_COUNT)[0], _moments(label, verdict, SHARE_COUNT)[1]
     design, n_tasks = 1.0, n
     if codes is not None and n < units:
+        slope = _moments(label, verdict, SLOPE_COUNT)[0]
         residuals = label - label.mean() - slope * (verdict - verdict.mean())
         design, n_tasks = _design_effect(label, residuals, codes[: len(known)][known], codes)
-        slope = _moments(label, verdict, SLOPE_COUNT * design)[0]
-        explained = _moments(label, verdict, SHARE_COUNT * design)[1]
         if design > 1 and n_tasks < FEW_CLUSTERS:
             notes = note("few", fewest=FEW_CLUSTERS, what="clusters with labels") + notes
+    slope = _moments(label, verdict, SLOPE_COUNT * design)[0]
+    explained = _moments(label, verdict, SHARE_COUNT * design)[1]
     rate = float(label.mean() + slope * (every.mean() - verdict.mean()))
     return _Fit(min(max(rate, 0.0), 1.0), seen, n, units, explained, design, n_tasks, notes)
 
