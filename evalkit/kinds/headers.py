@@ -206,7 +206,7 @@ def _number(value: Any) -> float | None:
         parts = [above.rstrip(" %"), below]
         if not all(map(_DECIMAL.fullmatch, parts)) or float(below) == 0:
             return None
-        return float(parts[0]) / float(below)
+        value = float(parts[0]) / float(below)
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -97,6 +97,8 @@ def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
     An own id is a column of the runs, or of the table that they were read from, with another value in each row.
     """
     best = ids.where(ids.isin(runs["run_id"]))
+    if best.notna().all():
+        return best.astype("object")
     for columns in (runs.select_dtypes(["object", "str"]), logged_columns(runs)):
         for name in columns:
             texts = columns[name].astype("str").str.strip()
