@@ -229,7 +229,7 @@ def model_table(comparison: Comparison) -> pd.DataFrame:
     Columns are as of `judge_table`, with model_name, and without the agreement with people.
     """
     rows = []
-    for judge in comparison.verdicts:
+    for judge in map(str, comparison.verdicts):
         verdicts = _verdicts_of(comparison, judge)
         for model, units in comparison.units.groupby("model_name"):
             own = verdicts[units.index]
@@ -245,7 +245,7 @@ def differences(comparison: Comparison) -> pd.DataFrame:
     model_b, n (labels), estimate, low, high, method, warning.
     """
     rows = []
-    for judge in comparison.verdicts:
+    for judge in map(str, comparison.verdicts):
         found = _of_models(comparison, _verdicts_of(comparison, judge))
         for a, b in islice(combinations(found, 2), MOST_PAIRS):
             pair = corrected_difference(found[a], found[b])
@@ -259,7 +259,7 @@ def findings(comparison: Comparison) -> list[Finding]:
     table = judge_table(comparison)
     judges = table[~table["judge"].isin(list(CONSTANTS))]
     answer = judges[judges["judge"].eq(first_judge(table))].iloc[0]
-    values = answer[["judge", "n", "raw", "estimate", "low", "high", "after"]].to_dict()
+    values = {name: answer[name] for name in ("judge", "n", "raw", "estimate", "low", "high", "after")}
     found = [Finding("corrected", sections.JUDGES, {**values, "more": MORE}, template=words.corrected)]
     raw = judges["raw"].dropna()
     if len(raw) > 1:

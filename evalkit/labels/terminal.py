@@ -91,7 +91,7 @@ def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
     judges = _rates(table)
     judges["kappa"] = intervals(table, "agreement", "agreement_low", "agreement_high", percent=False)
     both = precision_recall(*verdicts_and_labels(comparison))
-    found = pd.DataFrame({"judge": group_names(both["judge"]), "labels": both["n"].astype("str")})
+    found = {"judge": group_names(both["judge"]), "labels": [str(n) for n in both["n"]]}
     for name in ("precision", "recall"):
         found[f"{name}{INTERVAL}"] = intervals(both, f"{name}_estimate", f"{name}_low", f"{name}_high")
     following = next_units(comparison, first_judge(table))["model_name"].value_counts()
@@ -101,19 +101,23 @@ def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
         hints = [f"To narrow the models' intervals most, label next: {of_models} (--next FILE lists them)."]
     parts = [
         Part("sentences", lines, always=True),
-        Part("judges", rows=judges.to_dict("records")),
-        Part("models", rows=_rates(model_table(comparison)).to_dict("records"), left=2),
-        Part("precision and recall", rows=found.to_dict("records")),
+        Part("judges", rows=_rows(judges)),
+        Part("models", rows=_rows(_rates(model_table(comparison))), left=2),
+        Part("precision and recall", rows=_rows(found)),
         Part("what to label next", hints),
     ]
     return on_screen(parts, everything=everything)
 
 
-def _rates(table: pd.DataFrame) -> pd.DataFrame:
-    """Format rows of `judge_table` or `model_table` as texts by header."""
-    names = {name: group_names(table[name]) for name in ("judge", "model_name") if name in table}
-    shown = pd.DataFrame(names).rename(columns=column_title)
+def _rates(table: pd.DataFrame) -> dict[str, list[str]]:
+    """Format `judge_table` or `model_table` as columns of texts by header."""
+    shown = {column_title(name): group_names(table[name]) for name in ("judge", "model_name") if name in table}
     shown["alone"] = intervals(table, "raw")
     shown[f"corrected{INTERVAL}"] = intervals(table, "estimate", "low", "high")
-    shown["labels"] = table["n"].astype("str")
+    shown["labels"] = [str(n) for n in table["n"]]
     return shown
+
+
+def _rows(columns: dict[str, list[str]]) -> list[dict[str, str]]:
+    """Return the rows of columns of texts."""
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
