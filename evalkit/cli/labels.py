@@ -7,14 +7,7 @@ import click
 from evalkit.cli.options import COUNT, of_kind, with_reading_options, write_to
 from evalkit.io import check_output, plain, write_frame
 from evalkit.kinds.pipeline import load
-from evalkit.labels import (
-    Session,
-    compare_judges,
-    judge_table,
-    next_units,
-    read_labels,
-    read_verdicts,
-)
+from evalkit.labels import Session, compare_judges, judge_table, next_units, read_labels, read_verdicts
 
 ROLES = ("run_id", "turn", "judge", "label")  # of columns of verdicts
 
@@ -26,34 +19,24 @@ ROLES = ("run_id", "turn", "judge", "label")  # of columns of verdicts
 @click.option("--number", "-n", type=COUNT, default=60, show_default=True, metavar="N", help="How many to label.")
 @click.option("--turns", is_flag=True, help="Label turns of agents, and not runs.")
 @click.option("--seed", default=0, show_default=True, help="Of the random order.")
-@click.option("--who", metavar="NAME", help="Who labels.  [default: your user name]")
+@click.option("--who", default="", metavar="NAME", help="Who labels.  [default: your user name]")
 @click.option("--page", metavar="FILE.html", help="Write a page to label in a browser, without a server, instead.")
 @of_kind
 @with_reading_options
-def label(
-    sources: tuple[str, ...],
-    kind: str | None,
-    question: str,
-    output: str,
-    who: str | None,
-    page: str | None,
-    given: dict[str, Any],
-    **drawn: Any,
-) -> None:
+def label(sources: tuple[str, ...], kind: str | None, page: str | None, given: dict[str, Any], **session: Any) -> None:
     """Label runs of SOURCE by hand, drawn at random; stop at any time, and go on with the same command.
 
     Each model and outcome has its share of the sample. The transcripts hide both. Every label is stored at once.
     Several people can use one file, or one each; with the same seed they label the same runs.
     """
+    from evalkit.labels.page import write_page
     from evalkit.labels.terminal import label_in_terminal
 
-    session = Session(load(list(sources), kind or "", **given), question, output, who=who or "", **drawn)
+    own = Session(load(list(sources), kind or "", **given), **session)
     if page:
-        from evalkit.labels import write_page
-
-        print(plain(write_page(session, page)))
-        return
-    label_in_terminal(session)
+        print(plain(write_page(own, page)))
+    else:
+        label_in_terminal(own)
 
 
 @click.command()
@@ -74,14 +57,13 @@ def judges(
     sources: tuple[str, ...],
     labels: tuple[str, ...],
     verdicts: tuple[str, ...],
-    question: str,
     yes: str,
-    seed: int,
     following: str | None,
     everything: bool,
     kind: str | None,
     output: str | None,
     given: dict[str, Any],
+    **drawn: Any,
 ) -> None:
     """Compare judges of SOURCE with hand labels, and correct the rates that they give.
 
@@ -99,9 +81,7 @@ def judges(
     if len(roles) < len(pairs):  # the others are columns of a table of runs
         given["columns"] = tuple(pair for pair in pairs if pair not in roles)
     logs = load(list(sources), kind or "", **given)
-    compared = compare_judges(
-        logs, read_labels(labels), read_verdicts(verdicts, roles, yes), question=question, seed=seed
-    )
+    compared = compare_judges(logs, read_labels(labels), read_verdicts(verdicts, roles, yes), **drawn)
     print(describe_judges(compared, everything=everything))
     table = judge_table(compared)
     if output:

@@ -136,10 +136,10 @@ def columns_of_runs(
         if role == "started":
             runs[role] = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
         elif role == "is_successful":
-            truths = values.map(_truth_or_number).astype("float64")
+            truths = values.map(truth_or_number).astype("float64")
             runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
-            runs[role] = values.map(_truth_or_number).astype("float64")
+            runs[role] = values.map(truth_or_number).astype("float64")
         elif role == "duration":
             seconds = values.map(_seconds).astype("float64")
             runs[role] = seconds.where(seconds >= 0)
@@ -206,7 +206,7 @@ def _number(value: Any) -> float | None:
         parts = [above.rstrip(" %"), below]
         if not all(map(_DECIMAL.fullmatch, parts)) or float(below) == 0:
             return None
-        return float(parts[0]) / float(below)
+        value = float(parts[0]) / float(below)
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -214,7 +214,8 @@ def _number(value: Any) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _truth_or_number(value: Any) -> float | None:
+def truth_or_number(value: Any) -> float | None:
+    """Return 1 or 0 for a word of truth or an outcome, or the number that a text is; None for others."""
     return _TRUTH.get(str(value).strip().lower(), _number(value))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._notes import note
+from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.io.text import short_paths
@@ -103,7 +103,7 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
     in a condition that of the runs. SourceError for a cluster by which a task is in two families.
     """
     runs = assembled.frames[kind.runs]
-    logged = logged_columns(assembled, kind)
+    logged = logged_columns(runs, assembled.chosen)
     if cluster:
         if cluster not in logged and cluster not in runs:
             names = [*runs, *logged]
@@ -132,14 +132,13 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
     return changed(assembled, partial(_of_runs, runs=runs[met], where=where))._replace(attributes=attributes)
 
 
-def logged_columns(assembled: Assembled, kind: LogKind) -> pd.DataFrame:
-    """Return the columns of the log itself, by its names; those that are none of evalkit's as texts."""
-    runs = assembled.frames[kind.runs]
+def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:
+    """Return the columns of the log itself, by its names: as texts, but for those that `chosen` says were read."""
     texts = runs["extra"] if "extra" in runs else pd.Series(None, runs.index, dtype="object")
     read = [json.loads(text) if isinstance(text, str) else {} for text in texts]
     table = pd.DataFrame([one if isinstance(one, dict) else {} for one in read], runs.index, dtype="object")
     table = table.astype("str").where(table.notna() & ~table.isin([""]))
-    for one in assembled.chosen.only("columns").notes:
+    for one in chosen.only("columns").notes:
         for role, name in one.values["meaning"].items():
             if role in runs:
                 table[name] = runs[role]

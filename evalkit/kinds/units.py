@@ -71,7 +71,7 @@ def _texts(assembled: Assembled, kind: LogKind, columns: list[str]) -> pd.DataFr
     """Return columns of runs, else of their log, as texts; None where a value is missing."""
     runs, logged = assembled.frames[kind.runs], pd.DataFrame()
     if not set(columns) <= set(runs) or runs[columns].isna().all().any():
-        logged = logged_columns(assembled, kind)
+        logged = logged_columns(runs, assembled.chosen)
     texts = {}
     for name in columns:
         if name not in runs and name not in logged:

@@ -3,6 +3,7 @@ from .answers import Majority as Majority
 from .answers import majority as majority
 from .answers import of_question as of_question
 from .answers import read_labels as read_labels
+from .answers import read_verdicts as read_verdicts
 from .judges import Comparison as Comparison
 from .judges import compare_judges as compare_judges
 from .judges import differences as differences
@@ -20,5 +21,4 @@ from .page import write_page as write_page
 from .sample import Unit as Unit
 from .sample import draw as draw
 from .session import Session as Session
-from .verdicts import read_verdicts as read_verdicts
 from .widget import label_widget as label_widget

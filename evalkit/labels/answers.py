@@ -1,4 +1,4 @@
-"""The file of labels that people gave: one line per label, written at once, and read by everything else."""
+"""Files of labels that people gave and of verdicts of judges; what several people said together."""
 
 import csv
 import io
@@ -12,15 +12,11 @@ import pandas as pd
 from evalkit._text import as_list, did_you_mean
 from evalkit.io import SourceError, check_path, read_file, resolve
 from evalkit.io.write import from_spreadsheet
-from evalkit.stats.intervals import numbers
+from evalkit.kinds.headers import truth_or_number
 from evalkit.trajectories.formats.table import read_rows
 
 COLUMNS = ("run_id", "turn", "question", "label", "who", "when", "note")
-MOST_PROBLEMS = 5  # that are named; others are counted
-_WORDS = {
-    **dict.fromkeys(("1", "1.0", "yes", "y", "true", "t"), 1.0),
-    **dict.fromkeys(("0", "0.0", "no", "n", "false", "f"), 0.0),
-}
+UNIT = ["run_id", "turn"]
 
 
 class Table(NamedTuple):
@@ -40,49 +36,32 @@ def append_answer(path: str, unit: tuple[str, int | None], question: str, label:
     run_id, turn = unit
     when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     cells = (run_id, "" if turn is None else turn, question, label, who, when, note)
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
     try:
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
-        try:
-            size = os.fstat(handle).st_size
-            lines = io.StringIO()
-            writer = csv.writer(lines, lineterminator="\n")
-            if not size:
+        with open(path, "a+b", buffering=0) as file:
+            if not file.tell():
                 writer.writerow(COLUMNS)
-            elif os.pread(handle, 1, size - 1) != b"\n":
+            elif os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
                 lines.write("\n")  # ends a line that was cut off
             writer.writerow([str(cell).replace("\r", " ").replace("\n", " ") for cell in cells])
-            os.write(handle, lines.getvalue().encode(errors="replace"))
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+            file.write(lines.getvalue().encode(errors="replace"))
+            os.fsync(file)
     except OSError as error:
         raise SourceError(f"{path}: can't be written: {error.strerror}") from error
 
 
-def read_table(
-    paths: str | Sequence[str], needed: Sequence[str], columns: str | Iterable[str] = (), optional: Sequence[str] = ()
+def _read_table(
+    paths: str | Sequence[str], needed: Sequence[str], optional: Sequence[str], columns: str | Iterable[str], yes: str
 ) -> Table:
-    """Read CSV or JSON files of rows with an id, labels and more; a row that can't be used is named, others count.
-
-    Parameters
-    ----------
-    needed, optional : sequence of str
-        Columns, with the names that they get; files must have the needed ones.
-    columns : iterable of str
-        What columns of files are called, as in ``run_id=trajectory``.
-
-    Raises
-    ------
-    SourceError
-        For a file that can't be read, without a needed column, or without any usable row.
-    """
+    """Read rows with an id, and as `value` a label or, in a file without any, a score; turns are whole numbers."""
     called = {name: name for name in (*needed, *optional)}
     for pair in as_list(columns):
         role, equals, name = pair.partition("=")
         if not equals or role not in called:
             raise SourceError(f"--column {pair}: write ROLE=NAME; {did_you_mean(role, called)}")
         called[role] = name
-    rows: list[dict[str, Any]] = []
+    tables: list[pd.DataFrame] = []
     problems: list[str] = []
     for path in as_list(paths):
         try:
@@ -91,59 +70,91 @@ def read_table(
             raise SourceError(f"{path}: {error.strerror or error}") from error
         except ValueError as error:
             raise SourceError(f"{path}: can't be read: {error}") from error
-        file = os.path.basename(path)
         names = list(dict.fromkeys(name for row in found for name in row))
         for role in needed:
             if found and called[role] not in names:
                 hint = did_you_mean(called[role], names)
                 raise SourceError(f"{path}: no column {called[role]!r}; {hint} (--column {role}=NAME)")
+        file = os.path.basename(path)
         problems += [f"{file}: {doubt}" for doubt in doubts]
-        for number, row in enumerate(found, 1):
-            own = {role: _text(row.get(name)) for role, name in called.items()}
-            if not own["run_id"]:
-                problems.append(f"{file}, row {number}: no run_id")
-                continue
-            rows.append({**own, "_at": f"{file}, row {number}"})
-    table = pd.DataFrame(rows, columns=[*called, "_at"], dtype="object")
-    if "turn" in table:
+        cells = [{role: _text(row.get(name)) for role, name in called.items()} for row in found]
+        table = pd.DataFrame(cells, columns=list(called), dtype="object")
+        table = table.assign(file=file, row=table.index + 1)
+        column = "label" if "score" not in table or table["label"].ne("").any() else "score"
+        if found and column == "score" and table["score"].eq("").all():
+            raise SourceError(f"{path}: no column label or score with any value (--column label=NAME names it)")
+        texts = table[column].str.lower()
+        values = texts.map(truth_or_number).astype("float64")
+        if yes and column == "label":
+            values = texts.eq(yes.strip().lower()).astype("float64").where(texts.ne(""))
         turn = pd.to_numeric(table["turn"], errors="coerce")
-        is_bad = table["turn"].ne("") & (turn.isna() | turn.mod(1).ne(0))
-        problems += [f"{at}: turn {text!r} is no number" for at, text in table.loc[is_bad, ["_at", "turn"]].to_numpy()]
-        table = table.assign(turn=turn.where(turn.mod(1).eq(0)).astype("Int64"))[~is_bad]
-    return Table(table.reset_index(drop=True), problems)
-
-
-def as_numbers(table: Table, column: str, yes: str = "") -> Table:
-    """Turn the texts of a column into numbers: 0 and 1 for yes and no, other numbers as they are; "" is missing.
-
-    With `yes`, a text that equals it is 1 and any other 0. Rows with another text are left out, and named.
-    """
-    texts = table.rows[column].str.strip().str.lower()
-    if yes:
-        values = texts.eq(yes.strip().lower()).astype("float64")
-    else:
-        values = texts.map(_WORDS).astype("float64")
-        values = values.fillna(pd.Series(numbers(pd.to_numeric(texts, errors="coerce")), texts.index))
-    values = values.where(texts.ne(""))
-    is_bad = values.isna() & texts.ne("")
-    named = table.rows.loc[is_bad, ["_at", column]].to_numpy()
-    problems = [f"{at}: {column} {str(text)[:40]!r} is no label" for at, text in named]
-    rows = table.rows.assign(**{column: values})[~is_bad].reset_index(drop=True)
-    return Table(rows, table.problems + problems)
+        turn = turn.where(turn.mod(1).eq(0))
+        wrong = {
+            "run_id": table["run_id"].eq(""),
+            "turn": table["turn"].ne("") & turn.isna(),
+            column: texts.ne("") & values.isna(),
+        }
+        for name, is_wrong in wrong.items():
+            for row, text in table.loc[is_wrong, ["row", name]].to_numpy():
+                problems.append(f"{file}, row {row}: {name} {text[:40]!r} is no {name}")
+        table = table.assign(turn=turn.astype("Int64"), value=values)
+        tables.append(table[~pd.DataFrame(wrong).any(axis=1)])
+    return Table(pd.concat(tables, ignore_index=True), problems)
 
 
 def read_labels(paths: str | Sequence[str], columns: str | Iterable[str] = (), yes: str = "") -> Table:
     """Read labels by people: columns run_id, turn, question, label (1, 0, or NaN for undecided), who, when, note.
 
-    Of several labels that one person gave a unit for a question the last counts. Arguments and errors as of
-    `read_table` and `as_numbers`.
+    Of several labels that one person gave a unit for a question the last counts.
+
+    Parameters
+    ----------
+    paths : str or sequence of str
+        CSV, JSON or JSON lines with a row per label; run_id and label are needed.
+    columns, yes
+        As of `read_verdicts`.
+
+    Raises
+    ------
+    SourceError
+        For a file that can't be read, or without a needed column.
     """
-    optional = [name for name in COLUMNS if name not in ("run_id", "label")]
-    table = as_numbers(read_table(paths, ("run_id", "label"), columns, optional), "label", yes)
-    is_bad = table.rows["label"].notna() & ~table.rows["label"].isin([0.0, 1.0])
-    problems = table.problems + [f"{at}: a label is 0 or 1" for at in table.rows.loc[is_bad, "_at"]]
-    rows = table.rows[~is_bad].drop_duplicates(["run_id", "turn", "question", "who"], keep="last")
-    return Table(rows.reset_index(drop=True), problems)
+    rows, problems = _read_table(paths, ("run_id", "label"), COLUMNS, columns, yes)
+    rows["label"] = rows.pop("value")
+    is_bad = ~rows["label"].isin([0.0, 1.0]) & rows["label"].notna()
+    problems += [f"{row.file}, row {row.row}: a label is 0 or 1" for row in rows[is_bad].itertuples()]
+    rows = rows[~is_bad].drop_duplicates([*UNIT, "question", "who"], keep="last")
+    return Table(rows[list(COLUMNS)].reset_index(drop=True), problems)
+
+
+def read_verdicts(paths: str | Sequence[str], columns: str | Iterable[str] = (), yes: str = "") -> Table:
+    """Read the verdicts of one or more judges: run_id, turn (missing for a run), judge, verdict.
+
+    Parameters
+    ----------
+    paths : str or sequence of str
+        CSV, JSON or JSON lines with a row per verdict: run_id, turn (optional), judge (by default the name of the
+        file), and label (yes or no, 1 or 0) or score (any number).
+    columns : iterable of str
+        What these columns are called in the files, as in ``label=verdict``.
+    yes : str
+        The text of a label that means yes, where it is none of the usual words; any other then means no.
+
+    Returns
+    -------
+    Table
+        Of several verdicts of a judge on a unit, the mean. Rows that can't be used are in `problems`.
+
+    Raises
+    ------
+    SourceError
+        For a file that can't be read, without run_id, or without any label or score.
+    """
+    rows, problems = _read_table(paths, ("run_id",), ("turn", "judge", "label", "score"), columns, yes)
+    stem = rows["file"].str.replace(r"(?<=.)\.[^.]*$", "", regex=True)
+    rows["judge"] = rows["judge"].where(rows["judge"].ne(""), stem)
+    verdicts = rows.rename(columns={"value": "verdict"})[[*UNIT, "judge", "verdict"]]
+    return Table(verdicts.groupby([*UNIT, "judge"], dropna=False, sort=False, as_index=False).mean(), problems)
 
 
 def of_question(labels: pd.DataFrame, question: str = "") -> pd.DataFrame:
@@ -170,11 +181,11 @@ class Majority(NamedTuple):
 
 def majority(labels: pd.DataFrame) -> Majority:
     """Return the label of each unit by the majority of people; units without one are left out and counted."""
-    units = labels.groupby(["run_id", "turn"], dropna=False, sort=False)["label"].agg(["mean", "count", "nunique"])
+    units = labels.groupby(UNIT, dropna=False, sort=False)["label"].agg(["mean", "count", "nunique"])
     is_tie = units["mean"].eq(0.5)
     rows = units.assign(label=units["mean"].gt(0.5).astype("float64"))[units["count"].gt(0) & ~is_tie]
     return Majority(
-        rows.reset_index()[["run_id", "turn", "label"]],
+        rows.reset_index()[[*UNIT, "label"]],
         labels["who"].nunique(),
         int(units["count"].gt(1).sum()),
         int(units["nunique"].gt(1).sum()),
@@ -184,11 +195,7 @@ def majority(labels: pd.DataFrame) -> Majority:
 
 
 def _text(value: Any) -> str:
-    """Return a cell as text; empty if it is missing."""
-    if value is None or value != value:
-        return ""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, Mapping | list):
+    """Return a cell as text; empty if it is missing or no single value."""
+    if value is None or value != value or isinstance(value, Mapping | list):
         return ""
     return from_spreadsheet(str(value)).strip()

@@ -13,23 +13,17 @@ from evalkit._notes import Notes, note
 from evalkit._text import format_interval
 from evalkit.io import SourceError
 from evalkit.kinds import Finding, Logs, sections
+from evalkit.kinds.selection import logged_columns
 from evalkit.labels import words
-from evalkit.labels.answers import Majority, Table, majority, of_question
+from evalkit.labels.answers import UNIT, Majority, Table, majority, of_question
 from evalkit.labels.sample import draw
-from evalkit.labels.verdicts import run_ids_of
 from evalkit.stats import agreement, combined, corrected_difference, corrected_rate, half_width_after, labels_for
 from evalkit.stats.intervals import Estimate, proportion_interval
 
 CONSTANTS = {"always": 1.0, "never": 0.0}  # judges without any judgement
 UNLIKE = 0.001  # level of the tests of whether labelled units are like the others
 MORE = 40  # labels, of the sentence on what more labels would give
-UNIT = ["run_id", "turn"]
 MOST_PAIRS = 200
-
-__all__ = [
-    "Comparison", "compare_judges", "differences", "disagreements", "findings", "judge_table", "judges_to_show",
-    "label_plan", "model_table", "next_units", "people_agreement", "precision_recall",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,29 +70,43 @@ def compare_judges(
     SourceError
         If no label, or no verdict, is of a unit of these logs.
     """
-    given = of_question(labels.rows, question)
-    given = given.assign(run_id=run_ids_of(given["run_id"], logs.runs))
-    names = {name: f"{name} (judge)" for name in CONSTANTS}
-    judge = verdicts.rows["judge"].replace(names)
-    judged = verdicts.rows.assign(run_id=run_ids_of(verdicts.rows["run_id"], logs.runs), judge=judge)
-    units = draw(logs, runs, turns=bool(given["turn"].notna().any()), seed=seed)
+    tables = {"labels": of_question(labels.rows, question), "verdicts": verdicts.rows}
+    units = draw(logs, runs, turns=bool(tables["labels"]["turn"].notna().any()), seed=seed)
     known = pd.MultiIndex.from_frame(units[UNIT])
     unknown = {}
-    kept = []
-    for name, table in {"labels": given, "verdicts": judged}.items():
-        is_known = pd.MultiIndex.from_frame(table[UNIT].astype({"turn": "Int64"})).isin(known)
+    for name, given in tables.items():
+        table = given.assign(run_id=run_ids_of(given["run_id"], logs.runs))
+        is_known = pd.MultiIndex.from_frame(table[UNIT]).isin(known)
         if not is_known.any():
             raise SourceError(f"no {name} of these {'runs' if units['turn'].isna().all() else 'turns'}: check the ids")
         unknown[name] = int((~is_known).sum())
-        kept.append(table[is_known])
-    given, judged = kept
-    people = majority(given)
+        tables[name] = table[is_known]
+    people = majority(tables["labels"])
     if people.rows.empty:
         raise SourceError("no unit has a label: people left all undecided, or half of them disagree")
     units = units.merge(people.rows, on=UNIT, how="left")
+    judged = tables["verdicts"].replace({"judge": {name: f"{name} (judge)" for name in CONSTANTS}})
     wide = judged.pivot(index=UNIT, columns="judge", values="verdict")
     wide = wide.reindex(known).reset_index(drop=True).rename_axis(columns=None)
-    return Comparison(units, wide, given, people, unknown, labels.problems + verdicts.problems)
+    return Comparison(units, wide, tables["labels"], people, unknown, labels.problems + verdicts.problems)
+
+
+def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
+    """Return the run_id of each id, which may also be the own id of a table of runs; missing where none has it.
+
+    An own id is a column of the runs, or of the table that they were read from, with another value in each row.
+    """
+    best = ids.where(ids.isin(runs["run_id"]))
+    if best.notna().all():
+        return best.astype("object")
+    for columns in (runs.select_dtypes(["object", "str"]), logged_columns(runs)):
+        for name in columns:
+            texts = columns[name].astype("str").str.strip()
+            if columns[name].notna().all() and texts.ne("").all() and texts.is_unique:
+                own = ids.map(dict(zip(texts, runs["run_id"], strict=True)))
+                if own.count() > best.count():
+                    best = own
+    return best.astype("object")
 
 
 def judge_table(comparison: Comparison) -> pd.DataFrame:
@@ -138,16 +146,22 @@ def _verdicts_of(comparison: Comparison, judge: str) -> np.ndarray:
 def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate) -> dict[str, Any]:
     """Return the row of a judge's verdicts on some units, and the corrected rate."""
     known = verdicts[np.isfinite(verdicts)]
-    raw = after = np.nan
-    if len(known) and np.isin(known, (0.0, 1.0)).all():
-        raw = known.mean()
+    is_yes_or_no = len(known) and np.isin(known, (0.0, 1.0)).all()
     arguments = _arguments(units, verdicts)
-    if len(arguments[2]) >= MORE:
-        after = half_width_after(MORE, *arguments)
-    row = {"judge": judge, "n": found.n, "units": len(units), "n_judged": len(known), "raw": raw}
-    row |= {"estimate": found.estimate, "low": found.low, "high": found.high}
-    row |= {"half_width": (found.high - found.low) / 2, "after": after}
-    return row | {"method": found.method, "warning": found.warning}
+    return {
+        "judge": judge,
+        "n": found.n,
+        "units": len(units),
+        "n_judged": len(known),
+        "raw": known.mean() if is_yes_or_no else np.nan,
+        "estimate": found.estimate,
+        "low": found.low,
+        "high": found.high,
+        "half_width": (found.high - found.low) / 2,
+        "after": half_width_after(MORE, *arguments) if len(arguments[2]) >= MORE else np.nan,
+        "method": found.method,
+        "warning": found.warning,
+    }
 
 
 def _arguments(units: pd.DataFrame, verdicts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -167,8 +181,8 @@ def _of_models(comparison: Comparison, verdicts: np.ndarray) -> dict[str, Estima
 def _overall(comparison: Comparison, verdicts: np.ndarray) -> Estimate:
     """Estimate the rate over all units: from all labels if models have their shares of them, else from each model's."""
     units, share = comparison.units, comparison.is_labelled.mean()
-    sizes = units.groupby("model_name").size()
-    counts = units.groupby("model_name")["label"].count()
+    labels_of = units.groupby("model_name")["label"]
+    sizes, counts = labels_of.size(), labels_of.count()
     if len(sizes) > 1 and share < 1 and counts.gt(0).all():
         distance = float(((counts - sizes * share) ** 2 / (sizes * share * (1 - share))).sum())
         if special.chdtrc(len(sizes) - 1, distance) < UNLIKE:
@@ -194,14 +208,19 @@ def _unlike(verdicts: np.ndarray, labelled: np.ndarray) -> Notes:
 def judges_to_show(table: pd.DataFrame) -> pd.DataFrame:
     """Return `judge_table` or `model_table` as it is shown: the judge's own rate and its agreement as text."""
     shown = table[[name for name in ("judge", "model_name") if name in table]].copy()
-    shown["judge alone"] = [format_interval(raw, None, None) for raw in table["raw"]]
+    shown["judge alone"] = intervals(table, "raw")
     shown[["estimate", "low", "high", "n"]] = table[["estimate", "low", "high", "n"]]
     if "agreement" in table:
-        kappas = table[["agreement", "agreement_low", "agreement_high"]].itertuples(index=False, name=None)
-        shown["kappa [95 %]"] = [format_interval(*kappa, percent=False) for kappa in kappas]
-        shown["same as people"] = [format_interval(share, None, None) for share in table["accuracy"]]
+        shown["kappa [95 %]"] = intervals(table, "agreement", "agreement_low", "agreement_high", percent=False)
+        shown["same as people"] = intervals(table, "accuracy")
     shown[f"after {MORE} more labels"] = [f"± {100 * after:.0f}" if after == after else "–" for after in table["after"]]
     return shown.assign(method=table["method"], warning=table["warning"])
+
+
+def intervals(table: pd.DataFrame, estimate: str, low: str = "", high: str = "", *, percent: bool = True) -> list[str]:
+    """Format columns of estimates, and of their bounds if named, as texts."""
+    bounds = table.reindex(columns=[estimate, low, high]).to_numpy(dtype="float64")
+    return [format_interval(*row, percent=percent) for row in bounds]
 
 
 def model_table(comparison: Comparison) -> pd.DataFrame:
@@ -212,10 +231,10 @@ def model_table(comparison: Comparison) -> pd.DataFrame:
     rows = []
     for judge in map(str, comparison.verdicts):
         verdicts = _verdicts_of(comparison, judge)
-        found = _of_models(comparison, verdicts)
         for model, units in comparison.units.groupby("model_name"):
-            row = _row(judge, units, verdicts[units.index], found[str(model)])
-            rows.append({"model_name": model, **row})
+            own = verdicts[units.index]
+            found = corrected_rate(*_arguments(units, own))
+            rows.append({"model_name": model, **_row(judge, units, own, found)})
     return pd.DataFrame(rows)
 
 
@@ -239,8 +258,7 @@ def findings(comparison: Comparison) -> list[Finding]:
     """Find what labels make of the judge that they narrow most, how far judges are apart, and what is doubtful."""
     table = judge_table(comparison)
     judges = table[~table["judge"].isin(list(CONSTANTS))]
-    best = first_judge(table)
-    answer = judges[judges["judge"].eq(best)].iloc[0]
+    answer = judges[judges["judge"].eq(first_judge(table))].iloc[0]
     values = {name: answer[name] for name in ("judge", "n", "raw", "estimate", "low", "high", "after")}
     found = [Finding("corrected", sections.JUDGES, {**values, "more": MORE}, template=words.corrected)]
     raw = judges["raw"].dropna()
@@ -248,7 +266,7 @@ def findings(comparison: Comparison) -> list[Finding]:
         ends = {"lowest": raw.min(), "highest": raw.max()}
         ends |= {"low": judges["estimate"].min(), "high": judges["estimate"].max()}
         found.append(Finding("spread", sections.JUDGES, {"judges": len(raw), **ends}, template=words.spread))
-    accuracy = pd.Series(table["accuracy"].to_numpy(), table["judge"].to_list())
+    accuracy = table.set_index("judge")["accuracy"]
     constant = str(accuracy[list(CONSTANTS)].idxmax())
     known = accuracy.drop(list(CONSTANTS)).dropna()
     if len(known):
@@ -303,30 +321,18 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
     """
     keys = [name for name in UNIT if name in verdicts and name in labels]
     labels = labels[labels["label"].isin([0, 1])]
-    both = verdicts.merge(labels, on=keys, suffixes=("", "_true"))
-    constants = [
-        labels[keys].assign(judge=name, label=said, label_true=labels["label"]) for name, said in CONSTANTS.items()
-    ]
-    both = pd.concat([both, *constants], ignore_index=True)
+    constants = [labels[keys].assign(judge=name, label=said) for name, said in CONSTANTS.items()]
+    both = pd.concat([verdicts, *constants]).merge(labels, on=keys, suffixes=("", "_true"))
     both = both[both["label"].isin([0, 1])]
     rows = []
     for judge, own in both.groupby("judge", sort=False):
         said, true = own["label"].eq(1), own["label_true"].eq(1)
-        hits = int((said & true).sum())
-        precision, recall = proportion_interval(hits, int(said.sum())), proportion_interval(hits, int(true.sum()))
-        rows.append({
-            "judge": judge,
-            "n": len(own),
-            "precision_estimate": precision.estimate,
-            "precision_low": precision.low,
-            "precision_high": precision.high,
-            "n_said": precision.n,
-            "recall_estimate": recall.estimate,
-            "recall_low": recall.low,
-            "recall_high": recall.high,
-            "n_true": recall.n,
-            "accuracy": float((said == true).mean()),
-        })  # fmt: skip
+        row = {"judge": judge, "n": len(own)}
+        for what, given, count in (("precision", said, "n_said"), ("recall", true, "n_true")):
+            found = proportion_interval(int((said & true).sum()), int(given.sum()))
+            row |= {f"{what}_estimate": found.estimate, f"{what}_low": found.low, f"{what}_high": found.high}
+            row[count] = found.n
+        rows.append({**row, "accuracy": (said == true).mean()})
     return pd.DataFrame(rows)
 
 
@@ -334,15 +340,14 @@ def verdicts_and_labels(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFr
     """Return the verdicts and the labels of the labelled units, as `precision_recall` takes them."""
     rows = _labelled_verdicts(comparison)
     verdicts = rows[[*UNIT, "judge"]].assign(label=rows["verdict"])
-    return verdicts, comparison.units.loc[comparison.is_labelled, [*UNIT, "label"]]
+    return verdicts, rows[[*UNIT, "label"]].drop_duplicates()
 
 
 def _labelled_verdicts(comparison: Comparison) -> pd.DataFrame:
     """Return a row for each labelled unit and judge: the columns of units, judge and verdict."""
-    wide = comparison.verdicts.set_axis(range(comparison.verdicts.shape[1]), axis=1)
-    long = wide.melt(var_name="judge", value_name="verdict", ignore_index=False)
-    names = dict(enumerate(comparison.verdicts))
-    return comparison.units[comparison.is_labelled].join(long.assign(judge=long["judge"].map(names)))
+    wide = comparison.verdicts.rename_axis(columns="judge")
+    long = pd.DataFrame({"verdict": wide.stack(future_stack=True)}).reset_index("judge")
+    return comparison.units[comparison.is_labelled].join(long)
 
 
 def people_agreement(comparison: Comparison) -> Estimate:
@@ -381,28 +386,19 @@ def next_units(comparison: Comparison, judge: str, number: int = 20) -> pd.DataF
     weighted from them, stay valid. They are no random sample of all units together.
     """
     verdicts = _verdicts_of(comparison, judge)
-    waiting, widths = {}, {}
-    for model, units in comparison.units.groupby("model_name"):
+    waiting = []
+    for _, units in comparison.units.groupby("model_name"):
         arguments = _arguments(units, verdicts[units.index])
-        waiting[model] = units[units["label"].isna()]
-        most = min(len(waiting[model]), number)
+        own = units[units["label"].isna()].head(number)
+        counts = range(len(own) + 1)
         if len(arguments[0]):
-            widths[model] = [half_width_after(more, *arguments) for more in range(most + 1)]
+            widths = [half_width_after(more, *arguments) for more in counts]
         else:
-            widths[model] = [1 / (more + 1) for more in range(most + 1)]  # a model without labels comes first
-    taken = dict.fromkeys(waiting, 0)
-    rows = []
-    for _ in range(number):
-        gains = {}
-        for model, own in widths.items():
-            if taken[model] + 1 < len(own):
-                gains[model] = own[taken[model]] - own[taken[model] + 1]
-        if not gains:
-            break
-        model = max(gains, key=lambda name: gains[name])
-        rows.append(waiting[model].iloc[taken[model]])
-        taken[model] += 1
-    return pd.DataFrame(rows, columns=[*UNIT, "model_name"]).reset_index(drop=True)
+            widths = [1 / (more + 1) for more in counts]  # a model without labels comes first
+        gain = np.minimum.accumulate(-np.diff(widths))  # no unit comes before those drawn before it
+        waiting.append(own.assign(gain=gain))
+    order = pd.concat(waiting).sort_values("gain", ascending=False, kind="stable")
+    return order[[*UNIT, "model_name"]].head(number).reset_index(drop=True)
 
 
 def label_plan(

@@ -30,15 +30,13 @@ def write_page(session: Session, path: str | os.PathLike) -> str:
             made = session.transcript(unit)
         except SourceError:
             continue
-        turns = [(number, turn) for number, turn in enumerate(made.turns, 1)]
-        if len(turns) > MOST:
-            turns = turns[: MOST // 2] + turns[-MOST // 2 :]
-        shown: list[dict[str, Any]] = []
-        for number, turn in turns:
+        turns = []
+        for number, turn in enumerate(made.turns, 1):
             text = plain(turn.text, LARGEST, keep_lines=True)
-            shown.append({"number": number, "who": plain(turn.actor or turn.role, 80), "role": turn.role, "text": text})
-        left_out = len(made.turns) - len(turns)
-        units.append({"unit": unit, "facts": made.facts, "turns": shown, "left_out": left_out})
+            turns.append({"number": number, "who": plain(turn.actor or turn.role, 80), "role": turn.role, "text": text})
+        left_out = max(len(turns) - MOST, 0)
+        del turns[MOST // 2 : MOST // 2 + left_out]
+        units.append({"unit": unit, "facts": made.facts, "turns": turns, "left_out": left_out})
     if not units:
         raise SourceError(f"{session.path}: there is nothing left to label, or no transcript can be read")
     names = "\0".join([session.question, *(str(unit["unit"]) for unit in units)])

@@ -9,7 +9,7 @@ from evalkit.labels.answers import append_answer, read_labels
 from evalkit.labels.blind import blinded
 from evalkit.labels.sample import Unit, draw, units_in
 
-YES, NO, UNDECIDED = "1", "0", ""
+ANSWERS = {"yes": "1", "no": "0", "undecided": ""}  # labels by name
 
 
 class Session:
@@ -76,7 +76,7 @@ class Session:
     def transcript(self, unit: Unit) -> Transcript:
         """Return what happened, without the model and the outcome; SourceError if it can't be read."""
         runs = self._logs.runs
-        run = {str(name): value for name, value in runs[runs["run_id"] == unit.run_id].iloc[0].items()}
+        run = runs[runs["run_id"] == unit.run_id].to_dict("records")[0]
         with storage(self._logs.storage_options):
             made = transcript_of(self._logs.kind, self._logs.kind.run_files(self._logs, run))
         title = f"{self.done + 1} of {self.total}"
@@ -90,7 +90,7 @@ class Session:
     def save(self, label: str, note: str = "") -> None:
         """Keep the label of the first unit that is left, and go on to the next."""
         append_answer(self.path, self.left[0], self.question, label, self.who, note)
-        self.left.pop(0)
+        del self.left[0]
 
     def put_off(self) -> None:
         """Move the first unit that is left to the end."""

@@ -8,68 +8,67 @@ import tty
 import click
 import pandas as pd
 
-from evalkit._text import counted_noun, format_interval, listed
-from evalkit.display.terminal import INTERVAL, Part, group_names, on_screen
+from evalkit._text import counted_noun, listed
+from evalkit.display.terminal import INTERVAL, Part, column_title, group_names, on_screen
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError, plain
 from evalkit.labels.judges import (
     Comparison,
     findings,
     first_judge,
+    intervals,
     judge_table,
     model_table,
     next_units,
     precision_recall,
     verdicts_and_labels,
 )
-from evalkit.labels.session import NO, UNDECIDED, YES, Session
+from evalkit.labels.session import ANSWERS, Session
 
 KEYS = "y yes, n no, u undecided, s later, space next page, b back, m note, q stop"
-_LABELS = {"y": YES, "n": NO, "u": UNDECIDED}
+_LABELS = {name[0]: label for name, label in ANSWERS.items()}
 _AROUND = 6  # lines of a page that are no transcript
 
 
 def label_in_terminal(session: Session) -> None:
     """Ask for the label of each unit that is left, until all have one, `q`, or the end of the input."""
-    while session.left:
-        unit = session.left[0]
+    key = ""
+    while session.left and key != "q":
         try:
-            lines = session.transcript(unit).text().splitlines()
+            lines = session.transcript(session.left[0]).text().splitlines()
         except SourceError as error:
             lines = [plain(f"can't be read: {error}")]
-        answer = _ask(session, lines)
-        if answer == "q":
-            break
-        if answer == "s":
-            session.put_off()
+        key = _ask(session, lines)
     print(f"{counted_noun(session.done, 'label')} of {session.total} in {plain(session.path)}")
 
 
 def _ask(session: Session, lines: list[str]) -> str:
-    """Show a transcript until a key answers; keep the label, and return the key."""
+    """Show a transcript until a key labels it, puts it off or stops, and return the key."""
     height = max(shutil.get_terminal_size().lines - _AROUND, 5)
-    pages = range(0, max(len(lines), 1), height)
+    last = max(len(lines) - 1, 0) // height
     page, note = 0, ""
     while True:
         click.clear()
-        start = pages[page]
-        print("\n".join(lines[start : start + height]))
-        place = f"page {page + 1} of {len(pages)}"
-        print(f"\n{place}. {plain(session.question)}\n{KEYS}")
+        print("\n".join(lines[page * height : (page + 1) * height]))
+        print(f"\npage {page + 1} of {last + 1}. {plain(session.question)}\n{KEYS}")
         if note:
             print(f"note: {plain(note)}")
         key = _key()
         if key in _LABELS:
             session.save(_LABELS[key], note)
             return key
-        if key in ("q", "s"):
+        if key == "s":
+            session.put_off()
+            return key
+        if key == "q":
             return key
         if key == "m":
-            note = _line()
+            print("note: ", end="", flush=True)
+            note = sys.stdin.readline().strip()
         elif key == "b":
             page = max(page - 1, 0)
         elif key in (" ", "\r", "\n"):
-            page = min(page + 1, len(pages) - 1)
+            page = min(page + 1, last)
 
 
 def _key() -> str:
@@ -85,53 +84,40 @@ def _key() -> str:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)
 
 
-def _line() -> str:
-    """Wait for a line; empty at the end of the input."""
-    print("note: ", end="", flush=True)
-    return sys.stdin.readline().strip()
-
-
 def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
     """Format what labels show of judges: sentences, rates, precision and recall, models, what to label next."""
-    table = judge_table(comparison)
     lines = [plain(finding_text(finding)) for finding in findings(comparison)]
-    judges = _rate_rows(table)
-    models = _rate_rows(model_table(comparison))
-    found = []
+    table = judge_table(comparison)
+    judges = _rates(table)
+    judges["kappa"] = intervals(table, "agreement", "agreement_low", "agreement_high", percent=False)
     both = precision_recall(*verdicts_and_labels(comparison))
-    for row, name in zip(both.to_dict("records"), group_names(both["judge"]), strict=True):
-        cells = {"judge": name, "labels": str(row["n"])}
-        for what in ("precision", "recall"):
-            bounds = (row[f"{what}_{end}"] for end in ("estimate", "low", "high"))
-            cells[f"{what}{INTERVAL}"] = format_interval(*bounds)
-        found.append(cells)
-    best = first_judge(table)
-    following = next_units(comparison, best)
-    of_models = [f"{count} of {plain(name)}" for name, count in following["model_name"].value_counts().items()]
+    found = {"judge": group_names(both["judge"]), "labels": [str(n) for n in both["n"]]}
+    for name in ("precision", "recall"):
+        found[f"{name}{INTERVAL}"] = intervals(both, f"{name}_estimate", f"{name}_low", f"{name}_high")
+    following = next_units(comparison, first_judge(table))["model_name"].value_counts()
     hints = []
-    if of_models:
-        hints = [f"To narrow the models' intervals most, label next: {listed(of_models, 4)} (--next FILE lists them)."]
+    if len(following):
+        of_models = listed([f"{count} of {plain(name)}" for name, count in following.items()], 4)
+        hints = [f"To narrow the models' intervals most, label next: {of_models} (--next FILE lists them)."]
     parts = [
         Part("sentences", lines, always=True),
-        Part("judges", rows=judges),
-        Part("models", rows=models, left=2),
-        Part("precision and recall", rows=found),
+        Part("judges", rows=_rows(judges)),
+        Part("models", rows=_rows(_rates(model_table(comparison))), left=2),
+        Part("precision and recall", rows=_rows(found)),
         Part("what to label next", hints),
     ]
     return on_screen(parts, everything=everything)
 
 
-def _rate_rows(table: pd.DataFrame) -> list[dict[str, str]]:
-    """Format the rows of `judge_table` or `model_table` as cells by header."""
-    names = {name: group_names(table[name]) for name in ("judge", "model_name") if name in table}
-    rows = []
-    for place, row in enumerate(table.to_dict("records")):
-        cells = {name.removesuffix("_name"): own[place] for name, own in names.items()}
-        cells["alone"] = format_interval(row["raw"], None, None)
-        cells[f"corrected{INTERVAL}"] = format_interval(row["estimate"], row["low"], row["high"])
-        cells["labels"] = str(row["n"])
-        if "agreement" in row:
-            kappa = row["agreement"], row["agreement_low"], row["agreement_high"]
-            cells["kappa"] = format_interval(*kappa, percent=False)
-        rows.append(cells)
-    return rows
+def _rates(table: pd.DataFrame) -> dict[str, list[str]]:
+    """Format `judge_table` or `model_table` as columns of texts by header."""
+    shown = {column_title(name): group_names(table[name]) for name in ("judge", "model_name") if name in table}
+    shown["alone"] = intervals(table, "raw")
+    shown[f"corrected{INTERVAL}"] = intervals(table, "estimate", "low", "high")
+    shown["labels"] = [str(n) for n in table["n"]]
+    return shown
+
+
+def _rows(columns: dict[str, list[str]]) -> list[dict[str, str]]:
+    """Return the rows of columns of texts."""
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]

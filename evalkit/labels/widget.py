@@ -5,9 +5,10 @@ from typing import Any
 from markupsafe import Markup
 
 from evalkit.io import SourceError, plain
-from evalkit.labels.session import NO, UNDECIDED, YES, Session
+from evalkit.labels.session import ANSWERS, Session
 
 HEIGHT = "30em"
+LATER = "later"
 
 
 def label_widget(session: Session) -> Any:
@@ -22,29 +23,26 @@ def label_widget(session: Session) -> Any:
         raise ImportError("labels in a notebook need ipywidgets: pip install 'evalkit-agents[lab]'") from error
     question, note = ipywidgets.HTML(), ipywidgets.Text(placeholder="note")
     shown = ipywidgets.HTML(layout=ipywidgets.Layout(height=HEIGHT, overflow="auto", border="1px solid"))
-    names = {"yes": YES, "no": NO, "undecided": UNDECIDED, "later": None}
-    buttons = {ipywidgets.Button(description=name): label for name, label in names.items()}
+    buttons = [ipywidgets.Button(description=name) for name in (*ANSWERS, LATER)]
 
     def show() -> None:
-        text = f"{session.done} of {session.total} labelled. {plain(session.question)}"
-        question.value = Markup("<b>{}</b>").format(text)
+        done = f"{session.done} of {session.total} labelled"
+        question.value = Markup("<b>{}. {}</b>").format(done, plain(session.question))
         note.value = ""
         for button in buttons:
             button.disabled = not session.left
-        if not session.left:
-            shown.value = ""
-            return
+        shown.value = ""
         try:
-            shown.value = session.transcript(session.left[0])._repr_html_()
+            if session.left:
+                shown.value = session.transcript(session.left[0])._repr_html_()
         except SourceError as error:
             shown.value = str(Markup("<p>{}</p>").format(plain(f"can't be read: {error}")))
 
     def press(button: Any) -> None:
-        label = buttons[button]
-        if label is None:
+        if button.description == LATER:
             session.put_off()
         else:
-            session.save(label, note.value)
+            session.save(ANSWERS[button.description], note.value)
         show()
 
     for button in buttons:

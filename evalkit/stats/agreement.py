@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.inter_rater import cohens_kappa
+from statsmodels.stats.inter_rater import cohens_kappa, to_table
 
 from evalkit._notes import NO_NOTES, left_out, note
 from evalkit.stats.intervals import Estimate, jackknife_interval
@@ -79,8 +79,7 @@ def agreement(a: Iterable[Any], b: Iterable[Any], *others: Iterable[Any]) -> Est
         found = jackknife_interval(codes.T, statistic, np.arange(n) % MOST_BLOCKS)
         low, high = max(found.low, -1.0), min(found.high, 1.0)
         return nothing._replace(estimate=found.estimate, low=low, high=high, warning=found.warning + lost)
-    table = np.zeros((len(given), len(given)))
-    np.add.at(table, (np.searchsorted(given, codes[0]), np.searchsorted(given, codes[1])), 1)
+    table = to_table(codes.T)[0]
     kappa = float(cohens_kappa(table, return_results=False))
     smoothed = cohens_kappa(table + PSEUDO)
     half = (smoothed.kappa_upp - smoothed.kappa_low) / 2

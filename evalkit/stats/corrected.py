@@ -5,6 +5,7 @@ were not drawn at random correct nothing (docs/judges.md shows what happens then
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -50,6 +51,13 @@ class _Fit(NamedTuple):
         low, high = map(float, wilson(self.rate, effective))
         step = 0.5 / self.units  # a rate over N units is a multiple of 1 / N
         return max(low - step, 0.0), min(high + step, 1.0)
+
+    def half_width(self, more: int) -> float:
+        """Return half the width of the interval after so many more labels."""
+        if self.n == 0:
+            return math.nan
+        low, high = self.bounds(min(self.n + more, self.units))
+        return (high - low) / 2
 
 
 def corrected_rate(
@@ -124,7 +132,7 @@ def half_width_after(
     >>> print(f"{half:.2f}")
     0.06
     """
-    return _half_width(_fit(labels, judged, judged_rest, clusters), more)
+    return _fit(labels, judged, judged_rest, clusters).half_width(more)
 
 
 def labels_for(
@@ -148,21 +156,7 @@ def labels_for(
     fit = _fit(labels, judged, judged_rest, clusters)
     if fit.n == 0:
         return math.nan
-    low, high = 0, fit.units - fit.n
-    while low < high:
-        middle = (low + high) // 2
-        if _half_width(fit, middle) <= half_width:
-            high = middle
-        else:
-            low = middle + 1
-    return float(low)
-
-
-def _half_width(fit: _Fit, more: int) -> float:
-    if fit.n == 0:
-        return math.nan
-    low, high = fit.bounds(min(fit.n + more, fit.units))
-    return (high - low) / 2
+    return float(bisect_left(range(fit.units - fit.n), -half_width, key=lambda more: -fit.half_width(more)))
 
 
 def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimate:
@@ -190,16 +184,17 @@ def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimat
     """
     if len(estimates) != len(weights) or not len(estimates):
         raise ValueError(f"{len(estimates)} estimates, but {len(weights)} weights")
-    below, above, notes = 0.0, 0.0, Notes()
+    total = below = above = 0.0
+    notes = Notes()
     for estimate, weight in zip(estimates, weights, strict=True):
-        down, up = estimate.estimate - estimate.low, estimate.high - estimate.estimate
-        if weight < 0:
-            down, up = up, down
-        below += (weight * down) ** 2
-        above += (weight * up) ** 2
+        part = weight * estimate.estimate
+        low, high = sorted((weight * estimate.low, weight * estimate.high))
+        total += part
+        below += (part - low) ** 2
+        above += (high - part) ** 2
         notes += estimate.warning
-    total = sum(weight * estimate.estimate for estimate, weight in zip(estimates, weights, strict=True))
-    n, n_tasks = sum(estimate.n for estimate in estimates), sum(estimate.n_tasks for estimate in estimates)
+    n = sum(estimate.n for estimate in estimates)
+    n_tasks = sum(estimate.n_tasks for estimate in estimates)
     low, high = total - math.sqrt(below), total + math.sqrt(above)
     return Estimate(total, low, high, n, n_tasks, f"{estimates[0].method}, MOVER", estimates[0].target, notes)
 
@@ -232,20 +227,22 @@ def corrected_difference(a: Estimate, b: Estimate) -> Estimate:
 
 def _fit(labels: Any, judged: Any, judged_rest: Any, clusters: Any) -> _Fit:
     """Return the rate, and how well verdicts explain labels."""
-    label, verdict, rest = numbers(labels), numbers(judged), numbers(judged_rest)
+    label = numbers(labels)
+    verdict = numbers(judged)
     if len(label) != len(verdict):
         raise ValueError(f"{len(label)} labels, but {len(verdict)} verdicts on the same units")
-    units = len(label) + len(rest)
+    every = np.concatenate([verdict, numbers(judged_rest)])
+    units = len(every)
     codes = None if clusters is None else coded(clusters, units)[0]
     known = np.isfinite(label)
     if not np.isin(label[known], (0.0, 1.0)).all():
         raise ValueError("labels are 0 or 1")
-    every = np.concatenate([verdict, rest])
-    notes, is_missing = Notes(), ~np.isfinite(every)
+    notes = Notes()
+    is_missing = ~np.isfinite(every)
     if is_missing.any():
         notes += note("no_verdict", count=int(is_missing.sum()))
         every[is_missing] = 0.0 if is_missing.all() else every[~is_missing].mean()
-    label, verdict = label[known], every[: len(known)][known]
+    label = label[known]
     n, seen = len(label), int(label.sum())
     if n == 0:
         return _Fit(math.nan, 0, 0, units, 0.0, 1.0, 0, note("no_labels") + notes)
@@ -258,19 +255,18 @@ def _fit(labels: Any, judged: Any, judged_rest: Any, clusters: Any) -> _Fit:
         most = least + 1
         notes += note("constant_judge")
     every = (every - least) / (most - least)
-    verdict = (verdict - least) / (most - least)
-    slope, explained = _moments(label, verdict, SLOPE_COUNT)[0], _moments(label, verdict, SHARE_COUNT)[1]
+    verdict = every[: len(known)][known]
     design, n_tasks = 1.0, n
     if codes is not None and n < units:
+        slope = _moments(label, verdict, SLOPE_COUNT)[0]
         residuals = label - label.mean() - slope * (verdict - verdict.mean())
         design, n_tasks = _design_effect(label, residuals, codes[: len(known)][known], codes)
-        slope = _moments(label, verdict, SLOPE_COUNT * design)[0]
-        explained = _moments(label, verdict, SHARE_COUNT * design)[1]
         if design > 1 and n_tasks < FEW_CLUSTERS:
             notes = note("few", fewest=FEW_CLUSTERS, what="clusters with labels") + notes
+    slope = _moments(label, verdict, SLOPE_COUNT * design)[0]
+    explained = _moments(label, verdict, SHARE_COUNT * design)[1]
     rate = float(label.mean() + slope * (every.mean() - verdict.mean()))
-    rate = min(max(rate, 0.0), 1.0)
-    return _Fit(rate, seen, n, units, explained, design, n_tasks, notes)
+    return _Fit(min(max(rate, 0.0), 1.0), seen, n, units, explained, design, n_tasks, notes)
 
 
 def _moments(label: np.ndarray, verdict: np.ndarray, pseudo: float) -> tuple[float, float]:

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,6 +23,7 @@ from evalkit.labels import (
     read_labels,
     read_verdicts,
 )
+from evalkit.labels.answers import Table
 from evalkit.stats import corrected_rate
 
 RUNS, LABELS, VERDICTS = (f"samples:judges/{name}" for name in ("runs.jsonl", "labels.csv", "verdicts.csv"))
@@ -117,23 +116,19 @@ def test_people_agree_as_far_as_they_labelled_the_same(comparison):
 
 
 def test_labels_of_few_models_are_weighted_or_noted(logs, comparison):
-    labels = read_labels(LABELS)
-    runs = comparison.units
-    some = runs[runs["label"].notna()].groupby("model_name").head(4)["run_id"]
-    many = runs[runs["label"].notna() & (runs["model_name"] == "birch-70b")]["run_id"]
-    wide = read_labels(LABELS).rows
-    own = dict(zip(logs.runs["run_id"], [json.loads(extra)["run_id"] for extra in logs.runs["extra"]], strict=True))
-    kept = wide["run_id"].isin([own[run_id] for run_id in [*some, *many]])
-    found = judge_table(compare_judges(logs, labels._replace(rows=wide[kept]), read_verdicts(VERDICTS)))
+    labelled = comparison.units[comparison.is_labelled]
+    some = labelled.groupby("model_name").head(4)["run_id"]
+    many = labelled.loc[labelled["model_name"] == "birch-70b", "run_id"]
+    kept = comparison.labels[comparison.labels["run_id"].isin([*some, *many])]
+    found = judge_table(compare_judges(logs, Table(kept, []), read_verdicts(VERDICTS)))
     assert "by_model" in found["warning"].iloc[0]
 
 
 def test_labels_chosen_by_the_judge_are_doubted(logs):
-    labels, verdicts = read_labels(LABELS), read_verdicts(VERDICTS)
-    said = verdicts.rows.query("judge == 'judge-b' and verdict == 1")["run_id"].head(50)
-    chosen = pd.DataFrame({"run_id": said, "turn": pd.NA, "question": "", "label": 1.0, "who": "", "note": ""})
-    chosen = chosen.astype({"turn": "Int64"})
-    table = judge_table(compare_judges(logs, labels._replace(rows=chosen), verdicts)).set_index("judge")
+    verdicts = read_verdicts(VERDICTS)
+    chosen = verdicts.rows.query("judge == 'judge-b' and verdict == 1").head(50)
+    labels = Table(chosen.assign(question="", label=1.0, who=""), [])
+    table = judge_table(compare_judges(logs, labels, verdicts)).set_index("judge")
     assert "unlike_labels" in table.loc["judge-b", "warning"]
 
 
@@ -146,42 +141,35 @@ def test_the_command_prints_rates_and_writes_files(tmp_path):
     assert len(pd.read_csv(following)) == 20
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "scores"])
-def test_verdicts_in_any_table_with_any_ids(form, logs, tmp_path):
+@pytest.mark.parametrize(
+    ("form", "words", "start"),
+    [
+        ("csv", ["--column", "run_id=trajectory", "--column", "label=said", "--yes", "fixed"], "mine says 52 %"),
+        ("jsonl", [], "mine says 52 %"),
+        ("scores", [], "mine gives scores"),
+    ],
+)
+def test_verdicts_in_any_table_with_any_ids(form, words, start, comparison, tmp_path):
     rows = read_verdicts(VERDICTS).rows.query("judge == 'judge-a'")
-    known = dict(zip([json.loads(extra)["run_id"] for extra in logs.runs["extra"]], logs.runs["run_id"], strict=True))
     path = tmp_path / f"mine.{form}"
     if form == "csv":  # evalkit's ids, other names, another word for yes
-        table = pd.DataFrame(
-            {"trajectory": rows["run_id"].map(known), "said": rows["verdict"].map({1: "fixed", 0: "not"})}
-        )
-        table.to_csv(path, index=False)
-        words = ["--column", "run_id=trajectory", "--column", "label=said", "--yes", "fixed"]
+        said = comparison.verdicts["judge-a"].map({1: "fixed", 0: "not"})
+        pd.DataFrame({"trajectory": comparison.units["run_id"], "said": said}).to_csv(path, index=False)
     elif form == "jsonl":
-        path.write_text(
-            "".join(
-                json.dumps({"run_id": r, "label": bool(v)}) + "\n" for r, v in rows[["run_id", "verdict"]].to_numpy()
-            )
-        )
-        words = []
+        rows[["run_id"]].assign(label=rows["verdict"].eq(1)).to_json(path, orient="records", lines=True)
     else:
         rows[["run_id"]].assign(score=3 + 4 * rows["verdict"]).to_csv(path, index=False)
-        words = []
-    labels = tmp_path / "labels.csv"
-    table = read_labels(LABELS).rows
-    table.assign(label=table["label"].map({1: "1", 0: "0"})).to_csv(labels, index=False)
-    result = run(RUNS, "--labels", str(labels), "--verdicts", str(path), *words)
+    result = run(RUNS, "--labels", LABELS, "--verdicts", str(path), *words)
     assert result.exit_code == 0, result.output
     assert "53 % [46, 60]" in result.output
-    assert result.output.startswith("mine gives scores" if form == "scores" else "mine says 52 %")
+    assert result.output.startswith(start)
 
 
 def test_bad_rows_are_named_and_unknown_ids_counted(tmp_path):
     path = tmp_path / "verdicts.csv"
-    good = read_verdicts(VERDICTS).rows[["run_id", "judge", "verdict"]].rename(columns={"verdict": "label"})
-    good = good.astype({"label": "object"})
+    good = read_verdicts(VERDICTS).rows[["run_id", "judge", "verdict"]].set_axis(["run_id", "judge", "label"], axis=1)
     extra = pd.DataFrame({"run_id": ["nowhere", "alder-large-00"], "judge": "judge-z", "label": [1, "maybe"]})
-    pd.concat([good, extra]).to_csv(path, index=False)
+    pd.concat([good.astype("object"), extra]).to_csv(path, index=False)
     result = run(RUNS, "--labels", LABELS, "--verdicts", str(path), "--all")
     assert result.exit_code == 0, result.output
     assert "1 verdict of unknown ids" in result.output

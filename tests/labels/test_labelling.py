@@ -146,8 +146,8 @@ def test_no_name_of_a_model_and_no_path_is_shown(source, tmp_path):
         ("run_id,label\na,yes\nb,NO\nc,\n", 3, ""),
         ("run_id,label\na,perhaps\nb,1\n", 1, "row 1: label 'perhaps' is no label"),
         ("run_id,label\na,0.5\nb,1\n", 1, "row 1: a label is 0 or 1"),
-        ("run_id,label\n,1\nb,1\n", 1, "row 1: no run_id"),
-        ("run_id,turn,label\na,x,1\nb,2,1\n", 1, "row 1: turn 'x' is no number"),
+        ("run_id,label\n,1\nb,1\n", 1, "run_id '' is no run_id"),
+        ("run_id,turn,label\na,x,1\nb,2,1\n", 1, "row 1: turn 'x' is no turn"),
         ('{"run_id": "a", "label": true}\n{"run_id": "b", "label": 0}\n{"run', 2, "1 broken line left out"),
     ],
 )
