@@ -77,7 +77,7 @@ def test_exact_copies_of_rows_and_tables_are_rows_that_count_in_no_rate(tmp_path
     assert len(logs.runs) == sum(len(rows) - 1 for rows in tables)
     assert logs.runs["flag_duplicate"].sum() == copies
     assert kinds.rates(logs.runs)["n"].sum() == len(logs.runs) - copies
-    assert ("count in no rate" in " ".join(logs.ledger["reason"])) == bool(copies)
+    assert ("which rates exclude" in " ".join(logs.ledger["reason"])) == bool(copies)
 
 
 def test_without_a_plan_nothing_is_said_to_be_planned(tmp_path):
@@ -142,9 +142,11 @@ def test_models_that_did_not_run_alike_are_said_before_the_rank(tmp_path):
     for number, (model, agent) in enumerate((("m1", "terminus"), ("m2", "openhands"))):
         info = {"name": agent, "version": "1", "model_info": {"name": model}}
         make.harbor_job(tmp_path / str(number), *(make.trial(task=task, agent_info=info) for task in "abcd"))
-    logs = trajectories.load(tmp_path)
-    first = compare.findings(compare.leaderboard(logs.runs))[0]
+    by_model = trajectories.load(tmp_path, compare_by="model_name")
+    first = compare.findings(compare.leaderboard(by_model.runs))[0]
     assert finding_text(first).startswith("Models ran with different settings: agent (openhands; terminus)")
+    by_agent = trajectories.load(tmp_path)  # where agents differ, what is compared is the agent with its model
+    assert sorted(by_agent.runs["model_name"].unique()) == ["openhands · m2", "terminus · m1"]
 
 
 def test_a_frame_with_model_task_and_score_has_a_leaderboard():
