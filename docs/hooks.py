@@ -44,6 +44,16 @@ from evalkit.trajectories import analysis
 
 logs = trajectories.load("samples:trajectories/harbor")
 runs = logs.runs""",
+    "labels": """import pandas as pd
+
+import evalkit
+from evalkit import labels
+from evalkit.labels import figures
+
+logs = evalkit.load("samples:judges/runs.jsonl")
+given = labels.read_labels("samples:judges/labels.csv")
+verdicts = labels.read_verdicts("samples:judges/verdicts.csv")
+comparison = labels.compare_judges(logs, given, verdicts)""",
     "stats": """import numpy as np
 import pandas as pd
 

@@ -103,7 +103,7 @@ def _read_table(
 
 
 def read_labels(paths: str | Sequence[str], columns: str | Iterable[str] = (), yes: str = "") -> Table:
-    """Read labels by people: columns run_id, turn, question, label (1, 0, or NaN for undecided), who, when, note.
+    """Read labels by people: columns run_id, turn, question, label, who, when, note.
 
     Of several labels that one person gave a unit for a question the last counts.
 
@@ -111,13 +111,26 @@ def read_labels(paths: str | Sequence[str], columns: str | Iterable[str] = (), y
     ----------
     paths : str or sequence of str
         CSV, JSON or JSON lines with a row per label; run_id and label are needed.
-    columns, yes
-        As of `read_verdicts`.
+    columns : str or iterable of str
+        What these columns are called in the files, as in ``label=answer``.
+    yes : str
+        The text of a label that means yes, if it is none of the usual words; any other then means no.
+
+    Returns
+    -------
+    Table
+        In `rows`, label is 1, 0, or NaN for undecided. Rows that can't be used are in `problems`.
 
     Raises
     ------
     SourceError
         For a file that can't be read, or without a needed column.
+
+    Examples
+    --------
+    >>> given = labels.read_labels("samples:judges/labels.csv")
+    >>> len(given.rows), given.rows["who"].unique().tolist()
+    (85, ['ann', 'bob'])
     """
     rows, problems = _read_table(paths, ("run_id", "label"), COLUMNS, columns, yes)
     rows["label"] = rows.pop("value")
@@ -135,10 +148,10 @@ def read_verdicts(paths: str | Sequence[str], columns: str | Iterable[str] = (),
     paths : str or sequence of str
         CSV, JSON or JSON lines with a row per verdict: run_id, turn (optional), judge (by default the name of the
         file), and label (yes or no, 1 or 0) or score (any number).
-    columns : iterable of str
+    columns : str or iterable of str
         What these columns are called in the files, as in ``label=verdict``.
     yes : str
-        The text of a label that means yes, where it is none of the usual words; any other then means no.
+        The text of a label that means yes, if it is none of the usual words; any other then means no.
 
     Returns
     -------
@@ -149,6 +162,11 @@ def read_verdicts(paths: str | Sequence[str], columns: str | Iterable[str] = (),
     ------
     SourceError
         For a file that can't be read, without run_id, or without any label or score.
+
+    Examples
+    --------
+    >>> labels.read_verdicts("samples:judges/verdicts.csv").rows["judge"].value_counts().to_dict()
+    {'judge-a': 240, 'judge-b': 240, 'judge-c': 240}
     """
     rows, problems = _read_table(paths, ("run_id",), ("turn", "judge", "label", "score"), columns, yes)
     stem = rows["file"].str.replace(r"(?<=.)\.[^.]*$", "", regex=True)

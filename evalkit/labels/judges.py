@@ -54,6 +54,8 @@ def compare_judges(
 
     Parameters
     ----------
+    logs : Logs
+        The logs of the runs; those without a label count, too.
     labels : Table
         As from `read_labels`; of several people, the majority counts.
     verdicts : Table
@@ -65,10 +67,21 @@ def compare_judges(
     seed : int
         Of the order in which units were drawn.
 
+    Returns
+    -------
+    Comparison
+        A row per unit, with its label and the verdict of each judge.
+
     Raises
     ------
     SourceError
         If no label, or no verdict, is of a unit of these logs.
+
+    Examples
+    --------
+    >>> comparison = labels.compare_judges(logs, given, verdicts)
+    >>> len(comparison.units), int(comparison.is_labelled.sum()), list(comparison.verdicts)
+    (240, 56, ['judge-a', 'judge-b', 'judge-c'])
     """
     tables = {"labels": of_question(labels.rows, question), "verdicts": verdicts.rows}
     units = draw(logs, runs, turns=bool(tables["labels"]["turn"].notna().any()), seed=seed)
@@ -112,11 +125,25 @@ def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
 def judge_table(comparison: Comparison) -> pd.DataFrame:
     """Estimate for each judge the rate that it gives, the corrected one, and how it agrees with people.
 
-    Columns are judge, n (labels), units, n_judged, raw (its share of yes; NaN for scores), estimate, low, high (the
-    rate over all units, corrected), half_width, after (half the width after 40 more labels; NaN if there are fewer
-    units without one), method, warning, agreement, agreement_low, agreement_high (Cohen's kappa with the labels),
-    accuracy (share of the same answers). The constants `always` and `never` are judges, too: their corrected rate is
-    the rate of the labels.
+    Parameters
+    ----------
+    comparison : Comparison
+        As from `compare_judges`.
+
+    Returns
+    -------
+    DataFrame
+        judge, n (labels), units, n_judged (units with a verdict), raw (the judge's share of yes; NaN for scores),
+        estimate, low, high (the rate over all units, corrected), half_width, after (half the width after 40 more
+        labels; NaN if there are fewer units without one), method, warning, agreement, agreement_low, agreement_high
+        (Cohen's kappa with the labels), accuracy (share of the same answers). Rates are shares from 0 to 1. The
+        constants `always` and `never` are judges, too: their corrected rate is the rate of the labels.
+
+    Examples
+    --------
+    >>> table = labels.judge_table(comparison).set_index("judge")
+    >>> print(table.loc["judge-b", ["raw", "estimate", "low", "high"]].astype(float).round(2).to_dict())
+    {'raw': 0.32, 'estimate': 0.58, 'low': 0.48, 'high': 0.67}
     """
     rows = []
     for judge in [*comparison.verdicts, *CONSTANTS]:
@@ -226,7 +253,25 @@ def intervals(table: pd.DataFrame, estimate: str, low: str = "", high: str = "",
 def model_table(comparison: Comparison) -> pd.DataFrame:
     """Estimate for each judge and model the rate that the judge gives, and the one corrected by the model's labels.
 
-    Columns are as of `judge_table`, with model_name, and without the agreement with people.
+    Parameters
+    ----------
+    comparison : Comparison
+        As from `compare_judges`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each judge and model, with model_name and the columns of `judge_table` up to warning.
+
+    Examples
+    --------
+    >>> table = labels.model_table(comparison)
+    >>> table[table["judge"] == "judge-a"].set_index("model_name")[["raw", "estimate"]].round(2)
+                  raw  estimate
+    model_name
+    alder-large  0.64      0.60
+    birch-70b    0.54      0.48
+    cedar-8b     0.39      0.53
     """
     rows = []
     for judge in map(str, comparison.verdicts):
@@ -239,10 +284,26 @@ def model_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def differences(comparison: Comparison) -> pd.DataFrame:
-    """Estimate for each judge and pair of models the difference of their corrected rates, at most 200 pairs of a judge.
+    """Estimate for each judge and pair of models the difference of their corrected rates.
 
-    A model is corrected with the labels of this model, so that a judge may err more on one. Columns are judge, model_a,
-    model_b, n (labels), estimate, low, high, method, warning.
+    A model is corrected with the labels of this model, so that a judge may err more on one.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        As from `compare_judges`.
+
+    Returns
+    -------
+    DataFrame
+        judge, model_a, model_b, n (labels of both), estimate (a minus b, from −1 to 1), low, high, method, warning; at
+        most 200 pairs of a judge.
+
+    Examples
+    --------
+    >>> labels.differences(comparison)[["model_a", "model_b", "n", "estimate"]].head(1).round(2)
+           model_a    model_b   n  estimate
+    0  alder-large  birch-70b  36      0.13
     """
     rows = []
     for judge in map(str, comparison.verdicts):
@@ -315,7 +376,7 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
     --------
     >>> said = pd.DataFrame({"run_id": list("abcd"), "judge": "j", "label": [1, 1, 0, 0]})
     >>> true = pd.DataFrame({"run_id": list("abcd"), "label": [1, 0, 1, 0]})
-    >>> found = precision_recall(said, true)
+    >>> found = labels.precision_recall(said, true)
     >>> found["judge"].tolist(), found["recall_estimate"].tolist()
     (['j', 'always', 'never'], [0.5, 1.0, 0.0])
     """
@@ -337,7 +398,26 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
 
 
 def verdicts_and_labels(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the verdicts and the labels of the labelled units, as `precision_recall` takes them."""
+    """Return the verdicts and the labels of the labelled units, as `precision_recall` takes them.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        As from `compare_judges`.
+
+    Returns
+    -------
+    verdicts : DataFrame
+        run_id, turn, judge, label; a row for each labelled unit and judge.
+    labels : DataFrame
+        run_id, turn, label; a row for each labelled unit.
+
+    Examples
+    --------
+    >>> found = labels.precision_recall(*labels.verdicts_and_labels(comparison))
+    >>> found.set_index("judge")["recall_estimate"].round(2).to_dict()
+    {'judge-a': 0.94, 'judge-b': 0.53, 'judge-c': 0.97, 'always': 1.0, 'never': 0.0}
+    """
     rows = _labelled_verdicts(comparison)
     verdicts = rows[[*UNIT, "judge"]].assign(label=rows["verdict"])
     return verdicts, rows[[*UNIT, "label"]].drop_duplicates()
@@ -369,7 +449,20 @@ def people_agreement(comparison: Comparison) -> Estimate:
 def disagreements(comparison: Comparison) -> pd.DataFrame:
     """List the labelled units on which a judge and people differ; first the ones on which most judges do.
 
-    Columns are run_id, turn, model_name, task, judge, label, verdict.
+    Parameters
+    ----------
+    comparison : Comparison
+        As from `compare_judges`.
+
+    Returns
+    -------
+    DataFrame
+        run_id, turn, model_name, task, judge, label (the majority of people), verdict; scores are left out.
+
+    Examples
+    --------
+    >>> labels.disagreements(comparison)["judge"].value_counts().to_dict()
+    {'judge-b': 15, 'judge-c': 14, 'judge-a': 4}
     """
     long = _labelled_verdicts(comparison)
     wrong = long[long["verdict"].isin([0.0, 1.0]) & long["verdict"].ne(long["label"])]
@@ -379,11 +472,30 @@ def disagreements(comparison: Comparison) -> pd.DataFrame:
 
 
 def next_units(comparison: Comparison, judge: str, number: int = 20) -> pd.DataFrame:
-    """List the units whose labels narrow the intervals of the models' rates most: run_id, turn, model_name.
+    """List the units whose labels narrow the intervals of the models' rates most.
 
     Each goes to the model whose interval it narrows most; within a model, units come in the random order of the
     sample. So labels of them are random within each model: the rates of models, and the rate over all units as
     weighted from them, stay valid. They are no random sample of all units together.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        As from `compare_judges`.
+    judge : str
+        The judge whose corrected rates count.
+    number : int
+        The most units.
+
+    Returns
+    -------
+    DataFrame
+        run_id, turn, model_name; a row per unit, in the order to label them.
+
+    Examples
+    --------
+    >>> labels.next_units(comparison, "judge-a")["model_name"].value_counts().to_dict()
+    {'alder-large': 13, 'cedar-8b': 6, 'birch-70b': 1}
     """
     verdicts = _verdicts_of(comparison, judge)
     waiting = []
@@ -407,7 +519,32 @@ def label_plan(
     half_widths: Sequence[float] = (0.1, 0.07, 0.05),
     more: Iterable[int] = (20, 40, 80),
 ) -> pd.DataFrame:
-    """Plan how many random labels narrow the interval of a judge's corrected rate: columns more, half_width."""
+    """Plan how many random labels narrow the interval of a judge's corrected rate.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        As from `compare_judges`.
+    judge : str
+        The judge whose corrected rate counts.
+    half_widths : sequence of float
+        Halves of widths to reach, as shares from 0 to 1.
+    more : iterable of int
+        Numbers of further labels.
+
+    Returns
+    -------
+    DataFrame
+        more (labels, NaN without any label so far), half_width; a row for each of `half_widths` and of `more`, the
+        fewest labels first.
+
+    Examples
+    --------
+    >>> labels.label_plan(comparison, "judge-a", [0.05], [80]).round(2)
+       more  half_width
+    0  37.0        0.05
+    1  80.0        0.04
+    """
     arguments = _arguments(comparison.units, _verdicts_of(comparison, judge))
     rows = [(labels_for(width, *arguments), width) for width in half_widths]
     rows += [(float(count), half_width_after(count, *arguments)) for count in more]

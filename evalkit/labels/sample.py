@@ -40,8 +40,7 @@ def draw(logs: Logs, runs: pd.DataFrame | None = None, *, turns: bool = False, s
 
     Examples
     --------
-    >>> import evalkit
-    >>> units = draw(evalkit.load("samples:trajectories/table/runs.csv"))
+    >>> units = labels.draw(evalkit.load("samples:trajectories/table/runs.csv"))
     >>> len(units), units["model_name"].head(18).nunique()
     (36, 3)
     """

@@ -14,8 +14,27 @@ LATER = "later"
 def label_widget(session: Session) -> Any:
     """Return a widget that shows one transcript after the other, with buttons for the label and a field for a note.
 
-    Every label is on the disk at once, and the cell goes on where the file ends when it is run again. ImportError
-    without the package ipywidgets, which the extra `lab` installs.
+    Every label is on the disk at once, and the cell goes on where the file ends when it is run again.
+
+    Parameters
+    ----------
+    session : Session
+        Who labels what, and the file of the labels.
+
+    Returns
+    -------
+    ipywidgets.VBox
+        The question, the transcript, the buttons and the field.
+
+    Raises
+    ------
+    ImportError
+        Without the package ipywidgets, which the extra `lab` installs.
+
+    Examples
+    --------
+    >>> session = labels.Session(logs, "Did the agent verify its fix?", "mine.csv", who="me", number=20)
+    >>> widget = labels.label_widget(session)
     """
     try:
         import ipywidgets
