@@ -45,7 +45,7 @@ def agreement(a: Iterable[Any], b: Iterable[Any], *others: Iterable[Any]) -> Est
 
     Examples
     --------
-    >>> found = agreement([1, 1, 0, 0, 1, 0] * 10, [1, 1, 0, 0, 0, 0] * 10)
+    >>> found = stats.agreement([1, 1, 0, 0, 1, 0] * 10, [1, 1, 0, 0, 0, 0] * 10)
     >>> print(f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}], {found.method} of {found.n} units")
     0.67 [0.47, 0.85], Cohen's kappa of 60 units
     """

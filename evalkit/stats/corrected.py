@@ -101,7 +101,7 @@ def corrected_rate(
 
     Examples
     --------
-    >>> found = corrected_rate([1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    >>> found = stats.corrected_rate([1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
     >>> print(f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}], {found.n} labels")
     0.50 [0.38, 0.62], 40 labels
     """
@@ -124,11 +124,30 @@ def half_width_after(
 ) -> float:
     """Return half the width of the interval of `corrected_rate` to expect after so many `more` random labels.
 
-    NaN without any label so far. Arguments and errors as of `corrected_rate`.
+    Parameters
+    ----------
+    more : int
+        Labels in addition to the ones so far.
+    labels, judged : sequences, shape (n,)
+        The labels so far, 0/1, and the judge's verdicts on the same units.
+    judged_rest : sequence of numbers, shape (N - n,)
+        The judge's verdicts on all other units.
+    clusters : sequence, shape (N,), optional
+        What repeats, such as the task of every unit, labelled ones first.
+
+    Returns
+    -------
+    float
+        A share from 0 to 1; NaN without any label so far.
+
+    Raises
+    ------
+    ValueError
+        As `corrected_rate`.
 
     Examples
     --------
-    >>> half = half_width_after(60, [1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    >>> half = stats.half_width_after(60, [1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
     >>> print(f"{half:.2f}")
     0.06
     """
@@ -144,11 +163,30 @@ def labels_for(
 ) -> float:
     """Return how many more random labels make half the width of the interval at most `half_width`.
 
-    NaN without any label so far. Arguments and errors as of `corrected_rate`.
+    Parameters
+    ----------
+    half_width : float
+        The half of the width to reach, above 0, as a share from 0 to 1.
+    labels, judged : sequences, shape (n,)
+        The labels so far, 0/1, and the judge's verdicts on the same units.
+    judged_rest : sequence of numbers, shape (N - n,)
+        The judge's verdicts on all other units.
+    clusters : sequence, shape (N,), optional
+        What repeats, such as the task of every unit, labelled ones first.
+
+    Returns
+    -------
+    float
+        A whole number, at most N − n; NaN without any label so far.
+
+    Raises
+    ------
+    ValueError
+        For a `half_width` of 0 or less, and as `corrected_rate`.
 
     Examples
     --------
-    >>> labels_for(0.05, [1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    >>> stats.labels_for(0.05, [1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
     82.0
     """
     if not half_width > 0:
@@ -168,6 +206,7 @@ def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimat
     Parameters
     ----------
     estimates : sequence of Estimate
+        As from `corrected_rate`.
     weights : sequence of float
         One for each estimate: shares of the units for the rate over all, 1 and −1 for a difference.
 
@@ -176,10 +215,15 @@ def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimat
     Estimate
         With the labels of all of them as `n`.
 
+    Raises
+    ------
+    ValueError
+        For no estimates, or another number of weights.
+
     Examples
     --------
-    >>> a = corrected_rate([1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
-    >>> print(f"{combined([a, a], [0.5, 0.5]).low:.2f}")
+    >>> a = stats.corrected_rate([1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    >>> print(f"{stats.combined([a, a], [0.5, 0.5]).low:.2f}")
     0.42
     """
     if len(estimates) != len(weights) or not len(estimates):
@@ -216,9 +260,9 @@ def corrected_difference(a: Estimate, b: Estimate) -> Estimate:
 
     Examples
     --------
-    >>> a = corrected_rate([1, 1, 1, 0] * 10, [1, 1, 0, 0] * 10, [1, 0, 0, 0] * 40)
-    >>> b = corrected_rate([1, 0, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
-    >>> found = corrected_difference(a, b)
+    >>> a = stats.corrected_rate([1, 1, 1, 0] * 10, [1, 1, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    >>> b = stats.corrected_rate([1, 0, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
+    >>> found = stats.corrected_difference(a, b)
     >>> print(f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]")
     0.40 [0.27, 0.52]
     """
