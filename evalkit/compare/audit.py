@@ -69,6 +69,13 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     ------
     ValueError
         For a check that is not known.
+
+    Examples
+    --------
+    >>> compare.audit(logs, checks=["copies", "names"]).table[["check", "verdict", "count", "n"]]
+        check verdict  count    n
+    0  copies    look      1  133
+    1   names    fine      0    4
     """
     checks = as_list(checks)
     unknown = [name for name in checks if name not in CHECKS]

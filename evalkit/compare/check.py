@@ -85,6 +85,12 @@ def check(name: str, question: str, *, noun: str = "run") -> Callable[[CheckFunc
     noun : str
         What it counts.
 
+    Returns
+    -------
+    callable
+        A decorator of a function from `Audited` to `Found`, which returns the function unchanged. The function may
+        raise `NotComputed`.
+
     Examples
     --------
     >>> @evalkit.compare.check("weekend", "Were runs made on a weekend?")

@@ -217,6 +217,8 @@ def models(
         ``OLD=NEW``: read model OLD as NEW.
     where : sequence of str
         ``COLUMN=VALUE``: load only these runs.
+    compare_by : str
+        Columns to compare by, such as ``agent,model_name``; by default the model, with the agent if agents differ.
     **options : Any
         Options of `load`.
 

@@ -4,12 +4,15 @@ import doctest
 import inspect
 import runpy
 from pathlib import Path
+from unittest.mock import patch
 
 import matplotlib.pyplot as plt
 import pytest
 
+from evalkit.compare.check import CHECKS
 from evalkit.display import show
 from evalkit.evidence import links
+from evalkit.failures import search
 from tools import docstrings
 
 HOOKS = runpy.run_path(str(Path(__file__).parents[2] / "docs/hooks.py"))
@@ -26,6 +29,8 @@ def test_no_public_function_lacks_a_section(capsys):
     assert docstrings.main([]) == 0, capsys.readouterr().out
 
 
+@patch.dict(CHECKS)  # examples register checks and detectors, which no other test may see
+@patch.dict(search._OWN)
 @pytest.mark.parametrize("package", HOOKS["PACKAGES"])
 def test_examples_print_what_they_show(package, monkeypatch):
     names = {}
