@@ -75,10 +75,15 @@ def _named(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     """Name the models of a frame by run, or by file."""
     if "model_name" not in frame:
         return frame
-    key = "run_id" if "run_id" in frame else "source"
+    return named_by(frame, "run_id" if "run_id" in frame else "source", names)
+
+
+def named_by(frame: pd.DataFrame, key: str, names: Mapping[str, str] | pd.Series) -> pd.DataFrame:
+    """Name the models of a frame by a column, and those that runs are copies of by their ids."""
     changed = {"model_name": frame[key].map(names).astype(frame["model_name"].dtype)}
     if "copied_model" in frame:
-        changed["copied_model"] = frame["copy_of"].map(names).astype(frame["copied_model"].dtype)
+        copied = frame["copy_of"].map(names).fillna(frame["copied_model"])
+        changed["copied_model"] = copied.astype(frame["copied_model"].dtype)
     return frame.assign(**changed)
 
 
