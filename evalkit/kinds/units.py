@@ -10,7 +10,7 @@ from evalkit._text import as_list, column_in_words, did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.selection import changed, logged_columns, named_by
+from evalkit.kinds.selection import changed, logged_columns, named_by_id
 
 JOINT = " · "  # between the values that make the name of what is compared
 
@@ -98,7 +98,7 @@ def _named(frame: pd.DataFrame, names: _Names) -> pd.DataFrame:
     if "planned" in frame:
         return _planned(frame, names.runs)
     if "run_id" in frame:
-        return named_by(frame, "run_id", names.of_run)
+        return named_by_id(frame, names.of_run)
     keys = ["source", "model_name"]
     found = names.runs.drop_duplicates([*keys, "name"]).drop_duplicates(keys, keep=False)  # where they tell the name
     name = frame[keys].merge(found, how="left")["name"].set_axis(frame.index)
