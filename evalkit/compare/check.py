@@ -38,7 +38,7 @@ class Found:
     verdict : {"look", "wrong"}
         What the finding is if `count` is not 0: a doubt, or an error in the figures.
     notes : Notes
-        Details; of a check that can't be computed, why.
+        Details; they are shown only if `count` is not 0.
     """
 
     count: int
