@@ -3,7 +3,7 @@
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -183,7 +183,7 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
         before = dict(zip(files["source"].to_pylist(), files["tag"].to_pylist(), strict=True))
         changed = [run_id for run_id, run in runs.items() if not run.state or before.get(run_id) != run.state]
         _task = _Task(logs.kind, known, runs)
-        unstored = [_Searched([], [], [], []).tables()]
+        unstored: list[dict[str, pa.Table]] = []
         try:
             jobs = 1 if any(is_url(path) for run in runs.values() for path in run.files.paths) else None
             for found, may_be_stored in in_chunks(_search_chunk, changed, 0, jobs):
@@ -259,21 +259,19 @@ def _search_chunk(ids: list[str]) -> tuple[_Searched, bool]:
     return found, may_be_stored and not found.raised
 
 
-def _find(transcript: Transcript, known: Sequence[Detector], raised: list[tuple[str, str]]) -> Iterator[tuple]:
-    """Yield turn, agent, event, detail and evidence of all events of a run, in the order of turns."""
+def _find(transcript: Transcript, known: Sequence[Detector], raised: list[tuple[str, str]]) -> list[tuple]:
+    """Return turn, agent, event, detail and evidence of all events of a run, in the order of turns."""
     rows = []
-    last = max(len(transcript.turns), 1)
+    agents = list(map(agent_of, transcript.turns)) or [""]
     for one in known:
         try:
             for turn, detail, evidence in one.find(transcript):
-                number = min(max(int(turn), 1), last)
-                rows.append((number, one.name, str(detail)[:LONGEST], str(evidence)[: LONGEST + 1]))
+                number = min(max(int(turn), 1), len(agents))
+                texts = (str(detail)[:LONGEST], str(evidence)[: LONGEST + 1])
+                rows.append((number, agents[number - 1], one.name, *texts))
         except Exception as error:  # a user's detector may raise anything, the others go on
             raised.append((one.name, f"{type(error).__name__}: {error}"))
-    rows.sort(key=lambda row: row[0])
-    for number, name, detail, evidence in rows:
-        agent = agent_of(transcript.turns[number - 1]) if transcript.turns else ""
-        yield number, agent, name, detail, evidence
+    return sorted(rows, key=lambda row: row[0])
 
 
 def _text(value: Any) -> str:
