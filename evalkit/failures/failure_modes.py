@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
@@ -120,14 +120,17 @@ def modes(logs: Logs) -> pd.DataFrame:
     failed = failed_runs(logs).table
     failed = failed[failed["failed"]]
     known, found, searched = search(logs)
-    rules = pd.DataFrame(sorted((one for one in known if one.mode), key=lambda one: -one.severity))
+    explaining = sorted((one for one in known if one.mode), key=lambda one: -one.severity)
+    rules = pd.DataFrame(explaining)
     rules = rules.assign(event=rules["name"], rank=rules.index)[["event", "mode", "least", "rank"]]
     events_of_runs = found[found["run_id"].isin(failed["run_id"])].groupby(["run_id", "event"], observed=True)
     counts = events_of_runs.agg(n=("turn", "size"), turn=("turn", "first"), detail=("detail", "first")).reset_index()
     counts = counts.merge(rules, on="event")
-    explaining = counts[counts["n"] >= counts["least"]].sort_values("rank").groupby(["run_id", "mode"], sort=False)
-    first = {name: (name, "first") for name in ("turn", "event", "detail")}
-    table = failed.merge(explaining.agg(n=("n", "sum"), **first).reset_index(), on="run_id", how="left")
+    enough = counts[counts["n"] >= counts["least"]].sort_values("rank")
+    own = enough.groupby(["run_id", "mode"], sort=False).agg(
+        {"n": "sum", "turn": "first", "event": "first", "detail": "first"}
+    )
+    table = failed.merge(own.reset_index(), on="run_id", how="left")
     unexplained = table["run_id"].isin(searched).map({True: UNEXPLAINED, False: UNSEARCHED})
     table["mode"] = table["mode"].fillna(unexplained)
     table["leads"] = ~table["run_id"].duplicated()
@@ -159,25 +162,21 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
     names.sort(key=lambda name: name in (UNEXPLAINED, UNSEARCHED))
     parts = []
     for name in names:
-        own = table[table["mode"] == name]
-        rows = failed.assign(value=failed["run_id"].isin(set(own["run_id"])).astype("float64"))
-        rows["is_leading"] = failed["run_id"].isin(set(own.loc[own["leads"], "run_id"]))
-        part = estimate_by(rows, by, "value", clusters="task").assign(mode=name)
-        keys: list[str] | pd.Series = by or pd.Series(0, rows.index)
-        counts = rows.groupby(keys, dropna=False, observed=True)[["value", "is_leading"]].sum().astype("int64")
-        parts.append(part.assign(runs=counts["value"].to_numpy(), leading=counts["is_leading"].to_numpy()))
+        has_mode = failed["run_id"].isin(table.loc[table["mode"] == name, "run_id"])
+        rows = failed.assign(value=has_mode.astype("float64"))
+        parts.append(estimate_by(rows, by, "value", clusters="task").assign(mode=name))
     order = [*by, "mode", "n", "n_tasks", "runs", "leading", "estimate", "low", "high", "method", "target", "warning"]
     if not parts:
         return pd.DataFrame(columns=order)
-    shares = pd.concat(parts, ignore_index=True)[order]
-    if by:
-        shares = shares.sort_values(by, kind="stable", ignore_index=True)
-    return shares[shares["runs"] > 0].reset_index(drop=True)
+    groups = table.groupby([*by, "mode"], dropna=False, observed=True)["leads"]
+    counts = groups.agg(runs="size", leading="sum").reset_index()
+    shares = pd.concat(parts).merge(counts, on=[*by, "mode"])[order]
+    return shares.sort_values(by, kind="stable", ignore_index=True) if by else shares
 
 
 def with_modes(logs: Logs) -> pd.DataFrame:
     """Return the table of runs with the columns mode and event: lists of the names of each run's modes and events."""
-    lists = {}
+    lists: dict[str, Any] = {}
     for name, table in (("mode", modes(logs)), ("event", events(logs))):
         of_run = table.drop_duplicates(["run_id", name]).groupby("run_id")[name].agg(list).to_dict()
         lists[name] = [of_run.get(run_id, []) for run_id in logs.runs["run_id"]]

@@ -136,20 +136,12 @@ class _Run(NamedTuple):
 
 
 class _Searched(NamedTuple):
-    """What was found in some runs: rows of events and files, and what went wrong."""
+    """What was found in some runs, as tables of a store, and what went wrong."""
 
-    events: list[tuple]
-    files: list[tuple]
+    tables: dict[str, pa.Table]
+    may_be_stored: bool
     raised: list[tuple[str, str]]  # names of detectors, and what they raised
     unread: list[str]
-
-    def tables(self) -> dict[str, pa.Table]:
-        """Return the rows as tables of a store."""
-        made = {}
-        for name, columns in _TABLES.items():
-            rows = self.events if name == "events" else self.files
-            made[name] = arrow_table(list(zip(*rows, strict=True)) if rows else [()] * len(columns), columns)
-        return made
 
 
 class _Task(NamedTuple):
@@ -186,11 +178,11 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
         unstored: list[dict[str, pa.Table]] = []
         try:
             jobs = 1 if any(is_url(path) for run in runs.values() for path in run.files.paths) else None
-            for found, may_be_stored in in_chunks(_search_chunk, changed, 0, jobs):
-                if may_be_stored:
-                    store.put(found.tables())
+            for found in in_chunks(_search_chunk, changed, 0, jobs):
+                if found.may_be_stored:
+                    store.put(found.tables)
                 else:
-                    unstored.append(found.tables())
+                    unstored.append(found.tables)
                 unread += found.unread
                 for name, message in found.raised:
                     raised.setdefault(name, []).append(message)
@@ -238,11 +230,13 @@ def _runs_of(logs: Logs) -> dict[str, _Run]:
 
 
 @paused_gc()
-def _search_chunk(ids: list[str]) -> tuple[_Searched, bool]:
-    """Search runs, in any process that has the task; also return whether what was found may be stored."""
+def _search_chunk(ids: list[str]) -> _Searched:
+    """Search runs, in any process that has the task."""
     if _task is None:
         raise RuntimeError("this process was not forked from the one that searches")
-    found = _Searched([], [], [], [])
+    rows: dict[str, list[tuple]] = {"files": [], "events": []}
+    raised: list[tuple[str, str]] = []
+    unread = []
     read = lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
     may_be_stored = True
     for run_id in ids:
@@ -250,13 +244,17 @@ def _search_chunk(ids: list[str]) -> tuple[_Searched, bool]:
         try:
             transcript = transcript_of(_task.kind, run.files, read, mask=False)
         except SourceError as error:
-            found.unread.append(str(error))
+            unread.append(str(error))
             continue
         shown = seen(transcript, run.target, run.ended)
-        found.events.extend((run_id, *row) for row in _find(shown, _task.detectors, found.raised))
-        found.files.append((run_id, 0, 0, 0, run.state, False, "used" if transcript.turns else "skipped", ""))
+        rows["events"] += [(run_id, *row) for row in _find(shown, _task.detectors, raised)]
+        rows["files"].append((run_id, 0, 0, 0, run.state, False, "used" if transcript.turns else "skipped", ""))
         may_be_stored = may_be_stored and bool(run.state)
-    return found, may_be_stored and not found.raised
+    tables = {}
+    for name, columns in _TABLES.items():
+        values = list(zip(*rows[name], strict=True)) or [()] * len(columns)
+        tables[name] = arrow_table(values, columns)
+    return _Searched(tables, may_be_stored and not raised, raised, unread)
 
 
 def _find(transcript: Transcript, known: Sequence[Detector], raised: list[tuple[str, str]]) -> list[tuple]:

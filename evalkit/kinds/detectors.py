@@ -216,11 +216,10 @@ def _json_says(text: str) -> bool | None:
     if not isinstance(value, dict):
         return False
     keys = {str(name).lower().replace("_", ""): given for name, given in value.items()}
-    for name in ("error", "errors", "iserror", "errormessage", "exception", "traceback", "stderr"):
-        if name == "stderr" and not (keys.get("exitcode") or keys.get("returncode")):
-            continue
-        if keys.get(name):
-            return True
+    if any(keys.get(name) for name in ("error", "errors", "iserror", "errormessage", "exception", "traceback")):
+        return True
+    if keys.get("stderr") and (keys.get("exitcode") or keys.get("returncode")):
+        return True
     if any(keys.get(name) is False for name in ("success", "ok", "succeeded")):
         return True
     if any(isinstance(code := keys.get(name), int) and code for name in ("exitcode", "returncode", "exitstatus")):
