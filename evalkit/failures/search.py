@@ -190,18 +190,17 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
             _task = None
         store.arrange(runs)
         store.commit()
-        tables = {name: pa.concat_tables([store.tables[name], *(own[name] for own in unstored)]) for name in _TABLES}
+        for tables in unstored:
+            store.put(tables)
+        store.arrange(runs)
+        files, table = store.tables["files"], store.tables["events"]
     for name, messages in raised.items():
         n = counted_noun(len(messages), "run")
         warnings.warn(f"detector {name} failed in {n}: {messages[0]}; the others ran", stacklevel=4)
     warn_unread(unread)
-    files, table = tables["files"], tables["events"]
     searched = frozenset(files.filter(pc.equal(files["status"], "used"))["source"].to_pylist())
-    values = {("run_id" if name == "source" else name): table[name] for name in table.column_names}
-    events_found = frame_of(values, EVENTS)
-    place = {run_id: number for number, run_id in enumerate(runs)}
-    order = events_found["run_id"].map(place).argsort(kind="stable")
-    return Search(known, events_found.iloc[order].reset_index(drop=True), searched)
+    names_of_columns = [column.name for column in EVENTS]
+    return Search(known, frame_of(dict(zip(names_of_columns, table.columns, strict=True)), EVENTS), searched)
 
 
 def _runs_of(logs: Logs) -> dict[str, _Run]:
@@ -250,10 +249,7 @@ def _search_chunk(ids: list[str]) -> _Searched:
         rows["events"] += [(run_id, *row) for row in _find(shown, _task.detectors, raised)]
         rows["files"].append((run_id, 0, 0, 0, run.state, False, "used" if transcript.turns else "skipped", ""))
         may_be_stored = may_be_stored and bool(run.state)
-    tables = {}
-    for name, columns in _TABLES.items():
-        values = list(zip(*rows[name], strict=True)) or [()] * len(columns)
-        tables[name] = arrow_table(values, columns)
+    tables = {name: arrow_table(list(zip(*rows[name], strict=True)), columns) for name, columns in _TABLES.items()}
     return _Searched(tables, may_be_stored and not raised, raised, unread)
 
 
