@@ -4,7 +4,6 @@ Detectors for every kind are in `evalkit.failures.rules`, detectors for one kind
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby, zip_longest
@@ -80,6 +79,15 @@ class Seen(Transcript):
             agents.setdefault(made.agent, []).append(made)
         return list(agents.values())
 
+    @cached_property
+    def turns_of_agents(self) -> Mapping[str, Sequence[tuple[int, Turn]]]:
+        """The turns in which each agent speaks or acts, with their numbers, but not its reasoning."""
+        agents: dict[str, list[tuple[int, Turn]]] = {}
+        for number, turn in enumerate(self.turns, 1):
+            if turn.role in ("assistant", "action") and "reasoning" not in turn.marks:
+                agents.setdefault(agent_of(turn), []).append((number, turn))
+        return agents
+
 
 def seen(transcript: Transcript, target: str = "", ended: str = "") -> Seen:
     """Return what detectors see of a transcript."""
@@ -129,11 +137,7 @@ def failed_tries(calls: Sequence[Made]) -> Iterator[tuple[Sequence[Made], Made |
 
 def turns_of_agents(transcript: Transcript) -> Mapping[str, Sequence[tuple[int, Turn]]]:
     """Return the turns in which each agent speaks or acts, with their numbers, but not its reasoning."""
-    agents = defaultdict[str, list[tuple[int, Turn]]](list)
-    for number, turn in enumerate(transcript.turns, 1):
-        if turn.role in ("assistant", "action") and "reasoning" not in turn.marks:
-            agents[agent_of(turn)].append((number, turn))
-    return agents
+    return (transcript if isinstance(transcript, Seen) else Seen(*transcript)).turns_of_agents
 
 
 def agent_of(turn: Turn) -> str:
