@@ -126,9 +126,13 @@ class Chat:
 
     def end(self) -> None:
         """Give the final answer."""
-        self.say(
-            "assistant", "The function returns the right value now." if self.is_code else "Your order has changed."
-        )
+        what = "The function returns the right value now" if self.is_code else "Your order has changed"
+        self.say("assistant", f"{what}.")
+
+    def finish(self) -> None:
+        """Do the task, and give the final answer."""
+        self.work()
+        self.end()
 
 
 def failing(chat: Chat) -> str:
@@ -144,7 +148,7 @@ def repeated_call(chat: Chat) -> set[str]:
         chat.call("get_order", {"order": n}, f"order {n} is open")
         if i == 1 and chat.rng.random() < 0.5:
             chat.noise()
-    chat.work(), chat.end()
+    chat.finish()
     return {"repeated_call"}
 
 
@@ -154,7 +158,7 @@ def cycle(chat: Chat) -> set[str]:
     for _ in range(chat.rng.randint(3, 7)):
         for n in steps:
             chat.call("get_item", {"item": n}, f"item {n} is in stock")
-    chat.work(), chat.end()
+    chat.finish()
     return {"cycle"}
 
 
@@ -162,7 +166,7 @@ def failed_call(chat: Chat) -> set[str]:
     """Make a call that fails."""
     chat.call("get_order", {"order": chat.n()}, failing(chat))
     chat.call("get_item", {"item": chat.n()}, f"item {chat.n()}")
-    chat.work(), chat.end()
+    chat.finish()
     return {"failed_call"}
 
 
@@ -176,7 +180,7 @@ def unknown_tool(chat: Chat) -> set[str]:
         "{} is not a valid tool, try one of a, b",
     )
     chat.call(name, {}, "Error: " + chat.rng.choice(texts).format(name))
-    chat.work(), chat.end()
+    chat.finish()
     return {"unknown_tool", "failed_call"}
 
 
@@ -185,7 +189,7 @@ def ignored_again(chat: Chat) -> set[str]:
     n, text = chat.n(), failing(chat)
     for _ in range(2):
         chat.call("get_order", {"order": n}, text)
-    chat.work(), chat.end()
+    chat.finish()
     return {"ignored_error", "failed_call"}
 
 
@@ -248,7 +252,7 @@ def late_first_action(chat: Chat) -> set[str]:
     for _ in range(chat.rng.randint(6, 10)):
         chat.say("assistant", f"Let me think about point {chat.n()}.")
         chat.say("user", f"Go on, {chat.n()}.")
-    chat.work(), chat.end()
+    chat.finish()
     return {"late_first_action"}
 
 
@@ -277,7 +281,7 @@ def right_answer_form(chat: Chat) -> set[str]:
 
 def healthy(chat: Chat) -> set[str]:
     """Do the task."""
-    chat.work(), chat.end()
+    chat.finish()
     return set()
 
 
@@ -301,7 +305,7 @@ def edit_undone(chat: Chat) -> set[str]:
         chat.bash(f"git checkout -- {path}", "")
     else:
         chat.call("edit_file", {"path": path, "old_str": f"b = {n}", "new_str": f"a = {n}"}, "edited")
-    chat.work(), chat.end()
+    chat.finish()
     return {"edit_undone"}
 
 
@@ -311,7 +315,7 @@ def file_read_again(chat: Chat) -> set[str]:
     for _ in range(2):
         chat.bash(f"cat src/part_{n}.py", f"y = {n}")
         chat.noise()
-    chat.work(), chat.end()
+    chat.finish()
     return {"file_read_again"}
 
 
@@ -418,10 +422,8 @@ def mindcraft(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
                 act(log, f'!collectBlocks("oak_log", {k})', f"Collected {k} oak_log.")
 
         causes = "repeated_call cycle failed_call unknown_tool ignored_error no_progress plan_not_started waiting"
-        causes += (
-            " unanswered_message recipe_asked recipe_told wrong_item death restart limit_reached late_first_action"
-        )
-        causes += " healthy healthy healthy"
+        causes += " unanswered_message recipe_asked recipe_told wrong_item death restart limit_reached"
+        causes += " late_first_action healthy healthy healthy"
         cause = rng.choice(causes.split())
         own = {cause} - {"healthy"}
         if cause not in ("plan_not_started", "late_first_action"):
@@ -445,11 +447,8 @@ def mindcraft(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
                 "Could not find any {} to collect.",
                 "You do not have {}.",
             )
-            act(
-                a,
-                f'!collectBlocks("thing_{k}", 2)',
-                "Code output:\n" * (k % 2) + rng.choice(texts).format(f"thing_{k}"),
-            )
+            before = "Code output:\n" if k % 2 else ""
+            act(a, f'!collectBlocks("thing_{k}", 2)', before + rng.choice(texts).format(f"thing_{k}"))
         elif cause == "unknown_tool":
             act(a, f"!dance({k})", "Command !dance does not exist.")
             own |= {"failed_call"}
@@ -471,17 +470,14 @@ def mindcraft(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
         elif cause == "unanswered_message":
             for _ in range(rng.randint(1, 2)):
                 tell(b, a, "Jill", f"Andy, where are you? I need {next(numbers)} logs.")
-            noise(a), noise(a)
+            noise(a)
+            noise(a)
         elif cause == "recipe_asked":
             tell(a, b, "Andy", rng.choice(("Do you have the recipe for a bookshelf?", "How do I craft a bookshelf?")))
             tell(b, a, "Jill", "I have to look.")
         elif cause == "recipe_told":
-            tell(
-                a,
-                b,
-                "Andy",
-                rng.choice(("You need 6 oak_planks and 3 books for it.", "The recipe is 6 planks, 3 books.")),
-            )
+            recipes = ("You need 6 oak_planks and 3 books for it.", "The recipe is 6 planks, 3 books.")
+            tell(a, b, "Andy", rng.choice(recipes))
             tell(b, a, "Jill", "Understood.")
         elif cause == "wrong_item":
             act(a, '!craftRecipe("cake", 1)', "Successfully crafted cake, you now have 1 cake.")
@@ -493,7 +489,8 @@ def mindcraft(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
             for _ in range(6):
                 tell(a, b, "Andy", f"The weather at {next(numbers)} is fine.")
                 tell(b, a, "Jill", f"It is {next(numbers)} o'clock.")
-            noise(a), noise(b)
+            noise(a)
+            noise(b)
         if cause not in ("plan_not_started", "unanswered_message"):
             act(a, '!craftRecipe("oak_planks", 4)', f"Successfully crafted oak_planks, you now have {k} oak_planks.")
         if cause == "limit_reached":
@@ -572,10 +569,8 @@ def steps(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
     numbers = itertools.count(100)
 
     def one(i: int) -> None:
-        causes = (
-            "repeated_call cycle failed_call no_progress silent_failure result_cut parameter_not_given retry_unchanged"
-        )
-        cause = rng.choice([*causes.split(), "healthy", "healthy", "healthy"])
+        causes = "repeated_call cycle failed_call no_progress silent_failure result_cut parameter_not_given"
+        cause = rng.choice([*causes.split(), "retry_unchanged", "healthy", "healthy", "healthy"])
         records: Messages = []
 
         def step(name: str, given: dict[str, Any], result: str | None, error: str | None = None) -> None:

@@ -29,6 +29,8 @@ from evalkit.kinds.detection import describe_source, kinds_of_source
 from evalkit.kinds.pipeline import load
 
 TARGETS: dict[str, Any] = {"new": "new tasks", "these": "these tasks"}
+VALUES = click.Choice(["is_successful", "score"])
+of_value = click.option("--value", type=VALUES, help="What to compare.  [default: success]")
 
 
 @click.command()
@@ -94,14 +96,10 @@ def detect(source: str) -> None:
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @of_kind
 @with_reading_options
-@click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
+@of_value
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
 @click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is not a regression; see above.")
-@click.option(
-    "--target",
-    type=click.Choice(list(TARGETS)),
-    help="With --baseline: on new tasks, or on these run again.",
-)
+@click.option("--target", type=click.Choice([*TARGETS]), help="With --baseline: on new tasks, or on these run again.")
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if a model is not decided.")
 @detecting
 @click.option("--all", "everything", is_flag=True, help="Print everything: all models, pairs and notes.")
@@ -159,7 +157,7 @@ def compare(
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @of_kind
 @with_reading_options
-@click.option("--value", type=click.Choice(["is_successful", "score"]), help="What to compare.  [default: success]")
+@of_value
 @click.option("--check", "checks", multiple=True, metavar="NAME", help="Only this check; may be repeated.")
 @click.option("--strict", is_flag=True, help="Exit code 1 if a check finds an error.")
 @click.option("--all", "everything", is_flag=True, help="Print everything: also checks that found nothing.")

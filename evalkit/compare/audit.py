@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._notes import note
+from evalkit._notes import NO_NOTES, note
 from evalkit._text import as_list, counted_noun
 from evalkit.compare import checks as _registered  # noqa: F401  registers the checks of this package
-from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, NotComputed, Verdict, first_of
+from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, NotComputed, first_of
 from evalkit.compare.ranking import SENTENCE_NAME, Leaderboard
 from evalkit.io import distinct_names
 from evalkit.kinds import Example, Finding, Logs, sections
@@ -83,37 +83,42 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
         raise ValueError(f"no check {unknown[0]!r}; there are {', '.join(CHECKS)}")
     audited = Audited(logs, logs.runs if runs is None else runs, value)
     rows = [_result(one, audited) for one in CHECKS.values() if not checks or one.name in checks]
-    rows.sort(key=lambda row: (VERDICTS.index(row["verdict"]), -(row["moved"] or 0)))
+    rows.sort(key=lambda row: row["moved"] or 0, reverse=True)
+    rows.sort(key=lambda row: VERDICTS.index(row["verdict"]))
     table = pd.DataFrame(rows).astype({"moved": "Int64", "count": "Int64", "n": "Int64"})
     short = distinct_names([*audited.board.table["model_name"], ""], SENTENCE_NAME)
+    leads = short[audited.first]
     counts = {verdict: int(table["verdict"].eq(verdict).sum()) for verdict in VERDICTS}
-    others = sorted({short[row["first"]] for row in rows} - {"", short[audited.first]})
-    values = {"changes": int(table["moved"].fillna(0).gt(0).sum()), "checks": len(table), "verdicts": counts}
-    findings = [Finding("audit", sections.CHECKS, {**values, "first": short[audited.first], "others": others})]
+    others = sorted({short[row["first"]] for row in rows} - {"", leads})
+    values = {"changes": int(table["moved"].gt(0).sum()), "checks": len(table), "verdicts": counts}
+    findings = [Finding("audit", sections.CHECKS, {**values, "first": leads, "others": others})]
     for row in rows:
         if row["verdict"] in ("wrong", "look"):
             values = {name: row[name] for name in ("check", "count", "n", "noun", "verdict", "moved", "notes")}
-            values |= {"first": short[row["first"]], "leads": short[audited.first]}
             examples = tuple(Example(row["check"], run_id) for run_id in row["run_ids"])
+            values |= {"first": short[row["first"]], "leads": leads}
             findings.append(Finding("check", sections.CHECKS, values, examples))
     return Audit(table.drop(columns="run_ids"), findings, audited.board)
 
 
 def _result(one: Check, audited: Audited) -> dict[str, Any]:
     """Run one check; return its row of the table, with the runs that are examples."""
+    row: dict[str, Any] = {"check": one.name, "question": one.question, "verdict": "not computed", "count": None}
+    row |= {"n": None, "noun": one.noun, "first": "", "moved": None, "notes": NO_NOTES, "run_id": None, "run_ids": []}
     try:
         found = one.function(audited)
         order = found.order
         if found.count and found.alternative is not None:
             order = audited.estimates_of(found.alternative)
     except NotComputed as error:
-        return _row(one, "not computed", notes=error.notes)
+        return row | {"notes": error.notes}
     except Exception as error:  # a check of others must not stop the audit
         cause = f"{type(error).__name__}: {error}"
-        return _row(one, "not computed", notes=note("failed_check", "the check failed: {cause}", cause=cause))
+        return row | {"notes": note("failed_check", "the check failed: {cause}", cause=cause)}
+    row |= {"count": found.count, "n": found.n}
     if not found.count:
-        return _row(one, "fine", count=0, n=found.n, notes=found.notes)
-    row = _row(one, found.verdict, count=found.count, n=found.n, notes=found.notes)
+        return row | {"verdict": "fine"}
+    row |= {"verdict": found.verdict, "notes": found.notes}
     if order is not None and len(order):
         is_same = first_of(order) == first_of(audited.estimates)
         row["first"] = audited.first if is_same else first_of(order)
@@ -122,12 +127,6 @@ def _result(one: Check, audited: Audited) -> dict[str, Any]:
         row["run_ids"] = found.runs["run_id"].head(MOST_EXAMPLES).tolist()
         row["run_id"] = next(iter(row["run_ids"]), None)
     return row
-
-
-def _row(one: Check, verdict: Verdict, **values: Any) -> dict[str, Any]:
-    """Return a row of the table, with values that are missing where none is given."""
-    about = {"check": one.name, "question": one.question, "verdict": verdict, "count": None, "n": None}
-    return {**about, "noun": one.noun, "first": "", "moved": None, "notes": "", "run_id": None, "run_ids": [], **values}
 
 
 def moved(before: pd.Series, after: pd.Series) -> int:

@@ -38,7 +38,7 @@ class Found:
     verdict : {"look", "wrong"}
         What the finding is if `count` is not 0: a doubt, or an error in the figures.
     notes : Notes
-        Details; of a check that can't be computed, why.
+        Details; they are shown only if `count` is not 0.
     """
 
     count: int
@@ -150,9 +150,8 @@ class Audited:
     @property
     def first(self) -> str:
         """The first model of the leaderboard; empty if there is none, or if several share first place."""
-        table = self.board.table
-        named = table[table["model_name"].ne(UNKNOWN) & table["estimate"].notna()].set_index("model_name")
-        return first_of(named["estimate" if self.board.basis == NONE else "adjusted"])
+        table = self.board.table.dropna(subset="estimate").set_index("model_name")
+        return first_of(table["estimate" if self.board.basis == NONE else "adjusted"].drop(UNKNOWN, errors="ignore"))
 
     def estimates_of(self, runs: pd.DataFrame | Comparison) -> pd.Series:
         """Return the estimates that models would be ranked by, the highest first, as the leaderboard makes them.
@@ -168,9 +167,8 @@ class Audited:
             return means.drop(UNKNOWN, errors="ignore").sort_values(ascending=False, kind="stable")
         adjusted = adjusted_rates(cells, kind=runs.outcomes.kind)
         column = "estimate" if adjusted.basis == NONE else "adjusted"
-        table = best_first(adjusted.table, column)
-        table = table[table["model_name"].ne(UNKNOWN)]
-        return table.set_index("model_name")[column].dropna()
+        table = best_first(adjusted.table, column).set_index("model_name")
+        return table[column].drop(UNKNOWN, errors="ignore").dropna()
 
     def without(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return the runs that count without these."""

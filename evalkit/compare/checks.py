@@ -89,10 +89,9 @@ def retried_until_solved(audited: Audited) -> Found:
     for name, own in leading(table).groupby("model_name"):
         tested[str(name)] = repeats_test(own["value"], own["task"], own["repetition"]).p_value
     doubtful = sorted(name for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
-    first = table.drop_duplicates(["model_name", "task"])["run_id"]
-    notes = note("models", "{models}", models=doubtful) if doubtful else Notes()
-    alternative = audited.runs[audited.runs["run_id"].isin(first)]
-    return Found(len(doubtful), len(tested), alternative=alternative, verdict="wrong", notes=notes)
+    first = audited.runs["run_id"].isin(table.drop_duplicates(["model_name", "task"])["run_id"])
+    notes = note("models", "{models}", models=doubtful)
+    return Found(len(doubtful), len(tested), alternative=audited.runs[first], verdict="wrong", notes=notes)
 
 
 @check("copies", "Are some runs excluded from all rates as copies?")
@@ -123,29 +122,29 @@ def equal_runs(audited: Audited) -> Found:
     if enough.empty:
         raise NotComputed("no_numbers", "runs state too few times and tokens to distinguish them")
     keys = [name for name in ("task_id", "dataset", *known, "turns") if name in runs]
-    is_repeated = enough.duplicated(keys)
-    rows = enough[is_repeated]
-    others = enough[enough.duplicated(keys, keep=False)].groupby(keys, dropna=False)["model_name"].nunique().gt(1).sum()
-    notes = note("between", "{count:group} with runs of several models", count=int(others)) if others else Notes()
-    return Found(len(rows), len(enough), rows, audited.without(rows), verdict="wrong", notes=_by_model(rows) + notes)
+    rows = enough[enough.duplicated(keys)]
+    others = enough.groupby(keys, dropna=False)["model_name"].nunique().gt(1).sum()
+    notes = _by_model(rows) + _counted("between", "{count:group} with runs of several models", others)
+    return Found(len(rows), len(enough), rows, audited.without(rows), verdict="wrong", notes=notes)
 
 
 @check("infrastructure", "Did something other than the agent end runs?")
 def infrastructure(audited: Audited) -> Found:
     """Count the runs that were not measured, with the model that has most of them; otherwise they have succeeded."""
     _needs_endings(audited)
-    broken = audited.runs[audited.outcome.eq("not measured") & ~_without_outcome(audited)]
+    runs = audited.runs
+    is_unscored = has_flag(runs, "no_outcome") | runs["status"].eq("completed")  # at their end: see `no_outcome`
+    is_broken = audited.outcome.eq("not measured") & ~is_unscored
+    rows = runs[is_broken]
     notes = Notes()
-    if len(broken):
-        is_broken = audited.runs["run_id"].isin(broken["run_id"])
-        shares = is_broken.groupby(audited.runs["model_name"]).agg(["sum", "size"])
-        shares = shares.assign(share=shares["sum"] / shares["size"]).sort_values("share", ascending=False)
-        worst = shares.iloc[0]
-        values = {"model": shorten(str(shares.index[0]), LONGEST), "count": int(worst["sum"]), "n": int(worst["size"])}
+    if len(rows):
+        shares = is_broken.groupby(runs["model_name"]).agg(["mean", "sum", "size"])
+        worst = shares.sort_values("mean", ascending=False).iloc[0]
+        values = {"model": shorten(str(worst.name), LONGEST), "count": int(worst["sum"]), "n": int(worst["size"])}
         notes = note("most_broken", "most affected: {model}, {count} of {n:run}", **values)
-        reasons = broken["exit_reason" if "exit_reason" in broken else "status"].fillna(broken["status"])
+        reasons = rows["exit_reason" if "exit_reason" in rows else "status"].fillna(rows["status"])
         notes += _counts(reasons.value_counts())
-    return Found(len(broken), len(audited.runs), broken, audited.ending(broken, True), notes=notes)
+    return Found(len(rows), len(runs), rows, audited.ending(rows, True), notes=notes)
 
 
 @check("no outcome", "Do some runs have no outcome?")
@@ -210,9 +209,8 @@ def zero_usage(audited: Audited) -> Found:
     """Count the runs that took no tokens, or nothing, by their logs."""
     audited.needs("tokens_in", "tokens_out", "cost")
     columns = audited.runs[["tokens_in", "tokens_out", "cost"]].astype("Float64")
-    known = columns.notna().any(axis=1)
     rows = audited.runs[columns.eq(0).fillna(False).any(axis=1)]
-    return Found(len(rows), int(known.sum()), rows, notes=_by_model(rows))
+    return Found(len(rows), len(columns.dropna(how="all")), rows, notes=_by_model(rows))
 
 
 @check("tokens missing by ending", "Are tokens missing mainly for some endings, which biases their mean?")
@@ -220,8 +218,7 @@ def tokens_by_ending(audited: Audited) -> Found:
     """Count the runs without tokens of models in which tokens are missing more often for some endings."""
     audited.needs("tokens_in", "tokens_out")
     runs = audited.runs
-    known = [name for name in ("tokens_in", "tokens_out") if runs[name].notna().any()]
-    is_missing = runs[known].isna().any(axis=1)
+    is_missing = runs[["tokens_in", "tokens_out"]].dropna(axis="columns", how="all").isna().any(axis=1)
     ended = audited.outcome.mask(_is_stopped(runs), "stopped")
     model = runs["model_name"].fillna(UNKNOWN)
     missing = is_missing.groupby(model).agg(["mean", "size"])
@@ -234,7 +231,7 @@ def tokens_by_ending(audited: Audited) -> Found:
         if unlike and shares.max() - shares.min() > 0.2:
             doubtful.append(name)
     rows = runs[is_missing & model.isin(doubtful)]
-    return Found(len(rows), int(runs["run_id"].size), rows, notes=_by_model(rows))
+    return Found(len(rows), len(runs), rows, notes=_by_model(rows))
 
 
 @check("published figures", "Do published figures differ from the runs?", noun="figure")
@@ -254,9 +251,8 @@ def published_figures(audited: Audited) -> Found:
     for row, leads in zip(table.to_dict("records"), is_first, strict=True):
         own = _published_runs(row, audited.runs)
         of_others = pd.notna(row["n"]) and row["n"] != len(own)
-        if of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any()):
-            continue  # the figure is about other runs, or `missing_trials` reports those that are absent
-        if own.empty:
+        is_partial = of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any())
+        if own.empty or is_partial:  # it is about other runs, or `missing_trials` reports those that are absent
             continue
         compared += 1
         rates = _rates_of(own)
@@ -291,12 +287,12 @@ def agents(audited: Audited) -> Found:
     """Count the models that several agents used, also where agents are compared with their models."""
     audited.needs("agent")
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
-    agents_of = audited.runs.groupby(column)["agent"].nunique()
-    several = agents_of[agents_of > 1]
+    counts = audited.runs.groupby(column)["agent"].nunique()
+    several = counts[counts > 1]
     notes = _counts(several)
     if audited.board.outcomes.compared_by:
         notes += note("compared_by", columns=audited.board.outcomes.compared_by)
-    return Found(len(several), len(agents_of), notes=notes if len(several) else Notes())
+    return Found(len(several), len(counts), notes=notes)
 
 
 @check("pass^k", "Does pass^k depend on how trials count that were not measured?", noun="model")
@@ -325,14 +321,12 @@ def pass_hat_k(audited: Audited) -> Found:
 @check("undecided ranks", "Is it undecided which model is best?", noun="model")
 def undecided_ranks(audited: Audited) -> Found:
     """Count the models that may be the best, where that is not one."""
-    named = audited.board.table[audited.board.table["model_name"].ne(UNKNOWN)]
-    ranked = named.dropna(subset="rank_low")
-    if len(ranked) < 2:
+    table = audited.board.table
+    ranks = table.loc[table["model_name"].ne(UNKNOWN), "rank_low"].dropna()
+    if len(ranks) < 2:
         raise NotComputed("one_model", "fewer than 2 models were ranked")
-    is_open = ranked["rank_low"].eq(1)
-    if is_open.sum() == 1:
-        return Found(0, len(ranked))
-    return Found(int(is_open.sum()), len(ranked), notes=note("may_be_best", "each may be the best"))
+    n_best = int(ranks.eq(1).sum())
+    return Found(0 if n_best == 1 else n_best, len(ranks), notes=note("may_be_best", "each may be the best"))
 
 
 @check("variants", "Are tasks variants of a few templates?", noun="task")
@@ -350,9 +344,8 @@ def idle_tasks(audited: Audited) -> Found:
         raise NotComputed("one_model", "fewer than 2 models were ranked")
     counts = task_items(audited.board)["verdict"].value_counts()
     idle = counts.reindex(["all solve", "none solves"], fill_value=0)
-    if idle.sum() < MOST_UNDECIDED * counts.sum():
-        return Found(0, int(counts.sum()))
-    return Found(int(idle.sum()), int(counts.sum()), notes=_counts(idle[idle > 0]))
+    are_many = idle.sum() >= MOST_UNDECIDED * counts.sum()
+    return Found(int(idle.sum()) if are_many else 0, int(counts.sum()), notes=_counts(idle[idle > 0]))
 
 
 @check("leaks", "Did agents see the expected answer at the start, or open the benchmark's own files?")
@@ -362,28 +355,25 @@ def leaks(audited: Audited) -> Found:
         raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
     order = audited.runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")
     chosen = audited.runs.loc[order.index[:MOST_READ]].sort_index()
-    targets = chosen.set_index("run_id")["target"] if "target" in chosen else pd.Series(dtype="object")
-    read, told, looked = 0, [], []
+    answers = chosen.set_index("run_id").get("target", pd.Series()).dropna()
+    read = 0
+    told: list[str] = []
+    looked: list[str] = []
     for run_id, transcript in transcripts(audited.logs, chosen):
-        acted = [turn.role in ("assistant", "action") for turn in transcript.turns]
-        if not any(acted):
+        turns = transcript.turns
+        begin = next((place for place, turn in enumerate(turns) if turn.role in ("assistant", "action")), None)
+        if begin is None:
             continue
         read += 1
-        begin = acted.index(True)
-        target = targets.get(run_id)
-        answer = target.strip().casefold() if isinstance(target, str) else ""
-        before = "\n".join(turn.text.casefold() for turn in transcript.turns[:begin])
-        if len(answer) >= SHORTEST_ANSWER and answer in before:
+        answer = answers.get(run_id, "").strip().casefold()
+        if len(answer) >= SHORTEST_ANSWER and answer in "\n".join(turn.text.casefold() for turn in turns[:begin]):
             told.append(run_id)
-        if any(turn.role == "action" and OWN_FILES.search(turn.text) for turn in transcript.turns[begin:]):
+        if any(turn.role == "action" and OWN_FILES.search(turn.text) for turn in turns[begin:]):
             looked.append(run_id)
     if not read:
         raise NotComputed("none_read", "no run has a transcript that can be read")
-    notes = Notes()
-    if told:
-        notes += note("told", "{count:run} that show the expected answer at the start", count=len(told))
-    if looked:
-        notes += note("looked", "{count:run} that open files of the benchmark", count=len(looked))
+    notes = _counted("told", "{count:run} that show the expected answer at the start", len(told))
+    notes += _counted("looked", "{count:run} that open files of the benchmark", len(looked))
     rows = audited.runs[audited.runs["run_id"].isin([*told, *looked])]
     return Found(len(rows), read, rows, audited.without(rows), notes=notes)
 
@@ -400,13 +390,11 @@ def names_alike(audited: Audited) -> Found:
     for undated, same in dated.items():
         if undated in same and len(same) == 2:  # two dates are two models
             notes += note("alike", names=same, one=undated)
-    groups = [one.values["names"] for one in notes.notes]
     merged = {name: one.values["one"] for one in notes.notes for name in one.values["names"]}
-    count = len({name for group in groups for name in group})
     alternative = None
-    if count and column == "model_name":
+    if column == "model_name":
         alternative = audited.runs.assign(model_name=audited.runs["model_name"].replace(merged))
-    return Found(count, len(names), alternative=alternative, notes=notes)
+    return Found(len(merged), len(names), alternative=alternative, notes=notes)
 
 
 @check("unnamed runs", "Do some logs name no model?")
@@ -430,31 +418,29 @@ def _needs_rate(audited: Audited) -> None:
 
 def _needs_endings(audited: Audited) -> None:
     """Raise NotComputed where logs do not say how runs ended."""
-    reasons = audited.runs["exit_reason"] if "exit_reason" in audited.runs else pd.Series(dtype="object")
+    reasons = audited.runs.get("exit_reason", pd.Series())
     if audited.runs["status"].dropna().isin(["completed"]).all() and reasons.isna().all():
         raise NotComputed("no_endings", "the logs do not state how runs ended")
 
 
 def _is_stopped(runs: pd.DataFrame) -> pd.Series:
     """Return which runs were stopped at a limit, by their status or the reason why they ended."""
-    is_stopped = runs["status"].astype("str").str.contains(STOPPED)
-    if "exit_reason" in runs:
-        is_stopped |= runs["exit_reason"].astype("str").str.contains(STOPPED)
-    return is_stopped
+    endings = runs.reindex(columns=["status", "exit_reason"]).astype("str").fillna("")
+    return (endings["status"] + "\n" + endings["exit_reason"]).str.contains(STOPPED)
 
 
-def _without_outcome(audited: Audited) -> pd.Series:
-    """Return which runs came to their end, and have no outcome."""
-    return has_flag(audited.runs, "no_outcome") | audited.runs["status"].eq("completed")
+def _counted(code: str, text: str, count: int) -> Notes:
+    """Note a count; nothing for 0."""
+    return note(code, text, count=int(count)) if count else Notes()
 
 
 def _counts(counts: pd.Series) -> Notes:
     """Note counts by name, the largest first; nothing for none."""
     ordered = counts.sort_values(ascending=False, kind="stable")
-    return note("counts", _counted, counts=ordered.to_dict()) if len(ordered) else Notes()
+    return note("counts", _named_counts, counts=ordered.to_dict()) if len(ordered) else Notes()
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _named_counts(counts: Mapping[str, int]) -> str:
     return listed([f"{shorten(name, LONGEST)}: {count:,}" for name, count in counts.items()], MOST_NAMED)
 
 

@@ -139,8 +139,7 @@ def leaderboard(
         notes += note("absent", **lacking)
     if judged := int(has_flag(runs, JUDGED).sum()):
         notes += note("judged", count=judged)
-    copies = copied(runs, kind_of(runs)) if scored.left_out else []
-    if copies:
+    if scored.left_out and (copies := copied(runs, kind_of(runs))):
         notes += note("copied", pairs=copies)
     return Leaderboard(scored, table=table, pairs=pairs, basis=adjusted.basis, notes=notes)
 
@@ -292,11 +291,10 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         return {"code": "nothing", "ended": ended, "n": sum(ended.values())}
     if rated.empty:
         return {"code": "unnamed", "what": name} | _fields(estimated.iloc[0], board.has_means)
+    row = rated.iloc[0]
     if len(rated) == 1:
-        row = rated.iloc[0]
         about = {"code": "one_model", "what": name, "model": row["model_name"], "unnamed": len(estimated) > 1}
         return about | _fields(row, board.has_means)
-    row = rated.iloc[0]
     structure = pair_structure(board.pairs)
     if cycles := structure.only("cycle").notes:
         return {"code": "cycle", "models": list(cycles[0].values["models"])}
@@ -388,7 +386,7 @@ def answer_table(board: Leaderboard, runs: pd.DataFrame | None = None) -> pd.Dat
     >>> compare.answer_table(compare.leaderboard(runs))["model_name"].iloc[0]
     'alder-large'
     """
-    table = rank_table(board).drop(columns=["coverage", "warning"])
-    columns = ["model_name", "rank", "estimate", "low", "high"]
-    table = table[[*columns, *[name for name in table if str(name).startswith("adjusted")], "n", "n_tasks"]]
+    table = rank_table(board)
+    adjusted = [name for name in table if str(name).startswith("adjusted")]
+    table = table[["model_name", "rank", "estimate", "low", "high", *adjusted, "n", "n_tasks"]]
     return table if runs is None else with_usage(table, runs)

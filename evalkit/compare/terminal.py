@@ -113,10 +113,7 @@ def describe_comparison(
         Part("tasks", _items_lines(board) if everything and len(table) > 1 else []),
         Part("at equal budgets", rows=_budget_rows(board) if everything else []),
         Part("pairs in words", pairs_text(board.pairs).split("\n") if everything and pairs else []),
-        Part(
-            "rates of measured runs only",
-            unmeasured_lines(runs, ["model_name"], kind_of(runs), value or ""),
-        ),
+        Part("rates of measured runs only", unmeasured_lines(runs, ["model_name"], kind_of(runs), value or "")),
     ]
     return on_screen(parts, everything=everything, compared_by=board.outcomes.compared_by)
 
@@ -126,12 +123,11 @@ def _items_lines(board: Leaderboard) -> list[str]:
     table, fewer = task_items(board), fewer_tasks(board)
     numbers = table["verdict"].value_counts()
     counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in numbers.items())
-    against_order = table.loc[table["verdict"] == "contradicts the order", "task"].head(MOST_PAIRS)
     lines = [f"Of {counted_noun(len(table), 'task')}: {counts}."]
+    against_order = table.loc[table["verdict"] == "contradicts the order", "task"].head(MOST_PAIRS)
     if len(against_order):
-        lines.append(
-            f"Tasks that contradict the order of models, perhaps by chance: {', '.join(map(plain, against_order))}."
-        )
+        named = ", ".join(map(plain, against_order))
+        lines.append(f"Tasks that contradict the order of models, perhaps by chance: {named}.")
     enough = fewer.loc[fewer["same_first"] >= CONFIDENCE, "n_tasks"]
     if len(enough):
         tasks = counted_noun(enough.iloc[0], "task")
@@ -188,11 +184,10 @@ def describe_baseline(
     if table.empty:
         return f"{plain(baseline)} is the only model, so there is no comparison.", not strict
     table = table.sort_values("verdict", key=lambda verdicts: verdicts.map(VERDICTS.index), kind="stable")
-    data = compared.outcomes
-    share = data.is_share
+    data, share = compared.outcomes, compared.outcomes.is_share
     unit = "percentage points" if share else data.unit
     names = distinct_names(table["model_name"], NAME_WIDTH)
-    rows = []
+    rows, lacking = [], []
     for row in table.to_dict("records"):
         verdict = row["verdict"]
         if verdict == "not decided" and (why := why_undecided(row)):
@@ -201,34 +196,27 @@ def describe_baseline(
         for head, name in (("model's", "mean"), ("baseline's", "mean_baseline")):
             cells[head] = format_interval(row[name], None, None, percent=share)
         rows.append({**cells, **_difference(row, data), "verdict": verdict})
-    lacking = [
-        plain(f"{names[row['model_name']]}: {why}.")
-        for row in table.to_dict("records")
-        if (why := row["warning"].only("absent"))
-    ]
+        if absent := row["warning"].only("absent"):
+            lacking.append(plain(f"{names[row['model_name']]}: {absent}."))
     least = LEAST if margin is None and share else margin
     loss = f"a loss of less than {(least or 0) * (100 if share else 1):g} {unit}".rstrip() + " is no regression"
     if least is None:
         loss = f"any loss that is shown is a regression (--margin, in {unit or 'the unit of the score'}, allows some)"
     found = table["verdict"].value_counts().reindex(VERDICTS).dropna().astype(int)
-    counts = ", ".join(
-        counted_noun(n, verdict) if verdict == "regression" else f"{n:,} {verdict}" for verdict, n in found.items()
-    )
-    head = f"Against {plain(baseline)}: {counts}. By {data.title} on the tasks both ran; {loss}."
+    counts = [counted_noun(n, name) if name == "regression" else f"{n:,} {name}" for name, n in found.items()]
+    head = f"Against {plain(baseline)}: {', '.join(counts)}. By {data.title} on the tasks both ran; {loss}."
     bad = {"regression", "not decided"} if strict else {"regression"}
-    models = Part("models", rows=rows, always=True, most=MOST_VERDICTS, spare=("tasks",))
     if target == "these tasks":
         head = f"{head} The question is whether they differ on these tasks, run again."
-    changed = changed_tasks(compared, baseline)
     tasks = []
-    for row in changed.sort_values("p_adjusted", kind="stable").to_dict("records"):
+    for row in changed_tasks(compared, baseline).sort_values("p_adjusted", kind="stable").to_dict("records"):
         own, base = (format_interval(row[name], None, None, percent=share) for name in ("mean", "mean_baseline"))
         cells = {"task": plain(row["task"]), "model": names[row["model_name"]], "": row["change"], "model's": own}
         cells |= {"baseline's": base, "p, corrected": "–" if pd.isna(row["p_adjusted"]) else f"{row['p_adjusted']:.2g}"}
         tasks.append(cells | {"a run": row["run_ids"][0], "baseline's run": row["run_ids_baseline"][0]})
     parts = [
         Part("the question", [head], always=True),
-        models,
+        Part("models", rows=rows, always=True, most=MOST_VERDICTS, spare=("tasks",)),
         Part("tasks broken and fixed", rows=tasks, most=MOST_PAIRS, last=0),
         Part("doubts", [*lacking, *_lines(variants(data))], always=True),
     ]
@@ -238,20 +226,18 @@ def describe_baseline(
 
 def describe_audit(found: Audit, *, everything: bool = False) -> str:
     """Format how many checks change the ranking, the checks that found something, and those that could not be made."""
-    first, *_ = found.findings
     shown = found.shown[["check", "verdict", "found", "alternative ranking"]]
     if not everything:
         shown = shown[shown["verdict"].isin(["wrong", "look"])]
     rows = [{str(name): plain(text) for name, text in row.items()} for row in shown.to_dict("records")]
     fine = found.table.loc[found.table["verdict"].eq("fine"), "check"]
     open_checks = found.table[found.table["verdict"].eq("not computed")]
-    reasons = [
-        f"{listed(own['check'])}: {why}" for why, own in open_checks.groupby(open_checks["notes"].map(str), sort=False)
-    ]
-    lines = [plain(sentence(f"not computed, {reason}")) for reason in reasons]
-    details = [plain(finding_text(one)) for one in found.findings[1:]]
+    lines = []
+    for why, own in open_checks.groupby(open_checks["notes"].map(str), sort=False):
+        lines.append(plain(sentence(f"not computed, {listed(own['check'])}: {why}")))
+    answered, *details = [plain(finding_text(one)) for one in found.findings]
     parts = [
-        Part("the answer", [plain(finding_text(first))], always=True),
+        Part("the answer", [answered], always=True),
         Part("checks", rows=rows, always=True, most=MOST_VERDICTS, last=0, left=2),
         Part("details", details),
         Part("checks that found nothing", [f"Nothing was found by: {plain(listed(fine))}."] if len(fine) else []),

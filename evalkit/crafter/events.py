@@ -1,8 +1,9 @@
 """Detectors of events in episodes: invalid actions, doing nothing, health, and what was unlocked."""
 
 from collections.abc import Iterator
+from itertools import groupby
 
-from evalkit.kinds import Detector, Found, Transcript
+from evalkit.kinds import Detector, Found, Transcript, Turn
 from evalkit.kinds.detectors import shortened
 
 LEAST_NOOPS = 3  # in a row
@@ -19,22 +20,20 @@ def invalid_action(transcript: Transcript) -> Iterator[Found]:
 
 def repeated_noop(transcript: Transcript) -> Iterator[Found]:
     """Find at least three turns in a row that only do nothing (noop); the detail is their number."""
-    start = n = 0
-    for number, turn in enumerate([*transcript.turns, None], 1):
-        actions = turn.values.get("actions") if turn else None
-        if actions and set(actions) == {"noop"}:
-            start = start if n else number
-            n += 1
-            continue
-        if n >= LEAST_NOOPS:
-            yield start, str(n), shortened(transcript.turns[start - 1].text)
-        n = 0
+    for actions, turns in groupby(enumerate(transcript.turns, 1), lambda numbered: _actions(numbered[1])):
+        stretch = list(turns)
+        if actions == {"noop"} and len(stretch) >= LEAST_NOOPS:
+            number, first = stretch[0]
+            yield number, str(len(stretch)), shortened(first.text)
+
+
+def _actions(turn: Turn) -> set[str]:
+    return set(turn.values.get("actions", ()))
 
 
 def low_health_end(transcript: Transcript) -> Iterator[Found]:
     """Find an episode whose last known health is at most 3 of 9; the detail is the health."""
-    for number in range(len(transcript.turns), 0, -1):
-        turn = transcript.turns[number - 1]
+    for number, turn in reversed(list(enumerate(transcript.turns, 1))):
         health = turn.values.get("inventory", {}).get("health")
         if health is not None:
             if health <= LOW_HEALTH:

@@ -21,7 +21,7 @@ from evalkit.kinds import Example, Finding, Logs
 
 LONG_LOOP = 10  # equal calls that are a finding of their own
 MOST_SEARCHED = 20_000  # runs, in reports that only name the main reason
-MODES, CONTRAST, ERRORS = "Why do runs fail?", "What differs from successful runs", "Errors"  # headings of sections
+MODES = "Why do runs fail?"  # the heading of the section of modes
 
 
 def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
@@ -57,16 +57,21 @@ def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
     groups = error_groups(logs)
     if len(groups):
         top = groups.iloc[0]
-        values = {"calls": int(groups["calls"].sum()), "groups": len(groups)}
-        values |= {"error": top["error"], "n": int(top["calls"]), "runs": int(top["runs"])}
+        values = {
+            "calls": int(groups["calls"].sum()),
+            "groups": len(groups),
+            "error": top["error"],
+            "n": int(top["calls"]),
+            "runs": int(top["runs"]),
+        }
         example = Example("the error", top["run_id"], turn=int(top["turn"]))
-        found.append(Finding("errors", ERRORS, values, (example,), words.errors))
+        found.append(Finding("errors", "Errors", values, (example,), words.errors))
     compared = contrast(logs) if compared is None else compared
     if rule != "events":
         n_tasks = int(compared["n_tasks"].max()) if len(compared) else 0
         claimed: list[Any] = compared[compared["claimed"]].to_dict("records")
         differing = {"claimed": claimed, "tested": len(compared), "n_tasks": n_tasks}
-        found.append(Finding("contrast", CONTRAST, differing, (), words.contrasts))
+        found.append(Finding("contrast", "What differs from successful runs", differing, (), words.contrasts))
     return found
 
 
@@ -75,11 +80,15 @@ def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
     lead = table[table["leads"]]
     counts = lead["mode"].value_counts()
     reasons = [(str(mode), int(n)) for mode, n in counts.items() if mode not in (UNEXPLAINED, UNSEARCHED)]
-    unexplained, unsearched = (int(counts.get(mode, 0)) for mode in (UNEXPLAINED, UNSEARCHED))
     first = lead.drop_duplicates("mode").set_index("mode")
     examples = tuple(Example(mode, first["run_id"][mode], turn=int(first["turn"][mode])) for mode, _ in reasons[:3])
-    values = {"failed": len(lead), "rule": rule, "reasons": reasons}
-    values |= {"unexplained": unexplained, "unsearched": unsearched}
+    values = {
+        "failed": len(lead),
+        "rule": rule,
+        "reasons": reasons,
+        "unexplained": int(counts.get(UNEXPLAINED, 0)),
+        "unsearched": int(counts.get(UNSEARCHED, 0)),
+    }
     return Finding("reasons", section, values, examples, words.leading)
 
 
@@ -97,9 +106,17 @@ def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
     by_model = failed.assign(has=failed["run_id"].isin(ids)).groupby("model_name", dropna=False)["has"]
     counts = by_model.agg(["sum", "size"]).sort_values("sum", ascending=False, kind="stable")
     model = counts.index[0] if len(counts) > 1 and isinstance(counts.index[0], str) else ""
-    values = {"n": len(ids), "failed": len(failed), "least": LONG_LOOP, "rule": rule}
-    values |= {"most": int(long["times"].iloc[0]), "call": long["evidence"].iloc[0].partition(" → ")[0][:80]}
-    values |= {"model": model, "of_model": int(counts["sum"].iloc[0]), "n_model": int(counts["size"].iloc[0])}
+    values = {
+        "n": len(ids),
+        "failed": len(failed),
+        "least": LONG_LOOP,
+        "rule": rule,
+        "most": int(long["times"].iloc[0]),
+        "call": long["evidence"].iloc[0].partition(" → ")[0][:80],
+        "model": model,
+        "of_model": int(counts["sum"].iloc[0]),
+        "n_model": int(counts["size"].iloc[0]),
+    }
     examples = tuple(
         Example(f"{row['times']:.0f} times", row["run_id"], turn=row["turn"])
         for row in long.drop_duplicates("run_id").head(3).to_dict("records")
@@ -145,10 +162,8 @@ def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
 
     `table` is as from `modes`. Without failed runs there is no share.
     """
-    shares = mode_shares(table, [])
-    known = shares[~shares["mode"].isin([UNEXPLAINED, UNSEARCHED])].sort_values(
-        "leading", ascending=False, kind="stable"
-    )
+    shares = mode_shares(table, []).sort_values("leading", ascending=False, kind="stable")
+    known = shares[~shares["mode"].isin([UNEXPLAINED, UNSEARCHED])]
     if known.empty:
         return {}, "failed runs that rules explain"
     row = known.iloc[0]

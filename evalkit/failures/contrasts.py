@@ -1,16 +1,16 @@
 """Contrasts: which events differ between failed and successful runs of the same task, and where two runs part."""
 
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from evalkit.failures.failure_modes import failed_runs
 from evalkit.failures.search import detectors, search
 from evalkit.io import storage
 from evalkit.kinds import Logs
-from evalkit.kinds.detectors import calls_of, shortened
+from evalkit.kinds.detectors import Made, calls_of
 from evalkit.kinds.transcript import transcripts
 from evalkit.stats.intervals import LEVEL
 from evalkit.stats.pair_tests import compare_units
@@ -63,25 +63,33 @@ def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, st
     """Compare events in failed and successful `runs`, with the columns run_id, unit and failed; as `contrast`."""
     both = runs.groupby("unit")["failed"].transform("nunique") == 2
     runs = runs[both]
-    tasks = runs["unit"].nunique()
+    n_failed = int(runs["failed"].sum())
+    units = pd.factorize(runs["unit"])[0]
+    if runs["unit"].nunique() < FEWEST_TASKS:
+        questions = {}
     rows = []
-    if tasks >= FEWEST_TASKS:
-        codes = pd.factorize(runs["unit"])[0]
-        is_failed = runs["failed"].to_numpy(bool)
-        sizes = [np.bincount(codes[side], minlength=tasks) for side in (is_failed, ~is_failed)]
-        ids = runs["run_id"].tolist()
-        with_event = found.groupby("event", observed=True)["run_id"].agg(set)
-        for event in questions:
-            own = with_event.get(event, set())
-            has = np.array([run_id in own for run_id in ids], dtype=float)
-            if not has.any():
-                continue
-            sides = zip((is_failed, ~is_failed), sizes, strict=True)
-            failed, successful = (np.bincount(codes[side], has[side], tasks) / size for side, size in sides)
-            compared = compare_units(failed, successful)
-            shares = (failed.mean(), successful.mean(), (failed - successful).mean())
-            counts = (tasks, int(is_failed.sum()), int((~is_failed).sum()))
-            rows.append((event, questions[event], *counts, *shares, compared.low, compared.high, compared.p_value))
+    for event, question in questions.items():
+        has_event = runs["run_id"].isin(found.loc[found["event"] == event, "run_id"])
+        if not has_event.any():
+            continue
+        shares = has_event.groupby([units, runs["failed"].to_numpy()]).mean().unstack()
+        failed, successful = shares[True].to_numpy(), shares[False].to_numpy()
+        compared = compare_units(failed, successful)
+        rows.append(
+            {
+                "event": event,
+                "question": question,
+                "n_tasks": len(shares),
+                "failed": n_failed,
+                "successful": len(runs) - n_failed,
+                "failed_share": failed.mean(),
+                "successful_share": successful.mean(),
+                "estimate": (failed - successful).mean(),
+                "low": compared.low,
+                "high": compared.high,
+                "p_value": compared.p_value,
+            }
+        )
     table = pd.DataFrame(rows, columns=_COLUMNS[:-2])
     table["p_adjusted"] = holm(table["p_value"])
     table["claimed"] = table["p_adjusted"] <= LEVEL
@@ -109,24 +117,22 @@ def divergences(logs: Logs, most: int = MOST_PAIRS) -> pd.DataFrame:
     runs, rule = failed_runs(logs)
     pairs = [] if rule == "events" else list(_pairs(runs))[:most]
     wanted = {run["run_id"] for pair in pairs for run in pair}
-    calls: dict[str, list[tuple[int, tuple[str, str], str]]] = {}
+    calls: dict[str, list[Made]] = {}
     with storage(logs.storage_options):
         for run_id, transcript in transcripts(logs, logs.runs[logs.runs["run_id"].isin(wanted)]):
-            calls[run_id] = [(made.turn, made.call, made.text) for made in calls_of(transcript)]
+            calls[run_id] = [made._replace(result=None) for made in calls_of(transcript)]  # which may be large
     rows = []
     for failed, successful in pairs:
         a, b = calls.get(failed["run_id"], []), calls.get(successful["run_id"], [])
-        if not a and not b:
+        same = len(list(takewhile(lambda both: both[0].call == both[1].call, zip(a, b, strict=False))))
+        if same == max(len(a), len(b)):
             continue
-        same = 0
-        while same < min(len(a), len(b)) and a[same][1] == b[same][1]:
-            same += 1
-        if same == len(a) == len(b):
-            continue
-        turns = [calls_of_run[same][0] if same < len(calls_of_run) else None for calls_of_run in (a, b)]
-        texts = [shortened(calls_of_run[same][2]) if same < len(calls_of_run) else "" for calls_of_run in (a, b)]
-        models = (failed["model_name"], successful["model_name"])
-        rows.append((failed["unit"], *models, same, *turns, *texts, failed["run_id"], successful["run_id"]))
+        row = {"task": failed["unit"], "same_calls": same}
+        for side, run, made in (("a", failed, a), ("b", successful, b)):
+            row |= {f"model_{side}": run["model_name"], f"run_id_{side}": run["run_id"], f"next_{side}": ""}
+            if same < len(made):
+                row |= {f"turn_{side}": made[same].turn, f"next_{side}": made[same].text}
+        rows.append(row)
     return pd.DataFrame(rows, columns=_DIVERGENCE).astype({"turn_a": "Int64", "turn_b": "Int64"})
 
 

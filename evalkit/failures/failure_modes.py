@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
 from evalkit._text import check_columns
 from evalkit.failures.search import detectors, events, search
-from evalkit.io.frames import Column, frame_of
+from evalkit.io.frames import Column, frame
 from evalkit.kinds import Logs, outcomes
 from evalkit.kinds.runs import is_excluded
 from evalkit.stats import estimate_by
@@ -117,35 +117,25 @@ def modes(logs: Logs) -> pd.DataFrame:
     >>> table = evalkit.failures.modes(evalkit.load("runs"))
     >>> table.loc[table["leads"], "mode"].value_counts()
     """
-    runs = failed_runs(logs).table
-    runs = runs[runs["failed"]]
-    rank = {one.name: (-one.severity, place) for place, one in enumerate(detectors(logs.kind))}
-    rules = {one.name: one for one in detectors(logs.kind) if one.mode}
-    _, found, searched = search(logs)
-    found = found[found["run_id"].isin(set(runs["run_id"])) & found["event"].isin(rules.keys())]
-    first = found.groupby(["run_id", "event"], sort=False, observed=True).agg(
-        n=("turn", "size"), turn=("turn", "first"), detail=("detail", "first")
+    failed = failed_runs(logs).table
+    failed = failed[failed["failed"]]
+    known, found, searched = search(logs)
+    explaining = sorted((one for one in known if one.mode), key=lambda one: -one.severity)
+    rules = pd.DataFrame(explaining)
+    rules = rules.assign(event=rules["name"], rank=rules.index)[["event", "mode", "least", "rank"]]
+    events_of_runs = found[found["run_id"].isin(failed["run_id"])].groupby(["run_id", "event"], observed=True)
+    counts = events_of_runs.agg(n=("turn", "size"), turn=("turn", "first"), detail=("detail", "first")).reset_index()
+    counts = counts.merge(rules, on="event")
+    enough = counts[counts["n"] >= counts["least"]].sort_values("rank")
+    own = enough.groupby(["run_id", "mode"], sort=False).agg(
+        {"n": "sum", "turn": "first", "event": "first", "detail": "first"}
     )
-    by_run: dict[str, list[tuple]] = {}
-    for run_id, event, n, turn, detail in first.reset_index().itertuples(index=False, name=None):
-        if n >= rules[event].least:
-            by_run.setdefault(run_id, []).append((rank[event], event, n, turn, detail))
-    rows = []
-    for own in runs[["run_id", "model_name", "task", "task_type"]].itertuples(index=False, name=None):
-        held: dict[str, list] = {}  # by mode
-        for _, event, n, turn, detail in sorted(by_run.get(own[0], [])):
-            mode = rules[event].mode
-            if mode in held:
-                held[mode][0] += n
-            else:
-                held[mode] = [n, turn, event, detail]
-        for place, (mode, values) in enumerate(held.items()):
-            rows.append((*own, mode, place == 0, *values))
-        if not held:
-            mode = UNEXPLAINED if own[0] in searched else UNSEARCHED
-            rows.append((*own, mode, True, 0, None, "", ""))
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(MODES)
-    return frame_of({column.name: values for column, values in zip(MODES, columns, strict=True)}, MODES)
+    table = failed.merge(own.reset_index(), on="run_id", how="left")
+    unexplained = table["run_id"].isin(searched).map({True: UNEXPLAINED, False: UNSEARCHED})
+    table["mode"] = table["mode"].fillna(unexplained)
+    table["leads"] = ~table["run_id"].duplicated()
+    table = table.fillna({"n": 0, "event": "", "detail": ""})
+    return frame(table.to_dict("records"), MODES)
 
 
 def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
@@ -172,32 +162,25 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
     names.sort(key=lambda name: name in (UNEXPLAINED, UNSEARCHED))
     parts = []
     for name in names:
-        own = table[table["mode"] == name]
-        rows = failed.assign(value=failed["run_id"].isin(set(own["run_id"])).astype("float64"))
-        rows["is_leading"] = failed["run_id"].isin(set(own.loc[own["leads"], "run_id"]))
-        part = estimate_by(rows, by, "value", clusters="task").assign(mode=name)
-        keys: list[str] | pd.Series = by or pd.Series(0, rows.index)
-        counts = rows.groupby(keys, dropna=False, observed=True)[["value", "is_leading"]].sum().astype("int64")
-        parts.append(part.assign(runs=counts["value"].to_numpy(), leading=counts["is_leading"].to_numpy()))
+        has_mode = failed["run_id"].isin(table.loc[table["mode"] == name, "run_id"])
+        rows = failed.assign(value=has_mode.astype("float64"))
+        parts.append(estimate_by(rows, by, "value", clusters="task").assign(mode=name))
     order = [*by, "mode", "n", "n_tasks", "runs", "leading", "estimate", "low", "high", "method", "target", "warning"]
     if not parts:
         return pd.DataFrame(columns=order)
-    shares = pd.concat(parts, ignore_index=True)[order]
-    if by:
-        shares = shares.sort_values(by, kind="stable", ignore_index=True)
-    return shares[shares["runs"] > 0].reset_index(drop=True)
+    groups = table.groupby([*by, "mode"], dropna=False, observed=True)["leads"]
+    counts = groups.agg(runs="size", leading="sum").reset_index()
+    shares = pd.concat(parts).merge(counts, on=[*by, "mode"])[order]
+    return shares.sort_values(by, kind="stable", ignore_index=True) if by else shares
 
 
 def with_modes(logs: Logs) -> pd.DataFrame:
     """Return the table of runs with the columns mode and event: lists of the names of each run's modes and events."""
-    names = {
-        "mode": modes(logs).groupby("run_id", sort=False)["mode"].agg(list),
-        "event": events(logs).groupby("run_id", sort=False)["event"].agg(lambda own: list(dict.fromkeys(own))),
-    }
-    lists = {name: logs.runs["run_id"].map(own.to_dict()) for name, own in names.items()}
-    return logs.runs.assign(
-        **{name: own.map(lambda cell: cell if isinstance(cell, list) else []) for name, own in lists.items()}
-    )
+    lists: dict[str, Any] = {}
+    for name, table in (("mode", modes(logs)), ("event", events(logs))):
+        of_run = table.drop_duplicates(["run_id", name]).groupby("run_id")[name].agg(list).to_dict()
+        lists[name] = [of_run.get(run_id, []) for run_id in logs.runs["run_id"]]
+    return logs.runs.assign(**lists)
 
 
 def leading_modes(table: pd.DataFrame) -> pd.DataFrame:
@@ -250,7 +233,7 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     heads: list[tuple[str, frozenset[str]]] = []
     for masked in counts.index:
         words = frozenset(masked.lower().split())
-        alike = next((head for head, other in heads if _likeness(words, other) >= ALIKE), "")
+        alike = next((head for head, other in heads if len(words & other) >= ALIKE * len(words | other)), "")
         if not alike and len(heads) < MOST_TEXTS:
             heads.append((masked, words))
         group[masked] = alike or masked
@@ -267,10 +250,6 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     return table.reset_index().sort_values("calls", ascending=False, kind="stable", ignore_index=True)
 
 
-def _likeness(words: frozenset[str], others: frozenset[str]) -> float:
-    return len(words & others) / max(len(words | others), 1)
-
-
 def event_counts(logs: Logs) -> pd.DataFrame:
     """Count each event in all runs that count in rates.
 
@@ -280,19 +259,13 @@ def event_counts(logs: Logs) -> pd.DataFrame:
         event, question, mode, events, runs (with it), run_id and turn (of the first one), n (runs). Events that no run
         has are there, too.
     """
-    table = logs.runs[~is_excluded(logs.runs, logs.kind)]
-    ids = set(table["run_id"])
+    ids = set(logs.runs.loc[~is_excluded(logs.runs, logs.kind), "run_id"])
     found = events(logs)
     groups = found[found["run_id"].isin(ids)].groupby("event", observed=True, sort=False)
     counts = groups.agg(
         events=("turn", "size"), runs=("run_id", "nunique"), run_id=("run_id", "first"), turn=("turn", "first")
     )
-    known = detectors(logs.kind)
-    rows = pd.DataFrame({"event": [one.name for one in known], "question": [one.question for one in known]}).assign(
-        mode=[one.mode for one in known]
-    )
-    out = rows.join(counts, on="event")
-    out[["events", "runs"]] = out[["events", "runs"]].fillna(0).astype("int64")
-    out["n"] = len(ids)
-    out["turn"] = out["turn"].astype("Int64")
-    return out.sort_values("runs", ascending=False, kind="stable", ignore_index=True)
+    known = pd.DataFrame(detectors(logs.kind)).rename(columns={"name": "event"})[["event", "question", "mode"]]
+    table = known.join(counts, on="event").assign(n=len(ids)).fillna({"events": 0, "runs": 0})
+    table = table.astype({"events": "int64", "runs": "int64", "turn": "Int64"})
+    return table.sort_values("runs", ascending=False, kind="stable", ignore_index=True)

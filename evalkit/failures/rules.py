@@ -7,9 +7,20 @@ them and addresses in memory; one that was not logged equals none.
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
-from evalkit.kinds.detectors import UNKNOWN_TOOL, Detector, Found, Made, agent_of, by_agent, shortened
-from evalkit.kinds.transcript import Transcript, Turn
+from evalkit.kinds.detectors import (
+    UNKNOWN_TOOL,
+    Detector,
+    Found,
+    Made,
+    by_agent,
+    calls_of,
+    failed_tries,
+    shortened,
+    turns_of_agents,
+)
+from evalkit.kinds.transcript import Transcript
 
 LEAST_REPEATS = 3  # equal calls, or rounds of a cycle, from which they are an event
 LONG_REPEATS = 10  # equal calls that are an event even if a later one returns something else
@@ -77,8 +88,7 @@ _LIMIT = re.compile(  # in a message at the end of a run
     r"|\b(?:reached|exceeded|hit|exhausted)\b[^.\n]{0,40}\b(?:limit|max(?:imum)?|budget)\b"
     r"|\bout of (?:\w+ )?(?:steps|turns|iterations|tokens|time|context|budget)\b"
     r"|\bmax(?:imum)?[ _](?:number of )?(?:steps|turns|iterations|messages|actions|tokens)\b(?: (?:exceeded"
-    r"|reached))?\W*$"
-    r"|limits?[ _]?(?:exceeded|reached)|(?:task|agent) time-?out\w*|stopped\b[^.\n]{0,40}\blimit",
+    r"|reached))?\W*$|limits?[ _]?(?:exceeded|reached)|(?:task|agent) time-?out\w*|stopped\b[^.\n]{0,40}\blimit",
     re.IGNORECASE | re.MULTILINE,
 )
 _LIMIT_STATUS = re.compile(  # why a run ended, as a status
@@ -136,28 +146,19 @@ def repeated_call(transcript: Transcript) -> Iterator[Found]:
             if place not in in_cycles:
                 equal[made.call].append(made)
         for same in equal.values():
-            if len(same) < LEAST_REPEATS:
-                continue
-            start = 0
-            for end in range(1, len(same) + 1):
-                if end < len(same) and same[end].result == same[start].result:
-                    continue
-                least = LEAST_REPEATS if end == len(same) else LONG_REPEATS
-                if end - start >= least and same[start].result is not None:
-                    yield (
-                        same[start].turn,
-                        str(end - start),
-                        f"{same[start].text} → {shortened(same[start].result or '')}",
-                    )
-                start = end
+            stretches = [list(stretch) for _, stretch in groupby(same, lambda made: made.result)]
+            for stretch in stretches:
+                first, n = stretch[0], len(stretch)
+                least = LEAST_REPEATS if stretch is stretches[-1] else LONG_REPEATS
+                if first.result is not None and n >= least:
+                    yield first.turn, str(n), f"{first.text} → {shortened(first.result)}"
 
 
 def failed_call(transcript: Transcript) -> Iterator[Found]:
     """Find each call that failed, as the log or the text of its result says; the detail is a group of causes."""
-    for calls in by_agent(transcript):
-        for made in calls:
-            if made.has_failed:
-                yield made.turn, cause_of(made.result or ""), shortened(made.result or made.text)
+    for made in calls_of(transcript):
+        if made.has_failed:
+            yield made.turn, cause_of(made.result or ""), shortened(made.result or made.text)
 
 
 def cause_of(result: str) -> str:
@@ -168,10 +169,9 @@ def cause_of(result: str) -> str:
 
 def unknown_tool(transcript: Transcript) -> Iterator[Found]:
     """Find each call of a tool, function or command that does not exist; the detail is its name."""
-    for calls in by_agent(transcript):
-        for made in calls:
-            if made.has_failed and UNKNOWN_TOOL.search((made.result or "")[:1000]):
-                yield made.turn, made.name, shortened(made.result or "")
+    for made in calls_of(transcript):
+        if made.has_failed and UNKNOWN_TOOL.search((made.result or "")[:1000]):
+            yield made.turn, made.name, shortened(made.result or "")
 
 
 def ignored_error(transcript: Transcript) -> Iterator[Found]:
@@ -180,29 +180,18 @@ def ignored_error(transcript: Transcript) -> Iterator[Found]:
     The call must be its very next one, and the claim stand before any other call. Retries that end with a success are
     healthy. The detail is ``called again`` or ``claimed success``.
     """
-    words = defaultdict[str, list[int]](list)  # the turns in which each agent speaks
-    for number, turn in enumerate(transcript.turns, 1):
-        if turn.role == "assistant" and "reasoning" not in turn.marks:
-            words[agent_of(turn)].append(number)
+    turns = turns_of_agents(transcript)
     for calls in by_agent(transcript):
-        start = 0
-        while start < len(calls):
-            end = start + 1
-            while end < len(calls) and calls[start].has_failed and calls[end].call == calls[start].call:
-                if not calls[end].has_failed:
+        for tries, following in failed_tries(calls):
+            failed = tries[0]
+            if len(tries) > 1:
+                yield failed.turn, "called again", f"{failed.text} → {shortened(failed.result or '')}"
+            last = following.turn if following else len(transcript.turns)
+            for number, turn in turns.get(failed.agent, ()):
+                is_answer = tries[-1].turn < number <= last and turn.role == "assistant"
+                if is_answer and claims_success(turn.text):
+                    yield number, "claimed success", shortened(turn.text)
                     break
-                end += 1
-            failed, is_healed = calls[start], end < len(calls) and calls[end].call == calls[start].call
-            if failed.has_failed and not is_healed:
-                if end - start > 1:
-                    yield failed.turn, "called again", f"{failed.text} → {shortened(failed.result or '')}"
-                before = calls[end].turn if end < len(calls) else len(transcript.turns) + 1
-                for number in words[failed.agent]:
-                    text = transcript.turns[number - 1].text
-                    if calls[end - 1].turn < number <= before and claims_success(text):
-                        yield number, "claimed success", shortened(text)
-                        break
-            start = end
 
 
 def claims_success(text: str) -> bool:
@@ -255,21 +244,15 @@ def late_first_action(transcript: Transcript) -> Iterator[Found]:
 
     Commands that only look or talk are neither, where the kind knows them. The detail is the number of messages.
     """
-    before = defaultdict[str, int](int)
-    acts = defaultdict[str, list[Turn]](list)
-    first: dict[str, tuple[int, int]] = {}
-    for number, turn in enumerate(transcript.turns, 1):
-        agent = agent_of(turn)
-        if turn.role not in ("assistant", "action") or "reasoning" in turn.marks:
-            continue
-        acts[agent].append(turn)
-        if turn.call and turn.values.get("acts", True):
-            first.setdefault(agent, (number, before[agent]))
-        elif not turn.call:
-            before[agent] += 1
-    for agent, (number, n) in first.items():
-        if n >= LATE and n >= LATE_SHARE * len(acts[agent]):
-            yield number, str(n), shortened(transcript.turns[number - 1].text)
+    for own in turns_of_agents(transcript).values():
+        n = 0
+        for number, turn in own:
+            if turn.call is None:
+                n += 1
+            elif turn.values.get("acts", True):
+                if n >= max(LATE, LATE_SHARE * len(own)):
+                    yield number, str(n), shortened(turn.text)
+                break
 
 
 _LOOP = "repeats calls without effect"

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -136,20 +136,12 @@ class _Run(NamedTuple):
 
 
 class _Searched(NamedTuple):
-    """What was found in some runs: rows of events and files, and what went wrong."""
+    """What was found in some runs, as tables of a store, and what went wrong."""
 
-    events: list[tuple]
-    files: list[tuple]
+    tables: dict[str, pa.Table]
+    may_be_stored: bool
     raised: list[tuple[str, str]]  # names of detectors, and what they raised
     unread: list[str]
-
-    def tables(self) -> dict[str, pa.Table]:
-        """Return the rows as tables of a store."""
-        made = {}
-        for name, columns in _TABLES.items():
-            rows = self.events if name == "events" else self.files
-            made[name] = arrow_table(list(zip(*rows, strict=True)) if rows else [()] * len(columns), columns)
-        return made
 
 
 class _Task(NamedTuple):
@@ -183,14 +175,14 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
         before = dict(zip(files["source"].to_pylist(), files["tag"].to_pylist(), strict=True))
         changed = [run_id for run_id, run in runs.items() if not run.state or before.get(run_id) != run.state]
         _task = _Task(logs.kind, known, runs)
-        unstored = [_Searched([], [], [], []).tables()]
+        unstored: list[dict[str, pa.Table]] = []
         try:
             jobs = 1 if any(is_url(path) for run in runs.values() for path in run.files.paths) else None
-            for found, may_be_stored in in_chunks(_search_chunk, changed, 0, jobs):
-                if may_be_stored:
-                    store.put(found.tables())
+            for found in in_chunks(_search_chunk, changed, 0, jobs):
+                if found.may_be_stored:
+                    store.put(found.tables)
                 else:
-                    unstored.append(found.tables())
+                    unstored.append(found.tables)
                 unread += found.unread
                 for name, message in found.raised:
                     raised.setdefault(name, []).append(message)
@@ -198,18 +190,17 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
             _task = None
         store.arrange(runs)
         store.commit()
-        tables = {name: pa.concat_tables([store.tables[name], *(own[name] for own in unstored)]) for name in _TABLES}
+        for tables in unstored:
+            store.put(tables)
+        store.arrange(runs)
+        files, table = store.tables["files"], store.tables["events"]
     for name, messages in raised.items():
         n = counted_noun(len(messages), "run")
         warnings.warn(f"detector {name} failed in {n}: {messages[0]}; the others ran", stacklevel=4)
     warn_unread(unread)
-    files, table = tables["files"], tables["events"]
     searched = frozenset(files.filter(pc.equal(files["status"], "used"))["source"].to_pylist())
-    values = {("run_id" if name == "source" else name): table[name] for name in table.column_names}
-    events_found = frame_of(values, EVENTS)
-    place = {run_id: number for number, run_id in enumerate(runs)}
-    order = events_found["run_id"].map(place).argsort(kind="stable")
-    return Search(known, events_found.iloc[order].reset_index(drop=True), searched)
+    names_of_columns = [column.name for column in EVENTS]
+    return Search(known, frame_of(dict(zip(names_of_columns, table.columns, strict=True)), EVENTS), searched)
 
 
 def _runs_of(logs: Logs) -> dict[str, _Run]:
@@ -238,11 +229,13 @@ def _runs_of(logs: Logs) -> dict[str, _Run]:
 
 
 @paused_gc()
-def _search_chunk(ids: list[str]) -> tuple[_Searched, bool]:
-    """Search runs, in any process that has the task; also return whether what was found may be stored."""
+def _search_chunk(ids: list[str]) -> _Searched:
+    """Search runs, in any process that has the task."""
     if _task is None:
         raise RuntimeError("this process was not forked from the one that searches")
-    found = _Searched([], [], [], [])
+    rows: dict[str, list[tuple]] = {"files": [], "events": []}
+    raised: list[tuple[str, str]] = []
+    unread = []
     read = lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
     may_be_stored = True
     for run_id in ids:
@@ -250,30 +243,29 @@ def _search_chunk(ids: list[str]) -> tuple[_Searched, bool]:
         try:
             transcript = transcript_of(_task.kind, run.files, read, mask=False)
         except SourceError as error:
-            found.unread.append(str(error))
+            unread.append(str(error))
             continue
         shown = seen(transcript, run.target, run.ended)
-        found.events.extend((run_id, *row) for row in _find(shown, _task.detectors, found.raised))
-        found.files.append((run_id, 0, 0, 0, run.state, False, "used" if transcript.turns else "skipped", ""))
+        rows["events"] += [(run_id, *row) for row in _find(shown, _task.detectors, raised)]
+        rows["files"].append((run_id, 0, 0, 0, run.state, False, "used" if transcript.turns else "skipped", ""))
         may_be_stored = may_be_stored and bool(run.state)
-    return found, may_be_stored and not found.raised
+    tables = {name: arrow_table(list(zip(*rows[name], strict=True)), columns) for name, columns in _TABLES.items()}
+    return _Searched(tables, may_be_stored and not raised, raised, unread)
 
 
-def _find(transcript: Transcript, known: Sequence[Detector], raised: list[tuple[str, str]]) -> Iterator[tuple]:
-    """Yield turn, agent, event, detail and evidence of all events of a run, in the order of turns."""
+def _find(transcript: Transcript, known: Sequence[Detector], raised: list[tuple[str, str]]) -> list[tuple]:
+    """Return turn, agent, event, detail and evidence of all events of a run, in the order of turns."""
     rows = []
-    last = max(len(transcript.turns), 1)
+    agents = list(map(agent_of, transcript.turns)) or [""]
     for one in known:
         try:
             for turn, detail, evidence in one.find(transcript):
-                number = min(max(int(turn), 1), last)
-                rows.append((number, one.name, str(detail)[:LONGEST], str(evidence)[: LONGEST + 1]))
+                number = min(max(int(turn), 1), len(agents))
+                texts = (str(detail)[:LONGEST], str(evidence)[: LONGEST + 1])
+                rows.append((number, agents[number - 1], one.name, *texts))
         except Exception as error:  # a user's detector may raise anything, the others go on
             raised.append((one.name, f"{type(error).__name__}: {error}"))
-    rows.sort(key=lambda row: row[0])
-    for number, name, detail, evidence in rows:
-        agent = agent_of(transcript.turns[number - 1]) if transcript.turns else ""
-        yield number, agent, name, detail, evidence
+    return sorted(rows, key=lambda row: row[0])
 
 
 def _text(value: Any) -> str:

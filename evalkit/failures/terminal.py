@@ -22,45 +22,57 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
     warned, chosen = chosen_lines(logs, everything=everything)
     answer = [plain(finding_text(one)) for one in findings(logs, compared)]
     rule = words.RULES[failed_runs(logs).rule]
-    shares = []
-    for row in mode_shares(table).to_dict("records"):
-        share = format_interval(row["estimate"], row["low"], row["high"])
-        cells = {"model": plain(row["model_name"]), "mode": plain(row["mode"])}
-        shares.append(
-            cells | {"runs": f"{row['runs']} of {row['n']}", "leads": str(row["leading"]), f"share{INTERVAL}": share}
-        )
+    shares = [
+        {
+            "model": plain(row["model_name"]),
+            "mode": plain(row["mode"]),
+            "runs": f"{row['runs']} of {row['n']}",
+            "leads": str(row["leading"]),
+            f"share{INTERVAL}": format_interval(row["estimate"], row["low"], row["high"]),
+        }
+        for row in mode_shares(table).to_dict("records")
+    ]
     contrasts = []
     for row in compared.to_dict("records"):
-        difference = format_interval(
-            row["estimate"] * 100, row["low"] * 100, row["high"] * 100, percent=False, digits=0
+        points = [row[name] * 100 for name in ("estimate", "low", "high")]
+        contrasts.append(
+            {
+                "event": row["event"],
+                "tasks": str(row["n_tasks"]),
+                "failed": f"{row['failed_share']:.0%}",
+                "successful": f"{row['successful_share']:.0%}",
+                f"difference, points{INTERVAL}": format_interval(*points, percent=False, digits=0),
+                "p, corrected": f"{row['p_adjusted']:.2g}",
+                "": "differs" if row["claimed"] else "not decided",
+            }
         )
-        cells = {"event": row["event"], "tasks": str(row["n_tasks"])}
-        cells |= {"failed": f"{row['failed_share']:.0%}", "successful": f"{row['successful_share']:.0%}"}
-        cells |= {f"difference, points{INTERVAL}": difference, "p, corrected": f"{row['p_adjusted']:.2g}"}
-        contrasts.append(cells | {"": "differs" if row["claimed"] else "not decided"})
     errors = [
         {
             "error": plain(row["error"], MOST_TEXT),
             "cause": plain(row["cause"]),
             "calls": str(row["calls"]),
             "runs": str(row["runs"]),
+            "for example": f"{row['run_id']}, turn {row['turn']}",
         }
-        | {"for example": f"{row['run_id']}, turn {row['turn']}"}
         for row in error_groups(logs).to_dict("records")
     ]
     counts = [
-        {"event": row["event"], "runs": f"{row['runs']} of {row['n']}", "events": str(row["events"])}
-        | {"for example": f"{row['run_id']}, turn {row['turn']}"}
-        for row in event_counts(logs).to_dict("records")
-        if row["events"]
+        {
+            "event": row["event"],
+            "runs": f"{row['runs']} of {row['n']}",
+            "events": str(row["events"]),
+            "for example": f"{row['run_id']}, turn {row['turn']}",
+        }
+        for row in event_counts(logs).query("events > 0").to_dict("records")
     ]
     pairs = [
         {
             "task": plain(row["task"]),
             "equal calls": str(row["same_calls"]),
             "failed": plain(row["next_a"] or "ended", MOST_TEXT),
+            "successful": plain(row["next_b"] or "ended", MOST_TEXT),
+            "runs": f"{row['run_id_a']}, {row['run_id_b']}",
         }
-        | {"successful": plain(row["next_b"] or "ended", MOST_TEXT), "runs": f"{row['run_id_a']}, {row['run_id_b']}"}
         for row in (divergences(logs).to_dict("records") if everything else [])
     ]
     parts = [

@@ -4,13 +4,14 @@ Detectors for every kind are in `evalkit.failures.rules`, detectors for one kind
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 import msgspec
 
-from evalkit.kinds.transcript import Transcript, Turn
+from evalkit.kinds.transcript import Call, Transcript, Turn
 
 Found = tuple[int, str, str]  # the number of a turn from 1, a detail, and the text that shows the event
 LAST = 3  # turns at the end of a run in which a line may state its outcome
@@ -47,7 +48,6 @@ class Made(NamedTuple):
     arguments: str
     result: str | None  # without spaces around it and addresses in memory; None if the log has none
     has_failed: bool
-    acts: bool  # it changes something; False for calls that only look or talk, where the kind knows
 
     @property
     def call(self) -> tuple[str, str]:
@@ -69,12 +69,24 @@ class Seen(Transcript):
     @cached_property
     def calls(self) -> Sequence[Made]:
         """All calls, in the order of turns."""
-        return _calls(self.turns)
+        return [_made(number, turn, turn.call) for number, turn in enumerate(self.turns, 1) if turn.call]
 
     @cached_property
     def by_agent(self) -> Sequence[Sequence[Made]]:
         """The calls of each agent, in the order of turns."""
-        return _by_agent(self.calls)
+        agents: dict[str, list[Made]] = {}
+        for made in self.calls:
+            agents.setdefault(made.agent, []).append(made)
+        return list(agents.values())
+
+    @cached_property
+    def turns_of_agents(self) -> Mapping[str, Sequence[tuple[int, Turn]]]:
+        """The turns in which each agent speaks or acts, with their numbers, but not its reasoning."""
+        agents: dict[str, list[tuple[int, Turn]]] = {}
+        for number, turn in enumerate(self.turns, 1):
+            if turn.role in ("assistant", "action") and "reasoning" not in turn.marks:
+                agents.setdefault(agent_of(turn), []).append((number, turn))
+        return agents
 
 
 def seen(transcript: Transcript, target: str = "", ended: str = "") -> Seen:
@@ -97,35 +109,35 @@ def seen(transcript: Transcript, target: str = "", ended: str = "") -> Seen:
 
 def calls_of(transcript: Transcript) -> Sequence[Made]:
     """Return all calls of a transcript, in the order of turns."""
-    return transcript.calls if isinstance(transcript, Seen) else _calls(transcript.turns)
+    return (transcript if isinstance(transcript, Seen) else Seen(*transcript)).calls
 
 
 def by_agent(transcript: Transcript) -> Sequence[Sequence[Made]]:
     """Return the calls of each agent, in the order of turns."""
-    return transcript.by_agent if isinstance(transcript, Seen) else _by_agent(_calls(transcript.turns))
+    return (transcript if isinstance(transcript, Seen) else Seen(*transcript)).by_agent
 
 
-def _by_agent(calls: Iterable[Made]) -> list[list[Made]]:
-    agents: dict[str, list[Made]] = {}
-    for made in calls:
-        agents.setdefault(made.agent, []).append(made)
-    return list(agents.values())
+def _made(number: int, turn: Turn, call: Call) -> Made:
+    """Return a call of a turn as detectors see it."""
+    result = None if call.result is None else _ADDRESS.sub("0x", call.result.strip())
+    has_failed = call.has_failed
+    if has_failed is None:
+        has_failed = result is not None and is_error(result)
+    return Made(number, agent_of(turn), call.name, call.arguments, result, has_failed)
 
 
-def _calls(turns: Sequence[Turn]) -> list[Made]:
-    calls = []
-    for number, turn in enumerate(turns, 1):
-        if (call := turn.call) is None:
-            continue
-        result = call.result
-        if result is not None:
-            result = _ADDRESS.sub("0x", result.strip()) if "0x" in result else result.strip()
-        has_failed = call.has_failed
-        if has_failed is None:
-            has_failed = result is not None and is_error(result)
-        acts = bool(turn.values.get("acts", True))
-        calls.append(Made(number, agent_of(turn), call.name, call.arguments, result, has_failed, acts))
-    return calls
+def failed_tries(calls: Sequence[Made]) -> Iterator[tuple[Sequence[Made], Made | None]]:
+    """Yield each failed call with its unchanged retries, unless the last one succeeds, and the call that follows."""
+    tries = [list(equal) for _, equal in groupby(calls, lambda made: (made.call, made.has_failed))]
+    for same, later in zip_longest(tries, tries[1:]):
+        following = later[0] if later else None
+        if same[0].has_failed and (following is None or following.call != same[0].call):
+            yield same, following
+
+
+def turns_of_agents(transcript: Transcript) -> Mapping[str, Sequence[tuple[int, Turn]]]:
+    """Return the turns in which each agent speaks or acts, with their numbers, but not its reasoning."""
+    return (transcript if isinstance(transcript, Seen) else Seen(*transcript)).turns_of_agents
 
 
 def agent_of(turn: Turn) -> str:
@@ -143,13 +155,11 @@ def shortened(text: str) -> str:
 _STARTS = re.compile(
     r"\W*(?:(?:tool|code|action|command|execution|observation|function|api|request)s? (?:output|result|call|execution)?"
     r"[:\s]*)?(?:\W*(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)(?:\s*[:(\[!.–—-]|\s+(?:\w+ing|while|in|on"
-    r"|at|when|from"
-    r"|occurred|code|calling|\d{3})\b)"
+    r"|at|when|from|occurred|code|calling|\d{3})\b)"
     r"|(?:fail(?:ed|ure)|fatal|unable|could ?n[o']t|cannot|can'?t|could not)\b(?!\s*[:=]\s*0\b)(?! tests?: 0)"
     r"|traceback \(most recent|(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing)"
     r" (?:\w+ ){0,2}?(?:tool|function|command|action|argument|parameter|option|request|file|method|input"
-    r"|value|item|key|id"
-    r"|name|type|field|order|user|syntax|credentials)s?\b"
+    r"|value|item|key|id|name|type|field|order|user|syntax|credentials)s?\b"
     r"|permission denied|access denied|unauthori[sz]ed|forbidden|not found|time[d -]*out\b|rate limit"
     r"|(?:http[/\d. ]*|status(?: code)?[: ]*)?[45]\d\d (?:bad |un|payment|forbidden|not |method|request|conflict|gone"
     r"|too many|internal|service|gateway|client|server|error)|command (?:failed|not found)"
@@ -165,8 +175,7 @@ _LINES = re.compile(
     r"|\bstatus(?:[ _]code)?[ :=]+[45]\d\d\b"
     r"|^(?:[45]\d\d (?:Client|Server) Error|npm ERR!|fatal: |error: |Error: |ERROR: |ERROR - )"
     r"|^(?:The |Error: )?(?:[Tt]ool|[Cc]ommand|[Ff]unction|[Aa]ction) \S{1,80} (?:does not exist"
-    r"|is not (?:defined|available|found"
-    r"|recogni[sz]ed)|not found)",
+    r"|is not (?:defined|available|found|recogni[sz]ed)|not found)",
     re.MULTILINE,
 )
 _NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
@@ -211,11 +220,10 @@ def _json_says(text: str) -> bool | None:
     if not isinstance(value, dict):
         return False
     keys = {str(name).lower().replace("_", ""): given for name, given in value.items()}
-    for name in ("error", "errors", "iserror", "errormessage", "exception", "traceback", "stderr"):
-        if name == "stderr" and not (keys.get("exitcode") or keys.get("returncode")):
-            continue
-        if keys.get(name):
-            return True
+    if any(keys.get(name) for name in ("error", "errors", "iserror", "errormessage", "exception", "traceback")):
+        return True
+    if keys.get("stderr") and (keys.get("exitcode") or keys.get("returncode")):
+        return True
     if any(keys.get(name) is False for name in ("success", "ok", "succeeded")):
         return True
     if any(isinstance(code := keys.get(name), int) and code for name in ("exitcode", "returncode", "exitstatus")):

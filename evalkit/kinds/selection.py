@@ -67,18 +67,19 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
         models.add(own["model_name"].fillna(UNKNOWN).iloc[0])
     if len(models) == len(short) or not runs["run_id"].isin(names).all():
         return assembled
-    named = changed(assembled, partial(_named, names=names))
+    named = changed(assembled, partial(named_by_id, names=names))
     return named._replace(chosen=named.chosen + note("named_by_folder", models=sorted(models)))
 
 
-def _named(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """Name the models of a frame by run, or by file."""
+def named_by_id(frame: pd.DataFrame, names: Mapping[str, str] | pd.Series) -> pd.DataFrame:
+    """Name the models of a frame by run, else by file."""
     if "model_name" not in frame:
         return frame
     key = "run_id" if "run_id" in frame else "source"
     changed = {"model_name": frame[key].map(names).astype(frame["model_name"].dtype)}
     if "copied_model" in frame:
-        changed["copied_model"] = frame["copy_of"].map(names).astype(frame["copied_model"].dtype)
+        copied = frame["copy_of"].map(names).fillna(frame["copied_model"])
+        changed["copied_model"] = copied.astype(frame["copied_model"].dtype)
     return frame.assign(**changed)
 
 

@@ -196,35 +196,27 @@ def transcript_of(
 class Row(Mapping[str, Any]):
     """A row of a frame, of which only the columns that are asked for are made."""
 
-    def __init__(self, columns: "_Columns", place: int) -> None:
-        self._columns, self._place = columns, place
+    def __init__(self, frame: pd.DataFrame, columns: dict[str, list[Any]], place: int) -> None:
+        self._frame = frame
+        self._columns = columns  # as lists, those that a row was asked for
+        self._place = place
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self._columns:
+            self._columns[name] = self._frame[name].tolist()
         return self._columns[name][self._place]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(map(str, self._columns.frame))
+        return iter(map(str, self._frame))
 
     def __len__(self) -> int:
-        return self._columns.frame.shape[1]
-
-
-class _Columns(dict[str, list[Any]]):
-    """The columns of a frame as lists, made when they are asked for."""
-
-    def __init__(self, frame: pd.DataFrame) -> None:
-        super().__init__()
-        self.frame = frame
-
-    def __missing__(self, name: str) -> list[Any]:
-        self[name] = self.frame[name].tolist()
-        return self[name]
+        return self._frame.shape[1]
 
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Row]:
     """Yield the rows of a frame as mappings; of many columns few are used, and `to_dict` would make all."""
-    columns = _Columns(frame)
-    return (Row(columns, place) for place in range(len(frame)))
+    columns: dict[str, list[Any]] = {}
+    return (Row(frame, columns, place) for place in range(len(frame)))
 
 
 def warn_unread(errors: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from evalkit._text import as_list, column_in_words, did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.selection import changed, logged_columns
+from evalkit.kinds.selection import changed, logged_columns, named_by_id
 
 JOINT = " · "  # between the values that make the name of what is compared
 
@@ -34,11 +34,12 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     runs = assembled.frames[kind.runs]
     columns = [name.strip() for text in as_list(compare_by) for name in text.split(",") if name.strip()]
     if not columns:
-        columns = ["agent", "model_name"] if _agents_differ(runs) else ["model_name"]
+        columns = ["model_name"] if _of_several_agents(runs).empty else ["agent", "model_name"]
     if columns == ["model_name"]:
-        if several := _models_of_several_agents(runs):
-            return assembled._replace(chosen=assembled.chosen + note("agents_merged", models=several))
-        return assembled
+        several = _of_several_agents(runs, "model_name")["model_name"].dropna()
+        if several.empty:
+            return assembled
+        return assembled._replace(chosen=assembled.chosen + note("agents_merged", models=sorted(several.unique())))
     names = _names(_texts(assembled, kind, columns))
     known = [name for name in ("run_id", "source", "plan", "model_name") if name in runs]
     table = runs[known].assign(name=names)
@@ -49,22 +50,11 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     return compared._replace(frames=frames, chosen=compared.chosen + note("compared_by", columns=columns))
 
 
-def _agents_differ(runs: pd.DataFrame) -> bool:
-    """Return whether runs of one data set name several agents; each data set may have an agent of its own."""
-    if "agent" not in runs:
-        return False
-    if "dataset" not in runs:
-        return runs["agent"].nunique() > 1
-    return bool(runs.groupby("dataset", dropna=False)["agent"].nunique().gt(1).any())
-
-
-def _models_of_several_agents(runs: pd.DataFrame) -> list[str]:
-    """Return the models whose runs of one data set name several agents; each benchmark may have one of its own."""
-    if "agent" not in runs:
-        return []
-    keys = [name for name in ("model_name", "dataset") if name in runs]
-    agents = runs.groupby(keys, dropna=False)["agent"].nunique()
-    return sorted(set(agents.index[agents > 1].get_level_values("model_name").dropna()))
+def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Return the runs with several agents per data set and columns; each data set may have an agent of its own."""
+    keys = [*columns, "dataset"]
+    n_agents = runs.reindex(columns=[*keys, "agent"]).groupby(keys, dropna=False)["agent"].transform("nunique")
+    return runs[n_agents > 1]
 
 
 def _texts(assembled: Assembled, kind: LogKind, columns: list[str]) -> pd.DataFrame:
@@ -107,16 +97,12 @@ def _named(frame: pd.DataFrame, names: _Names) -> pd.DataFrame:
         return frame
     if "planned" in frame:
         return _planned(frame, names.runs)
-    dtype = frame["model_name"].dtype
     if "run_id" in frame:
-        made = {"model_name": frame["run_id"].map(names.of_run).astype(dtype)}
-        if "copied_model" in frame:
-            copied = frame["copy_of"].map(names.of_run)
-            made["copied_model"] = copied.fillna(frame["copied_model"]).astype(frame["copied_model"].dtype)
-        return frame.assign(**made)
+        return named_by_id(frame, names.of_run)
     keys = ["source", "model_name"]
     found = names.runs.drop_duplicates([*keys, "name"]).drop_duplicates(keys, keep=False)  # where they tell the name
-    return frame.assign(model_name=frame[keys].merge(found, how="left")["name"].set_axis(frame.index).astype(dtype))
+    name = frame[keys].merge(found, how="left")["name"].set_axis(frame.index)
+    return frame.assign(model_name=name.astype(frame["model_name"].dtype))
 
 
 def _planned(plans: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

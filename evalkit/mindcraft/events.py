@@ -3,9 +3,10 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import groupby
 
-from evalkit.kinds import Detector, Found, Transcript, Turn, by_agent
-from evalkit.kinds.detectors import agent_of, shortened
+from evalkit.kinds import Detector, Found, Transcript, Turn, calls_of
+from evalkit.kinds.detectors import agent_of, shortened, turns_of_agents
 from evalkit.mindcraft.parse import EVENT
 
 LEAST_WAITS = 3  # messages in a row
@@ -30,9 +31,8 @@ _ASKED = re.compile(
 )
 _TOLD = re.compile(
     rf"\b{_RECIPE}\b[^.?!\n]*(?:\bis\b|\bare\b|:|\bneeds?\b|\brequires?\b|=)[^.?!\n]*(?:\d|\w,|\band\b)(?![^.!\n]*\?)"
-    r"|\b(?:you(?:'ll)? need|we(?:'ll)? need|needs?|requires?|takes|(?:is|are) (?:made (?:of|from|with)"
-    r"|crafted with|just)?"
-    r"|craft(?:ed)?(?: it)? (?:with|from)|makes? it with)\s+(?:\d+|one|two|three|four|a|an)\s+[\w ]+"
+    r"|\b(?:you(?:'ll)? need|we(?:'ll)? need|needs?|requires?|takes|(?:is|are) (?:made (?:of|from|with)|crafted with"
+    r"|just)?|craft(?:ed)?(?: it)? (?:with|from)|makes? it with)\s+(?:\d+|one|two|three|four|a|an)\s+[\w ]+"
     r"(?:,| and | \+ |in a row|in the (?:middle|centre|center))\s*(?:\d+|one|two|three|a|an|some|in|[.!]|\Z)"
     r"|\bcraft(?:ed)? it (?:with|from) \d+ \w+",
     re.IGNORECASE,
@@ -57,7 +57,7 @@ _BYE = re.compile(
 
 def plan_not_started(transcript: Transcript) -> Iterator[Found]:
     """Find an agent that announces a plan, and never gives a command that changes anything in the game."""
-    for agent, turns in _by_name(transcript).items():
+    for agent, turns in turns_of_agents(transcript).items():
         plans = [number for number, turn in turns if _PLAN.search(turn.values.get("words", ""))]
         if plans and not any(turn.call and turn.values.get("acts") for _, turn in turns):
             yield plans[0], agent, shortened(transcript.turns[plans[0] - 1].text)
@@ -68,18 +68,17 @@ def waiting(transcript: Transcript) -> Iterator[Found]:
 
     The detail is the number of these turns.
     """
-    for turns in _by_name(transcript).values():
-        waits: list[int] = []
-        for number, turn in [*turns, (0, None)]:
-            if turn and not turn.values.get("acts") and _waits(turn):
-                waits.append(number)
-                continue
-            if len(waits) >= LEAST_WAITS:
-                yield waits[0], str(len(waits)), shortened(transcript.turns[waits[0] - 1].text)
-            waits = []
+    for own in turns_of_agents(transcript).values():
+        for is_waiting, turns in groupby(own, lambda numbered: _waits(numbered[1])):
+            waits = list(turns)
+            if is_waiting and len(waits) >= LEAST_WAITS:
+                number, first = waits[0]
+                yield number, str(len(waits)), shortened(first.text)
 
 
 def _waits(turn: Turn) -> bool:
+    if turn.values.get("acts"):
+        return False
     if turn.call and turn.call.name in ("!stay", "!wait"):
         return True
     return _WAIT.search(turn.text) is not None
@@ -89,35 +88,36 @@ def unanswered_message(transcript: Transcript) -> Iterator[Found]:
     """Find messages of another agent after which the one that got them acts on or gets more, and never says a word.
 
     A single message counts if it asks for something, or if its receiver never says anything. Farewells and thanks need
-    no answer. Where an agent begins a conversation, takes three more turns, and hears
-    nothing, its message is unanswered, too. The detail is the number of messages.
+    no answer. Where an agent begins a conversation, takes three more turns, and hears nothing, its message is
+    unanswered, too. The detail is the number of messages.
     """
-    heard = defaultdict[tuple[str, str], list[int]](list)  # by receiver and sender, since the receiver last spoke
+    heard = defaultdict[str, dict[str, list[int]]](dict)  # by receiver and sender, since the receiver last spoke
     acted = defaultdict[str, int](int)  # turns of the receiver since
-    speakers = set()
+    speakers, receivers = set[str](), set[str]()
     begun: dict[str, list[int]] = {}  # the conversations that each agent began, and its own turns since
     for number, turn in enumerate(transcript.turns, 1):
         agent = agent_of(turn)
         if sender := turn.values.get("from"):
+            receivers.add(agent)
             begun.pop(agent, None)
             if not _BYE.search(turn.values["words"]):
-                heard[agent, sender].append(number)
+                heard[agent].setdefault(sender, []).append(number)
         elif turn.role == "assistant":
             is_start = bool(turn.call and turn.call.name == "!startConversation")
             if turn.values.get("words", "").strip() or is_start:
                 speakers.add(agent)
-                for pair in [pair for pair in heard if pair[0] == agent]:
-                    heard.pop(pair)
-            acted[agent] = acted[agent] + 1 if any(pair[0] == agent for pair in heard) else 0
+                heard.pop(agent, None)
+            acted[agent] = acted[agent] + 1 if agent in heard else 0
             if agent in begun:
                 begun[agent].append(number)
             elif is_start:
                 begun[agent] = [number]
-    for (agent, _), numbers in heard.items():
-        is_due = agent not in speakers or _REQUEST.search(transcript.turns[numbers[0] - 1].values["words"])
-        if (acted[agent] and is_due) or len(numbers) > 1:
-            yield numbers[0], str(len(numbers)), shortened(transcript.turns[numbers[0] - 1].text)
-    receivers = {agent_of(turn) for turn in transcript.turns if turn.values.get("from")}
+    for agent, senders in heard.items():
+        for numbers in senders.values():
+            first = transcript.turns[numbers[0] - 1]
+            is_due = agent not in speakers or _REQUEST.search(first.values["words"])
+            if (acted[agent] and is_due) or len(numbers) > 1:
+                yield numbers[0], str(len(numbers)), shortened(first.text)
     for agent, numbers in begun.items():
         if agent not in receivers and len(numbers) > LEAST_WAITS:
             yield numbers[0], "1", shortened(transcript.turns[numbers[0] - 1].text)
@@ -125,15 +125,18 @@ def unanswered_message(transcript: Transcript) -> Iterator[Found]:
 
 def recipe_asked(transcript: Transcript) -> Iterator[Found]:
     """Find each message in which an agent asks another one for a recipe, its ingredients, or how to make something."""
-    for number, turn in enumerate(transcript.turns, 1):
-        if turn.role == "assistant" and _ASKED.search(turn.text[:MOST_READ]):
-            yield number, "", shortened(turn.text)
+    yield from _said(transcript, _ASKED)
 
 
 def recipe_told(transcript: Transcript) -> Iterator[Found]:
     """Find each message in which an agent tells another one a recipe: what it is, or the numbers of ingredients."""
+    yield from _said(transcript, _TOLD)
+
+
+def _said(transcript: Transcript, pattern: re.Pattern[str]) -> Iterator[Found]:
+    """Yield the turns in which an agent says what a pattern matches."""
     for number, turn in enumerate(transcript.turns, 1):
-        if turn.role == "assistant" and _TOLD.search(turn.text[:MOST_READ]):
+        if turn.role == "assistant" and pattern.search(turn.text[:MOST_READ]):
             yield number, "", shortened(turn.text)
 
 
@@ -147,14 +150,13 @@ def wrong_item(transcript: Transcript) -> Iterator[Found]:
     if not targets:
         return
     parts = {word for target in targets for word in target.split("_")}
-    for calls in by_agent(transcript):
-        for made in calls:
-            match = _MADE.search(made.result or "")
-            item = match["item"].lower() if match else ""
-            if not item or item in targets or item.rstrip("s") in targets or _ON_THE_WAY.fullmatch(item):
-                continue
-            if item not in parts:  # as pumpkin is of pumpkin_pie
-                yield made.turn, item, shortened(made.result or "")
+    for made in calls_of(transcript):
+        match = _MADE.search(made.result or "")
+        item = match["item"].lower() if match else ""
+        if not item or item in targets or item.rstrip("s") in targets or _ON_THE_WAY.fullmatch(item):
+            continue
+        if item not in parts:  # as pumpkin is of pumpkin_pie
+            yield made.turn, item, shortened(made.result or "")
 
 
 def death(transcript: Transcript) -> Iterator[Found]:
@@ -174,15 +176,6 @@ def _reported(transcript: Transcript, event: str) -> Iterator[Found]:
         if event in turn.marks:
             match = EVENT.search(turn.text)
             yield number, "", shortened(turn.text[match.start() :] if match else turn.text)
-
-
-def _by_name(transcript: Transcript) -> dict[str, list[tuple[int, Turn]]]:
-    """Return the turns of each agent, with their numbers."""
-    agents: dict[str, list[tuple[int, Turn]]] = {}
-    for number, turn in enumerate(transcript.turns, 1):
-        if turn.role == "assistant":
-            agents.setdefault(agent_of(turn), []).append((number, turn))
-    return agents
 
 
 DETECTORS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.inter_rater import cohens_kappa, to_table
+from scipy.stats import norm
 
 from evalkit._notes import NO_NOTES, left_out, note
 from evalkit.stats.intervals import Estimate, jackknife_interval
@@ -79,14 +79,29 @@ def agreement(a: Iterable[Any], b: Iterable[Any], *others: Iterable[Any]) -> Est
         found = jackknife_interval(codes.T, statistic, np.arange(n) % MOST_BLOCKS)
         low, high = max(found.low, -1.0), min(found.high, 1.0)
         return nothing._replace(estimate=found.estimate, low=low, high=high, warning=found.warning + lost)
-    table = to_table(codes.T)[0]
-    kappa = float(cohens_kappa(table, return_results=False))
-    smoothed = cohens_kappa(table + PSEUDO)
-    half = (smoothed.kappa_upp - smoothed.kappa_low) / 2
+    table = np.zeros((len(given), len(given)))
+    np.add.at(table, tuple(np.searchsorted(given, codes)), 1)
+    kappa, _ = _kappa(table)
+    smoothed, error = _kappa(table + PSEUDO)
+    half = float(norm.ppf(0.975)) * error
     few = note("few", fewest=FEW_UNITS, what="units") if n < FEW_UNITS else NO_NOTES
     return nothing._replace(
         estimate=kappa,
-        low=float(max(min(kappa, smoothed.kappa) - half, -1.0)),
-        high=float(min(max(kappa, smoothed.kappa) + half, 1.0)),
+        low=float(max(min(kappa, smoothed) - half, -1.0)),
+        high=float(min(max(kappa, smoothed) + half, 1.0)),
         warning=few + lost,
     )
+
+
+def _kappa(table: np.ndarray) -> tuple[float, float]:
+    """Return Cohen's kappa of a square table of counts, and its large-sample standard error."""
+    shares = table / table.sum()
+    by_row, by_column = shares.sum(axis=1), shares.sum(axis=0)
+    agreed = np.diag(shares)
+    by_chance = float(by_row @ by_column)
+    kappa = (agreed.sum() - by_chance) / (1 - by_chance)
+    on_diagonal = agreed @ (1 - (by_row + by_column) * (1 - kappa)) ** 2
+    squares = shares * np.add.outer(by_column, by_row) ** 2
+    off_diagonal = (1 - kappa) ** 2 * (squares.sum() - np.diag(squares).sum())
+    variance = (on_diagonal + off_diagonal - (kappa - by_chance * (1 - kappa)) ** 2) / (1 - by_chance) ** 2
+    return float(kappa), math.sqrt(max(variance, 0.0) / table.sum())

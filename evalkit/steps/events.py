@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from evalkit.kinds import Detector, Found, Transcript, calls_of
-from evalkit.kinds.detectors import shortened
+from evalkit.kinds.detectors import Made, failed_tries, shortened
 
 _EMPTY = re.compile(r'"(?P<name>\w+)": (?:null|"")')  # in parameters
 _NOT_GIVEN = re.compile(
@@ -38,16 +38,13 @@ def parameter_not_given(transcript: Transcript) -> Iterator[Found]:
 
     The detail is the name.
     """
-    for made in calls_of(transcript):
-        turn = transcript.turns[made.turn - 1]
-        after = transcript.turns[made.turn] if made.turn < len(transcript.turns) else None
-        is_silent = bool(after and after.values.get("silent_failure"))
-        if not (made.has_failed or is_silent):
-            continue
+    for made in _steps(transcript):
         stated = (made.result or "").removeprefix("error: ")
-        if match := _NOT_GIVEN.search(stated) or _EMPTY.search(made.arguments):
+        match = _NOT_GIVEN.search(stated) or _EMPTY.search(made.arguments)
+        if match and made.has_failed:
             name = next(filter(None, match.groups()), "")
-            yield made.turn, shortened(name)[:80], shortened(f"{turn.text} → {made.result}")
+            text = transcript.turns[made.turn - 1].text
+            yield made.turn, shortened(name)[:80], shortened(f"{text} → {made.result}")
 
 
 def retry_unchanged(transcript: Transcript) -> Iterator[Found]:
@@ -55,20 +52,19 @@ def retry_unchanged(transcript: Transcript) -> Iterator[Found]:
 
     The detail is the number of tries; retries that end with a success are healthy.
     """
+    for tries, _ in failed_tries(_steps(transcript)):
+        if len(tries) > 1:
+            yield tries[0].turn, str(len(tries)), shortened(f"{tries[0].text} → {tries[0].result}")
+
+
+def _steps(transcript: Transcript) -> list[Made]:
+    """Return the steps, of which those that failed silently have failed, too."""
     steps = []
     for made in calls_of(transcript):
-        after = transcript.turns[made.turn] if made.turn < len(transcript.turns) else None
-        steps.append((made, made.has_failed or bool(after and after.values.get("silent_failure"))))
-    start = 0
-    while start < len(steps):
-        first, has_failed = steps[start]
-        end = start + 1
-        while has_failed and end < len(steps) and steps[end][0].call == first.call and steps[end][1]:
-            end += 1
-        is_healed = end < len(steps) and steps[end][0].call == first.call
-        if end - start > 1 and not is_healed:
-            yield first.turn, str(end - start), shortened(f"{first.text} → {first.result}")
-        start = end
+        following = transcript.turns[made.turn : made.turn + 1]
+        is_silent = any(turn.values.get("silent_failure") for turn in following)
+        steps.append(made._replace(has_failed=made.has_failed or is_silent))
+    return steps
 
 
 DETECTORS = (

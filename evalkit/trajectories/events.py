@@ -15,7 +15,9 @@ _FINISHES = re.compile(  # names of calls that end a run by themselves, and comm
 _SUBMITS = re.compile(
     r"COMPLETE_TASK_AND_SUBMIT|MINI_SWE_AGENT_FINAL_OUTPUT|(?:^|[;&|\n{\"]\s*)submit\b|\bexit_forfeit\b"
 )
+_ANSWERS = re.compile(r"(?:.*_)?answer|submit_\w+|respond|attempt_completion", re.IGNORECASE)
 _STOPS = re.compile(r"###(?:STOP|TRANSFER|OUT-OF-SCOPE)###", re.IGNORECASE)
+_SHELL = re.compile(r"(?:.*_)?(?:shell|bash|sh|terminal|cmd|run|command|execute\w*|exec|python|ipython)(?:_\w+)?")
 _EDIT = re.compile(
     r"(?:.*_)?(?:edit|write|create|str_replace|replace|insert|patch|multiedit|multi_edit)(?:_\w+)?", re.IGNORECASE
 )
@@ -29,8 +31,7 @@ _EDIT_ARGUMENT = re.compile(
 )
 _UNDO = re.compile(
     r"\bundo(?:_edit|_last|_change)?\b|\bgit (?:checkout(?: HEAD)? (?:-- |[\w./]+\.\w)|restore"
-    r"|stash\b(?! list| pop)|reset --hard"
-    r"|revert|clean -\w*f)"
+    r"|stash\b(?! list| pop)|reset --hard|revert|clean -\w*f)"
 )
 _TEST = re.compile(
     r"\b(?:pytest|unittest|nosetests?|tox|runtests|run_tests?|runtest|jest|vitest|mocha|rspec|phpunit|ctest|gotestsum|junit"
@@ -78,8 +79,7 @@ _ASKS = [
 
 def _last_act(transcript: Transcript) -> tuple[int, Turn] | None:
     """Return the last turn of the agent: its words, or a call; None if there is none."""
-    for number in range(len(transcript.turns), 0, -1):
-        turn = transcript.turns[number - 1]
+    for number, turn in reversed(list(enumerate(transcript.turns, 1))):
         if turn.role in ("assistant", "action") and "reasoning" not in turn.marks and turn.actor != "user":
             return number, turn
     return None
@@ -103,11 +103,10 @@ def cut_off(transcript: Transcript) -> Iterator[Found]:
         return
     number, turn = last
     later = transcript.turns[number:]
-    spoken = [other for other in later if other.role == "user" and other.text.strip()]
-    has_stopped = any(_STOPS.search(other.text) for other in (*later, turn))
-    if has_stopped:
+    if any(_STOPS.search(other.text) for other in (turn, *later)):
         return
-    if not _is_final(turn) or (turn.call is None and spoken):
+    has_spoken = any(other.role == "user" and other.text.strip() for other in later)
+    if not _is_final(turn) or (turn.call is None and has_spoken):
         yield number, turn.call.name if turn.call else "", shortened(transcript.turns[-1].text or turn.text)
 
 
@@ -119,7 +118,7 @@ def empty_answer(transcript: Transcript) -> Iterator[Found]:
     number, turn = last
     text = turn.text
     if turn.call is not None:
-        if not re.fullmatch(r"(?:.*_)?answer|submit_\w+|respond|attempt_completion", turn.call.name, re.IGNORECASE):
+        if not _ANSWERS.fullmatch(turn.call.name):
             return
         text = re.sub(r"^\{\W*\w+\W*:\s*(.*)\}$", r"\1", turn.call.arguments, flags=re.DOTALL).strip("\"' ")
     if text.strip().lower() in _EMPTY_WORDS:
@@ -164,11 +163,7 @@ def _edits(made: Made) -> bool:
 
 
 def _is_shell(made: Made) -> bool:
-    return bool(
-        re.fullmatch(
-            r"(?:.*_)?(?:shell|bash|sh|terminal|cmd|run|command|execute\w*|exec|python|ipython)(?:_\w+)?", made.name
-        )
-    )
+    return _SHELL.fullmatch(made.name) is not None
 
 
 def _tests(made: Made) -> bool:
@@ -201,7 +196,7 @@ def test_not_run(transcript: Transcript) -> Iterator[Found]:
 
 def edit_undone(transcript: Transcript) -> Iterator[Found]:
     """Find an edit that the agent takes back: by an undo, by git, or by an edit that swaps old and new text."""
-    swaps: dict[tuple[str, str], int] = {}
+    swaps = set[tuple[str, str]]()
     has_edited = False
     for made in _code_calls(transcript):
         if made.has_failed:
@@ -214,7 +209,7 @@ def edit_undone(transcript: Transcript) -> Iterator[Found]:
         if old and new:
             if (new[1], old[1]) in swaps and new[1] != old[1]:
                 yield made.turn, "", made.text
-            swaps[old[1], new[1]] = made.turn
+            swaps.add((old[1], new[1]))
         has_edited = has_edited or _edits(made)
 
 

@@ -48,7 +48,7 @@ def test_tasks_that_all_or_none_solve_and_those_against_the_order_are_told_apart
     found = compare.task_items(runs_of(rows)).set_index("task")
     assert found.index[0] == "odd"
     assert found.loc[["odd", "t0", "t9", "t5"], "verdict"].tolist() == [
-        "against the order", "all solve", "none solves", "discriminates"
+        "contradicts the order", "all solve", "none solves", "discriminates"
     ]  # fmt: skip
     assert found.loc["t5", "discrimination"] > 0.5
     assert np.isnan(found.loc["t0", "discrimination"])

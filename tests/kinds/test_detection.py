@@ -64,7 +64,7 @@ LOG = {"memory": "", "turns": [{"role": "user", "content": ""}]}
 def test_counts_of_a_part_of_the_files_are_not_told_as_those_of_all_and_no_folder_or_ending_is_left_out(tmp_path):
     write_all(tmp_path, {**{f"{number:03}.json": LOG for number in range(260)}, "z/trace.json": TRACE})
     (tmp_path / "003z.csv").write_text("model,task,score\na,t,1\n")  # none of the 200 by its place
-    match = "read by --kind crafter or --kind trajectories; 200 of the files were looked at"
+    match = "read the others: --kind crafter or --kind trajectories; 200 of the files were looked at"
     with pytest.warns(UserWarning, match=match):
         assert kind_of_source(tmp_path).name == "mindcraft"
 

@@ -21,6 +21,11 @@ ROWS = [  # model, agent, prompt
 ]
 
 
+def _write(folder, rows):
+    pd.DataFrame(rows).to_csv(folder / "runs.csv", index=False)
+    return str(folder)
+
+
 @pytest.fixture
 def source(tmp_path):
     rows = [
@@ -28,8 +33,7 @@ def source(tmp_path):
         for place, (model, agent, prompt) in enumerate(ROWS)
         for task in range(4)
     ]
-    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
-    return str(tmp_path)
+    return _write(tmp_path, rows)
 
 
 PAIRS = ["terminus · sonnet", "goose · sonnet", "terminus · opus", "opus"]
@@ -61,12 +65,10 @@ def test_the_model_alone_is_compared_where_no_model_has_several_agents(source):
     assert "compared_by" not in runs
 
 
-@pytest.mark.parametrize(
-    ("compare_by", "said"), [("", "Compared by agent and model."), ("agent", "Compared by agent.")]
-)
+@pytest.mark.parametrize(("compare_by", "said"), [("", "agent and model"), ("agent", "agent")])
 def test_the_answer_says_what_is_compared(source, compare_by, said):
     logs = evalkit.load(source, compare_by=compare_by)
-    assert finding_text(ranked(leaderboard(logs.runs))).endswith(f". {said}")
+    assert finding_text(ranked(leaderboard(logs.runs))).endswith(f". Compared by {said}.")
     assert "compared_by" in logs.chosen
 
 
@@ -76,22 +78,17 @@ def test_a_model_of_several_agents_that_are_compared_as_one_has_a_note(source):
 
 
 def test_names_that_would_be_equal_name_their_columns(tmp_path):
-    rows = [
-        {"task_id": 1, "model": "x", "agent": "", "success": 1},
-        {"task_id": 1, "model": "", "agent": "x", "success": 0},
-    ]
-    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
-    runs = evalkit.load(str(tmp_path), compare_by="agent,model_name").runs
+    rows = [{"task_id": 1, "model": model, "agent": agent, "success": 1} for model, agent in (("x", ""), ("", "x"))]
+    runs = evalkit.load(_write(tmp_path, rows), compare_by="agent,model_name").runs
     assert runs["model_name"].tolist() == ["model_name=x", "agent=x"]
 
 
 def test_numbers_have_the_name_of_their_column(tmp_path):
     rows = [{"task_id": 1, "model": "x", "temperature": value, "success": 1} for value in (0.5, 1, None)]
-    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
-    logs = evalkit.load(str(tmp_path), compare_by="temperature")
-    assert len(set(logs.runs["model_name"])) == 3
-    assert "unknown" in set(logs.runs["model_name"])
-    assert "nan" not in " ".join(logs.runs["model_name"])
+    names = set(evalkit.load(_write(tmp_path, rows), compare_by="temperature").runs["model_name"])
+    assert len(names) == 3
+    assert "unknown" in names
+    assert "nan" not in " ".join(names)
 
 
 def test_renaming_acts_first_and_an_unknown_column_is_an_error_with_a_hint(source):
@@ -116,21 +113,16 @@ def test_a_baseline_can_be_a_model_only_where_one_thing_compared_has_it(source):
         against(runs, "sonnet")
 
 
-def _trial(folder, name, task, agent, model, reward):
-    trial = {"id": name, "task_name": task, "trial_name": name, "source": "set"}
-    trial |= {"agent_info": {"name": agent, "model_info": {"name": model}}, "config": {"job_id": "job"}}
-    trial |= {"verifier_result": {"rewards": {"reward": reward}}}
-    path = folder / name
-    path.mkdir(parents=True)
-    (path / "result.json").write_text(json.dumps(trial))
-
-
 def test_what_a_job_planned_for_a_model_is_divided_among_its_agents(tmp_path):
     job = tmp_path / "job"
-    planned = [("a", agent) for agent in ("x", "y") for _ in range(2)]
-    for place, (task, agent) in enumerate(planned[:3]):
-        _trial(job, f"t{place}", task, agent, "m", 1.0)
-    trials = [{"task": {"name": task}, "agent": {"name": agent, "model_name": "m"}} for task, agent in planned]
+    planned = ["x", "x", "y", "y"]
+    for place, agent in enumerate(planned[:3]):
+        trial = {"id": f"t{place}", "task_name": "a", "trial_name": f"t{place}", "source": "set"}
+        trial |= {"agent_info": {"name": agent, "model_info": {"name": "m"}}, "config": {"job_id": "job"}}
+        trial |= {"verifier_result": {"rewards": {"reward": 1.0}}}
+        (job / f"t{place}").mkdir(parents=True)
+        (job / f"t{place}" / "result.json").write_text(json.dumps(trial))
+    trials = [{"task": {"name": "a"}, "agent": {"name": agent, "model_name": "m"}} for agent in planned]
     (job / "lock.json").write_text(json.dumps({"n_concurrent_trials": 1, "trials": trials}))
     logs = evalkit.load(str(tmp_path), "trajectories")
     assert set(logs.runs["model_name"]) == {"x · m", "y · m"}
