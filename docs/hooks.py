@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 PACKAGES = ("", "compare", "mindcraft", "mindcraft.analysis", "mindcraft.figures", "crafter", "crafter.analysis")
 PACKAGES += ("crafter.benchmark", "crafter.figures", "steps", "trajectories", "trajectories.analysis", "stats", "kinds")
-PACKAGES += ("io", "evidence", "failures", "labels", "labels.figures", "display", "reports")
+PACKAGES += ("io", "evidence", "failures", "failures.figures", "labels", "labels.figures", "display", "reports")
 # what the examples in docstrings begin with, by the package; pages of the reference show it, and a test runs it
 EXAMPLES = {
     "mindcraft": """import evalkit
@@ -44,6 +44,11 @@ from evalkit.trajectories import analysis
 
 logs = trajectories.load("samples:trajectories/harbor")
 runs = logs.runs""",
+    "failures": """import evalkit
+from evalkit import failures
+from evalkit.failures import figures
+
+logs = evalkit.load("samples:trajectories/harbor")""",
     "labels": """import pandas as pd
 
 import evalkit

@@ -38,6 +38,11 @@ def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
     list of Finding
         Long repetitions of one call, the main reasons, the most frequent modes by model, and what differs from
         successful runs.
+
+    Examples
+    --------
+    >>> [finding.code for finding in failures.findings(logs)]
+    ['reasons', 'mode', 'errors', 'contrast']
     """
     runs, rule = failed_runs(logs)
     table = modes(logs)

@@ -48,8 +48,10 @@ def contrast(logs: Logs) -> pd.DataFrame:
 
     Examples
     --------
-    >>> table = evalkit.failures.contrast(evalkit.load("runs"))
-    >>> table[table["claimed"]]
+    >>> failures.contrast(logs)[["event", "n_tasks", "estimate", "p_adjusted"]].head(2).round(2)
+               event  n_tasks  estimate  p_adjusted
+    0  limit_reached        8      0.19         1.0
+    1    failed_call        8     -0.12         1.0
     """
     runs, rule = failed_runs(logs)
     if rule == "events":
@@ -113,6 +115,13 @@ def divergences(logs: Logs, most: int = MOST_PAIRS) -> pd.DataFrame:
     DataFrame
         task, model_a, model_b, same_calls (equal ones from the beginning), turn_a, turn_b, next_a, next_b (the calls in
         which they differ; empty where a run ends), run_id_a (failed), run_id_b (successful).
+
+    Examples
+    --------
+    >>> failures.divergences(logs)[["task", "same_calls", "turn_a", "turn_b"]].head(2)
+                                  task  same_calls  turn_a  turn_b
+    0  made-up-bench/build-static-site           3      16    <NA>
+    1   made-up-bench/count-log-errors           2    <NA>      12
     """
     runs, rule = failed_runs(logs)
     pairs = [] if rule == "events" else list(_pairs(runs))[:most]

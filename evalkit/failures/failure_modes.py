@@ -70,7 +70,13 @@ def failed_runs(logs: Logs) -> Failed:
     Returns
     -------
     Failed
-        Runs that count in no rate, such as copies, and those without an outcome are left out.
+        Runs that count in no rate, such as copies, and runs without an outcome are left out.
+
+    Examples
+    --------
+    >>> table, rule = failures.failed_runs(logs)
+    >>> int(table["failed"].sum()), len(table), rule
+    (38, 68, 'success')
     """
     columns = ["run_id", "model_name", "task", "condition", "family", "task_type"]
     if logs.kind.failure_events:
@@ -114,8 +120,9 @@ def modes(logs: Logs) -> pd.DataFrame:
 
     Examples
     --------
-    >>> table = evalkit.failures.modes(evalkit.load("runs"))
-    >>> table.loc[table["leads"], "mode"].value_counts()
+    >>> table = failures.modes(logs)
+    >>> table["mode"].value_counts().to_dict()
+    {'ends without an answer': 38, 'calls fail': 24, 'does not test its edits': 9, 'reaches a limit': 5}
     """
     failed = failed_runs(logs).table
     failed = failed[failed["failed"]]
@@ -154,6 +161,14 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
         The columns of `by`, mode, n (failed runs of the group), n_tasks, runs (with the mode), leading (runs where it
         leads), estimate, low, high, method, target, warning. Tasks are clusters, and weigh equally
         (`evalkit.stats.estimate_by`). Modes are in the order of their runs, the most frequent first, then unexplained.
+
+    Examples
+    --------
+    >>> shares = failures.mode_shares(failures.modes(logs), [])
+    >>> shares[["mode", "runs", "n", "estimate", "low", "high"]].head(2).round(2)
+                         mode  runs   n  estimate   low  high
+    0   ends without an answer    38  38      1.00  0.68  1.00
+    1               calls fail    24  38      0.66  0.52  0.78
     """
     by = [by] if isinstance(by, str) else list(by)
     check_columns(table, *by)
@@ -221,6 +236,12 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     DataFrame
         error (masked text), cause (the most frequent detail), calls, runs, example (text), run_id, turn, agent (of the
         example); the most frequent first.
+
+    Examples
+    --------
+    >>> failures.error_groups(logs)[["cause", "calls", "runs", "turn"]]
+           cause  calls  runs  turn
+    0  exception     47    47    12
     """
     found = events(logs)
     bad = found[found["event"].isin(FAILED_EVENTS)]
@@ -253,11 +274,24 @@ def error_groups(logs: Logs) -> pd.DataFrame:
 def event_counts(logs: Logs) -> pd.DataFrame:
     """Count each event in all runs that count in rates.
 
+    Parameters
+    ----------
+    logs : Logs
+        Of any kind whose runs can be shown turn by turn; in others no run has an event.
+
     Returns
     -------
     DataFrame
         event, question, mode, events, runs (with it), run_id and turn (of the first one), n (runs). Events that no run
         has are there, too.
+
+    Examples
+    --------
+    >>> failures.event_counts(logs)[["event", "events", "runs", "n"]].head(3)
+              event  events  runs   n
+    0       cut_off      68    68  70
+    1   failed_call      47    47  70
+    2  test_not_run      18    18  70
     """
     ids = set(logs.runs.loc[~is_excluded(logs.runs, logs.kind), "run_id"])
     found = events(logs)

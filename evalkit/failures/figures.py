@@ -12,12 +12,46 @@ MOST_MODELS = 12  # columns of a figure, those with the most failed runs
 
 
 def modes(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw the share of failed runs with each mode; `shares` as from `mode_shares` without groups."""
+    """Draw the share of failed runs with each mode.
+
+    Parameters
+    ----------
+    shares : DataFrame
+        As from `mode_shares` without groups.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        A row per mode, with 95 % intervals.
+
+    Examples
+    --------
+    >>> ax = figures.modes(failures.mode_shares(failures.modes(logs), []))
+    """
     return plots.estimates(shares, "mode", xlabel="share of failed runs", ax=ax)
 
 
 def by_model(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw the share of each model's failed runs with each mode; `shares` as from `mode_shares` by model."""
+    """Draw the share of each model's failed runs with each mode.
+
+    Parameters
+    ----------
+    shares : DataFrame
+        As from `mode_shares` by model.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        A row per mode and a column per model, of the 12 models with the most failed runs; for a single model, empty.
+
+    Examples
+    --------
+    >>> ax = figures.by_model(failures.mode_shares(failures.modes(logs)))
+    """
     if shares["model_name"].nunique() < 2:  # the other figure shows them
         return nothing_to_draw(ax=ax)
     sizes = shares.groupby("model_name", observed=True)["n"].max().nlargest(MOST_MODELS)

@@ -72,7 +72,7 @@ def detector(
 
     Examples
     --------
-    >>> @evalkit.failures.detector("asks_for_help", "Does the agent ask the user for help?")
+    >>> @failures.detector("asks_for_help", "Does the agent ask the user for help?")
     ... def asks_for_help(transcript):
     ...     for number, turn in enumerate(transcript.turns, 1):
     ...         if turn.role == "assistant" and "help me" in turn.text:
@@ -111,8 +111,8 @@ def events(logs: Logs) -> pd.DataFrame:
 
     Examples
     --------
-    >>> found = evalkit.failures.events(evalkit.load("runs"))
-    >>> found["event"].value_counts()
+    >>> failures.events(logs)["event"].value_counts().to_dict()
+    {'cut_off': 68, 'failed_call': 47, 'test_not_run': 18, 'limit_reached': 5}
     """
     return search(logs).events
 

@@ -5,6 +5,7 @@ from .judges import Comparison as Comparison
 from .judges import compare_judges as compare_judges
 from .judges import differences as differences
 from .judges import disagreements as disagreements
+from .judges import findings as findings
 from .judges import judge_table as judge_table
 from .judges import label_plan as label_plan
 from .judges import model_table as model_table
@@ -21,7 +22,6 @@ from .widget import label_widget as label_widget
 from .answers import Majority as Majority
 from .answers import majority as majority
 from .answers import of_question as of_question
-from .judges import findings as findings
 from .judges import judges_to_show as judges_to_show
 from .judges import people_agreement as people_agreement
 from .page import write_page as write_page

@@ -316,7 +316,24 @@ def differences(comparison: Comparison) -> pd.DataFrame:
 
 
 def findings(comparison: Comparison) -> list[Finding]:
-    """Find what labels make of the judge that they narrow most, how far judges are apart, and what is doubtful."""
+    """Find what labels make of the judge that they narrow most, how far judges are apart, and what is doubtful.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        As from `compare_judges`.
+
+    Returns
+    -------
+    list of Finding
+        The answer first, then judges that are no better than a constant, how people agree, caveats, and rows that were
+        not used.
+
+    Examples
+    --------
+    >>> [finding.code for finding in labels.findings(comparison)]
+    ['corrected', 'spread', 'no_better', 'people']
+    """
     table = judge_table(comparison)
     judges = table[~table["judge"].isin(list(CONSTANTS))]
     answer = judges[judges["judge"].eq(first_judge(table))].iloc[0]

@@ -29,8 +29,6 @@ def test_no_public_function_lacks_a_section(capsys):
     assert docstrings.main([]) == 0, capsys.readouterr().out
 
 
-@patch.dict(CHECKS)  # examples register checks and detectors, which no other test may see
-@patch.dict(search._OWN)
 @pytest.mark.parametrize("package", HOOKS["PACKAGES"])
 def test_examples_print_what_they_show(package, monkeypatch):
     names = {}
@@ -43,7 +41,9 @@ def test_examples_print_what_they_show(package, monkeypatch):
     for name, function in PUBLIC.items():
         if name.rpartition(".")[0] == module:
             text = inspect.getdoc(function) or ""
-            runner.run(doctest.DocTestParser().get_doctest(text, dict(names), name, name, 0), out=printed.append)
+            example = doctest.DocTestParser().get_doctest(text, dict(names), name, name, 0)
+            with patch.dict(CHECKS), patch.dict(search._OWN):  # no other example or test may see what one registers
+                runner.run(example, out=printed.append)
     plt.close("all")
     assert not printed, "".join(printed)
 
