@@ -82,8 +82,8 @@ def agreement(a: Iterable[Any], b: Iterable[Any], *others: Iterable[Any]) -> Est
     table = np.zeros((len(given), len(given)))
     np.add.at(table, tuple(np.searchsorted(given, codes)), 1)
     kappa, _ = _kappa(table)
-    smoothed, error = _kappa(table + PSEUDO)
-    half = float(norm.ppf(0.975)) * error
+    smoothed, standard_error = _kappa(table + PSEUDO)
+    half = float(norm.ppf(0.975)) * standard_error
     few = note("few", fewest=FEW_UNITS, what="units") if n < FEW_UNITS else NO_NOTES
     return nothing._replace(
         estimate=kappa,
