@@ -19,9 +19,10 @@ import click
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-PACKAGES = ("", "compare", "mindcraft", "mindcraft.analysis", "mindcraft.figures", "crafter", "crafter.analysis")
-PACKAGES += ("crafter.benchmark", "crafter.figures", "steps", "trajectories", "trajectories.analysis", "stats", "kinds")
-PACKAGES += ("io", "evidence", "failures", "failures.figures", "labels", "labels.figures", "display", "reports")
+PACKAGES = ("", "compare", "compare.figures", "mindcraft", "mindcraft.analysis", "mindcraft.figures", "crafter")
+PACKAGES += ("crafter.analysis", "crafter.benchmark", "crafter.figures", "steps", "trajectories")
+PACKAGES += ("trajectories.analysis", "trajectories.figures", "stats", "kinds", "io", "evidence")
+PACKAGES += ("failures", "failures.figures", "labels", "labels.figures", "display", "reports")
 # what the examples in docstrings begin with, by the package; pages of the reference show it, and a test runs it
 EXAMPLES = {
     "mindcraft": """import evalkit

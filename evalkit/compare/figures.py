@@ -16,7 +16,24 @@ MOST_DRAWN = 30  # models in a matrix of pairs
 
 
 def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
-    """Draw each model's estimate with its interval, and both the raw and the adjusted one if they differ."""
+    """Draw each model's estimate with its interval, and both the raw and the adjusted one if they differ.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        As from `leaderboard`.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        A row per model, with 95 % intervals.
+
+    Examples
+    --------
+    >>> ax = compare.figures.ranking(compare.leaderboard(runs))
+    """
     values, table = board.outcomes, board.table
     hue = None
     if board.is_adjusted:
@@ -27,7 +44,26 @@ def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
 
 
 def differences(pairs: pd.DataFrame, *, percent: bool = True, ax: Axes | None = None) -> Axes:
-    """Draw the matrix of paired differences: row minus column, decided pairs framed; at most the first 30 models."""
+    """Draw the matrix of paired differences, row minus column, with decided pairs framed.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        As from `pairs`.
+    percent : bool
+        Whether differences are of rates, in percentage points, and not of scores.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        A row and a column per model, at most the first 30.
+
+    Examples
+    --------
+    >>> ax = compare.figures.differences(compare.pairs(runs))
+    """
     models = list(dict.fromkeys([*pairs["model_a"], *pairs["model_b"]]))[:MOST_DRAWN]
     shown = pairs[pairs["model_a"].isin(models) & pairs["model_b"].isin(models)]
     unit = "percentage points" if percent else "the unit of the score"

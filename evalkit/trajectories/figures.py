@@ -16,14 +16,53 @@ MOST_MODELS = 12  # curves or points of one figure; those with the highest estim
 
 
 def endings(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw how the runs of each model ended as one stacked bar; `table` as `analysis.endings` returns it."""
+    """Draw how the runs of each model ended, as one stacked bar.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As from `analysis.endings`.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        A bar per model.
+
+    Examples
+    --------
+    >>> ax = trajectories.figures.endings(analysis.endings(runs))
+    """
     shown = {name: one for name, one in ENDINGS.items() if table[name].any()}
     looks = {name: Look(one.colour, hatch=one.hatch, text=one.text) for name, one in shown.items()}
     return plots.shares(table, "model_name", looks, ax=ax)
 
 
 def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | None = None) -> Axes:
-    """Draw the results of models against what they take; `front` and `unit` as from `evalkit.compare.cost`."""
+    """Draw the results of models against what they take.
+
+    Parameters
+    ----------
+    front : DataFrame
+        As from `evalkit.compare.cost`; at most the 12 models with the highest estimates are drawn.
+    unit : {"cost", "tokens", "duration"}
+        What runs take, as from `evalkit.compare.cost`: US dollars, tokens or seconds per run.
+    percent : bool
+        Whether results are success rates, and not mean scores.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        A point per model, with its 95 % interval; the horizontal axis is logarithmic if costs differ more than tenfold.
+
+    Examples
+    --------
+    >>> front, unit = compare.cost(runs)
+    >>> ax = trajectories.figures.cost(front, unit)
+    """
     points = front.dropna(subset=["estimate", "cost"]).nlargest(MOST_MODELS, "estimate").sort_values("cost")
     style: dict[str, Any] = {"percent": percent, "ylabel": "success rate" if percent else "mean score"}
     ax = plots.curves(points, "cost", "model_name", xlabel=_UNITS.get(unit, ""), **style, dodge=False, ax=ax)
@@ -39,7 +78,26 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
 
 
 def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Axes:
-    """Draw ``pass@`` or ``pass^`` by k, per model; where not all tasks have k runs, k is labelled with their share."""
+    """Draw ``pass@`` or ``pass^`` by k, per model; if not all tasks have k runs, k is labelled with their share.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As from `analysis.reliability`; rows over measured trials only are not drawn.
+    measure : {"pass@", "pass^"}
+        Which of the two.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        A curve per model, of at most the 12 models with the highest rate at k = 1.
+
+    Examples
+    --------
+    >>> ax = trajectories.figures.reliability(analysis.reliability(runs, logs.plans), "pass^")
+    """
     rows = table[table["measure"].str.startswith(measure) & table["trials"].ne("measured")]
     best = rows[rows["k"] == 1].sort_values("estimate", ascending=False)["model_name"].head(MOST_MODELS)
     rows = rows[rows["model_name"].isin(best)]
