@@ -28,7 +28,7 @@ def code_version(module: str = "") -> str:
     """
     if not module:
         return _version_of_code(_EVALKIT)
-    file = Path(getattr(sys.modules[module], "__file__", None) or "")
+    file = Path(getattr(sys.modules.get(module), "__file__", None) or "")
     if not file.is_file():
         return f"{__version__}+{uuid.uuid4().hex[:16]}"
     own = file.parent if (file.parent / "__init__.py").exists() else file

@@ -97,8 +97,8 @@ MUTATIONS = (
     ),
     Mutation(
         "left out as failures", "evalkit/kinds/success_rates.py",
-        "other = rates(runs, by, value, kind, missing=missing",
-        'other = rates(runs, by, value, kind, missing="failure"',
+        "return rates(runs, by, value, kind, missing=missing",
+        'return rates(runs, by, value, kind, missing="failure"',
     ),
     Mutation(
         "partial plan among full plans", "evalkit/mindcraft/analysis.py",

@@ -161,8 +161,8 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
     if logs.kind.transcript is None:
         return Search(known, frame_of({column.name: [] for column in EVENTS}, EVENTS), frozenset())
     runs = _runs_of(logs)
-    modules = sorted({one.find.__module__ for one in known})
-    names = [[one.name, one.find.__qualname__] for one in known]
+    modules = sorted({str(getattr(one.find, "__module__", None)) for one in known})
+    names = [[one.name, getattr(one.find, "__qualname__", repr(one.find))] for one in known]
     key = ["events", logs.kind.name, list(map(absolute, logs.sources)), names, list(map(code_version, modules))]
     raised: dict[str, list[str]] = {}
     unread: list[str] = []

@@ -52,7 +52,7 @@ def test_tasks_that_all_or_none_solve_and_those_against_the_order_are_told_apart
     ]  # fmt: skip
     assert found.loc["t5", "discrimination"] > 0.5
     assert np.isnan(found.loc["t0", "discrimination"])
-    assert "1 against the order of models" in describe_comparison(runs_of(rows), everything=True)
+    assert "1 contradicting the order of models" in describe_comparison(runs_of(rows), everything=True)
 
 
 def test_fewer_tasks_give_the_same_ranks_where_models_are_far_apart():

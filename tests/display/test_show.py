@@ -45,12 +45,12 @@ def cells(page) -> list[str]:
         (  # how estimates were made stands below, what rows differ in stands in notes
             {"n": [3, 4], "method": ["wilson"] * 2, "target": ["new tasks"] * 2, "warning": ["few", ""]},
             {},
-            ["runs", "notes", "3", "few", "4", "Method: wilson. Target: new tasks like these."],
+            ["runs", "notes", "3", "few", "4", "Method: Wilson interval. Target: new tasks like these."],
         ),
         (
             {"n": [3, 4], "method": ["wilson", "t"], "warning": ["few", "few"]},
             {"counted": "steps"},
-            ["steps", "3", "4", "Method: wilson, t. Warning: few."],
+            ["steps", "3", "4", "Method: Wilson interval, Student's t. Warning: few."],
         ),
         (  # statuses, flags and columns have the labels of their kind
             {"overall_completion_status": ["NO_SCORE_LOGGED", "NEW"], "flag": ["stale_copy", "new_flag"]},

@@ -81,7 +81,7 @@ def test_two_processes_give_the_frames_of_one_also_where_one_is_killed(kind, mon
     load = partial(evalkit.load, f"samples:{kind}", kind)
     expected = load(jobs=1)
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="other processes failed")
+        warnings.filterwarnings("error", message="worker processes failed")
         assert_same_frames(expected, load(jobs=2))
 
     def chunks(work, paths, size, jobs):
@@ -91,6 +91,6 @@ def test_two_processes_give_the_frames_of_one_also_where_one_is_killed(kind, mon
         return read.in_chunks(partial(work.func, killing, *others), paths, size, jobs)
 
     monkeypatch.setattr(reading, "in_chunks", chunks)
-    with pytest.warns(UserWarning, match=r"other processes failed \(BrokenProcessPool\)"):
+    with pytest.warns(UserWarning, match=r"worker processes failed \(BrokenProcessPool\)"):
         assert_same_frames(expected, load(jobs=2))
     assert (tmp_path / "killed").exists()

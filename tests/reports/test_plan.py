@@ -165,7 +165,7 @@ def test_a_folder_of_several_kinds_is_read_by_the_notebooks_of_each_or_by_the_on
     assert [report.parameters["history"] for report in plan(["logs/", "step_evaluation"])] == [["logs"]]
     assert keys(plan(["logs"], kind="steps")) == ["step_evaluation/logs"]
     assert keys(plan(["step_evaluation", "logs"])) == ["step_evaluation/logs"]
-    with pytest.raises(PlanError, match="logs of kind crafter and steps, for which there is no such notebook"):
+    with pytest.raises(PlanError, match="logs of kind crafter and steps, which has no such notebook"):
         plan(["model_comparison", "logs"])
 
 
@@ -200,7 +200,7 @@ def test_each_source_without_logs_is_one_fault(tmp_path, monkeypatch):
     (tmp_path / "text").write_text("words")
     causes = {
         "empty": "it contains no file",
-        "gone": "no such file, folder or notebook; there are 'cooking_blocked_agents', ",
+        "gone": "no such file, folder or notebook; there are 'audit', 'cooking_blocked_agents', ",
         "text": "no log of a kind that evalkit knows (1 file)",
     }
     for fault, (name, cause) in zip(sorted(faults_of([*causes])), causes.items(), strict=True):
@@ -212,7 +212,7 @@ def test_notebooks_are_copied_to_be_changed_and_never_overwritten(tmp_path, monk
     (copy,) = copy_notebooks("notebooks", ["crafter_scores"])
     assert copy.read_bytes() == (shipped("notebooks") / "crafter_scores.ipynb").read_bytes()
     copy.write_text(copy.read_text().replace("Crafter: scores", "My scores"))
-    with pytest.raises(SourceError, match="there already, and not overwritten"):
+    with pytest.raises(SourceError, match="exists already; nothing was copied"):
         copy_notebooks("notebooks")
     assert list(Path("notebooks").iterdir()) == [copy]
     (report,) = plan(["samples:crafter"])
