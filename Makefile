@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # without bytecode, each of the hundreds of processes that the tests start would take a second longer
 unexport PYTHONDONTWRITEBYTECODE
 
-EXTRAS := crafter,distributed,excel,http,lab,s3,workflow
+EXTRAS := crafter,distributed,excel,http,lab,labels,s3,workflow
 
 .PHONY: help report test lint docs samples clean
 

@@ -71,7 +71,7 @@ class RunPages:
         key = hashlib.blake2b("\0".join([title, *names]).encode(errors="replace"), digest_size=5).hexdigest()
         if new or names:
             marked = [reference(self._logs, run)._replace(marks=self._marks.get(run["run_id"], [])) for run in runs]
-            references = list(map(list, marked))
+            references = [list(run) for run in marked]
             pairs = [page for page in new if len(page) == 2]
             data = {"runs": references, "pairs": pairs, "title": title, "members": names, "key": key}
             text = f"{counted_noun(len(runs), 'run')} with links to their pages"
