@@ -20,7 +20,8 @@ import click
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 PACKAGES = ("", "compare", "compare.figures", "mindcraft", "mindcraft.analysis", "mindcraft.figures", "crafter")
-PACKAGES += ("crafter.analysis", "crafter.benchmark", "crafter.figures", "steps", "trajectories")
+PACKAGES += ("crafter.analysis", "crafter.benchmark", "crafter.figures", "steps", "steps.analysis")
+PACKAGES += ("steps.figures", "trajectories")
 PACKAGES += ("trajectories.analysis", "trajectories.figures", "stats", "kinds", "io", "evidence")
 PACKAGES += ("failures", "failures.figures", "labels", "labels.figures", "display", "reports")
 # what the examples in docstrings begin with, by the package; pages of the reference show it, and a test runs it
@@ -38,6 +39,7 @@ from evalkit.crafter import analysis, benchmark, figures
 logs = crafter.load("samples:crafter")
 episodes, achievements = logs.episodes, logs.achievements""",
     "steps": """from evalkit import steps
+from evalkit.steps import analysis, figures
 
 logs = steps.load("samples:steps/typed.json")""",
     "trajectories": """from evalkit import compare, trajectories

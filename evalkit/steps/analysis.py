@@ -13,6 +13,18 @@ from evalkit.steps import table
 from evalkit.steps.judge import History, plan_adherence
 from evalkit.steps.record import NOT_JUDGED, NOT_RUN, SILENT, STATUSES, VERDICTS, WENT_WRONG, cell_types_of, is_talk
 
+__all__ = [
+    "adherence",
+    "confirmed_success",
+    "coverage",
+    "failure_kinds",
+    "focus",
+    "found",
+    "overview",
+    "success_rates",
+    "total",
+    "truncation",
+]
 MOST_PAIRS = 100_000  # of cell types and analyses of one history
 REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradicted by the result
 
@@ -24,6 +36,24 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
     histories, these weigh equally: the estimate is the mean of their shares, its interval that over histories, or over
     their families if `load` was given a cluster. Within one history steps are taken as independent, so that its
     interval is too narrow if one failure causes the next. An empty `by` pools all steps.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        One row per step, such as `logs.steps`.
+    by : str or sequence of str
+        Columns of the groups; an empty list pools all steps.
+
+    Returns
+    -------
+    DataFrame
+        `by`, success (reported or confirmed), n (steps), n_tasks, estimate, low, high (shares), method, target,
+        warning.
+
+    Examples
+    --------
+    >>> analysis.success_rates(logs.steps, [])["n"].min() > 0
+    np.True_
     """
     counted = originals(steps).loc[lambda rows: ~rows["verdict"].isin(NOT_JUDGED)]
     ended = {REPORTED: counted["success"], CONFIRMED: counted["verdict"].eq("success")}
@@ -52,7 +82,23 @@ def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def confirmed_success(steps: pd.DataFrame) -> Estimate:
-    """Estimate the share of a history's steps that succeeded without silent failures; see `success_rates`."""
+    """Estimate the share of a history's steps that succeeded without silent failures; see `success_rates`.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        One row per step, such as `logs.steps`.
+
+    Returns
+    -------
+    Estimate
+        The share, from 0 to 1; NaN without a judged step.
+
+    Examples
+    --------
+    >>> 0 <= analysis.confirmed_success(logs.steps).estimate <= 1
+    np.True_
+    """
     rates = success_rates(steps, []).set_index("success")
     if CONFIRMED not in rates.index:
         return proportion_interval(0, 0)
@@ -60,14 +106,50 @@ def confirmed_success(steps: pd.DataFrame) -> Estimate:
 
 
 def overview(runs: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
-    """Summarise each history but copies (`OVERVIEW`): the lowest confirmed success first, of equal ones the longer."""
+    """Summarise each history but copies (`OVERVIEW`): the lowest confirmed success first, of equal ones the longer.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per history, such as `logs.runs`.
+    steps : DataFrame
+        One row per step, such as `logs.steps`.
+
+    Returns
+    -------
+    DataFrame
+        One row per history, with the columns `OVERVIEW`.
+
+    Examples
+    --------
+    >>> "confirmed_estimate" in analysis.overview(logs.runs, logs.steps)
+    True
+    """
     rows = _summarise(originals(runs), steps, success_rates(steps))
     order = ["confirmed_estimate", "n", "history"]
     return rows.sort_values(order, ascending=[True, False, True], na_position="last", ignore_index=True)
 
 
 def total(runs: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
-    """Summarise several histories, which weigh equally, in one row with the columns of `overview`; one gives no row."""
+    """Summarise several histories, which weigh equally, in one row with the columns of `overview`; one gives no row.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per history, such as `logs.runs`.
+    steps : DataFrame
+        One row per step, such as `logs.steps`.
+
+    Returns
+    -------
+    DataFrame
+        One row, or none for a single history.
+
+    Examples
+    --------
+    >>> len(analysis.total(logs.runs, logs.steps)) <= 1
+    True
+    """
     runs, steps = originals(runs), originals(steps)
     name = {"history": f"all {len(runs)} histories"}
     several = runs.assign(**name) if len(runs) > 1 else runs.iloc[:0]
@@ -89,7 +171,32 @@ def _summarise(runs: pd.DataFrame, steps: pd.DataFrame, rates: pd.DataFrame) -> 
 
 
 def focus(runs: pd.DataFrame, steps: pd.DataFrame, label: str = "") -> str:
-    """Return the label of the history to show in detail, "" without any: this one, else the first of `overview`."""
+    """Return the label of the history to show in detail, "" without any: this one, else the first of `overview`.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per history, such as `logs.runs`.
+    steps : DataFrame
+        One row per step, such as `logs.steps`.
+    label : str
+        Label of a history; empty for the first of `overview`.
+
+    Returns
+    -------
+    str
+        The label; empty if there is no history.
+
+    Raises
+    ------
+    SourceError
+        For an unknown label.
+
+    Examples
+    --------
+    >>> analysis.focus(logs.runs, logs.steps) in set(logs.runs["history"])
+    True
+    """
     known = list(runs["history"])
     if label and label not in known:
         raise SourceError(f"no history named {label!r}: there is {', '.join(known[:5]) or 'none'}")
@@ -97,7 +204,23 @@ def focus(runs: pd.DataFrame, steps: pd.DataFrame, label: str = "") -> str:
 
 
 def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
-    """Sort failures by kind (`FAILURE_KINDS`): the class of their error, else the message without what varies in it."""
+    """Sort failures by kind (`FAILURE_KINDS`): the class of their error, else the message without what varies in it.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        One row per step, such as `logs.steps`.
+
+    Returns
+    -------
+    DataFrame
+        One row per kind, the most frequent first, with the columns `FAILURE_KINDS`.
+
+    Examples
+    --------
+    >>> "steps" in analysis.failure_kinds(logs.steps)
+    True
+    """
     failed = originals(steps).loc[lambda rows: rows["verdict"].isin(WENT_WRONG)]
     message = failed["error"].where(failed["verdict"] != SILENT, failed["silent_failure_reason"])
     message = message.fillna("unknown error").str.slice(0, 300)
@@ -111,7 +234,23 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def truncation(steps: pd.DataFrame) -> pd.DataFrame:
-    """Estimate the share of successful steps whose stored result is cut, by kind of result, as in `success_rates`."""
+    """Estimate the share of successful steps whose stored result is cut, by kind of result, as in `success_rates`.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        One row per step, such as `logs.steps`.
+
+    Returns
+    -------
+    DataFrame
+        result_type, n (steps), estimate, low, high (shares of cut results), method, target, warning.
+
+    Examples
+    --------
+    >>> "estimate" in analysis.truncation(logs.steps)
+    True
+    """
     successful = reporting_success(steps)
     shares = _shares(successful.assign(value=successful["truncated"].astype("float64")), ["result_type"])
     return shares if successful["history"].nunique() > 1 else shares.drop(columns="n_tasks")
@@ -123,7 +262,23 @@ def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def found(results: pd.DataFrame) -> pd.DataFrame:
-    """Summarise each number that steps found: the median over histories but copies, by their last step of that kind."""
+    """Summarise each number that steps found: the median over histories but copies, by their last step of that kind.
+
+    Parameters
+    ----------
+    results : DataFrame
+        One row per finding of a step, such as `logs.results`.
+
+    Returns
+    -------
+    DataFrame
+        function_name, cell_type, method, category, quantity, histories (count), value, lowest, highest, terms.
+
+    Examples
+    --------
+    >>> "histories" in analysis.found(logs.results)
+    True
+    """
     by = ["function_name", "cell_type", "method", "category"]
     rows = originals(results)
     rows = rows[rows["position"] == rows.groupby(["history", *by], dropna=False)["position"].transform("max")]
@@ -142,6 +297,21 @@ def coverage(histories: Sequence[History]) -> pd.DataFrame:
 
     An analysis never requested is ``not run``; but not `process_cells`, since nothing says that a cell type can
     be divided further. Of more than `MOST_PAIRS` pairs only those that were run are listed.
+
+    Parameters
+    ----------
+    histories : sequence of History
+        The histories, such as `logs.histories`.
+
+    Returns
+    -------
+    DataFrame
+        One row per history, cell type and analysis, with the columns `COVERAGE`.
+
+    Examples
+    --------
+    >>> "status" in analysis.coverage(logs.histories)
+    True
     """
     rows = []
     for history in histories:
@@ -170,6 +340,22 @@ def coverage(histories: Sequence[History]) -> pd.DataFrame:
 
 
 def adherence(histories: Sequence[History]) -> pd.DataFrame:
-    """Return the outcome of each planned step, for histories with a stored plan (dumped states and checkpoints)."""
+    """Return the outcome of each planned step, for histories with a stored plan (dumped states and checkpoints).
+
+    Parameters
+    ----------
+    histories : sequence of History
+        The histories, such as `logs.histories`.
+
+    Returns
+    -------
+    DataFrame
+        One row per planned step, with the columns `ADHERENCE`.
+
+    Examples
+    --------
+    >>> "history" in analysis.adherence(logs.histories)
+    True
+    """
     rows = [{"history": history.label, **step._asdict()} for history in histories for step in plan_adherence(history)]
     return frame(rows, table.ADHERENCE)

@@ -8,6 +8,7 @@ from evalkit.display import Look, nothing_to_draw, plots, set_alt
 from evalkit.steps.analysis import CONFIRMED, REPORTED
 from evalkit.steps.record import VERDICTS, WENT_WRONG
 
+__all__ = ["coverage", "found", "rates", "timeline"]
 # never colour alone: a marker for points, a sign for cells
 LOOKS = {
     "success": Look("#009E73", "o", text="✓"),
@@ -24,7 +25,24 @@ WORDS = {REPORTED: "as reported", CONFIRMED: "without silent failures"}
 
 
 def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw one history: records from left to right, a line per function, verdicts as colours and markers."""
+    """Draw one history: records from left to right, a line per function, verdicts as colours and markers.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        The steps of one history, such as rows of `logs.steps`.
+    ax : Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    Axes
+        The axes, with their alt text.
+
+    Examples
+    --------
+    >>> ax = figures.timeline(logs.steps)
+    """
     if steps.empty:
         return nothing_to_draw("steps", ax)
     table = steps.assign(function_name=steps["function_name"].fillna("(no function)"), record=steps["position"] + 1)
@@ -41,7 +59,26 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def rates(table: pd.DataFrame, ax: Axes | None = None, pooled: pd.DataFrame | None = None) -> Axes:
-    """Draw the lowest success rates of histories, as of `success_rates`, below them `pooled`, those of all together."""
+    """Draw the lowest success rates of histories, as of `success_rates`, below them `pooled`, those of all together.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Result of `analysis.success_rates`.
+    ax : Axes, optional
+        Axes to draw on; by default new ones.
+    pooled : DataFrame, optional
+        The rates of all histories together.
+
+    Returns
+    -------
+    Axes
+        The axes, with their alt text.
+
+    Examples
+    --------
+    >>> ax = figures.rates(analysis.success_rates(logs.steps))
+    """
     if table.empty:
         return nothing_to_draw("steps", ax)
     confirmed = table[table["success"].eq(CONFIRMED)].sort_values(["estimate", "n"], ascending=[True, False])
@@ -58,14 +95,50 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, pooled: pd.DataFrame | No
 
 
 def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw cell types against analyses of one history; the colour and sign of a cell show how the analysis ended."""
+    """Draw cell types against analyses of one history; the colour and sign of a cell show how the analysis ended.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Rows of one history of `analysis.coverage`.
+    ax : Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    Axes
+        The axes, with their alt text.
+
+    Examples
+    --------
+    >>> ax = figures.coverage(analysis.coverage(logs.histories))
+    """
     if table.empty:
         return nothing_to_draw("steps", ax)
     return plots.heatmap(table, "cell_type", "analysis", value="status", kinds=LOOKS, xlabel="", ax=ax)
 
 
 def found(table: pd.DataFrame, quantity: str, ax: Axes | None = None) -> Axes:
-    """Draw one quantity of `analysis.found` by cell type and method: the median over histories, and their number."""
+    """Draw one quantity of `analysis.found` by cell type and method: the median over histories, and their number.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Result of `analysis.found`.
+    quantity : str
+        Quantity to draw.
+    ax : Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    Axes
+        The axes, with their alt text.
+
+    Examples
+    --------
+    >>> ax = figures.found(analysis.found(logs.results), "genes")
+    """
     rows = table[table["quantity"].eq(quantity)]
     if rows.empty:
         return nothing_to_draw(quantity, ax)
