@@ -32,10 +32,10 @@ REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradi
 def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> pd.DataFrame:
     """Estimate the share of steps that succeeded: as reported, and without silent failures.
 
-    Skipped and unknown steps and those of copies are left out; every attempt counts. Where groups span several
-    histories, these weigh equally: the estimate is the mean of their shares, its interval that over histories, or over
-    their families if `load` was given a cluster. Within one history steps are taken as independent, so that its
-    interval is too narrow if one failure causes the next. An empty `by` pools all steps.
+    Skipped steps, unknown steps and steps of copies are left out; every attempt counts. If groups span several
+    histories, histories have equal weight: the estimate is the mean of their shares, and the interval is over
+    histories, or over their families if `load` was given a cluster. Within one history, steps are treated as
+    independent, so the interval is too narrow if one failure causes the next.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def found(results: pd.DataFrame) -> pd.DataFrame:
-    """Summarise each number that steps found: the median over histories but copies, by their last step of that kind.
+    """Summarise each number that steps found: its median over histories without copies.
 
     Parameters
     ----------
@@ -295,8 +295,8 @@ def found(results: pd.DataFrame) -> pd.DataFrame:
 def coverage(histories: Sequence[History]) -> pd.DataFrame:
     """Return for each cell type and analysis whether it was done (`COVERAGE`): the best outcome of its steps counts.
 
-    An analysis never requested is ``not run``; but not `process_cells`, since nothing says that a cell type can
-    be divided further. Of more than `MOST_PAIRS` pairs only those that were run are listed.
+    An analysis never requested is ``not run``; but not `process_cells`, since no log shows whether a
+    cell type can be divided further. Of more than `MOST_PAIRS` pairs, only pairs with a step are listed.
 
     Parameters
     ----------

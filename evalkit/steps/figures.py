@@ -59,7 +59,7 @@ def timeline(steps: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def rates(table: pd.DataFrame, ax: Axes | None = None, pooled: pd.DataFrame | None = None) -> Axes:
-    """Draw the lowest success rates of histories, as of `success_rates`, below them `pooled`, those of all together.
+    """Draw the lowest success rates of histories, and below them `pooled`, the rates of all histories together.
 
     Parameters
     ----------
