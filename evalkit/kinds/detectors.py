@@ -107,14 +107,19 @@ def seen(transcript: Transcript, target: str = "", ended: str = "") -> Seen:
     return made
 
 
+def _as_seen(transcript: Transcript) -> Seen:
+    """Return a transcript with its calls; one that detectors get has them already."""
+    return transcript if isinstance(transcript, Seen) else Seen(*transcript)
+
+
 def calls_of(transcript: Transcript) -> Sequence[Made]:
     """Return all calls of a transcript, in the order of turns."""
-    return (transcript if isinstance(transcript, Seen) else Seen(*transcript)).calls
+    return _as_seen(transcript).calls
 
 
 def by_agent(transcript: Transcript) -> Sequence[Sequence[Made]]:
     """Return the calls of each agent, in the order of turns."""
-    return (transcript if isinstance(transcript, Seen) else Seen(*transcript)).by_agent
+    return _as_seen(transcript).by_agent
 
 
 def _made(number: int, turn: Turn, call: Call) -> Made:
@@ -137,7 +142,7 @@ def failed_tries(calls: Sequence[Made]) -> Iterator[tuple[Sequence[Made], Made |
 
 def turns_of_agents(transcript: Transcript) -> Mapping[str, Sequence[tuple[int, Turn]]]:
     """Return the turns in which each agent speaks or acts, with their numbers, but not its reasoning."""
-    return (transcript if isinstance(transcript, Seen) else Seen(*transcript)).turns_of_agents
+    return _as_seen(transcript).turns_of_agents
 
 
 def agent_of(turn: Turn) -> str:
@@ -196,7 +201,7 @@ _FAILED_STATUS = ("error", "failed", "failure", "fail", "exception", "timeout", 
 
 def is_error(result: str) -> bool:
     """Return whether the text of a result reports that its call failed, in one of the common forms."""
-    if result[:1] in "{[" and result:
+    if result.startswith(("{", "[")):
         answer = _json_says(result)
         if answer is not None:
             return answer

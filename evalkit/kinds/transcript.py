@@ -246,7 +246,7 @@ def transcripts(logs: Any, runs: pd.DataFrame | None = None) -> Iterator[tuple[s
 
 def canonical(arguments: str) -> str:
     """Return the arguments of a call so that equal ones are equal texts: JSON with sorted keys, else without spaces."""
-    if arguments[:1] in "{[" and arguments:
+    if arguments.startswith(("{", "[")):
         with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
             return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
     return " ".join(arguments.split())

@@ -34,7 +34,9 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     runs = assembled.frames[kind.runs]
     columns = [name.strip() for text in as_list(compare_by) for name in text.split(",") if name.strip()]
     if not columns:
-        columns = ["model_name"] if _of_several_agents(runs).empty else ["agent", "model_name"]
+        if _of_several_agents(runs).empty:
+            return assembled
+        columns = ["agent", "model_name"]
     if columns == ["model_name"]:
         several = _of_several_agents(runs, "model_name")["model_name"].dropna()
         if several.empty:

@@ -17,6 +17,10 @@ from evalkit.trajectories.records import SESSIONS, Facts, Joined, Runs
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
 _MOST_NESTED = 100  # subagents of subagents
+_COUNTED = {  # columns of the frames that count calls, besides `source`
+    "usage": ("model_name", "calls", *TOKENS),
+    "tools": ("model_name", "tool", "calls", "results", "errors"),
+}
 
 
 def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> tuple[Joined, dict[str, pd.DataFrame]]:
@@ -26,6 +30,8 @@ def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> t
     `source` is the run's.
     """
     places = [at for at, of_format in enumerate(runs["format"]) if of_format in SESSIONS]
+    if not places:  # most sources have no sessions, and joining none takes as long as joining few
+        return Joined(), {name: pd.DataFrame(columns=["source", *columns]) for name, columns in _COUNTED.items()}
     columns = ("source", "format", "log_id", "started")
     files = pd.DataFrame({name: [runs[name][at] for at in places] for name in columns}).astype({"source": "str"})
     calls, tools = (tables[name].to_pandas() for name in ("calls", "tools"))
