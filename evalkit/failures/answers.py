@@ -14,7 +14,7 @@ from evalkit.failures.failure_modes import (
     failed_runs,
     leading_modes,
     mode_shares,
-    modes,
+    modes_of,
 )
 from evalkit.failures.search import events
 from evalkit.kinds import Example, Finding, Logs
@@ -45,7 +45,7 @@ def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
     ['reasons', 'mode', 'errors', 'contrast']
     """
     runs, rule = failed_runs(logs)
-    table = modes(logs)
+    table = modes_of(logs, runs)
     n_failed = table["run_id"].nunique()
     found = _loops(logs, runs, rule)
     if not n_failed:
@@ -129,9 +129,15 @@ def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
     return [Finding("loops", MODES, values, examples, words.loops)]
 
 
-def _are_named(logs: Logs) -> bool:
-    """Return whether pages with other questions name reasons: runs can fail, and searching them does not take long."""
-    return logs.kind.transcript is not None and len(logs.runs) <= MOST_SEARCHED and failed_runs(logs).rule != "score"
+def _modes_to_name(logs: Logs) -> tuple[pd.DataFrame, str] | None:
+    """Return the failure modes and the rule for failed runs, for pages with other questions.
+
+    None if no run has a transcript or can fail, and for so many runs that their search takes long.
+    """
+    if logs.kind.transcript is None or len(logs.runs) > MOST_SEARCHED:
+        return None
+    runs, rule = failed_runs(logs)
+    return None if rule == "score" else (modes_of(logs, runs), rule)
 
 
 def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
@@ -140,9 +146,10 @@ def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
     Of a model without a failed run it is empty. Where no run has a transcript, of logs that state scores only, and of
     more than 20,000 runs, whose search takes long, the table is returned as it is.
     """
-    if not _are_named(logs):
+    named = _modes_to_name(logs)
+    if named is None:
         return table
-    leading = leading_modes(modes(logs))
+    leading = leading_modes(named[0])
     if leading.empty:
         return table
     texts = {row.model_name: f"{row.main_reason} ({row.runs} of {row.n})" for row in leading.itertuples()}
@@ -154,12 +161,13 @@ def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> lis
 
     `models` are those whose runs count, by default all; `section` is the heading of the section that it links to.
     """
-    if not _are_named(logs):
+    named = _modes_to_name(logs)
+    if named is None:
         return []
-    table = modes(logs)
+    table, rule = named
     if models:
         table = table[table["model_name"].isin(list(models))]
-    return [_reasons(table, failed_runs(logs).rule, section)] if (table["mode"] != UNSEARCHED).any() else []
+    return [_reasons(table, rule, section)] if (table["mode"] != UNSEARCHED).any() else []
 
 
 def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:

@@ -124,8 +124,12 @@ def modes(logs: Logs) -> pd.DataFrame:
     >>> table["mode"].value_counts().to_dict()
     {'ends without an answer': 38, 'calls fail': 24, 'does not test its edits': 9, 'reaches a limit': 5}
     """
-    failed = failed_runs(logs).table
-    failed = failed[failed["failed"]]
+    return modes_of(logs, failed_runs(logs).table)
+
+
+def modes_of(logs: Logs, runs: pd.DataFrame) -> pd.DataFrame:
+    """Name the failure modes of every failed run, as `modes`; `runs` is the table of `failed_runs`."""
+    failed = runs[runs["failed"]]
     known, found, searched = search(logs)
     explaining = sorted((one for one in known if one.mode), key=lambda one: -one.severity)
     rules = pd.DataFrame(explaining)

@@ -6,7 +6,7 @@ from evalkit.display.words import finding_text
 from evalkit.failures import words
 from evalkit.failures.answers import findings
 from evalkit.failures.contrasts import contrast, divergences
-from evalkit.failures.failure_modes import error_groups, event_counts, failed_runs, mode_shares, modes
+from evalkit.failures.failure_modes import error_groups, event_counts, failed_runs, mode_shares, modes_of
 from evalkit.io import plain
 from evalkit.kinds import Logs
 
@@ -18,10 +18,11 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
 
     What does not fit on a screen is left out, or with `everything` printed, too.
     """
-    compared, table = contrast(logs), modes(logs)
+    compared = contrast(logs)
+    runs, rule = failed_runs(logs)
+    table = modes_of(logs, runs)
     warned, chosen = chosen_lines(logs, everything=everything)
     answer = [plain(finding_text(one)) for one in findings(logs, compared)]
-    rule = words.RULES[failed_runs(logs).rule]
     shares = [
         {
             "model": plain(row["model_name"]),
@@ -76,7 +77,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
         for row in (divergences(logs).to_dict("records") if everything else [])
     ]
     parts = [
-        Part("the answer", [*warned, *answer, rule, *chosen], always=True),
+        Part("the answer", [*warned, *answer, words.RULES[rule], *chosen], always=True),
         Part("modes by model", rows=shares, most=8, last=0, left=2),
         Part("events in failed and successful runs of a task", rows=contrasts, most=5, last=0),
         Part("errors", rows=errors, most=5, last=0, left=2, spare=("for example",)),
