@@ -47,7 +47,7 @@ def label(sources: tuple[str, ...], kind: str | None, page: str | None, given: d
     "--question", default="", metavar="TEXT", help="The question whose labels count, of several in the files."
 )
 @click.option("--yes", default="", metavar="TEXT", help="The label that means yes.  [default: yes, true, 1]")
-@click.option("--seed", default=0, show_default=True, help="That of `evalkit label`.")
+@click.option("--seed", default=0, show_default=True, help="The seed given to `evalkit label`.")
 @click.option("--next", "following", metavar="FILE", help="Write the units to label next.")
 @click.option("--all", "everything", is_flag=True, help="Print everything: all judges and models.")
 @of_kind
@@ -67,9 +67,9 @@ def judges(
 ) -> None:
     """Compare judges of SOURCE with hand labels, and correct the rates that they give.
 
-    Labels are those of `evalkit label`, or of any table with run_id and label. Verdicts have run_id, judge, and a label
-    (yes or no, 1 or 0) or a score; --column label=NAME (or run_id, turn, judge) says what a column is called. A run may
-    have the id of its own table. Rates hold only if the labelled runs were drawn at random.
+    Labels come from `evalkit label`, or from any table with run_id and label. Verdicts have run_id, judge, and a label
+    (yes or no, 1 or 0) or a score; --column label=NAME (or run_id, turn, judge) names a column. Both files may use the
+    ids in the user's own table of runs. Rates are valid only if the labelled runs were drawn at random.
     """
     from evalkit.labels.judges import first_judge
     from evalkit.labels.terminal import describe_judges
@@ -83,8 +83,9 @@ def judges(
     logs = load(list(sources), kind or "", **given)
     compared = compare_judges(logs, read_labels(labels), read_verdicts(verdicts, roles, yes), **drawn)
     print(describe_judges(compared, everything=everything))
-    table = judge_table(compared)
-    if output:
-        write_frame(table, output)
-    if following:
-        write_frame(next_units(compared, first_judge(table)), following)
+    if output or following:
+        table = judge_table(compared)
+        if output:
+            write_frame(table, output)
+        if following:
+            write_frame(next_units(compared, first_judge(table)), following)

@@ -1,7 +1,7 @@
 """Detectors of events that runs of every kind may have; the rule of each is its docstring, and in docs/failures.md.
 
-Calls of one agent are compared, in the order of turns. Two results are equal if their texts are, but for spaces around
-them and addresses in memory; one that was not logged equals none.
+Detectors compare the calls of one agent, in the order of turns. Two results are equal if their texts are equal,
+ignoring surrounding spaces and memory addresses. A result that was not logged equals no other result.
 """
 
 import re
@@ -136,8 +136,8 @@ def repeated_call(transcript: Transcript) -> Iterator[Found]:
     """Find a call that is made at least three times with the same arguments and the same result.
 
     Other calls may come between. It is healthy polling if the next equal call returns something else, unless ten
-    returned the same before. Calls of a cycle belong to that event. The detail is the number of calls, the turn that
-    of the first.
+    returned the same before. Calls of a cycle belong to that event. The turn is the turn of the first call, and the
+    detail is the number of calls.
     """
     for calls in by_agent(transcript):
         in_cycles = {place for start, end, _ in _cycles(calls) for place in range(start, end)}

@@ -1,4 +1,4 @@
-"""The frame of events: registered detectors search the transcripts of runs, of which only changed ones again."""
+"""The frame of events: registered detectors search the transcripts of new and changed runs."""
 
 import hashlib
 import os
@@ -153,7 +153,8 @@ class _Task(NamedTuple):
 
 
 _TABLES = {"files": FILES, "events": (SOURCE, *EVENTS[1:])}
-_task: _Task | None = None  # of this process, and of those that are forked from it: detectors may be no names
+# a global, which forked processes inherit: a detector may be a local function, which can't be sent to a process
+_task: _Task | None = None
 
 
 def _search(logs: Logs, known: Sequence[Detector]) -> Search:

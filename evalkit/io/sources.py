@@ -320,7 +320,11 @@ def without_projects(text: str) -> str:
     >>> without_projects("projects/-home-jane-thesis/5d1c.jsonl")
     'projects/project-dbdefa/5d1c.jsonl'
     """
-    return _PROJECT.sub(lambda match: f"project-{hashlib.blake2b(match[0].encode(), digest_size=3).hexdigest()}", text)
+
+    def digest(match: re.Match) -> str:
+        return f"project-{hashlib.blake2b(match[0].encode(), digest_size=3).hexdigest()}"
+
+    return _PROJECT.sub(digest, text)
 
 
 def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:

@@ -156,7 +156,7 @@ def shortened(text: str) -> str:
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
 
 
-# results that are text only and report a failure: how they begin, lines of them, and keys of JSON
+# how the text of a failed result begins, and lines that such a text contains
 _STARTS = re.compile(
     r"\W*(?:(?:tool|code|action|command|execution|observation|function|api|request)s? (?:output|result|call|execution)?"
     r"[:\s]*)?(?:\W*(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)(?:\s*[:(\[!.–—-]|\s+(?:\w+ing|while|in|on"

@@ -134,7 +134,7 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
 
 
 def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:
-    """Return the columns of the log itself, by its names: as texts, but for those that `chosen` says were read."""
+    """Return the columns of the log under its own names, as texts, except for columns that were read (`chosen`)."""
     texts = runs["extra"] if "extra" in runs else pd.Series(None, runs.index, dtype="object")
     read = [json.loads(text) if isinstance(text, str) else {} for text in texts]
     table = pd.DataFrame([one if isinstance(one, dict) else {} for one in read], runs.index, dtype="object")
@@ -149,8 +149,8 @@ def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame
 def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]) -> pd.DataFrame:
     """Select the rows of some runs, by id, else by file and thread, with the run's cluster if it has one.
 
-    Of a plan, which also holds what was not run, and of published figures, which are of many runs, the rows that meet
-    the conditions; those that can't tell are left out.
+    Plans also contain trials that were not run, and a published figure is about many runs: of both, the rows are
+    selected that meet the conditions themselves. Rows without the column of a condition are left out.
     """
     if "planned" in frame or "metric" in frame:
         columns = [_CONDITION.fullmatch(text)[1] for text in as_list(where)]  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Files of labels that people gave and of verdicts of judges; what several people said together."""
+"""Files of labels by people and of verdicts by judges, and the majority of several people."""
 
 import csv
 import io
@@ -187,7 +187,7 @@ def of_question(labels: pd.DataFrame, question: str = "") -> pd.DataFrame:
 
 
 class Majority(NamedTuple):
-    """What people said together."""
+    """The majority label of each unit, and how often people differ."""
 
     rows: pd.DataFrame  # run_id, turn, label; a row per unit with a majority
     people: int

@@ -190,7 +190,7 @@ def labels_for(
     82.0
     """
     if not half_width > 0:
-        raise ValueError(f"half a width is above 0, not {half_width}")
+        raise ValueError(f"half_width must be positive (got {half_width})")
     fit = _fit(labels, judged, judged_rest, clusters)
     if fit.n == 0:
         return math.nan

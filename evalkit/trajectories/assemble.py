@@ -163,9 +163,9 @@ def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | N
 def _scores_of_datasets(
     runs: Runs, places: Sequence[int | None], keys: Sequence[str], values: Sequence[float | None]
 ) -> dict[Any, str]:
-    """Return which score of each data set of lm-eval counts: one for all its runs, whose files may differ in order.
+    """Return which score counts for each data set of lm-eval: the same for all its runs.
 
-    It is the first of those that are always 0 or 1, else the first; of these, that of the most runs.
+    Scores that are always 0 or 1 come before others, then the score that most runs have, then the first.
     """
     counts: dict[tuple[Any, str], int] = {}
     between = set[tuple[Any, str]]()

@@ -113,7 +113,10 @@ def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
 
 
 def _replay(own: list[str], parent: set[str]) -> list[bool]:
-    """Return which calls of a session replay those of its parent: up to the last with the same totals, and equals."""
+    """Return which calls of a session replay calls of its parent.
+
+    These are all calls up to the last one with totals that the parent has too, and the equal calls right after it.
+    """
     end = max((at + 1 for at, one in enumerate(own) if "/" in one and one in parent), default=0)
     while end < len(own) and own[end] in parent:
         end += 1

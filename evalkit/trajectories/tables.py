@@ -126,7 +126,7 @@ def _mark_copies(
 
 
 def _ids_of_rows(rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[str]:
-    """Return the id of each row, if a column calls itself one, and has each once but for copies; else none."""
+    """Return the id of each row from a column that is named like an id and unique except for copies; else no ids."""
     for name in filter(_CALLED_ID.fullmatch, dict.fromkeys(name for row in rows for name in row)):
         ids = ["" if row.get(name) is None else str(row[name]).strip() for row in rows]
         if all(ids) and len(set(ids)) == len(set(texts)):

@@ -139,7 +139,7 @@ def set_success(runs: Mapping[str, list[Any]]) -> None:
 
 
 def messages(parts: Mapping[str, list[dict[str, Any]]], part: str, open_named: OpenNamed) -> list[Message]:
-    """List the messages of a run: those of its first line, else its input and its output."""
+    """List the messages of a run: the messages in its first line, else its input and output."""
     first = {key: decoded(value) for key, value in parts[part][0].items()}
     chat = [
         {**one, "tool_call_ids": one.get("tool_call_id"), "reasoning_content": one.get("reasoning_trace")}

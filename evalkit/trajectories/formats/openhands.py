@@ -1,4 +1,4 @@
-"""OpenHands: the output of 0.x and 1.x with the reports beside it, and the results of the OpenHands index.
+"""OpenHands: the output of 0.x and 1.x with the reports in its folder, and the results of the OpenHands index.
 
 …/MODEL_maxiter_N/{metadata.json, output.jsonl, output.critic_attempt_K.jsonl, output.report.json}
 …/MODEL_maxiter_N/{metadata.json, output.jsonl, output.swebench_eval.jsonl or report.json}         0.x
@@ -36,12 +36,12 @@ _ENDINGS = (  # the status by what an error says; the first that fits counts
     ("max_budget", re.compile(r"max(imum)?[ _]?budget", re.IGNORECASE)),
 )
 _SILENT = {"CondensationRequest", "ConversationStateUpdateEvent", "LLMCompletionLogEvent", "TokenEvent"}
-_KINDS = {  # of events of 1.x, but for these of 0.x: action, observation
+_KINDS = {  # of events; action and observation are of 0.x, all others of 1.x
     *("action", "observation", "MessageEvent", "ActionEvent", "ObservationEvent", "ACPToolCallEvent"),
     *("AgentErrorEvent", "UserRejectObservation", "SystemPromptEvent", "Condensation", "CondensationSummaryEvent"),
     *("ConversationErrorEvent", "HookExecutionEvent", "PauseEvent", "InterruptEvent", "StreamingDeltaEvent", *_SILENT),
 }
-_SPEAKING = ("ActionEvent", "MessageEvent", "action")  # of these, those of the agent are its turns
+_SPEAKING = ("ActionEvent", "MessageEvent", "action")  # an event of these kinds is a turn if the agent caused it
 
 
 def recognises(value: Any) -> str:

@@ -31,7 +31,7 @@ class ModelCall(msgspec.Struct, array_like=True, gc=False):
     tokens_in: int | None = None  # with those from a cache
     tokens_cache: int | None = None
     tokens_out: int | None = None
-    is_replayed: bool | None = False  # copied from another session, as far as this file can tell; None if it can't
+    is_replayed: bool | None = False  # copied from another session; None if this file does not show it
 
 
 class ToolUse(msgspec.Struct, array_like=True, gc=False):
@@ -58,7 +58,7 @@ class Session(msgspec.Struct):
     messages: int = 0  # that were understood
     calls: list[ModelCall] = []
     tools: list[ToolUse] = []
-    broken: int = 0  # lines that hold no object, or no message where one belongs
+    broken: int = 0  # lines without an object, or without a message where one belongs
     unknown: dict[str, int] = {}  # records by a type that is not known
 
     def add_unknown(self, kind: str) -> None:
@@ -140,7 +140,7 @@ def with_subagents(
     messages: Callable[[bytes], list[Message]],
     open_named: OpenNamed,
 ) -> list[Message]:
-    """Return the messages of a session; those of subagents follow the call that started them.
+    """Return the messages of a session; messages of a subagent follow the call that started it.
 
     `agents` has the names of their files, by the id of that call.
     """
