@@ -21,6 +21,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
     compared = contrast(logs)
     runs, rule = failed_runs(logs)
     table = modes_of(logs, runs)
+    stated_rule = [] if rule == "unknown" else [words.RULES[rule]]  # of an unknown rule, the answer says so
     warned, chosen = chosen_lines(logs, everything=everything)
     answer = [plain(finding_text(one)) for one in findings(logs, compared)]
     shares = [
@@ -77,7 +78,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
         for row in (divergences(logs).to_dict("records") if everything else [])
     ]
     parts = [
-        Part("the answer", [*warned, *answer, words.RULES[rule], *chosen], always=True),
+        Part("the answer", [*warned, *answer, *stated_rule, *chosen], always=True),
         Part("modes by model", rows=shares, most=8, last=0, left=2),
         Part("events in failed and successful runs of a task", rows=contrasts, most=5, last=0),
         Part("errors", rows=errors, most=5, last=0, left=2, spare=("for example",)),
