@@ -42,7 +42,7 @@ class Scored(NamedTuple):
 
 
 def check_rules(weights: Mapping[str, float], counting: Counting) -> dict[str, float]:
-    """Complete the weights with those of `WEIGHTS`; raise ValueError for an unknown name or counting."""
+    """Complete the weights with the defaults of `WEIGHTS`; raise ValueError for an unknown name or counting."""
     if unknown := sorted(weights.keys() - WEIGHTS.keys()):
         raise ValueError(f"no hook is called {unknown[0]!r}; weights have the names {', '.join(WEIGHTS)}")
     if counting not in COUNTINGS:

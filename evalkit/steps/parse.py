@@ -41,7 +41,7 @@ _NEWEST = """
 
 
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
-    """Parse the histories of a file; besides its bytes, only the write-ahead log of a database is read."""
+    """Parse the histories of a file, from its bytes; of a database, also from its write-ahead log."""
     suffix = Path(path).suffix.lower()
     values: list[Any] = []
     broken: list[str] = []
