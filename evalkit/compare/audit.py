@@ -130,7 +130,7 @@ def _result(one: Check, audited: Audited) -> dict[str, Any]:
 
 
 def moved(before: pd.Series, after: pd.Series) -> int:
-    """Count the models whose rank differs between two sets of estimates, or that have none any more; ties share one."""
+    """Count the models whose rank changes or is lost between two sets of estimates; equal estimates share a rank."""
     both = before.index.intersection(after.index)
     ranks = [estimates[both].round(9).rank(ascending=False, method="min") for estimates in (before, after)]
     return int((ranks[0] != ranks[1]).sum()) + len(before) - len(both)

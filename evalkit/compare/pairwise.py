@@ -13,7 +13,7 @@ from evalkit.kinds.runs import leading
 from evalkit.stats import Cells, compare_all
 from evalkit.stats.intervals import LEVEL, Target
 
-MOST_PAIRS = 45  # shown on a page: those of 10 models
+MOST_PAIRS = 45  # shown on a page: the pairs of 10 models
 _DISCORDANT = ["task", "model_a", "model_b", "repetition", "value_a", "value_b", "run_id_a", "run_id_b"]
 
 

@@ -66,7 +66,7 @@ def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
         try:
             raise data
         finally:
-            del data  # else the error and this frame hold each other, and so the frames of all callers with their logs
+            del data  # an error and this frame, which refer to each other, would keep the logs of all callers
     return data
 
 
@@ -196,7 +196,7 @@ def _begin_worker(parent: int) -> None:
 
 
 def end_with_parent(parent: int) -> None:
-    """Let Linux end this process when that of the id `parent` is killed; if it is gone by now, end at once."""
+    """Let Linux end this process when the process `parent` is killed; if it has ended already, end at once."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:
@@ -292,7 +292,7 @@ def without_mark(data: bytes) -> tuple[bytes, list[str]]:
         if data.startswith(mark):
             try:
                 return data.decode(encoding).encode(), [name]
-            except UnicodeDecodeError:  # damaged: decoding says where
+            except UnicodeDecodeError:  # damaged: decoding reports where
                 return (data[len(mark) :], [name]) if encoding != "utf-16" else (data, [])
     return data, []
 

@@ -122,7 +122,7 @@ def _root_of(url: str) -> str:
 
 @_plain_errors()
 def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, paths.FileState], list[str]]:
-    """List the files under a URL, or `url` itself, and the folders that hold any; hidden ones are left out."""
+    """List the files under a URL, or `url` itself, and the folders with any; hidden ones are left out."""
     place = _Place(url)
     root = place.path(url).rstrip("/")
     place.fs.invalidate_cache()
@@ -179,7 +179,7 @@ def state_from(info: Mapping[str, Any]) -> paths.FileState:
 def read_remote(
     urls: Iterable[str], most: int | None, *, limited: bool, excerpt: Any = None
 ) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read files as `read_files` does, those of a file system that can do so concurrently."""
+    """Read files as `read_files` does, concurrently if the file system can."""
     limit = paths.most_bytes() if limited and most is None else sys.maxsize
     for root, group in groupby(urls, _root_of):
         try:
@@ -211,7 +211,7 @@ def _excerpt(place: _Place, url: str, excerpt: Any) -> bytes | None:
             raise OSError("one request for the whole file takes less time")
         return place.fs.open(path, "rb", block_size=LARGE)
 
-    with suppress(Exception):  # reading the whole of it tells what is wrong
+    with suppress(Exception):  # reading all of it shows what is wrong
         return excerpt(url, opened)
     return None
 
@@ -231,7 +231,7 @@ def write_remote(url: str, data: bytes) -> None:
 
 
 def remove_remote(url: str) -> None:
-    """Remove a file behind a URL; missing files, and those that may not be removed, are ignored."""
+    """Remove a file behind a URL; ignore a missing file, and one that may not be removed."""
     with suppress(OSError), _plain_errors():
         place = _Place(url)
         place.fs.rm_file(place.path(url))

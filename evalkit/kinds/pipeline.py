@@ -3,7 +3,7 @@
     list ─► read what changed ─► parse ─► store ─► assemble
     files   bytes                rows     records  frames
 
-`evalkit.kinds.reading` holds the steps up to the store, `evalkit.kinds.dataset` keeps a store under a name, and
+`evalkit.kinds.reading` contains the steps up to the store, `evalkit.kinds.dataset` keeps a store under a name, and
 `evalkit.display.follow` repeats the steps while files are being written.
 """
 
@@ -205,7 +205,7 @@ def assemble(
     runs = assembled.frames[kind.runs]
     runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     chosen = assembled.chosen
-    if model:  # that of runs without one is no question any more
+    if model:  # the group of runs without one is no longer in question
         chosen = chosen.without("no_model")
     elif len(runs) and "no_model" not in chosen and runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all():
         chosen += note("unnamed")

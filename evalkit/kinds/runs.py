@@ -15,14 +15,14 @@ from evalkit.stats.intervals import numbers
 
 MOST_MODELS = 200  # of a table that takes long to make; a page shows no more rows
 UNKNOWN = "unknown"  # the model of runs whose logs name none
-AS_LOGGED = "as logged"  # the unit of scores that others set: shares where all lie between 0 and 1
+AS_LOGGED = "as logged"  # the unit of scores of other programs: shares where all are between 0 and 1
 NO_OUTCOME = note("no_outcome")
 NO_SCORE = note("no_score")
 NO_RUN = note("no_run")
 JUDGED = "judged"  # the flag of runs whose outcome is the verdict of a judge
 BY_JUDGE = " by a judge"  # behind the name of every estimate that rests on such runs
 MOST_NAMED = 8  # models in a sentence; of more, it has the number
-MOST_SCORER = 30  # characters of the name of a scorer behind that of an estimate
+MOST_SCORER = 30  # characters of a scorer's name, which follows the name of an estimate
 MEASURED = ("success", "failure")
 _KEPT = ["run_id", "model_name", "task_type", "repetition", "started", "duration", "cost", "tokens_in", "tokens_out"]
 
@@ -41,13 +41,13 @@ class Outcomes(NamedTuple):
     kind: Literal["proportion", "score", "mean"]  # of the values, as for `evalkit.stats.estimate_by`
     name: str  # of an estimate of them, such as ``success rate``
     unit: str = ""  # of the values, if they are not shares
-    left_out: int = 0  # runs whose flags say that they count in no rate
+    left_out: int = 0  # runs whose flags exclude them from all rates
     by: str = ""  # the scorer or reward of all of them, if logs name one
     compared_by: tuple[str, ...] = ()  # the columns whose values `model_name` has, where these are not the models
 
     @property
     def is_share(self) -> bool:
-        """Whether values lie between 0 and 1."""
+        """Whether all values are between 0 and 1."""
         return self.kind != "mean"
 
     @property
@@ -149,7 +149,7 @@ def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
 
 
 def compared_in(runs: pd.DataFrame) -> tuple[str, ...]:
-    """Return the columns whose values stand in `model_name`, such as agent and model; empty where these are models."""
+    """Return the columns whose values make up `model_name`, such as agent and model; empty where these are models."""
     columns = "" if "compared_by" not in runs else next(iter(runs["compared_by"].dropna()), "")
     return tuple(str(columns).split(",")) if columns else ()
 
@@ -193,7 +193,7 @@ def has_flag(runs: pd.DataFrame, *flags: str) -> pd.Series:
 
 
 def copied(runs: pd.DataFrame, kind: LogKind) -> list[tuple[str, str, int]]:
-    """Count the runs that count in no rate, as copies: by their model and the one whose logs they hold."""
+    """Count the copies, which count in no rate: by their model and the model whose logs they contain."""
     if "copied_model" not in runs:  # repeated runs are of the same model
         return []
     names = runs.loc[is_excluded(runs, kind), ["model_name", "copied_model"]].astype("object")
