@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-from scipy import stats
+import scipy  # imports scipy.stats, which takes half a second, on first use
 
 from evalkit._notes import Notes, note
 from evalkit._text import listed
@@ -227,7 +227,7 @@ def tokens_by_ending(audited: Audited) -> Found:
     for name in some.index:
         counts = pd.crosstab(ended[model == name], is_missing[model == name])
         shares = counts[True] / counts.sum(axis=1)
-        unlike = len(counts) > 1 and stats.chi2_contingency(counts).pvalue * len(some) <= SURE
+        unlike = len(counts) > 1 and scipy.stats.chi2_contingency(counts).pvalue * len(some) <= SURE
         if unlike and shares.max() - shares.min() > 0.2:
             doubtful.append(name)
     rows = runs[is_missing & model.isin(doubtful)]

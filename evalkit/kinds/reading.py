@@ -179,8 +179,10 @@ def _parse_chunk(
                 parsed = parse(path, data)
             if isinstance(data, IsADirectoryError):
                 parsed = Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
-            read.append((path, not isinstance(data, OSError), parsed._replace(rows={}) if records else parsed))
             rows[path] = parsed.rows
+            if records:
+                parsed = Parsed(parsed.status, parsed.reason)  # without its rows
+            read.append((path, not isinstance(data, OSError), parsed))
             del data  # before the next file is read into the same memory
     try:
         return read, tables_of(records, rows)

@@ -355,16 +355,16 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     system, agent = texts["system"], texts["assistant"]
     messages = len(system) + len(agent) + len(others)
     joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
-    events = Counter[str]()
+    events: Mapping[str, int] = {}
     if EVENT_PHRASES.are_in(joined):
-        events.update(match.lastgroup or "" for match in EVENT.finditer(joined))
+        events = Counter(match.lastgroup or "" for match in EVENT.finditer(joined))
 
-    finals = list[Final]()
+    finals: list[Final] = []
     is_near = is_quoted = False
     if FINAL_PHRASES.are_in(joined):
-        read = [(text, read_final(text)) for text in system]
-        finals = [final for _, final in read if final]
-        rest = "\n".join([text for text, final in read if not final])
+        read = [read_final(text) if text.lstrip().startswith(FINAL_STARTS) else None for text in system]
+        finals = [final for final in read if final]
+        rest = "\n".join([text for text, final in zip(system, read, strict=True) if not final])
         is_near = FINAL_PHRASES.are_in(rest) and NEARLY_FINAL.search(rest) is not None
     if not finals:
         spoken = "\n".join([*agent, *others])
@@ -434,8 +434,6 @@ class Final(NamedTuple):
 
 def read_final(content: str) -> Final | None:
     """Read a system message as a final one, if its whole text is."""
-    if not content.lstrip().startswith(FINAL_STARTS):
-        return None
     text = content.strip()
     match = FINAL.fullmatch(text)
     if match is None:
