@@ -64,7 +64,7 @@ def has_outcomes(runs: pd.DataFrame) -> bool:
     >>> analysis.has_outcomes(runs)
     True
     """
-    return not (len(runs) and bool(runs["flag_no_outcome"].all()))
+    return not (len(runs) and bool(has_flag(runs, "no_outcome").all()))
 
 
 def _is_running(runs: pd.DataFrame) -> pd.Series:
@@ -93,7 +93,7 @@ def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
     by_agent = outcome.eq("failure") & runs["status"].isin(AGENT_FAILED - {"unresolved"})
     scored = outcome.eq("not measured") & runs["score"].notna()
     ending = outcome.mask(by_agent, "failure, stopped").mask(scored, "scored")
-    ending = ending.mask(outcome.eq("not measured") & runs["flag_no_outcome"], "no outcome")
+    ending = ending.mask(outcome.eq("not measured") & has_flag(runs, "no_outcome"), "no outcome")
     return runs.assign(ending=pd.Categorical(ending, list(ENDINGS)))
 
 
@@ -244,7 +244,7 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     """
     gone = missing(runs, plans)
     rows = counted(runs[~_is_running(runs)])
-    is_broken = rows["score"].isna() & rows["is_successful"].isna() & ~rows["flag_no_outcome"]
+    is_broken = rows["score"].isna() & rows["is_successful"].isna() & ~has_flag(rows, "no_outcome")
     counts = bool(is_broken.all() or rows["is_successful"].notna().any())  # else scores say how much
     rows = rows.assign(is_successful=rows["is_successful"].mask(is_broken & counts, False))
     gone = gone.loc[gone.index.repeat(gone["missing"])].reset_index(drop=True)

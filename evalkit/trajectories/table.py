@@ -46,7 +46,6 @@ TABLES = {
         Column("task_version", "str", "digest of the task's files, if the data contain several versions of a task"),
         Column("trajectories", "list", "files of its messages, if they are not in its source"),
         Column("plan", "str", "file with the number of planned trials"),
-        *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
         score=AS_LOGGED,
     ),
     "scores": (RUN_ID, *SCORES[1:]),
