@@ -155,8 +155,10 @@ def compared_in(runs: pd.DataFrame) -> tuple[str, ...]:
 
 
 def kind_of(runs: pd.DataFrame) -> LogKind:
-    """Return the kind of a frame of runs; SourceError if there are several."""
+    """Return the kind of a frame of runs, which a selection without runs still has; SourceError for several kinds."""
     names = sorted(runs["kind"].dropna().unique())
+    if not names and runs["kind"].dtype == "category":
+        names = runs["kind"].cat.categories.tolist()
     if len(names) != 1:
         several = f"runs of several kinds ({', '.join(names)}): compare one kind at a time"
         raise SourceError(several if names else "there are no runs")

@@ -19,14 +19,13 @@ from evalkit.kinds import (
     Finding,
     data_finding,
     examples_of,
-    kind_named,
     outcomes,
     rates,
     rates_by_denominator,
     sections,
 )
 from evalkit.kinds.findings import doubts, flag_counts
-from evalkit.kinds.runs import NO_OUTCOME, copied, has_flag, outcome_of
+from evalkit.kinds.runs import NO_OUTCOME, copied, has_flag, kind_of, outcome_of
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
 from evalkit.kinds.success_rates import best_first, sums_by
@@ -242,7 +241,7 @@ def success_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd
     >>> analysis.success_by(runs, "task_type")["n"].sum() > 0
     np.True_
     """
-    return rates(runs, by, "is_successful", kind_named("mindcraft"))
+    return rates(runs, by, "is_successful")
 
 
 def with_total(runs: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
@@ -275,7 +274,7 @@ def with_total(runs: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
 
 def score_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Estimate the mean score, from 0 to 1, of the runs that have one; columns as `evalkit.kinds.rates`."""
-    return rates(runs, by, "score", kind_named("mindcraft"))
+    return rates(runs, by, "score")
 
 
 def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
@@ -443,7 +442,7 @@ def cooking_table(runs: pd.DataFrame, items: str | Sequence[str] = ()) -> pd.Dat
     texts = runs["n_blocked_agents"].map(str, na_action="ignore").astype("object").fillna(UNKNOWN)
     columns = [pd.Categorical(texts, levels, ordered=True), pd.Categorical([OVERALL] * len(runs), levels, ordered=True)]
     twice = pd.concat([runs.assign(n_blocked_agents=column) for column in columns], ignore_index=True)
-    return rates_by_denominator(twice, ["model_name", "n_blocked_agents"], "is_successful", kind_named("mindcraft"))
+    return rates_by_denominator(twice, ["model_name", "n_blocked_agents"], "is_successful")
 
 
 def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
@@ -524,7 +523,7 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     True
     """
     table = counted(cooking(runs))
-    scored = outcomes(table, "is_successful", kind_named("mindcraft")).table
+    scored = outcomes(table, "is_successful").table
     table = table.assign(_task=scored["task"], _value=scored["value"])[table["n_blocked_agents"].notna()]
     trends = trend_by(table, "model_name", "n_blocked_agents", "_value", "_task")
     unscored = trends["model_name"].isin(table.loc[table["_value"].isna(), "model_name"])
@@ -686,13 +685,13 @@ def findings(
     if len(pairs):
         against = Finding("pair", "Success", {"row": pairs.to_dict("records")[0]}, tuple(opposite))
     fresh = counted(model_runs)
-    outcome = outcome_of(fresh, kind_named("mindcraft"))
+    outcome = outcome_of(fresh, kind_of(fresh))
     examples = examples_of(fresh, {"a success": outcome.eq("success"), "a failure": outcome.eq("failure")})
     head = headline(model_runs, f"the success rate of {model}")
     return [
         Finding("rate", "Success", {"headline": head}, examples, words.rate),
         against,
-        *doubts(outcomes(sides, "is_successful", kind_named("mindcraft")), planned, [model]),
+        *doubts(outcomes(sides, "is_successful"), planned, [model]),
         *data_findings(model_runs, ledger),
     ]
 
@@ -726,7 +725,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = secti
     about = {"endings": {labels[status]: int(n) for status, n in counts.items()}, "n": len(fresh), "noun": "run"}
     examples = examples_of(failed, {label: failed["status"].eq(status) for status, label in labels.items()})
     found = [Finding("endings", endings, about, examples)] if len(fresh) else []
-    if pairs := copied(runs, kind_named("mindcraft")):  # whose logs stale copies hold, and whose runs they stand for
+    if pairs := copied(runs, kind_of(runs)):  # whose logs stale copies hold, and whose runs they stand for
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
         found.append(Finding("copies", sections.DATA_QUALITY, {"pairs": pairs}, links, words.copies))
