@@ -170,6 +170,27 @@ def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     return has_flag(runs, *kind.rates.excluding_flags)
 
 
+def counted(runs: pd.DataFrame) -> pd.DataFrame:
+    """Select the runs that rates include: all except those that a flag excludes, such as copies of other runs.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        The selected runs.
+
+    Examples
+    --------
+    >>> len(runs) - len(kinds.counted(runs))
+    1
+    """
+    return runs[~is_excluded(runs, kind_of(runs))]
+
+
 def has_flag(runs: pd.DataFrame, *flags: str) -> pd.Series:
     """Return for each run whether it has any of these flags.
 

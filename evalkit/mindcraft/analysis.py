@@ -25,7 +25,7 @@ from evalkit.kinds import (
     sections,
 )
 from evalkit.kinds.findings import doubts, flag_counts
-from evalkit.kinds.runs import NO_OUTCOME, copied, has_flag, kind_of, outcome_of
+from evalkit.kinds.runs import NO_OUTCOME, copied, counted, has_flag, kind_of, outcome_of
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
 from evalkit.kinds.success_rates import best_first, sums_by
@@ -46,35 +46,9 @@ OVERALL, ALL_MODELS = "overall", "all models"
 ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStatus if status != "SUCCESS"))
 
 
-def is_stale(runs: pd.DataFrame) -> pd.Series:
-    """Return for each run whether it holds a copy of another run's log."""
-    return has_flag(runs, "stale_copy")
-
-
 def has_succeeded(runs: pd.DataFrame) -> pd.Series:
     """Return for each run whether its score is 1; one that was not measured has not succeeded."""
     return runs["is_successful"].fillna(False).astype(bool)
-
-
-def counted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Select the runs that rates include: all except stale copies.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        One row per run, such as `logs.runs`.
-
-    Returns
-    -------
-    DataFrame
-        The selected runs.
-
-    Examples
-    --------
-    >>> len(analysis.counted(runs)) <= len(runs)
-    True
-    """
-    return runs[~is_stale(runs)]
 
 
 def select(runs: pd.DataFrame, models: str | Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
@@ -297,7 +271,8 @@ def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") ->
     >>> analysis.status_counts(runs).columns[0]
     'model_name'
     """
-    fresh, endings = ~is_stale(runs), with_endings(runs)["ending"]
+    fresh = ~has_flag(runs, "stale_copy")
+    endings = with_endings(runs)["ending"]
     return sums_by(runs, by, pd.DataFrame({name: endings.eq(name) & fresh for name in ENDINGS}, index=runs.index))[0]
 
 
@@ -880,7 +855,7 @@ def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
     >>> len(analysis.stale_copies(runs)) > 0
     True
     """
-    return runs.loc[is_stale(runs), [*_LISTED, "source", "run_id"]].reset_index(drop=True)
+    return runs.loc[has_flag(runs, "stale_copy"), [*_LISTED, "source", "run_id"]].reset_index(drop=True)
 
 
 def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:

@@ -17,7 +17,6 @@ FLAGS = {
     "no_outcome": "the log does not show whether the task was solved",
     "several_models": "several models took part: the run counts for the one that wrote most of its own answers",
 }
-EXCLUDING_FLAGS = ("superseded", "duplicate")  # of runs that count in no rate
 _COMMON = {column.name for column in run_columns()}
 
 
