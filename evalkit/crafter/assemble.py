@@ -23,7 +23,7 @@ BANDS = {"Excellent": 2.0, "Good": 1.0, "Limited": 0.0, "Poor": float("-inf")}  
 NO_SCORED_EVENTS = "(no scored events)"
 DIGITS = 10  # decimals of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
-_UNKNOWN = ("kind", "task_type", "repetition", "is_successful", "success_rate")  # common columns of runs
+_UNKNOWN = ("task_type", "repetition", "is_successful", "success_rate")  # common columns of runs
 _NO_TURN = np.iinfo(np.int64).min
 
 
@@ -180,6 +180,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         **scored.episodes,
         **dict.fromkeys(_UNKNOWN, [None] * n),
         "run_id": run_ids("crafter", map(absolute, episodes["source"].to_pylist())),
+        "kind": ["crafter"] * n,
         "score_without_suspects": np.round(score - suspects * weights["invalid_action"], DIGITS),
         "band": list(map(band, score.tolist())),
         "unlocked": pa.array(n_unlocked, mask=~is_known),

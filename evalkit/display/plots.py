@@ -754,14 +754,14 @@ def finish(
         longest = max(len(str(entry.get_label())) for entry in legend)
         fitting = int(across * (1 if owns_figure else 0.8) / (0.55 + 0.078 * longest))
         columns = max(1, min(len(legend), fitting))
-    if legend and owns_figure:
-        high += 0.1 + 0.21 * math.ceil(len(legend) / columns)
-        figure.set_size_inches(across, high)
-        figure.legend(handles=legend, loc="outside lower center", ncols=columns)
-    elif legend:
-        below = ax.transAxes + ScaledTranslation(0, -0.55, figure.dpi_scale_trans)
-        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
-        ax.legend(handles=legend, ncols=columns, **place)
+        if owns_figure:
+            high += 0.1 + 0.21 * math.ceil(len(legend) / columns)
+            figure.set_size_inches(across, high)
+            figure.legend(handles=legend, loc="outside lower center", ncols=columns)
+        else:
+            below = ax.transAxes + ScaledTranslation(0, -0.55, figure.dpi_scale_trans)
+            place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
+            ax.legend(handles=legend, ncols=columns, **place)
     ax.set_xlabel(broken(ax.get_xlabel(), width))
     ax.set_ylabel(broken(ax.get_ylabel(), height or (high if owns_figure else 9.0)))
     return ax

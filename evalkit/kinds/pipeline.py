@@ -203,7 +203,7 @@ def assemble(
     if renames:
         assembled = rename_models(assembled, renames)
     runs = assembled.frames[kind.runs]
-    runs["kind"] = pd.Categorical([kind.name] * len(runs), [kind.name])  # a selection without runs still has its kind
+    runs["kind"] = runs["kind"].astype(pd.CategoricalDtype([kind.name]))  # a selection without runs still has its kind
     runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     chosen = assembled.chosen
     if model:  # that of runs without one is no question any more
@@ -233,7 +233,7 @@ def as_recorded(kind: LogKind, records: Records) -> Assembled:
         if name == kind.runs:
             sources, n = table["source"].to_pylist(), len(table)
             repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # of runs in one file
-            values["run_id"] = run_ids(kind.name, map(absolute, sources), repetitions)
+            values |= {"run_id": run_ids(kind.name, map(absolute, sources), repetitions), "kind": [kind.name] * n}
             values.setdefault("model_name", [UNKNOWN] * n)
             values.setdefault("run_flags", [[] for _ in range(n)])
             values |= {column: [None] * n for column in {common.name for common in RUN_COLUMNS} - values.keys()}

@@ -320,11 +320,15 @@ def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
     >>> analysis.headline(runs, "success rate")["code"]
     'rate'
     """
-    table = success_by(runs, [])
+    return _headline(success_by(runs, []), what)
+
+
+def _headline(table: pd.DataFrame, what: str, **more: str) -> dict[str, Any]:
+    """Return the first row of a table of estimates as a headline."""
     if table.empty:
         return {"code": "no_runs", "what": what}
     row: dict[Any, Any] = table.iloc[0].to_dict()
-    return {**row, "code": "rate" if row["estimate"] == row["estimate"] else "no_rate", "what": what}
+    return {**row, "code": "no_rate" if pd.isna(row["estimate"]) else "rate", "what": what, **more}
 
 
 # MineCollab project site, table of results: success rates (cooking, crafting), mean score / 100 (construction)
@@ -464,15 +468,13 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(none_tasks=none["n_tasks"], any_tasks=blocked["n_tasks"])
     warnings = []
     for model in models:
-        notes = Notes()
-        if pd.isna(none.loc[model, "estimate"]):
-            notes += note("one_side", text="no run without blocked agents was measured")
-        if pd.isna(blocked.loc[model, "estimate"]):
-            notes += note("one_side", text="no run with blocked agents was measured")
-        for warning in (none.loc[model, "warning"], blocked.loc[model, "warning"]):
-            if isinstance(warning, Notes):
-                notes += warning
-        warnings.append(notes)
+        notes, doubts_of_sides = Notes(), Notes()
+        for text, side in (("without", none), ("with", blocked)):
+            if pd.isna(side.loc[model, "estimate"]):
+                notes += note("one_side", text=f"no run {text} blocked agents was measured")
+            if isinstance(side.loc[model, "warning"], Notes):
+                doubts_of_sides += side.loc[model, "warning"]
+        warnings.append(notes + doubts_of_sides)
     table["warning"] = pd.Series(warnings, models, dtype="object")
     table = table.reset_index().sort_values("estimate", ascending=False, kind="stable")
     return table.sort_values("model_name", key=lambda names: names != ALL_MODELS, kind="stable", ignore_index=True)
@@ -572,17 +574,14 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
     >>> analysis.construction_scores(runs).columns[0]
     'model_name'
     """
-    by = as_list(by)
     building = runs[runs["task_type"] == "construction"]
-    out = score_by(building, by)
     is_completed = building["score"] > 0
-    completed = is_completed.astype("boolean").where(building["is_successful"].notna())
-    share = success_by(building.assign(is_successful=completed), by)
-    out = out.join(share[["estimate", "low", "high"]].add_prefix("completion_"))
-    done = score_by(building[is_completed], by).set_index(by or "n_not_measured")
-    done = done[["estimate", "low", "high", "n"]].add_prefix("completed_").reset_index(drop=not by)
-    out = out.merge(done, on=by, how="left") if by else out.join(done)
-    return out.assign(completed_n=out["completed_n"].fillna(0).astype("int64"))
+    is_successful = is_completed.astype("boolean").where(building["is_successful"].notna())
+    share = success_by(building.assign(is_successful=is_successful), by)
+    done = score_by(building.assign(score=building["score"].where(is_completed)), by)
+    # each table has one row per group, in the same order
+    out = score_by(building, by).join(share[["estimate", "low", "high"]].add_prefix("completion_"))
+    return out.join(done[["estimate", "low", "high", "n"]].add_prefix("completed_"))
 
 
 def describe_scale(runs: pd.DataFrame) -> str:
@@ -718,12 +717,7 @@ def drop_findings(runs: pd.DataFrame, drops: pd.DataFrame | None = None) -> list
     """
     section = "Success by number of blocked agents"
     drops = cooking_drop(runs) if drops is None else drops
-    what = "drop of cooking success with blocked agents"
-    if drops.empty:
-        return [Finding("drop", section, {"headline": {"code": "no_runs", "what": what}}, template=words.drop)]
-    first: dict[Any, Any] = drops.iloc[0].to_dict()
-    code = "no_rate" if pd.isna(first["estimate"]) else "rate"
-    head = {**first, "code": code, "what": what, "unit": "points"}
+    head = _headline(drops, "drop of cooking success with blocked agents", unit="points")
     found = [Finding("drop", section, {"headline": head}, template=words.drop)]
     fresh = counted(cooking(runs))
     levels = fresh.groupby("task_id")["n_blocked_agents"].nunique()
@@ -757,23 +751,22 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
     'drop'
     """
     blocked = drop_findings(runs)
-    if len(trend):
-        shown = trend["direction"].isin(words.DIRECTIONS)
-        each = trend if len(trend) <= 2 else trend[shown]  # of few models each has a sentence
-        rest = sorted(trend.loc[~shown, "model_name"]) if len(trend) > 2 else []
-        section = "Is there a trend?"
-        for row in each.to_dict("records"):
-            blocked.append(Finding("trend", section, {"row": row}, template=words.trend))
-        if rest:
-            blocked.append(Finding("no_trend", section, {"models": rest}, template=words.no_trend))
-        fresh = counted(cooking(runs))
-        for model in sorted(trend.loc[~shown, "model_name"]):
-            tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()
-            if len(tasks) > 1:
-                gap = detectable_gap(int(min(tasks.iloc[0], tasks.iloc[-1])))
-                values = {"model": model, "tasks": tasks.to_dict(), "gap": gap}
-                blocked.append(Finding("reach", section, values, template=words.reach))
-                break
+    section = "Is there a trend?"
+    has_trend = trend["direction"].isin(words.DIRECTIONS)
+    without = sorted(trend.loc[~has_trend, "model_name"])
+    is_few = len(trend) <= 2  # each has a sentence
+    for row in trend[has_trend | is_few].to_dict("records"):
+        blocked.append(Finding("trend", section, {"row": row}, template=words.trend))
+    if without and not is_few:
+        blocked.append(Finding("no_trend", section, {"models": without}, template=words.no_trend))
+    fresh = counted(cooking(runs))
+    for model in without:
+        tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()
+        if len(tasks) > 1:
+            gap = detectable_gap(int(min(tasks.iloc[0], tasks.iloc[-1])))
+            values = {"model": model, "tasks": tasks.to_dict(), "gap": gap}
+            blocked.append(Finding("reach", section, values, template=words.reach))
+            break
     return [*blocked, *data_findings(runs, ledger, "Runs without success")]
 
 
@@ -878,11 +871,12 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
     >>> "deaths" in analysis.event_means(runs)
     True
     """
-    groups = counted(runs).groupby(as_list(by), dropna=False)
+    keys: Any = as_list(by) or (lambda _: 0)
+    groups = counted(runs).groupby(keys, dropna=False)
     means = groups[["turns", *(column.name for column in COUNT_COLUMNS[1:])]].mean()
     means = means.rename(columns={"turns": COUNT_COLUMNS[0].name})
     means.insert(0, "n", groups.size())
-    return means.reset_index()
+    return means.reset_index(drop=not as_list(by))
 
 
 def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]:

@@ -135,7 +135,7 @@ def _known(found: Sequence[Run]) -> pd.DataFrame:
     numbers = [run.repetition.number for run in found]
     values = {
         "run_id": run_ids("mindcraft", paths, [run.task.facts["task_id"] for run in found], numbers),
-        "kind": None,  # the pipeline fills it in
+        "kind": "mindcraft",
         "source": [run.folder.folder for run in found],
         "model_name": [run.named.model_name for run in found],
         "model_source": [run.named.model_source for run in found],

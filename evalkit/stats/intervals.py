@@ -34,9 +34,13 @@ COCHRAN = 25  # times the squared skewness: as many values does an interval of t
 NEW_VALUES = "new values"  # the target where values are independent
 
 # an interval from fewer may cover less than 95 %, and warns (docs/coverage.md has the figures)
-FEW_VALUES, RARE = 15, 3  # values of a proportion; its successes, or failures
-FEW_CLUSTERS, FEW_SCORES, FEW_LEFT_OUT = 5, 12, 50  # of rates and means, of scores from 0 to 1, of the jackknife
-FEW_FAMILIES, LEAST_FAMILIES = 12, 2  # of equal size, for a firm interval and for any
+FEW_VALUES = 15  # of a proportion
+RARE = 3  # its successes, or failures
+FEW_CLUSTERS = 5  # of rates and means
+FEW_SCORES = 12  # clusters of scores from 0 to 1
+FEW_LEFT_OUT = 50  # values or clusters of the jackknife
+FEW_FAMILIES = 12  # of equal size
+LEAST_FAMILIES = 2  # for any interval
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 _TYPES = {

@@ -97,6 +97,7 @@ def _run_row(history: History) -> dict[str, Any]:
         "duplicate": history.copy_of,
     }
     return {
+        "kind": "steps",
         "source": history.source,
         "model_name": "unknown",
         "status": status,

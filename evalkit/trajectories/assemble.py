@@ -90,7 +90,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     stated = stated.filter(pc.invert(pc.is_in(stated["source"], pa.array(sorted(without_plan), pa.large_string()))))
     plans = _plans(runs, stated, plan_of_source)
     runs["task_type"] = runs["dataset"]
-    runs |= {name: [None] * len(places) for name in ("kind", "success_rate")}  # the pipeline fills them in
+    equal = {"kind": NAME, "success_rate": None}  # the pipeline fills in the last
+    runs |= {name: [value] * len(places) for name, value in equal.items()}
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs, logged = _taken(runs, logged, order)
     tables: dict[str, Any] = {"runs": runs, "scores": scores, "plans": plans, "published": published, **counts}
