@@ -558,10 +558,10 @@ def curves(
     rows = _marks(marks)
     shown = names if highlight is None else []
     sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
-    titles = [
-        text if math.isnan(n := sizes.get(name, math.nan)) else f"{text} (n={n:.0f})"
-        for text, name in zip(short_labels(shown), shown, strict=True)
-    ]
+    titles = []
+    for name, text in zip(shown, short_labels(shown), strict=True):
+        n = sizes.get(name, math.nan)
+        titles.append(text if math.isnan(n) else f"{text} (n={n:.0f})")
     entries = legend_entries(titles, [look_of[name] for name in shown], "line", 40)
     owns_figure = ax is None
     ax = ax or new_axes(WIDTH, HEIGHT)
