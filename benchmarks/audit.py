@@ -23,6 +23,7 @@ import click
 import pandas as pd
 
 import evalkit
+from evalkit import kinds
 from evalkit.compare import audit
 
 TASKS, EPOCHS = 30, 4
@@ -281,7 +282,7 @@ def _unnamed(logs: Board, rng: Random) -> None:
 
 def published(runs: pd.DataFrame, shifts: dict[str, float]) -> pd.DataFrame:
     """Return the rates of models as they could be published, some shifted."""
-    counted = runs[~runs["flag_duplicate"]]
+    counted = kinds.counted(runs)
     success = counted["is_successful"].astype("Float64").fillna(0)
     rates = success.groupby(counted["model_name"]).agg(["mean", "size"])
     rows = []

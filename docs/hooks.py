@@ -72,7 +72,7 @@ cells = stats.cells_of(frame, "model", "task", "success")""",
 }
 SAMPLES = ("mindcraft", "crafter", "steps", "trajectories")
 NEIGHBOURS = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
-KINDS_OF_VALUES = {"str": "text", "int": "whole number", "float": "number", "bool": "truth value"}
+KINDS_OF_VALUES = {"str": "text", "category": "text", "int": "whole number", "float": "number", "bool": "truth value"}
 
 
 def on_config(config: Any) -> Any:

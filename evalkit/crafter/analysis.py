@@ -16,7 +16,7 @@ from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
-from evalkit.kinds import Finding, data_finding, examples_of, flag_counts, has_flag
+from evalkit.kinds import Finding, counted, data_finding, examples_of, flag_counts, has_flag
 from evalkit.kinds.success_rates import with_usage
 from evalkit.stats import estimate_by, mean_interval
 from evalkit.stats.intervals import Kind
@@ -36,27 +36,6 @@ _BOUNDS = ("estimate", "low", "high")
 _ESTIMATE = (*_BOUNDS, "method", "warning")
 
 By = str | Sequence[str]
-
-
-def counted(episodes: pd.DataFrame) -> pd.DataFrame:
-    """Select the episodes that estimates include: all except copies of other traces.
-
-    Parameters
-    ----------
-    episodes : DataFrame
-        One row per episode, such as `logs.episodes`.
-
-    Returns
-    -------
-    DataFrame
-        The selected episodes.
-
-    Examples
-    --------
-    >>> len(analysis.counted(episodes)) <= len(episodes)
-    True
-    """
-    return episodes[~has_flag(episodes, "duplicate")] if "run_flags" in episodes else episodes
 
 
 def budgets(episodes: pd.DataFrame) -> dict[str, int]:
@@ -515,7 +494,8 @@ def _can_tell(achievements: pd.DataFrame) -> pd.Series:
 
 def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
     """Add `world` (the task if it is known, else the trace itself) and `family` to all but copies; order levels."""
-    rows = counted(rows)
+    if "run_flags" in rows:  # the other frames contain no copies
+        rows = counted(rows)
     places = {**{name: place for place, name in enumerate(TIERS)}, UNKNOWN: len(TIERS) + 1}
     levels = sorted(set(rows["difficulty"]), key=lambda name: (places.get(name, len(TIERS)), name))
     order = pd.CategoricalDtype(levels, ordered=True)

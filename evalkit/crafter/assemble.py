@@ -61,11 +61,13 @@ def count_hooks(hooks: Iterable[tuple[str, int, int]], counting: Counting) -> di
 def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) -> EventScore:
     """Score one event, as `evalkit.crafter.evaluate_event` describes."""
     score, symbol = 0.0, ""
+    if not hooks:
+        return EventScore(score, symbol)
     if counting == "achievement":
         for name, n in count_hooks(hooks, counting).items():
             score += n * weights[name]
         score = round(score, DIGITS) + 0.0
-        return EventScore(score, ("+" if score > 0 else "-" if score < 0 else "0") if hooks else "")
+        return EventScore(score, "+" if score > 0 else "-" if score < 0 else "0")
     for name, _, known in hooks:
         if known:
             score += weights[name]

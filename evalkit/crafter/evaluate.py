@@ -209,7 +209,7 @@ def print_evaluation_summary(results: Sequence[TraceScore]) -> None:
         flags, score = result["flags"], result["total_score"]
         if score is not None:
             row = {"score": None if "aborted" in flags else score, "events": result["num_events"]}
-            rows.append({**result, **row, "run_flags": flags})
+            rows.append({**result, **row, "kind": KIND.name, "run_flags": flags})
     print(on_screen(parts(frame(rows, EPISODES), everything=True), everything=True) if rows else "no traces")
     for result in results:
         if result["total_score"] is None:

@@ -558,10 +558,10 @@ def curves(
     rows = _marks(marks)
     shown = names if highlight is None else []
     sizes = {key_of(name): n for name, n in rows.groupby("series", dropna=False)["n"].max().items()}
-    titles = [
-        text if math.isnan(n := sizes.get(name, math.nan)) else f"{text} (n={n:.0f})"
-        for text, name in zip(short_labels(shown), shown, strict=True)
-    ]
+    titles = []
+    for name, text in zip(shown, short_labels(shown), strict=True):
+        n = sizes.get(name, math.nan)
+        titles.append(text if math.isnan(n) else f"{text} (n={n:.0f})")
     entries = legend_entries(titles, [look_of[name] for name in shown], "line", 40)
     owns_figure = ax is None
     ax = ax or new_axes(WIDTH, HEIGHT)
@@ -754,14 +754,14 @@ def finish(
         longest = max(len(str(entry.get_label())) for entry in legend)
         fitting = int(across * (1 if owns_figure else 0.8) / (0.55 + 0.078 * longest))
         columns = max(1, min(len(legend), fitting))
-    if legend and owns_figure:
-        high += 0.1 + 0.21 * math.ceil(len(legend) / columns)
-        figure.set_size_inches(across, high)
-        figure.legend(handles=legend, loc="outside lower center", ncols=columns)
-    elif legend:
-        below = ax.transAxes + ScaledTranslation(0, -0.55, figure.dpi_scale_trans)
-        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
-        ax.legend(handles=legend, ncols=columns, **place)
+        if owns_figure:
+            high += 0.1 + 0.21 * math.ceil(len(legend) / columns)
+            figure.set_size_inches(across, high)
+            figure.legend(handles=legend, loc="outside lower center", ncols=columns)
+        else:
+            below = ax.transAxes + ScaledTranslation(0, -0.55, figure.dpi_scale_trans)
+            place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below}
+            ax.legend(handles=legend, ncols=columns, **place)
     ax.set_xlabel(broken(ax.get_xlabel(), width))
     ax.set_ylabel(broken(ax.get_ylabel(), height or (high if owns_figure else 9.0)))
     return ax

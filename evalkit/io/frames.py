@@ -22,6 +22,7 @@ MOST_NAME = 200  # characters of a name
 Status = Literal["used", "skipped", "failed"]
 _PANDAS: dict[str, Any] = {
     **dict.fromkeys(("str", "name", "line"), pd.StringDtype(na_value=np.nan)),
+    "category": pd.CategoricalDtype(),
     "int": np.dtype("int64"),
     "int?": pd.Int64Dtype(),
     "float": np.dtype("float64"),
@@ -30,7 +31,7 @@ _PANDAS: dict[str, Any] = {
     "time": pd.DatetimeTZDtype("ms", "UTC"),
 }
 _ARROW = {
-    **dict.fromkeys(("str", "name", "line"), pa.large_string()),
+    **dict.fromkeys(("str", "name", "line", "category"), pa.large_string()),
     **dict.fromkeys(("int", "int?"), pa.int64()),
     "float": pa.float64(),
     **dict.fromkeys(("bool", "bool?"), pa.bool_()),
@@ -47,7 +48,7 @@ class Column(NamedTuple):
     see `cut_name`), ``line`` (a ``str`` that is text in one line: cut in its middle to 500 characters), ``int``
     (never missing), ``int?`` (nullable), ``float`` (missing: NaN), ``bool`` (missing: False), ``bool?`` (nullable),
     ``list`` (of texts), ``counts`` (texts to whole numbers), ``time`` (UTC; missing: NaT), and, in frames only,
-    ``object``.
+    ``category`` (a text) and ``object``.
     """
 
     name: str

@@ -27,6 +27,7 @@ from .pipeline import load as load
 from .reading import Changes as Changes
 from .registry import kind_named as kind_named
 from .runs import Outcomes as Outcomes
+from .runs import counted as counted
 from .runs import describe_runs as describe_runs
 from .runs import has_flag as has_flag
 from .runs import outcomes as outcomes

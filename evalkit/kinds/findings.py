@@ -106,8 +106,6 @@ def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:
     >>> analysis.flag_counts(runs).columns[0]
     'flag'
     """
-    if runs.empty:  # nothing shows their kind
-        return pd.DataFrame(columns=["flag", "runs", "meaning"])
     kind = kind_of(runs)
     raised = _count_flags(runs)
     rows = []

@@ -18,7 +18,7 @@ from evalkit.kinds.options import COMMON, Option
 
 RUN_COLUMNS = (
     Column("run_id", "str", "stable id of the run, from its kind, source and repetition"),
-    Column("kind", "str", "kind of log"),
+    Column("kind", "category", "kind of log"),
     Column("source", "str", "path of the run's file or folder"),
     Column("model_name", "name", "the model that ran, or unknown"),
     Column("model_source", "str", "where the model name comes from"),

@@ -203,6 +203,7 @@ def assemble(
     if renames:
         assembled = rename_models(assembled, renames)
     runs = assembled.frames[kind.runs]
+    runs["kind"] = runs["kind"].astype(pd.CategoricalDtype([kind.name]))  # a selection without runs still has its kind
     runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     chosen = assembled.chosen
     if model:  # the group of runs without one is no longer in question

@@ -155,8 +155,10 @@ def compared_in(runs: pd.DataFrame) -> tuple[str, ...]:
 
 
 def kind_of(runs: pd.DataFrame) -> LogKind:
-    """Return the kind of a frame of runs; SourceError if there are several."""
+    """Return the kind of a frame of runs, which a selection without runs still has; SourceError for several kinds."""
     names = sorted(runs["kind"].dropna().unique())
+    if not names and runs["kind"].dtype == "category":
+        names = runs["kind"].cat.categories.tolist()
     if len(names) != 1:
         several = f"runs of several kinds ({', '.join(names)}): compare one kind at a time"
         raise SourceError(several if names else "there are no runs")
@@ -166,6 +168,27 @@ def kind_of(runs: pd.DataFrame) -> LogKind:
 def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     """Return for each run whether a flag excludes it from rates."""
     return has_flag(runs, *kind.rates.excluding_flags)
+
+
+def counted(runs: pd.DataFrame) -> pd.DataFrame:
+    """Select the runs that rates include: all except those that a flag excludes, such as copies of other runs.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run, such as `logs.runs`.
+
+    Returns
+    -------
+    DataFrame
+        The selected runs.
+
+    Examples
+    --------
+    >>> len(runs) - len(kinds.counted(runs))
+    1
+    """
+    return runs[~is_excluded(runs, kind_of(runs))]
 
 
 def has_flag(runs: pd.DataFrame, *flags: str) -> pd.Series:

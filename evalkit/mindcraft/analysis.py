@@ -19,14 +19,13 @@ from evalkit.kinds import (
     Finding,
     data_finding,
     examples_of,
-    kind_named,
     outcomes,
     rates,
     rates_by_denominator,
     sections,
 )
 from evalkit.kinds.findings import doubts, flag_counts
-from evalkit.kinds.runs import NO_OUTCOME, copied, has_flag, outcome_of
+from evalkit.kinds.runs import NO_OUTCOME, copied, counted, has_flag, kind_of, outcome_of
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
 from evalkit.kinds.success_rates import best_first, sums_by
@@ -47,35 +46,9 @@ OVERALL, ALL_MODELS = "overall", "all models"
 ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStatus if status != "SUCCESS"))
 
 
-def is_stale(runs: pd.DataFrame) -> pd.Series:
-    """Return for each run whether it holds a copy of another run's log."""
-    return has_flag(runs, "stale_copy")
-
-
 def has_succeeded(runs: pd.DataFrame) -> pd.Series:
     """Return for each run whether its score is 1; one that was not measured has not succeeded."""
     return runs["is_successful"].fillna(False).astype(bool)
-
-
-def counted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Select the runs that rates include: all except stale copies.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        One row per run, such as `logs.runs`.
-
-    Returns
-    -------
-    DataFrame
-        The selected runs.
-
-    Examples
-    --------
-    >>> len(analysis.counted(runs)) <= len(runs)
-    True
-    """
-    return runs[~is_stale(runs)]
 
 
 def select(runs: pd.DataFrame, models: str | Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
@@ -242,7 +215,7 @@ def success_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd
     >>> analysis.success_by(runs, "task_type")["n"].sum() > 0
     np.True_
     """
-    return rates(runs, by, "is_successful", kind_named("mindcraft"))
+    return rates(runs, by, "is_successful")
 
 
 def with_total(runs: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
@@ -275,7 +248,7 @@ def with_total(runs: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
 
 def score_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
     """Estimate the mean score, from 0 to 1, of the runs that have one; columns as `evalkit.kinds.rates`."""
-    return rates(runs, by, "score", kind_named("mindcraft"))
+    return rates(runs, by, "score")
 
 
 def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
@@ -298,7 +271,8 @@ def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") ->
     >>> analysis.status_counts(runs).columns[0]
     'model_name'
     """
-    fresh, endings = ~is_stale(runs), with_endings(runs)["ending"]
+    fresh = ~has_flag(runs, "stale_copy")
+    endings = with_endings(runs)["ending"]
     return sums_by(runs, by, pd.DataFrame({name: endings.eq(name) & fresh for name in ENDINGS}, index=runs.index))[0]
 
 
@@ -346,11 +320,15 @@ def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
     >>> analysis.headline(runs, "success rate")["code"]
     'rate'
     """
-    table = success_by(runs, [])
+    return _headline(success_by(runs, []), what)
+
+
+def _headline(table: pd.DataFrame, what: str, **more: str) -> dict[str, Any]:
+    """Return the first row of a table of estimates as a headline."""
     if table.empty:
         return {"code": "no_runs", "what": what}
     row: dict[Any, Any] = table.iloc[0].to_dict()
-    return {**row, "code": "rate" if row["estimate"] == row["estimate"] else "no_rate", "what": what}
+    return {**row, "code": "no_rate" if pd.isna(row["estimate"]) else "rate", "what": what, **more}
 
 
 # MineCollab project site, table of results: success rates (cooking, crafting), mean score / 100 (construction)
@@ -443,7 +421,7 @@ def cooking_table(runs: pd.DataFrame, items: str | Sequence[str] = ()) -> pd.Dat
     texts = runs["n_blocked_agents"].map(str, na_action="ignore").astype("object").fillna(UNKNOWN)
     columns = [pd.Categorical(texts, levels, ordered=True), pd.Categorical([OVERALL] * len(runs), levels, ordered=True)]
     twice = pd.concat([runs.assign(n_blocked_agents=column) for column in columns], ignore_index=True)
-    return rates_by_denominator(twice, ["model_name", "n_blocked_agents"], "is_successful", kind_named("mindcraft"))
+    return rates_by_denominator(twice, ["model_name", "n_blocked_agents"], "is_successful")
 
 
 def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
@@ -490,15 +468,13 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(none_tasks=none["n_tasks"], any_tasks=blocked["n_tasks"])
     warnings = []
     for model in models:
-        notes = Notes()
-        if pd.isna(none.loc[model, "estimate"]):
-            notes += note("one_side", text="no run without blocked agents was measured")
-        if pd.isna(blocked.loc[model, "estimate"]):
-            notes += note("one_side", text="no run with blocked agents was measured")
-        for warning in (none.loc[model, "warning"], blocked.loc[model, "warning"]):
-            if isinstance(warning, Notes):
-                notes += warning
-        warnings.append(notes)
+        notes, doubts_of_sides = Notes(), Notes()
+        for text, side in (("without", none), ("with", blocked)):
+            if pd.isna(side.loc[model, "estimate"]):
+                notes += note("one_side", text=f"no run {text} blocked agents was measured")
+            if isinstance(side.loc[model, "warning"], Notes):
+                doubts_of_sides += side.loc[model, "warning"]
+        warnings.append(notes + doubts_of_sides)
     table["warning"] = pd.Series(warnings, models, dtype="object")
     table = table.reset_index().sort_values("estimate", ascending=False, kind="stable")
     return table.sort_values("model_name", key=lambda names: names != ALL_MODELS, kind="stable", ignore_index=True)
@@ -524,7 +500,7 @@ def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
     True
     """
     table = counted(cooking(runs))
-    scored = outcomes(table, "is_successful", kind_named("mindcraft")).table
+    scored = outcomes(table, "is_successful").table
     table = table.assign(_task=scored["task"], _value=scored["value"])[table["n_blocked_agents"].notna()]
     trends = trend_by(table, "model_name", "n_blocked_agents", "_value", "_task")
     unscored = trends["model_name"].isin(table.loc[table["_value"].isna(), "model_name"])
@@ -598,17 +574,14 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
     >>> analysis.construction_scores(runs).columns[0]
     'model_name'
     """
-    by = as_list(by)
     building = runs[runs["task_type"] == "construction"]
-    out = score_by(building, by)
     is_completed = building["score"] > 0
-    completed = is_completed.astype("boolean").where(building["is_successful"].notna())
-    share = success_by(building.assign(is_successful=completed), by)
-    out = out.join(share[["estimate", "low", "high"]].add_prefix("completion_"))
-    done = score_by(building[is_completed], by).set_index(by or "n_not_measured")
-    done = done[["estimate", "low", "high", "n"]].add_prefix("completed_").reset_index(drop=not by)
-    out = out.merge(done, on=by, how="left") if by else out.join(done)
-    return out.assign(completed_n=out["completed_n"].fillna(0).astype("int64"))
+    is_successful = is_completed.astype("boolean").where(building["is_successful"].notna())
+    share = success_by(building.assign(is_successful=is_successful), by)
+    done = score_by(building.assign(score=building["score"].where(is_completed)), by)
+    # each table has one row per group, in the same order
+    out = score_by(building, by).join(share[["estimate", "low", "high"]].add_prefix("completion_"))
+    return out.join(done[["estimate", "low", "high", "n"]].add_prefix("completed_"))
 
 
 def describe_scale(runs: pd.DataFrame) -> str:
@@ -686,13 +659,13 @@ def findings(
     if len(pairs):
         against = Finding("pair", "Success", {"row": pairs.to_dict("records")[0]}, tuple(opposite))
     fresh = counted(model_runs)
-    outcome = outcome_of(fresh, kind_named("mindcraft"))
+    outcome = outcome_of(fresh, kind_of(fresh))
     examples = examples_of(fresh, {"a success": outcome.eq("success"), "a failure": outcome.eq("failure")})
     head = headline(model_runs, f"the success rate of {model}")
     return [
         Finding("rate", "Success", {"headline": head}, examples, words.rate),
         against,
-        *doubts(outcomes(sides, "is_successful", kind_named("mindcraft")), planned, [model]),
+        *doubts(outcomes(sides, "is_successful"), planned, [model]),
         *data_findings(model_runs, ledger),
     ]
 
@@ -726,7 +699,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = secti
     about = {"endings": {labels[status]: int(n) for status, n in counts.items()}, "n": len(fresh), "noun": "run"}
     examples = examples_of(failed, {label: failed["status"].eq(status) for status, label in labels.items()})
     found = [Finding("endings", endings, about, examples)] if len(fresh) else []
-    if pairs := copied(runs, kind_named("mindcraft")):  # whose logs stale copies hold, and whose runs they stand for
+    if pairs := copied(runs, kind_of(runs)):  # whose logs stale copies hold, and whose runs they stand for
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
         found.append(Finding("copies", sections.DATA_QUALITY, {"pairs": pairs}, links, words.copies))
@@ -744,12 +717,7 @@ def drop_findings(runs: pd.DataFrame, drops: pd.DataFrame | None = None) -> list
     """
     section = "Success by number of blocked agents"
     drops = cooking_drop(runs) if drops is None else drops
-    what = "drop of cooking success with blocked agents"
-    if drops.empty:
-        return [Finding("drop", section, {"headline": {"code": "no_runs", "what": what}}, template=words.drop)]
-    first: dict[Any, Any] = drops.iloc[0].to_dict()
-    code = "no_rate" if pd.isna(first["estimate"]) else "rate"
-    head = {**first, "code": code, "what": what, "unit": "points"}
+    head = _headline(drops, "drop of cooking success with blocked agents", unit="points")
     found = [Finding("drop", section, {"headline": head}, template=words.drop)]
     fresh = counted(cooking(runs))
     levels = fresh.groupby("task_id")["n_blocked_agents"].nunique()
@@ -783,23 +751,22 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
     'drop'
     """
     blocked = drop_findings(runs)
-    if len(trend):
-        shown = trend["direction"].isin(words.DIRECTIONS)
-        each = trend if len(trend) <= 2 else trend[shown]  # of few models each has a sentence
-        rest = sorted(trend.loc[~shown, "model_name"]) if len(trend) > 2 else []
-        section = "Is there a trend?"
-        for row in each.to_dict("records"):
-            blocked.append(Finding("trend", section, {"row": row}, template=words.trend))
-        if rest:
-            blocked.append(Finding("no_trend", section, {"models": rest}, template=words.no_trend))
-        fresh = counted(cooking(runs))
-        for model in sorted(trend.loc[~shown, "model_name"]):
-            tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()
-            if len(tasks) > 1:
-                gap = detectable_gap(int(min(tasks.iloc[0], tasks.iloc[-1])))
-                values = {"model": model, "tasks": tasks.to_dict(), "gap": gap}
-                blocked.append(Finding("reach", section, values, template=words.reach))
-                break
+    section = "Is there a trend?"
+    has_trend = trend["direction"].isin(words.DIRECTIONS)
+    without = sorted(trend.loc[~has_trend, "model_name"])
+    is_few = len(trend) <= 2  # each has a sentence
+    for row in trend[has_trend | is_few].to_dict("records"):
+        blocked.append(Finding("trend", section, {"row": row}, template=words.trend))
+    if without and not is_few:
+        blocked.append(Finding("no_trend", section, {"models": without}, template=words.no_trend))
+    fresh = counted(cooking(runs))
+    for model in without:
+        tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()
+        if len(tasks) > 1:
+            gap = detectable_gap(int(min(tasks.iloc[0], tasks.iloc[-1])))
+            values = {"model": model, "tasks": tasks.to_dict(), "gap": gap}
+            blocked.append(Finding("reach", section, values, template=words.reach))
+            break
     return [*blocked, *data_findings(runs, ledger, "Runs without success")]
 
 
@@ -881,7 +848,7 @@ def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
     >>> len(analysis.stale_copies(runs)) > 0
     True
     """
-    return runs.loc[is_stale(runs), [*_LISTED, "source", "run_id"]].reset_index(drop=True)
+    return runs.loc[has_flag(runs, "stale_copy"), [*_LISTED, "source", "run_id"]].reset_index(drop=True)
 
 
 def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
@@ -904,11 +871,12 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
     >>> "deaths" in analysis.event_means(runs)
     True
     """
-    groups = counted(runs).groupby(as_list(by), dropna=False)
+    keys: Any = as_list(by) or (lambda _: 0)
+    groups = counted(runs).groupby(keys, dropna=False)
     means = groups[["turns", *(column.name for column in COUNT_COLUMNS[1:])]].mean()
     means = means.rename(columns={"turns": COUNT_COLUMNS[0].name})
     means.insert(0, "n", groups.size())
-    return means.reset_index()
+    return means.reset_index(drop=not as_list(by))
 
 
 def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]:

@@ -257,7 +257,8 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.D
             "run_flags": flags,
         }
         rows.append(row)
-    return frame(rows, COLUMNS).join(metrics_frame(metrics))
+    table = frame(rows, COLUMNS).astype({"kind": pd.CategoricalDtype([KIND.name])})
+    return table.join(metrics_frame(metrics))
 
 
 def aggregate_results(
@@ -310,6 +311,6 @@ def aggregate_results(
                 raise SourceError(f"{folder}: no folder")
         options = KIND.prepare({"tasks": task_definitions or (), "layout": layout, "scale": scale})
         if not folders:
-            return frame((), COLUMNS)
+            return aggregate_results_to_dataframe([])
         records = read_records(KIND, folders, recursive=False, jobs=jobs)
         return with_compat_names(assemble(records, options, all_folders=True).frames["runs"])

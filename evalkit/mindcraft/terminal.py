@@ -149,7 +149,7 @@ def _notes(runs: pd.DataFrame) -> list[str]:
     if unknown := int((runs["model_name"] == UNKNOWN).sum()):
         hint = "name it by --layout, such as '{model_name}/{task_id}', or by --model NAME"
         lines.append(f"runs without a model's name: {unknown:,}; {hint}")
-    if stale := int(analysis.is_stale(runs).sum()):
+    if stale := int(has_flag(runs, "stale_copy").sum()):
         lines.append(f"copies of another run's log, excluded from all rates: {stale:,}")
     if merged := int(has_flag(analysis.counted(runs), "extra_agent_logs").sum()):
         lines.append(fill_template(words.MERGED, {"count": merged}))

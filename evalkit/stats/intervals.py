@@ -34,9 +34,13 @@ COCHRAN = 25  # times the squared skewness: as many values does an interval of t
 NEW_VALUES = "new values"  # the target where values are independent
 
 # an interval from fewer may cover less than 95 %, and warns (docs/coverage.md has the figures)
-FEW_VALUES, RARE = 15, 3  # values of a proportion; its successes, or failures
-FEW_CLUSTERS, FEW_SCORES, FEW_LEFT_OUT = 5, 12, 50  # of rates and means, of scores from 0 to 1, of the jackknife
-FEW_FAMILIES, LEAST_FAMILIES = 12, 2  # of equal size, for a firm interval and for any
+FEW_VALUES = 15  # of a proportion
+RARE = 3  # its successes, or failures
+FEW_CLUSTERS = 5  # of rates and means
+FEW_SCORES = 12  # clusters of scores from 0 to 1
+FEW_LEFT_OUT = 50  # values or clusters of the jackknife
+FEW_FAMILIES = 12  # of equal size
+LEAST_FAMILIES = 2  # for any interval
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 _TYPES = {
@@ -206,8 +210,10 @@ def _interval(
     check_choice("target", target, get_args(Target))
     is_rate, is_bounded = kind == "proportion", kind != "mean"
     within = target == "these tasks"
-    if families is not None and (within or not is_clustered or not _are_coarser(families, codes)):
-        families = None
+    if families is not None:
+        families = families[np.unique(codes, return_index=True)[1]]  # of each cluster
+        if within or not is_clustered or len(np.unique(families)) == len(families):
+            families = None
     if within and not is_clustered:
         raise ValueError("an estimate for these tasks needs clusters")
     least, most = bounds
@@ -244,7 +250,7 @@ def _interval(
         reason = note("one_cluster" if is_clustered else "one_value")
     units = Units(means, sizes, means, count)
     if families is not None:
-        units = by_family(means, sizes, families[np.unique(codes, return_index=True)[1]])
+        units = by_family(means, sizes, families)
         lost = note("families", count=len(units.values)) + lost
         if units.independent < LEAST_FAMILIES:
             reason = note("one_family")
@@ -366,12 +372,6 @@ def by_family(means: np.ndarray, sizes: np.ndarray, codes: np.ndarray) -> Units:
     independent = float(counts.sum() ** 2 / (counts**2).sum())
     of_family = np.bincount(codes, weights=means) / counts
     return Units(means.mean() + share * deviations, np.full(len(counts), trials), of_family, independent)
-
-
-def _are_coarser(families: np.ndarray, codes: np.ndarray) -> bool:
-    """Return whether some family has several clusters."""
-    first = np.unique(codes, return_index=True)[1]
-    return len(np.unique(families[first])) < len(first)
 
 
 def positive_mean_interval(

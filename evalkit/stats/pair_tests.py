@@ -242,7 +242,10 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
     if not len(common):
         return None
     weights = 1 / (1 / counts[:, common]).sum(axis=0)
-    means, variances, freedoms, numbers = list[float](), list[float](), list[int](), list[int]()
+    means = list[float]()
+    variances = list[float]()
+    freedoms = list[int]()
+    numbers = list[int]()
     gap = 0.0
     parts = np.zeros(len(cells.tasks))
     for side, column, sign in ((0, a, 1), (1, b, -1)):

@@ -201,7 +201,9 @@ def trend_by(
 
 def _counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, Notes]:
     """Return clean rows, one per level and cluster, and a note on those left out."""
-    successes, n, scores = numbers(successes), numbers(n), numbers(scores)
+    successes = numbers(successes)
+    n = numbers(n)
+    scores = numbers(scores)
     codes, _ = coded(clusters, len(n))
     known = np.isfinite(successes) & np.isfinite(n) & np.isfinite(scores)
     if ((successes < 0) | (successes > n))[known].any():

@@ -345,7 +345,13 @@ def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> 
         only_status = reading.status not in (None, results.LEAF_NODE)
         issues = [f"only a status was returned: {reading.status}"] if only_status else reading.issues
     is_empty = has_failed or reading.status or result is None or quality == results.UNEXPECTED or reading.nothing_new
-    completeness = "limited" if is_cut else "none" if is_empty else "partial" if issues else "complete"
+    completeness = "complete"
+    if is_cut:
+        completeness = "limited"
+    elif is_empty:
+        completeness = "none"
+    elif issues:
+        completeness = "partial"
     if is_text:
         why = "only the beginning of the result was kept" if is_cut else ""
         made = check("text_kept", not is_cut, completeness, why, "warning" if is_cut else "info")

@@ -112,15 +112,21 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     step["parameters"] = dict(parameters) if isinstance(parameters, Mapping) else {}
 
     if shape not in ("A", "B", "C") or "step" not in raw:
-        shape = "C" if "step" not in raw and "result" not in raw else "A" if kind is None else "B"
+        shape = "A" if kind is None else "B"
+        if "step" not in raw and "result" not in raw:
+            shape = "C"
     flat = shape == "C" and "step" not in raw  # if present, the record was normalised before
     # on disk (shape C) the summary is the cut result itself
     result = raw.get("result_summary") if flat else raw.get("result")
     success = as_bool(raw.get("success"))
     if kind not in get_args(ResultType):
-        is_plot, is_structure = options.is_plot(step["function_name"]), isinstance(result, (Mapping, list))
-        kind = "visualization" if is_plot else "structured" if is_structure else "text"
-        kind = "skipped" if as_text(step.get("skip_reason")) else "text" if success is False else kind
+        kind = "text"
+        if as_text(step.get("skip_reason")):
+            kind = "skipped"
+        elif success is not False and options.is_plot(step["function_name"]):
+            kind = "visualization"
+        elif success is not False and isinstance(result, (Mapping, list)):
+            kind = "structured"
     metadata = dict(raw["result_metadata"]) if isinstance(raw.get("result_metadata"), Mapping) else {}
     # in memory (A, B) plots and structures are stored as they are; on disk (C) everything is cut
     may_be_cut = (kind == "text" or shape == "C") and not {"truncated", "length"} & set(metadata)

@@ -8,12 +8,12 @@ import pandas as pd
 
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, outcomes, sections
-from evalkit.kinds.runs import has_flag, kind_of, leading, outcome_of
+from evalkit.kinds.runs import counted, has_flag, is_excluded, kind_of, leading, outcome_of
 from evalkit.stats import cells_of, estimate_by
 from evalkit.stats import reliability as reliability_of
 from evalkit.trajectories import words
 from evalkit.trajectories.records import AGENT_FAILED, SESSIONS
-from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, NAME
+from evalkit.trajectories.table import ENDINGS, NAME
 from evalkit.trajectories.transcript import messages_of
 
 __all__ = [
@@ -23,27 +23,6 @@ __all__ = [
 
 TAKEN_SECTION = "Tables"  # of the notebook
 _SUMMED = ("turns", "tokens_in", "tokens_cache", "tokens_out")
-
-
-def counted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Select the runs that rates include: not repeated later, and not in another file as well.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        One row per run, such as `logs.runs`.
-
-    Returns
-    -------
-    DataFrame
-        The selected runs.
-
-    Examples
-    --------
-    >>> len(analysis.counted(runs)) <= len(runs)
-    True
-    """
-    return runs[~has_flag(runs, *EXCLUDING_FLAGS)]
 
 
 def has_outcomes(runs: pd.DataFrame) -> bool:
@@ -64,7 +43,7 @@ def has_outcomes(runs: pd.DataFrame) -> bool:
     >>> analysis.has_outcomes(runs)
     True
     """
-    return not (len(runs) and bool(runs["flag_no_outcome"].all()))
+    return not (len(runs) and bool(has_flag(runs, "no_outcome").all()))
 
 
 def _is_running(runs: pd.DataFrame) -> pd.Series:
@@ -93,7 +72,7 @@ def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
     by_agent = outcome.eq("failure") & runs["status"].isin(AGENT_FAILED - {"unresolved"})
     scored = outcome.eq("not measured") & runs["score"].notna()
     ending = outcome.mask(by_agent, "failure, stopped").mask(scored, "scored")
-    ending = ending.mask(outcome.eq("not measured") & runs["flag_no_outcome"], "no outcome")
+    ending = ending.mask(outcome.eq("not measured") & has_flag(runs, "no_outcome"), "no outcome")
     return runs.assign(ending=pd.Categorical(ending, list(ENDINGS)))
 
 
@@ -185,7 +164,7 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     >>> "planned" in analysis.trials(runs, logs.plans)
     True
     """
-    repeated, running = has_flag(runs, *EXCLUDING_FLAGS), _is_running(runs)
+    repeated, running = is_excluded(runs, kind_of(runs)), _is_running(runs)
     counts = {"present": ~repeated & ~running, "running": ~repeated & running, "repeated": repeated}
     counts["retried"] = runs["retries"].fillna(0)
     there = pd.DataFrame(counts).astype("int64").groupby(runs["plan"].fillna("no plan")).sum()
@@ -244,7 +223,7 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     """
     gone = missing(runs, plans)
     rows = counted(runs[~_is_running(runs)])
-    is_broken = rows["score"].isna() & rows["is_successful"].isna() & ~rows["flag_no_outcome"]
+    is_broken = rows["score"].isna() & rows["is_successful"].isna() & ~has_flag(rows, "no_outcome")
     counts = bool(is_broken.all() or rows["is_successful"].notna().any())  # else scores say how much
     rows = rows.assign(is_successful=rows["is_successful"].mask(is_broken & counts, False))
     gone = gone.loc[gone.index.repeat(gone["missing"])].reset_index(drop=True)

@@ -83,7 +83,6 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         for score, success, status in _rows(runs, "score", "is_successful", "status")
     ]
     flags["several_models"] = [models_of.get(run_id, 0) > 1 for run_id in runs["run_id"]]
-    runs |= {f"flag_{name}": raised for name, raised in flags.items()}
     raised_of = zip(*flags.values(), strict=True)
     runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
     without_plan = {source for one in joined for source in one.without_plan}.union(above)

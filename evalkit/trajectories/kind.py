@@ -17,7 +17,7 @@ from evalkit.trajectories.assemble import assemble
 from evalkit.trajectories.events import DETECTORS
 from evalkit.trajectories.parse import accepts, context_files, excerpt, parse, recognises
 from evalkit.trajectories.records import RECORDS, TITLE
-from evalkit.trajectories.table import ENDINGS, EXCLUDING_FLAGS, FLAGS, LAZY_TABLES, NAME, TABLES
+from evalkit.trajectories.table import ENDINGS, FLAGS, LAZY_TABLES, NAME, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
 
 
@@ -52,7 +52,7 @@ KIND = LogKind(
         task_of=_task_of,
         # tables may be of trained checkpoints; the seed of a chat model only draws its words
         seed_of=lambda runs: runs["seed"].where(runs["format"] == "table"),
-        excluding_flags=EXCLUDING_FLAGS,
+        excluding_flags=("superseded", "duplicate"),
     ),
     over_planned=lambda logs, runs: over_planned(runs, logs.plans),
     transcript=transcript,

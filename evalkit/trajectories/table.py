@@ -17,7 +17,6 @@ FLAGS = {
     "no_outcome": "the log does not show whether the task was solved",
     "several_models": "several models took part: the run counts for the one that wrote most of its own answers",
 }
-EXCLUDING_FLAGS = ("superseded", "duplicate")  # of runs that count in no rate
 _COMMON = {column.name for column in run_columns()}
 
 
@@ -46,7 +45,6 @@ TABLES = {
         Column("task_version", "str", "digest of the task's files, if the data contain several versions of a task"),
         Column("trajectories", "list", "files of its messages, if they are not in its source"),
         Column("plan", "str", "file with the number of planned trials"),
-        *(Column(f"flag_{name}", "bool", meaning) for name, meaning in FLAGS.items()),
         score=AS_LOGGED,
     ),
     "scores": (RUN_ID, *SCORES[1:]),

@@ -9,7 +9,7 @@ from evalkit._text import counted_noun
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, outcome_of, outcomes, rates
+from evalkit.kinds import Logs, has_flag, outcome_of, outcomes, rates
 from evalkit.kinds.success_rates import best_first
 from evalkit.trajectories.analysis import counted, endings, has_outcomes, took, trials
 from evalkit.trajectories.table import ENDINGS
@@ -92,7 +92,7 @@ def _notes(logs: Logs) -> list[str]:
     """Say what is missing of the plan, counts in no rate, or was overruled."""
     table, runs = trials(logs.runs, logs.plans), logs.runs
     missing, planned = int(table["missing"].sum()), int(table["planned"].sum())
-    repeated, overruled = int(table["repeated"].sum()), int(runs["flag_overruled"].sum())
+    repeated, overruled = int(table["repeated"].sum()), int(has_flag(runs, "overruled").sum())
     lines = []
     if missing:
         verb = "is" if missing == 1 else "are"

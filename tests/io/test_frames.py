@@ -15,20 +15,22 @@ COLUMNS = (
     Column("sure", "bool", ""),
     Column("unsure", "bool?", ""),
     Column("items", "object", ""),
+    Column("constant", "category", ""),
 )
-KEPT = (*COLUMNS[:-1], Column("list", "list", ""), Column("counts", "counts", ""), Column("time", "time", ""))
+KEPT = (*COLUMNS[:-2], Column("list", "list", ""), Column("counts", "counts", ""), Column("time", "time", ""))
 DTYPES = {"text": "str", "count": "int64", "maybe": "Int64", "share": "float64", "sure": "bool", "unsure": "boolean",
-          "items": "object"}  # fmt: skip
+          "items": "object", "constant": "category"}  # fmt: skip
 
 
-WHOLE = {"text": "a", "count": 1, "maybe": 2, "share": 0.5, "sure": True, "unsure": False, "items": [1]}
+WHOLE = {"text": "a", "count": 1, "maybe": 2, "share": 0.5, "sure": True, "unsure": False, "items": [1],
+         "constant": "k"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("rows", "missing"),
     [
         ([], []),
-        ([{"count": 0}], ["text", "maybe", "share", "unsure", "items"]),
+        ([{"count": 0}], ["text", "maybe", "share", "unsure", "items", "constant"]),
         ([WHOLE, WHOLE], []),
         ([{**WHOLE, "text": "a\ud83d", "share": 2**70}, {**WHOLE, "text": 5, "maybe": None}], ["maybe"]),
     ],

@@ -12,6 +12,7 @@ from evalkit.cli import main
 from evalkit.display.terminal import choose
 from evalkit.io import SourceError
 from evalkit.kinds import RateRules, load, outcome_of, outcomes
+from tests import messy
 from tests.compare.runs import runs_of
 from tests.kinds.toy import TOY
 from tests.mindcraft.builders import write_all
@@ -24,6 +25,15 @@ def frame(*rows: tuple, **more: list) -> pd.DataFrame:
     """Make runs of (model, task, success, status)."""
     runs = runs_of([row[:3] for row in rows])
     return runs.assign(status=pd.array([row[3] for row in rows], "str"), **more)
+
+
+@pytest.mark.parametrize("kind", ["mindcraft", "crafter", "steps", "trajectories"])
+def test_a_selection_without_runs_has_empty_tables_with_the_columns_of_others(kind):
+    logs = load(str(messy.folder(kind) / "logs"), kind)
+    runs = getattr(logs, logs.kind.runs)
+    for table in (kinds.rates, kinds.rates_by_denominator, kinds.usage, kinds.flag_counts):
+        assert table(runs[:0]).empty
+        assert list(table(runs[:0])) == list(table(runs))
 
 
 @pytest.mark.parametrize(

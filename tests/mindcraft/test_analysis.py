@@ -127,7 +127,7 @@ STALE = ["success_by", "score_by", "status_counts", "overview", "event_means", "
 @pytest.mark.parametrize("name", STALE)
 def test_stale_copies_count_in_nothing(runs, name):
     opposite = ~runs["overall_is_successful"]
-    flagged = {"flag_stale_copy": True, "run_flags": [["stale_copy"]] * len(runs)}
+    flagged = {"run_flags": [["stale_copy"]] * len(runs)}
     flagged |= {"overall_is_successful": opposite, "is_successful": opposite, "overall_score": 0.9, "score": 0.9}
     copies = runs.assign(**flagged)
     function = getattr(analysis, name)

@@ -8,8 +8,8 @@ from evalkit.mindcraft import CompletionStatus, analysis
 from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
 
 PATH = Path(__file__).parents[2] / "docs/mindcraft.md"
-KINDS = {"str": "text", "name": "text", "int": "whole number", "int?": "whole number?", "float": "number",
-         "bool": "truth value", "bool?": "truth value?", "list": "list", "time": "time"}  # fmt: skip
+KINDS = {"str": "text", "category": "text", "name": "text", "int": "whole number", "int?": "whole number?",
+         "float": "number", "bool": "truth value", "bool?": "truth value?", "list": "list", "time": "time"}  # fmt: skip
 
 
 def _rows(*rows: tuple) -> str:

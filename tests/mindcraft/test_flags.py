@@ -5,6 +5,7 @@ import os
 import pytest
 
 from evalkit.display.words import finding_text
+from evalkit.kinds import has_flag
 from evalkit.mindcraft import analysis, load
 from evalkit.mindcraft.table import FLAGS, LOG_FLAGS
 from tests.mindcraft.builders import SCORE, log, task, turn, write, write_all
@@ -66,7 +67,7 @@ def test_of_equal_logs_or_starts_the_first_or_the_oldest_is_no_copy(tmp_path, wh
         path = write(tmp_path / f"exp_1/{task_id}/Andy_0_0.json", log(f"{SCORE}1", who=who, start=start))
         os.utime(path, (START / 1000 + 60 * minutes,) * 2)
     logs = load(tmp_path, original_mtimes=original_mtimes)
-    assert "".join(logs.runs.loc[analysis.is_stale(logs.runs), "task_id"]) == copies
+    assert "".join(logs.runs.loc[has_flag(logs.runs, "stale_copy"), "task_id"]) == copies
     assert "".join(logs.agents.loc[logs.agents["flags"].map(len) > 0, "task_id"]) == copies
 
 
@@ -79,12 +80,12 @@ def test_copying_a_model_s_logs_to_another_name_leaves_its_own_runs_alone(tmp_pa
             begun = START + n // 2 * 400_000 + 60_000 * (agent == "Jill")
             files[f"{name.format(model)}/task_{n // 2}/{agent}_0.json"] = log(f"{SCORE}1", who=agent, start=begun)
     runs = load(write_all(tmp_path, files)).runs
-    copies = runs[analysis.is_stale(runs)]
+    copies = runs[has_flag(runs, "stale_copy")]
     assert copies["source"].str.contains("A-new").tolist() == [True] * 5
     originals = runs.set_index("run_id")["source"][copies["copy_of"]]
     assert not originals.str.contains("A-new").any()
     assert originals.str.split("/").str[-1].tolist() == copies["source"].str.split("/").str[-1].tolist()
-    assert runs.loc[~analysis.is_stale(runs), ["copy_of", "copied_model"]].isna().all(axis=None)
+    assert runs.loc[~has_flag(runs, "stale_copy"), ["copy_of", "copied_model"]].isna().all(axis=None)
     if name == "x/{}/cooking":
         text = " ".join(map(finding_text, analysis.data_findings(runs, load(tmp_path).ledger)))
         assert "rates: 5 runs of A-new copied from A." in text

@@ -75,7 +75,7 @@ def test_exact_copies_of_rows_and_tables_are_rows_that_count_in_no_rate(tmp_path
         (tmp_path / f"{number}.csv").write_text("\n".join(rows))
     logs = trajectories.load(tmp_path)
     assert len(logs.runs) == sum(len(rows) - 1 for rows in tables)
-    assert logs.runs["flag_duplicate"].sum() == copies
+    assert kinds.has_flag(logs.runs, "duplicate").sum() == copies
     assert kinds.rates(logs.runs)["n"].sum() == len(logs.runs) - copies
     assert ("which rates exclude" in " ".join(logs.ledger["reason"])) == bool(copies)
 

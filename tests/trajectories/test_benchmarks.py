@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from evalkit import trajectories
 from evalkit.cli import main
 from evalkit.io import SourceError
-from evalkit.kinds import rates_by_denominator
+from evalkit.kinds import has_flag, rates_by_denominator
 from evalkit.trajectories import analysis
 from evalkit.trajectories.formats import swe_agent
 from tests.trajectories import folders as make
@@ -100,7 +100,7 @@ def test_the_copy_in_a_resumed_run_is_neither_a_run_nor_a_plan_of_its_own(tmp_pa
 )
 def test_copies_in_other_submissions_are_rows_that_count_in_no_rate(tmp_path, files, n, duplicates):
     runs = trajectories.load(written(tmp_path, files)).runs
-    assert (len(runs), runs["flag_duplicate"].sum()) == (n, duplicates)
+    assert (len(runs), has_flag(runs, "duplicate").sum()) == (n, duplicates)
 
 
 def test_trials_without_an_id_are_joined_by_their_names_and_runs(tmp_path):
@@ -299,7 +299,7 @@ def test_tasks_of_two_domains_are_others_and_a_copy_of_a_file_counts_once(tmp_pa
     make.write(tmp_path / "copy" / "gpt-4o-airline.json", [make.tau_run(3, 0), "broken"])
     logs = trajectories.load(tmp_path)
     assert set(logs.runs["dataset"]) == {"tau-bench airline", "tau-bench retail"}
-    assert logs.runs["flag_duplicate"].sum() == 1
+    assert has_flag(logs.runs, "duplicate").sum() == 1
     assert "1 of 2 entries are no runs of tau-bench" in set(logs.ledger["reason"])
 
 

@@ -14,6 +14,7 @@ from evalkit.compare.terminal import answer, describe_comparison
 from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
+from evalkit.kinds import has_flag
 from evalkit.trajectories.parse import parse
 from tests.trajectories import folders as make
 
@@ -279,14 +280,14 @@ def test_a_repeated_evaluation_replaces_the_earlier_one(tmp_path):
     for day, value in ((1, "I"), (2, "C")):
         log = make.inspect_log(make.sample("a", value), created=f"2026-11-0{day}T10:00:00+00:00")
         make.write(tmp_path / f"{day}.json", log)
-    assert told(runs_of(tmp_path), "score", "flag_superseded") == [[0.0, True], [1.0, False]]
+    assert told(runs_of(tmp_path), "score", "run_flags") == [[0.0, ["superseded"]], [1.0, []]]
 
 
 def test_evaluations_without_ids_of_their_own_are_no_copies_of_each_other(tmp_path):
     for name in ("one", "two", "two"):
         log = make.inspect_log(make.sample("a", error_retries=[{"message": "once"}]), task_id=name)
         make.write(tmp_path / f"{len(list(tmp_path.iterdir()))}.json", log)
-    assert told(runs_of(tmp_path), "flag_duplicate", "retries") == [[False, 1], [False, 1], [True, 1]]
+    assert told(runs_of(tmp_path), "run_flags", "retries") == [[[], 1], [[], 1], [["duplicate"], 1]]
 
 
 @pytest.mark.parametrize(
@@ -391,7 +392,7 @@ def test_a_table_with_the_rows_of_another_counts_unless_ids_say_that_its_runs_ar
     second = logs.ledger["reason"].iloc[1]
     assert [text for text in (SAME, IDS) if text in second] == said
     assert [one.values["doubts"] for one in logs.chosen.only("table").notes] == said
-    assert logs.runs["flag_duplicate"].any() == (IDS in said)
+    assert has_flag(logs.runs, "duplicate").any() == (IDS in said)
 
 
 def test_scores_between_0_and_1_in_one_file_leave_success_to_the_scores_of_another_with_its_columns(tmp_path):
@@ -415,7 +416,7 @@ def test_a_file_of_outcomes_overrules_runs_and_flags_them(tmp_path):
     ids = runs_of(tmp_path / "job")["run_id"].tolist()
     stated = make.write(tmp_path / "o.csv", f"run_id,outcome,reason\n{ids[0]},not measured,the task is broken\n")
     runs = runs_of(tmp_path / "job", outcomes=stated)
-    assert told(runs, "is_successful", "flag_overruled") == [[None, True], [False, False]]
+    assert told(runs, "is_successful", "run_flags") == [[None, ["overruled"]], [False, []]]
 
 
 @real
@@ -512,7 +513,7 @@ def test_a_missing_score_is_not_filled_from_an_outcome_nor_from_how_a_run_ended(
     assert runs["score"].count() == 3
     assert runs["score"].dropna().tolist() == [0.7] * 3
     assert runs["is_successful"].tolist() == [False, True, True, True, True, True]
-    assert not runs["flag_no_outcome"].any()
+    assert not has_flag(runs, "no_outcome").any()
     by_score, by_outcome = (kinds.rates(runs, value=value).iloc[0] for value in ("score", "is_successful"))
     assert (by_score["n"], round(by_score["estimate"], 6)) == (3, 0.7)
     assert (by_outcome["n"], round(by_outcome["estimate"], 6)) == (6, round(5 / 6, 6))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalkit import compare, trajectories
 from evalkit.io import SourceError
-from evalkit.kinds import outcomes
+from evalkit.kinds import has_flag, outcomes
 from evalkit.kinds.detection import recognise
 from evalkit.stats.pair_tests import mcnemar
 from evalkit.trajectories.formats.lm_eval import name_parts
@@ -184,7 +184,7 @@ def test_stamps_of_one_folder_are_repetitions_and_a_copy_elsewhere_counts_once(t
         evaluation(model, sample(0), stated=results(n=1))
         evaluation(model, sample(0, 0.0), sample(1), stamp=LATER, stated=results(n=2))
     runs = runs_of(tmp_path)
-    counted = runs[~runs["flag_duplicate"]]
+    counted = runs[~has_flag(runs, "duplicate")]
     assert sorted(told(counted, "task_id", "score")) == [["0", 0.0], ["0", 1.0], ["1", 1.0]]
     assert counted["repetition"].nunique() == 2
 

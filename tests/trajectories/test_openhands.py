@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit import trajectories
+from evalkit.kinds import has_flag
 from evalkit.trajectories.parse import parse
 from tests.trajectories.folders import lines, write
 from tests.trajectories.test_formats import JSON, SHARED, real, runs_of, told
@@ -269,7 +270,7 @@ def test_the_index_has_outcomes_costs_models_agents_and_published_figures(tmp_pa
         ["Oak 1", "OpenHands", "v2", "bench", "b", None, None],
         ["Oak 1", "OpenHands", "v2", "bench", "c", False, None],
     ]
-    assert logs.runs["flag_no_outcome"].tolist() == [False, False, True, False]
+    assert has_flag(logs.runs, "no_outcome").tolist() == [False, False, True, False]
     assert told(logs.published, "model_name", "agent", "dataset", "metric", "value") == [
         ["Oak 1", "Codex", "bench", "accuracy", 0.125],
         ["Oak 1", "OpenHands", "bench", "accuracy", 0.125],
@@ -309,7 +310,7 @@ def test_the_real_index_has_its_null_outcomes_and_published_scores():
     own = logs.runs[logs.runs["dataset"] == "commit0"].groupby("model_name")["success_rate"].mean()
     stated = logs.published.query("dataset == 'commit0' and metric == 'accuracy'").set_index("model_name")["value"]
     assert own.to_dict() == stated.to_dict()
-    assert logs.runs["is_successful"].isna().sum() == logs.runs["flag_no_outcome"].sum() == 2
+    assert logs.runs["is_successful"].isna().sum() == has_flag(logs.runs, "no_outcome").sum() == 2
 
 
 @real

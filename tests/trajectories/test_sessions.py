@@ -14,6 +14,7 @@ from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
 from evalkit.io.sources import without_projects
+from evalkit.kinds import has_flag
 from evalkit.kinds.detection import describe_source
 from evalkit.trajectories import analysis
 from evalkit.trajectories.parse import excerpt, parse
@@ -130,10 +131,10 @@ def test_a_resumed_copy_owns_what_it_adds_and_a_copy_that_adds_nothing_counts_in
     make.lines(tmp_path / "s2.jsonl", *copied, make.claude("s2", 3, make.answer("m2", "Bye.", written=9)))
     make.lines(tmp_path / "s3.jsonl", *({**record, "sessionId": "s3"} for record in one))
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "log_id", "turns", "tokens_out", "flag_duplicate") == [
-        ["s1", 1, 5, False],
-        ["s2", 1, 9, False],
-        ["s3", 0, None, True],
+    assert told(logs.runs, "log_id", "turns", "tokens_out", "run_flags") == [
+        ["s1", 1, 5, ["no_outcome"]],
+        ["s2", 1, 9, ["no_outcome"]],
+        ["s3", 0, None, ["duplicate", "no_outcome"]],
     ]
     assert logs.tools["calls"].sum() == 1
     table = analysis.took(logs.runs, logs.usage, logs.tools)
@@ -228,7 +229,9 @@ def test_a_message_of_codex_that_stands_in_an_item_and_in_an_event_is_counted_on
     logs = trajectories.load(tmp_path)
     assert logs.messages["text"].tolist()[1:-1] == ["Hi.", "Hello.", "Hi.", "Hello."]
     assert logs.messages["role"].tolist() == ["system", "user", "assistant", "user", "assistant", "system"]
-    assert told(logs.runs, "turns", "exit_reason", "flag_several_models") == [[2, "turn_aborted: interrupted", True]]
+    assert told(logs.runs, "turns", "exit_reason", "run_flags") == [
+        [2, "turn_aborted: interrupted", ["no_outcome", "several_models"]]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -426,7 +429,7 @@ def test_a_chat_is_a_run_of_a_table_without_an_outcome(tmp_path, name, text, tas
     assert "chat" in describe_source(tmp_path)
     logs = trajectories.load(tmp_path)
     assert told(logs.runs[:1], "format", "task_id", "turns") == [["table", task, turns]]
-    assert logs.runs["flag_no_outcome"].all()
+    assert has_flag(logs.runs, "no_outcome").all()
     assert logs.messages["text"].iloc[0] == "a"
 
 

@@ -50,11 +50,13 @@ def _run(path: str, value: Any, part: str) -> tuple:
     models = [step["model_name"] for step in steps if step.get("model_name")] or [None]
     folder, name = posixpath.split(path.replace("\\", "/"))
     task = name.removesuffix(".json").removesuffix(".trajectory")
+    if task == "trajectory":
+        task = posixpath.basename(folder.removesuffix("/agent"))
     return run_row(
         format="atif",
         part=part,
         log_id=own_id,
-        task_id=own_id if part else posixpath.basename(folder.removesuffix("/agent")) if task == "trajectory" else task,
+        task_id=own_id if part else task,
         model_name=part_of(value, "agent", "model_name") or models[0],
         agent=part_of(value, "agent", "name"),
         agent_version=part_of(value, "agent", "version"),
