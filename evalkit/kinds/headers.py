@@ -42,8 +42,8 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "error": [("error", "exception", "error_message")],
     "target": [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
 }
-# Of tables that evalkit exported (`evalkit.kinds.runs.exported`): the column of each role. Where agents are compared, the
-# name of a model includes the agent
+# Of tables that evalkit exported (`evalkit.kinds.runs.exported`): the column of each role. Where agents are compared,
+# the name of a model includes the agent
 _EXPORTED = {role: role for role in (*COLUMN_NAMES, "score_key", "run_flags", "counts_as")}
 _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "dataset": "task_type", "agent": ""}
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}

@@ -217,6 +217,7 @@ def test_logs_without_failures_say_so(tmp_path):
     (tmp_path / "runs.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row | {"task_id": "b"}))
     logs = evalkit.load(tmp_path)
     assert [one.code for one in failures.findings(logs)] == ["no_failures"]
+    assert failures.describe_rule(logs) == ""  # the finding says so
     assert failures.modes(logs).empty
     assert failures.mode_shares(failures.modes(logs)).empty
     assert failures.contrast(logs).empty
