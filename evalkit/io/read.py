@@ -210,7 +210,7 @@ def end_with_parent(parent: int) -> None:
 
 
 class BrokenFileError(ValueError):
-    """A file with invalid contents; the text is ``ErrorName: cause`` with a name users know."""
+    """A file with invalid contents; the text is ``ErrorName: cause`` with a name that users know."""
 
 
 class WrongShapeError(BrokenFileError):

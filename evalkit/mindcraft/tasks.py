@@ -9,17 +9,8 @@ from typing import Any
 import pandas as pd
 
 from evalkit._text import counted_noun
-from evalkit.io import (
-    BrokenFileError,
-    Ledger,
-    SourceError,
-    Status,
-    cut_name,
-    decode_json,
-    list_source,
-    read_files,
-    reason_of,
-)
+from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_source, read_files
+from evalkit.io.read import reason_of
 from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import has_flag
 from evalkit.mindcraft import parse
