@@ -58,6 +58,12 @@ _MOST_TOKENS = 2_000  # of the beginning of a file
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)  # a string, or a single mark
 
 
+def reason_of(error: Exception) -> str:
+    """Return why a file can't be read, as ``ErrorName: cause``, without its path, which is shown beside it."""
+    cause = str(getattr(error, "strerror", None) or error)
+    return cause if isinstance(error, BrokenFileError) else f"{type(error).__name__}: {cause}"
+
+
 def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
     """Read a file's bytes; OSError for a pipe or device, and, if `limited`, for a file that is too large."""
     ((_, data),) = read_files([os.fspath(path)], limited=limited)
@@ -204,7 +210,7 @@ def end_with_parent(parent: int) -> None:
 
 
 class BrokenFileError(ValueError):
-    """A file with invalid contents; the text is ``ErrorName: cause`` with a name users know."""
+    """A file with invalid contents; the text is ``ErrorName: cause`` with a name that users know."""
 
 
 class WrongShapeError(BrokenFileError):

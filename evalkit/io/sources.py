@@ -16,6 +16,7 @@ from urllib.parse import quote
 from evalkit.io.paths import INSIDE, FileState, SourceError, absolute, check_path, common_folder, is_url, protocol_of
 from evalkit.io.read import read_json
 from evalkit.io.remote import glob_remote, list_remote, state_remote
+from evalkit.io.secrets import is_masking, masked
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
 SETTLED = 2.0  # seconds without a change: a file that is being written may change within its time stamp
@@ -330,21 +331,23 @@ def without_projects(text: str) -> str:
 def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
     """Return a function that shortens paths in a text: a source's begins with its last part, the home is ``~``.
 
-    The names of folders of projects become digests (`without_projects`).
+    The names of folders of projects become digests (`without_projects`), and credentials in paths are masked.
     """
     names: dict[str, str] = {}
+    hidden = masked if is_masking() else str
     for source in sources:
+        names |= {part: hidden(part) for part in source.split("/") if hidden(part) != part}
         text = os.path.join(_SAMPLES_FOLDER, source.removeprefix(_SAMPLES)) if source.startswith(_SAMPLES) else source
         local = [part for part in _PARTS.split(text) if part.startswith("/")] if is_url(text) else [text]
         for part in (part for part in local if "\0" not in part):
             path = os.path.abspath(os.path.expanduser(_fixed_part(part) if has_magic(part) else part))
             for place in (path, os.path.realpath(path)):
                 while place.count("/") > 1:
-                    names.setdefault(place, without_projects(os.path.basename(place)))
+                    names.setdefault(place, hidden(without_projects(os.path.basename(place))))
                     place = os.path.dirname(place)
     home = os.path.expanduser("~").rstrip("/")
     names |= {home: "~"} if home else {}
-    names |= {quote(path, safe=""): quote(name, safe="") for path, name in names.items()}
+    names = {quote(path, safe=""): quote(name, safe="") for path, name in names.items()} | names
     found = re.compile(rf"(?<![\w.~-])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?![\w-])")
 
     def shortened(text: str) -> str:

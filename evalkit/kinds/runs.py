@@ -140,6 +140,22 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     return Outcomes(table, "mean", f"mean score{mark}", unit.removeprefix(AS_LOGGED), left_out, by, compared_by)
 
 
+def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:
+    """Add to runs what comparisons take them for, so that a table of them gives the same rates when it is read again.
+
+    The columns are counts_as (success, failure, scored, not measured, running, or excluded from rates), task (its
+    identity within its type), condition (what else makes runs comparable) and checkpoint (the seed that runs share).
+    """
+    data = outcomes(runs, kind=kind)
+    table = data.table.set_index("run_id")
+    counts_as = table["outcome"]
+    if data.kind == "proportion":
+        counts_as = table["value"].map({1.0: "success", 0.0: "failure"}).fillna(counts_as)
+    tasks = [task.removeprefix(f"{of_type}/") for task, of_type in zip(table["task"], table["task_type"], strict=True)]
+    added = table[["condition"]].assign(counts_as=counts_as, task=tasks, checkpoint=table["seed"])
+    return runs.join(added, on="run_id").fillna({"counts_as": "excluded"})
+
+
 def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     """Return for each run whether it is a success, a failure, not measured or running: by success, else by status."""
     success = runs["is_successful"].astype("boolean")

@@ -13,7 +13,7 @@ from evalkit._html import render
 from evalkit._text import counted_noun
 from evalkit.io.frames import Column, frame_of
 from evalkit.io.paths import SourceError
-from evalkit.io.read import read_file
+from evalkit.io.read import read_file, reason_of
 from evalkit.io.secrets import masked, masking
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind, RunFiles
@@ -171,7 +171,7 @@ def read_log(path: str) -> bytes:
     try:
         return read_file(path)
     except OSError as error:
-        raise SourceError(f"{path}: {type(error).__name__}: {error.strerror or error}") from error
+        raise SourceError(f"{path}: {reason_of(error)}") from error
 
 
 def transcript_of(
@@ -190,7 +190,7 @@ def transcript_of(
     except SourceError:
         raise
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
+        raise SourceError(f"{where}: {reason_of(error)}") from error
 
 
 class Row(Mapping[str, Any]):

@@ -10,6 +10,7 @@ import pandas as pd
 
 from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_source, read_files
+from evalkit.io.read import reason_of
 from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import has_flag
 from evalkit.mindcraft import parse
@@ -110,7 +111,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
             good, bad = dict[str, Definition](), list[str]()
             try:
                 if isinstance(data, OSError):
-                    raise BrokenFileError(parse.error_text(data))
+                    raise BrokenFileError(reason_of(data))
                 value, _ = decode_json(data)
                 if parse.is_task_definition(value):  # a single one
                     value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}

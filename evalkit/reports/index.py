@@ -65,7 +65,7 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
     ends = short_paths(by_source.keys() - {SAMPLES})  # the shortest end of a path that distinguishes it from the others
     groups = []
     for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
-        name = without_projects(ends.get(sources, sources))
+        name = plain(without_projects(ends.get(sources, sources)))
         title = name.rpartition("/")[2]
         group.sort(key=itemgetter("title", "name"))
         group.sort(key=_question)

@@ -77,7 +77,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}
     models_of = counts["usage"].groupby("run_id")["model_name"].nunique()
     flags = _repeated(runs)
-    flags["overruled"], flags[JUDGED] = _overruled(runs, str(options.get("outcomes") or ""))
+    flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
+    flags[JUDGED] = runs["is_judged"]
     flags["no_outcome"] = [
         score is None and success is None and status in ENDED
         for score, success, status in _rows(runs, "score", "is_successful", "status")
@@ -284,14 +285,13 @@ def _repeated(runs: Runs) -> dict[str, list[bool]]:
     return {"superseded": superseded, "duplicate": duplicate}
 
 
-def _overruled(runs: Runs, path: str) -> tuple[list[bool], list[bool]]:
-    """Set the outcomes that a CSV file states; return which runs it names, and for which it names a judge.
+def _overruled(runs: Runs, path: str) -> list[bool]:
+    """Set the outcomes that a CSV file states, and whether a judge gave them; return which runs it names.
 
     Its columns are run_id, outcome, and optionally reason and judge.
     """
-    nothing = [False] * len(runs["run_id"])
     if not path:
-        return nothing, nothing
+        return [False] * len(runs["run_id"])
     try:
         stated = pd.read_csv(path, dtype="str").rename(columns=str.strip)
     except (OSError, ValueError) as error:
@@ -309,8 +309,8 @@ def _overruled(runs: Runs, path: str) -> tuple[list[bool], list[bool]]:
             runs["score"][at] = None if success is None else float(success)
             runs["status"][at] = "overruled" if success is None else "completed"
             runs["exit_reason"][at] = row.get("reason", runs["exit_reason"][at])
-    by_judge = set(stated.loc[stated["judge"].notna(), "run_id"]) if "judge" in stated else set()
-    return [run_id in by_run for run_id in runs["run_id"]], [run_id in by_judge for run_id in runs["run_id"]]
+            runs["is_judged"][at] = bool(pd.notna(row.get("judge")))
+    return [run_id in by_run for run_id in runs["run_id"]]
 
 
 def _plans(runs: Runs, stated: pa.Table, plan_of_source: Mapping[str, str | None]) -> pa.Table:

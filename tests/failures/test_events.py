@@ -212,6 +212,15 @@ def test_what_no_rule_explains_is_counted(tmp_path):
     assert failures.modes(evalkit.load(tmp_path))["mode"].tolist() == ["unexplained", "no transcript"]
 
 
+def test_that_logs_do_not_say_what_failed_is_said_once(tmp_path):
+    row = {"task_id": "a", "model": "alder", "success": None, "messages": [{"role": "assistant", "content": "four"}]}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row | {"task_id": "b"}))
+    logs = evalkit.load(tmp_path)
+    assert failures.findings(logs)[0].template == failures.words.UNKNOWN
+    assert failures.describe_rule(logs) == ""
+    assert failures.describe_failures(logs).count(failures.words.UNKNOWN) == 1
+
+
 def test_logs_without_failures_say_so(tmp_path):
     row = {"task_id": "a", "model": "alder", "success": True, "messages": [{"role": "assistant", "content": "four"}]}
     (tmp_path / "runs.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row | {"task_id": "b"}))
