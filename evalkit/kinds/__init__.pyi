@@ -50,7 +50,9 @@ from .detectors import calls_of as calls_of
 from .findings import doubts as doubts
 from .findings import examples_of as examples_of
 from .findings import similar_names as similar_names
+from .ids import find_runs as find_runs
 from .ids import run_ids as run_ids
+from .ids import wherever as wherever
 from .pipeline import assemble as assemble
 from .pipeline import read_records as read_records
 from .runs import outcome_of as outcome_of
