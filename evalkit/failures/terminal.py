@@ -3,8 +3,7 @@
 from evalkit._text import format_interval
 from evalkit.display.terminal import INTERVAL, Part, chosen_lines, on_screen
 from evalkit.display.words import finding_text
-from evalkit.failures import words
-from evalkit.failures.answers import findings
+from evalkit.failures.answers import describe_rule, findings
 from evalkit.failures.contrasts import contrast, divergences
 from evalkit.failures.failure_modes import error_groups, event_counts, failed_runs, mode_shares, modes_of
 from evalkit.io import plain
@@ -21,7 +20,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
     compared = contrast(logs)
     runs, rule = failed_runs(logs)
     table = modes_of(logs, runs)
-    stated_rule = [] if rule == "unknown" else [words.RULES[rule]]  # of an unknown rule, the answer says so
+    stated_rule = [] if rule == "unknown" else [describe_rule(logs)]  # of an unknown rule, the answer says so
     warned, chosen = chosen_lines(logs, everything=everything)
     answer = [plain(finding_text(one)) for one in findings(logs, compared)]
     shares = [

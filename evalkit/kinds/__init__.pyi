@@ -29,6 +29,7 @@ from .registry import kind_named as kind_named
 from .runs import Outcomes as Outcomes
 from .runs import describe_runs as describe_runs
 from .runs import has_flag as has_flag
+from .runs import judge_mark as judge_mark
 from .runs import outcomes as outcomes
 from .runs import select as select
 from .success_rates import rates as rates
