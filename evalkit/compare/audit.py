@@ -92,6 +92,8 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     others = sorted({short[row["first"]] for row in rows} - {"", leads})
     values = {"changes": int(table["moved"].gt(0).sum()), "checks": len(table), "verdicts": counts}
     findings = [Finding("audit", sections.CHECKS, {**values, "first": leads, "others": others})]
+    if audited.board.outcomes.judged:
+        findings.append(Finding("caveat", sections.CHECKS, {"notes": audited.board.outcomes.judged}))
     for row in rows:
         if row["verdict"] in ("wrong", "look"):
             values = {name: row[name] for name in ("check", "count", "n", "noun", "verdict", "moved", "notes")}

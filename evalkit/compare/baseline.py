@@ -85,7 +85,7 @@ def against(
     least = margin or (LEAST if data.outcomes.is_share else sys.float_info.min)
     if not baseline:
         return compare_to_baseline(cells.take(models=[0]), cells.models[0], target=target, margin=least)
-    table = compare_to_baseline(cells, baseline, target=target, margin=least)
+    table = data.outcomes.marked(compare_to_baseline(cells, baseline, target=target, margin=least))
     absent = absent_runs(data.outcomes.table, planned)
     lacking = absent_counts(absent)
     if not lacking:

@@ -18,7 +18,7 @@ from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates, sections
 from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.headers import runs_of
-from evalkit.kinds.runs import JUDGED, UNKNOWN, compared_in, copied, has_flag, kind_of
+from evalkit.kinds.runs import UNKNOWN, compared_in, copied, kind_of
 from evalkit.kinds.success_rates import best_first, with_usage
 from evalkit.stats import adjusted_rates, best_model, pair_structure, rank_models
 from evalkit.stats.adjusted import NONE, RAW
@@ -137,10 +137,10 @@ def leaderboard(
         if best_if_failed != best:
             lacking["best"] = best_if_failed
         notes += note("absent", **lacking)
-    if judged := int(has_flag(runs, JUDGED).sum()):
-        notes += note("judged", count=judged)
+    notes += scored.judged
     if scored.left_out and (copies := copied(runs, kind_of(runs))):
         notes += note("copied", pairs=copies)
+    table, pairs = scored.marked(table), scored.marked(pairs)
     return Leaderboard(scored, table=table, pairs=pairs, basis=adjusted.basis, notes=notes)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit._text import sentence
 from evalkit.failures import words
 from evalkit.failures.contrasts import contrast
 from evalkit.failures.failure_modes import (
@@ -18,7 +19,7 @@ from evalkit.failures.failure_modes import (
     modes_of,
 )
 from evalkit.failures.search import events
-from evalkit.kinds import Example, Finding, Logs
+from evalkit.kinds import Example, Finding, Logs, outcomes
 
 LONG_LOOP = 10  # equal calls that are a finding of their own
 MOST_SEARCHED = 20_000  # runs, in reports that only name the main reason
@@ -191,5 +192,6 @@ def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
 
 
 def describe_rule(logs: Logs) -> str:
-    """Describe which runs of logs count as failed; of an unknown rule, the answer says so: the text is empty."""
-    return words.RULES[failed_runs(logs).rule]
+    """Describe which runs of logs count as failed, with notes on their outcomes; the answer states an unknown rule."""
+    judged = outcomes(logs.runs, kind=logs.kind).judged
+    return " ".join([words.RULES[failed_runs(logs).rule], *map(sentence, judged.notes)]).strip()

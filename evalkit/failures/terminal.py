@@ -3,8 +3,7 @@
 from evalkit._text import format_interval
 from evalkit.display.terminal import INTERVAL, Part, chosen_lines, on_screen
 from evalkit.display.words import finding_text
-from evalkit.failures import words
-from evalkit.failures.answers import findings_of
+from evalkit.failures.answers import describe_rule, findings_of
 from evalkit.failures.contrasts import contrast, divergences
 from evalkit.failures.failure_modes import error_groups, event_counts, failed_runs, mode_shares, modes_of
 from evalkit.io import plain
@@ -77,7 +76,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
         for row in (divergences(logs).to_dict("records") if everything else [])
     ]
     parts = [
-        Part("the answer", [*warned, *answer, *filter(None, [words.RULES[failed.rule]]), *chosen], always=True),
+        Part("the answer", [*warned, *answer, *filter(None, [describe_rule(logs)]), *chosen], always=True),
         Part("modes by model", rows=shares, most=8, last=0, left=2),
         Part("events in failed and successful runs of a task", rows=contrasts, most=5, last=0),
         Part("errors", rows=errors, most=5, last=0, left=2, spare=("for example",)),

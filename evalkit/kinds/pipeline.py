@@ -233,7 +233,7 @@ def as_recorded(kind: LogKind, records: Records) -> Assembled:
         if name == kind.runs:
             sources, n = table["source"].to_pylist(), len(table)
             repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # of runs in one file
-            values |= {"run_id": run_ids(kind.name, map(absolute, sources), repetitions), "kind": [kind.name] * n}
+            values |= {"run_id": run_ids(kind.name, sources, repetitions, records=records), "kind": [kind.name] * n}
             values.setdefault("model_name", [UNKNOWN] * n)
             values.setdefault("run_flags", [[] for _ in range(n)])
             values |= {column: [None] * n for column in {common.name for common in RUN_COLUMNS} - values.keys()}

@@ -44,6 +44,7 @@ class Outcomes(NamedTuple):
     left_out: int = 0  # runs whose flags exclude them from all rates
     by: str = ""  # the scorer or reward of all of them, if logs name one
     compared_by: tuple[str, ...] = ()  # the columns whose values `model_name` has, where these are not the models
+    judged: Notes = NO_NOTES  # on outcomes that are verdicts of a judge
 
     @property
     def is_share(self) -> bool:
@@ -54,6 +55,18 @@ class Outcomes(NamedTuple):
     def title(self) -> str:
         """What an estimate of the values is called, with the unit and the scorer if there is one."""
         return " in ".join(filter(None, [self.name, self.unit])) + (f" ({self.by})" if self.by else "")
+
+    def marked(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Add the note on a judge to the warnings of estimates that rest on these outcomes."""
+        if not self.judged or "warning" not in table:
+            return table
+        warnings = [one + self.judged for one in table["warning"]]
+        return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
+
+
+def judge_mark(table: pd.DataFrame) -> str:
+    """Return what follows the name of the estimates of a table: that they rest on a judge, or nothing."""
+    return BY_JUDGE if any(JUDGED in warning for warning in table.get("warning", ())) else ""
 
 
 def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
@@ -121,9 +134,10 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     scorers = rows["score_key"].dropna().unique().tolist() if "score_key" in rows else []
     by = plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else ""
     may_succeed = "success" in kind.rates.outcome_of.values()
-    mark, is_judged = "", has_flag(rows, JUDGED)
+    mark, judged, is_judged = "", NO_NOTES, has_flag(rows, JUDGED)
     if is_judged.any():
         mark = BY_JUDGE if is_judged.all() else f" partly{BY_JUDGE}"
+        judged = note(JUDGED, count=int(is_judged.sum()))
     has_rate = outcome.isin(MEASURED).any() or (may_succeed and rows["score"].isna().all())
     if value == "is_successful" or (not value and has_rate):
         succeeded = table["outcome"].eq("success").astype("float64")
@@ -131,13 +145,13 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
         table = table.assign(value=succeeded.where(is_measured))
-        return Outcomes(table, "proportion", f"success rate{mark}", "", left_out, by, compared_by)
+        return Outcomes(table, "proportion", f"success rate{mark}", "", left_out, by, compared_by, judged)
     score = pd.Series(numbers(rows["score"]), rows.index)
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
     if unit.startswith("share") or (unit == AS_LOGGED and score.dropna().between(0, 1).all()):
-        return Outcomes(table, "score", f"mean score{mark}", "", left_out, by, compared_by)
-    return Outcomes(table, "mean", f"mean score{mark}", unit.removeprefix(AS_LOGGED), left_out, by, compared_by)
+        return Outcomes(table, "score", f"mean score{mark}", "", left_out, by, compared_by, judged)
+    return Outcomes(table, "mean", f"mean score{mark}", unit.removeprefix(AS_LOGGED), left_out, by, compared_by, judged)
 
 
 def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:

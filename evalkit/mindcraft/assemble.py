@@ -54,6 +54,9 @@ def assemble(
     places = [run.task.place for run in found]
     runs = _known(found).join(frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True))
     logs = _logs(found, records, has_times=bool(options.get("original_mtimes")))
+    sizes = logs.groupby("run")["size"].sum().reindex(runs.index, fill_value=0).tolist()
+    keys = runs["path"], runs["task_id"], runs["repetition"]
+    runs["run_id"] = run_ids("mindcraft", *keys, records=records, sizes=sizes)
     logs["original"] = _originals(logs, runs["path"])
     runs["agent_count"] = runs["agents_asked_for"].fillna(runs["n_agents"])
     runs = runs.join(_gathered(logs))
@@ -134,7 +137,6 @@ def _known(found: Sequence[Run]) -> pd.DataFrame:
     paths = [run.folder.path for run in found]
     numbers = [run.repetition.number for run in found]
     values = {
-        "run_id": run_ids("mindcraft", paths, [run.task.facts["task_id"] for run in found], numbers),
         "kind": "mindcraft",
         "source": [run.folder.folder for run in found],
         "model_name": [run.named.model_name for run in found],
@@ -163,10 +165,9 @@ def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.Data
     logs = frame_of(values, _LOG_COLUMNS)
     logs["parsing_errors"] = logs["parsing_errors"].map("; ".join).astype("str")
     logs["run"] = np.repeat(np.arange(len(found)), [len(run.repetition.logs) for run in found])
-    logs["modified"] = np.nan
-    if has_times:
-        times = pd.Series(records.files["modified"].to_numpy() / 1e9, records.files["source"].to_pylist())
-        logs["modified"] = logs["source"].map(times)
+    files = records.files.select(["source", "size", "modified"]).to_pandas().set_index("source")
+    logs["size"] = logs["source"].map(files["size"])
+    logs["modified"] = logs["source"].map(files["modified"] / 1e9) if has_times else np.nan
     return logs
 
 

@@ -559,6 +559,14 @@ def wilson(rate: Numbers, n: Numbers, confidence: float = CONFIDENCE) -> tuple[n
     return np.where(rate == 0, 0.0, low), np.where(rate == 1, 1.0, high)
 
 
+def clopper_pearson(rate: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson (1934), which is never too narrow; n may be an effective number."""
+    tail = (1 - confidence) / 2
+    low = special.betaincinv(n * rate, n - n * rate + 1, tail) if rate > 0 else 0.0
+    high = special.betaincinv(n * rate + 1, n - n * rate, 1 - tail) if rate < 1 else 1.0
+    return float(low), float(high)
+
+
 def by_t(
     mean: Numbers, variance: Numbers, freedom: float, confidence: float = CONFIDENCE
 ) -> tuple[np.ndarray, np.ndarray]:

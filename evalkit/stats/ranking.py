@@ -4,10 +4,18 @@ import math
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from evalkit.stats.cells import Cells
-from evalkit.stats.intervals import LEVEL, corrected_t, mean_interval, quantile, skewness, typed, variance_of_mean
+from evalkit.stats.intervals import (
+    LEVEL,
+    clopper_pearson,
+    corrected_t,
+    mean_interval,
+    quantile,
+    skewness,
+    typed,
+    variance_of_mean,
+)
 from evalkit.stats.pairwise import MOST_PAIRED, compare_all, pair_rows
 
 _COLUMNS = (
@@ -182,7 +190,4 @@ def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float,
     n = float(count)
     if variance * factor > 0:
         n = max(n, float(rate * (1 - rate) / (variance * factor)))
-    tail = (1 - confidence) / 2
-    low = special.betaincinv(n * rate, n - n * rate + 1, tail) if rate > 0 else 0.0
-    high = special.betaincinv(n * rate + 1, n - n * rate, 1 - tail) if rate < 1 else 1.0
-    return float(low), float(high)
+    return clopper_pearson(rate, n, confidence)

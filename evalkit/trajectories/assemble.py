@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from evalkit._notes import note
 from evalkit._text import as_list
-from evalkit.io import SourceError, absolute, frame_of
-from evalkit.kinds import Assembled, Records, run_ids
+from evalkit.io import SourceError, frame_of
+from evalkit.kinds import Assembled, Records, find_runs, run_ids
 from evalkit.kinds.runs import JUDGED, UNKNOWN
 from evalkit.trajectories.calls import join_sessions
 from evalkit.trajectories.formats import every_eval_ever, harbor, lm_eval, openhands, tau2, terminal_bench
@@ -59,8 +59,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     entries = [entry for one in joined for entry in one.entries if entry.source not in above]
     places = [at for at in range(len(logged)) if at not in left_out]
     runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
-    paths = {source: absolute(source) for source in set(runs["source"])}
-    runs["run_id"] = run_ids(NAME, map(paths.get, runs["source"]), runs["part"])
+    runs["run_id"] = run_ids(NAME, runs["source"], runs["part"], records=records)
     models = _by_task(facts, "model")  # of SWE-bench's predictions
     for at, (task, model, source) in enumerate(_rows(runs, "task_id", "model_name", "source")):
         if model is None and task in models and runs["format"][at] != openhands.FORMAT:
@@ -298,6 +297,8 @@ def _overruled(runs: Runs, path: str) -> list[bool]:
         raise SourceError(f"{path}: {type(error).__name__}: {error}") from None
     known = {"run_id": set(runs["run_id"]), "outcome": set(OUTCOMES)}
     wrong = [f"no column {name}; there are {', '.join(map(str, stated))}" for name in known if name not in stated]
+    if not wrong:
+        stated["run_id"] = find_runs(stated["run_id"], pd.Series(runs["run_id"])).fillna(stated["run_id"])
     wrong = wrong or [f"{text!r} is no {name}" for name in known for text in stated[name] if text not in known[name]]
     if wrong:
         raise SourceError(f"{path}: {wrong[0]}; outcomes are {', '.join(OUTCOMES)}")
