@@ -42,7 +42,7 @@ def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
     Examples
     --------
     >>> [finding.code for finding in failures.findings(logs)]
-    ['reasons', 'mode', 'errors', 'contrast']
+    ['reasons', 'mode', 'mode', 'errors', 'contrast']
     """
     runs, rule = failed_runs(logs)
     table = modes_of(logs, runs)
