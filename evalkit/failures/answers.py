@@ -44,7 +44,7 @@ def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
     Examples
     --------
     >>> [finding.code for finding in failures.findings(logs)]
-    ['reasons', 'mode', 'errors', 'contrast']
+    ['reasons', 'mode', 'mode', 'errors', 'contrast']
     """
     failed = failed_runs(logs)
     compared = contrast(logs) if compared is None else compared
