@@ -21,9 +21,10 @@ from evalkit.stats import corrected_rate
 from evalkit.stats.intervals import quantile, wilson
 
 MARK = "<!-- what follows is written by benchmarks/judges.py -->"
-RATES = (0.02, 0.05, 0.1, 0.3, 0.5, 0.8, 0.95)
+RATES = (0.02, 0.05, 0.1, 0.3, 0.5, 0.8, 0.95, 0.98)
 KNOWN = (0.0, 0.3, 0.8, 1.0)  # sensitivities and specificities of judges
 SIZES = (50, 100, 200)
+LABELS_OF = {100: (20, 50), 300: SIZES, 1_000: (20, *SIZES), 2_000: (50, 400), 5_000: SIZES}  # by the number of units
 GOOD = 0.8  # sensitivity and specificity from which a judge is good
 
 Rng = np.random.Generator
@@ -57,8 +58,8 @@ def world(units: int, rate: float, sensitivity: float, specificity: float) -> Wo
 
 
 def clustered(count: int, rate: float, correlation: float, rng: Rng) -> World:
-    """Make clusters of 2 to 20 units, whose labels and the judge's errors on them are alike."""
-    clusters = np.repeat(np.arange(count), rng.integers(2, 21, count))
+    """Make clusters of 1 to 40 units, whose labels and the judge's errors on them are alike."""
+    clusters = np.repeat(np.arange(count), rng.integers(1, 41, count))
     spread = 1 / correlation - 1
     chances = rng.beta(rate * spread, (1 - rate) * spread, count)[clusters]
     labels = (rng.random(len(clusters)) < chances).astype(float)
@@ -74,9 +75,19 @@ def scored(units: int, rate: float, kind: str, rng: Rng) -> World:
         "from 1 to 10": np.clip(np.round(4 + 4 * labels + 2 * rng.normal(size=units)), 1, 10),
         "log-normal": np.exp(2 * rng.normal(size=units) + 2 * labels),
         "of chance": rng.random(units),
+        "from 0 to 1 with ties": np.round(rng.beta(1 + 2 * labels, 3 - 2 * labels), 1),
         "of a few failures": np.where(rng.random(units) < 0.3, labels, 0) * rng.random(units),
     }
     return World(labels, draws[kind])
+
+
+def of_models(units: int, rng: Rng) -> World:
+    """Make the runs of three models, which fail and are judged differently; the clusters are the models."""
+    model = np.arange(units) % 3
+    rate, sensitivity, false_alarms = rng.uniform((0.1, 0.3, 0.0), (0.9, 1.0, 0.7), (3, 3)).T
+    labels = (rng.random(units) < rate[model]).astype(float)
+    chances = np.where(labels > 0, sensitivity[model], false_alarms[model])
+    return World(labels, (rng.random(units) < chances).astype(float), model)
 
 
 def measure(data: World, drawn: Iterator[np.ndarray]) -> Measured:
@@ -108,6 +119,14 @@ def at_random(units: int, n: int, samples: int, rng: Rng) -> Iterator[np.ndarray
         yield rng.permutation(units)[:n]
 
 
+def shares_of(clusters: np.ndarray, n: int, samples: int, rng: Rng) -> Iterator[np.ndarray]:
+    """Draw units to label, of which each cluster has its share, as `evalkit label` draws of models."""
+    for _ in range(samples):
+        order = rng.permutation(len(clusters))
+        place = pd.Series(clusters[order]).groupby(clusters[order]).cumcount() / np.bincount(clusters)[clusters[order]]
+        yield order[np.argsort(place, kind="stable")[:n]]
+
+
 def whole_clusters(clusters: np.ndarray, count: int, samples: int, rng: Rng) -> Iterator[np.ndarray]:
     """Draw clusters, all units of which are labelled."""
     for _ in range(samples):
@@ -123,7 +142,7 @@ def unequal(chances: np.ndarray, n: int, samples: int, rng: Rng) -> Iterator[np.
 def judges_table(samples: int, rng: Rng) -> str:
     """Measure judges of all kinds by the number of labels and units."""
     rows = []
-    for units, n in product((300, 1_000, 5_000), SIZES):
+    for units, n in ((units, n) for units, sizes in LABELS_OF.items() for n in sizes):
         cells = []
         for rate, sensitivity, specificity in product(RATES, KNOWN, KNOWN):
             data = world(units, rate, sensitivity, specificity)
@@ -172,11 +191,16 @@ def hard_worlds(samples: int, rng: Rng) -> str:
     measured("the judge raises false alarms, misses none", [(1.0, 0.2), (1.0, 0.6), (1.0, 0.95)], RATES)
     measured("always, and never", [(1.0, 0.0), (0.0, 1.0)], RATES)
     measured("the judge gives the opposite answer", [(0.0, 0.0), (0.1, 0.2)], RATES)
-    for kind in ("from 1 to 10", "log-normal", "of chance", "of a few failures"):
+    for kind in ("from 1 to 10", "from 0 to 1 with ties", "log-normal", "of chance", "of a few failures"):
         cells = []
         for rate, n in product(RATES, SIZES):
             cells.append(measure(scored(1_000, rate, kind, rng), at_random(1_000, n, samples, rng)))
         add(f"scores {kind}", cells)
+    cells = []
+    for units, n, _ in product((150, 1_000), (50, 100), range(6)):
+        data = of_models(units, rng)
+        cells.append(measure(data._replace(clusters=None), shares_of(data.clusters, n, samples, rng)))
+    add("three models, judged differently; each has its share", cells)
     for design in ("units drawn", "whole clusters drawn"):
         cells = []
         for rate, correlation, share in product((0.05, 0.3, 0.5, 0.9), (0.1, 0.4, 0.8), (0.1, 0.3)):
@@ -186,7 +210,7 @@ def hard_worlds(samples: int, rng: Rng) -> str:
             else:
                 drawn = whole_clusters(data.clusters, int(share * 150), samples, rng)
             cells.append(measure(data, drawn))
-        add(f"150 clusters of 2 to 20 units, {design}", cells)
+        add(f"150 clusters of 1 to 40 units, {design}", cells)
     return tabulate(rows, "keys", "github", disable_numparse=True)
 
 

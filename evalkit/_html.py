@@ -47,7 +47,7 @@ def asset(name: str) -> str:
 
 
 def policy_of(script: str) -> str:
-    """Return a content security policy: no request to any host, and no script but one, known by its hash."""
+    """Return a content security policy: no request to any host, and no script but one, identified by its hash."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     others = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
     return f"{others}; script-src 'sha256-{digest}'"

@@ -12,7 +12,7 @@ from evalkit._text import columns_in_words, counted_noun, fill_template, listed
 
 
 class Note(NamedTuple):
-    """One note; `text` is its template or function, by default that of its code in `TEXTS`."""
+    """One note; `text` is its template or function, by default the one of its code in `TEXTS`."""
 
     code: str
     values: Mapping[str, Any] = {}

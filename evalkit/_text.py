@@ -121,7 +121,7 @@ def check_columns(table: Iterable[object], *names: str | None) -> None:
 def fill_template(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
     """Make a text from values, by a function or a template.
 
-    Templates are those of ``str.format``; besides, a list is joined, and ``{n:run}`` writes a count with its noun.
+    Templates are as for ``str.format``; also, a list is joined, and ``{n:run}`` writes a count with its noun.
     """
     return template(**values) if callable(template) else _Template().vformat(template, (), values)
 

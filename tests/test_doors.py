@@ -321,6 +321,24 @@ def test_doors_that_compare_models_give_the_same_with_each_option(kind, way):
     check(texts, {whole(row["model_name"]): [row[c] for c in ("n", "n_tasks", *RATE)] for row in rows})
 
 
+@pytest.mark.parametrize("way", ["", "compare_by"])
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_an_exported_table_of_runs_gives_the_answer_of_their_folder(kind, way, ending, tmp_path):
+    given = {way: kind.ways[way]} if way else {}
+    file = str(tmp_path / f"runs.{ending}")
+    kind.said("", "--list", "all", "--output", file, **given)
+    logs = kind.load(**{name: values[0] for name, values in given.items()})
+    wanted, read = compare.leaderboard(logs.runs), [load(file).runs]
+    if ending == "csv":
+        read.append(pd.read_csv(file))
+    columns = ["model_name", "n", "n_tasks", "estimate", "low", "high", "rank_low", "rank_high"]
+    for runs in read:
+        board = compare.leaderboard(runs)
+        shown, rated = (one.table.dropna(subset="estimate")[columns] for one in (board, wanted))  # only these are rates
+        pd.testing.assert_frame_equal(shown, rated, check_dtype=False)
+        check(of_pairs(board.pairs, *RATE, "p_value"), of_pairs(wanted.pairs, *RATE, "p_value"))
+
+
 def test_differences_of_models_and_which_one_leads(kind, logs, runs, page):
     columns = ("n_tasks", *RATE, "p_value")
     board = compare.leaderboard(runs, kind.value, planned=logs.kind.planned(logs))

@@ -1,4 +1,4 @@
-"""Fuzz the readers with mutated inputs, and check what must hold for each.
+"""Fuzz the readers with mutated inputs, and check what must be true of each.
 
     python -m tools.fuzz --minutes 10             # all readers, a fixed seed
     python -m tools.fuzz --only steps --seed 7

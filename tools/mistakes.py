@@ -1,6 +1,6 @@
 """Deliberate mistakes that the golden comparison must notice: ``python -m tools.mistakes [WORD]``.
 
-With a word, only those are made whose name or file holds it.
+With a word, only mistakes whose name or file contains it.
 Each is made in a throw-away copy of the tree, where the reports and commands that the file has a part in are compared
 with their expected texts. A mistake that only breaks the run proves nothing: a text must have come out, and differ.
 """
@@ -35,7 +35,7 @@ class Mutation(NamedTuple):
     file: str
     old: str
     new: str
-    times: int = 1  # how often the old text stands in the file
+    times: int = 1  # how often the old text occurs in the file
 
 
 COOKING, COMPARISON, OVERVIEW, CRAFTER, STEPS = (
@@ -233,12 +233,12 @@ MUTATIONS = (
 
 
 def find(mutation: Mutation, root: Path = ROOT) -> tuple[str, str, str]:
-    """Read the file of a mutation: its content, and the old and the new text as they stand in it.
+    """Read the file of a mutation: its content, and the old and the new text as in the file.
 
     Raises
     ------
     ValueError
-        Where the old text does not stand there as often as it is said to.
+        If the old text does not occur as often as `times` states.
     """
     content = (root / mutation.file).read_text(encoding="utf-8")
     old, new = mutation.old, mutation.new

@@ -1,4 +1,4 @@
-"""The command line, a thin layer: every command calls one public function; the registry has those of kinds.
+"""The command line, a thin layer: every command calls one public function; the registry has the commands of kinds.
 
 The module of a command is imported when it is called, so that ``evalkit --help`` does not import pandas. Output is
 printed, not echoed: click would write UTF-8 to a terminal that supports only ASCII.
@@ -39,7 +39,7 @@ class Commands(click.Group):
         return [*kind_names(), *_COMMANDS]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Import a command, or create that of a kind."""
+        """Import a command, or create a kind's command."""
         if name in _COMMANDS:
             return getattr(import_module(f"evalkit.cli.{_COMMANDS[name][0]}"), name)
         if name in kind_names():

@@ -21,6 +21,7 @@ from evalkit.kinds.names import kind_names
 from evalkit.kinds.options import COMMON, Option
 from evalkit.kinds.pipeline import load
 from evalkit.kinds.registry import kind_named
+from evalkit.kinds.runs import exported
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
 _SOURCES: click.Parameter = click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")
@@ -75,7 +76,7 @@ def kind_command(kind: LogKind) -> click.Command:
         if which:
             print_paged(list_runs(logs, which) + "\n")
             if output:
-                write_frame(choose(logs.runs, which), output)
+                write_frame(choose(exported(logs.runs, kind), which), output)
             return
         grouped = any(views[option.name] for option in kind.command.views if option.regroups)
         first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs, kind.planned(logs))

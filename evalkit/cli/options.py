@@ -52,7 +52,7 @@ def click_option(option: Option) -> click.Option:
 
 
 def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of loading logs of any kind to a command; it gets those that were given."""
+    """Add the options of loading logs of any kind to a command, which gets the given ones."""
     options: dict[str, Option] = {}
     for name in kind_names():
         with suppress(SourceError):  # of another package
@@ -71,7 +71,7 @@ def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:
-    """Pop the values of some options from those of all."""
+    """Pop the values of some options from the values of all."""
     return {option.name: values.pop(option.name) for option in options}
 
 

@@ -27,6 +27,7 @@ from evalkit.io.text import plain
 from evalkit.io.write import check_output, write_frame
 from evalkit.kinds.detection import describe_source, kinds_of_source
 from evalkit.kinds.pipeline import load
+from evalkit.kinds.runs import exported
 
 TARGETS: dict[str, Any] = {"new": "new tasks", "these": "these tasks"}
 VALUES = click.Choice(["is_successful", "score"])
@@ -61,7 +62,7 @@ def show(
     if which or (not run and len(logs.runs) > 1):
         print_paged(list_runs(logs, which or "all") + "\n")
         if output:
-            write_frame(choose(logs.runs, which or "all"), output)
+            write_frame(choose(exported(logs.runs, logs.kind), which or "all"), output)
         return
     refuse("with one run", output=output)
     print_paged(logs.show(run or "", mask=mask).text(last))

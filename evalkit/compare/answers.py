@@ -53,7 +53,7 @@ def findings(
     if few := board.notes.only("variants"):
         results.append(Finding("variants", sections.DATA_QUALITY, {"notes": few}))
     head = best.values["headline"]
-    if head["code"] == "apart":  # no pair can be decided, as the ranking says
+    if head["code"] == "apart":  # no pair can be decided, as the ranking states
         if head["n_sets"] == len(head["models"]):
             stated.append("sets")
     elif len(board.pairs):

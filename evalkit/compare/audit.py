@@ -92,6 +92,8 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     others = sorted({short[row["first"]] for row in rows} - {"", leads})
     values = {"changes": int(table["moved"].gt(0).sum()), "checks": len(table), "verdicts": counts}
     findings = [Finding("audit", sections.CHECKS, {**values, "first": leads, "others": others})]
+    if audited.board.outcomes.judged:
+        findings.append(Finding("caveat", sections.CHECKS, {"notes": audited.board.outcomes.judged}))
     for row in rows:
         if row["verdict"] in ("wrong", "look"):
             values = {name: row[name] for name in ("check", "count", "n", "noun", "verdict", "moved", "notes")}
@@ -130,7 +132,7 @@ def _result(one: Check, audited: Audited) -> dict[str, Any]:
 
 
 def moved(before: pd.Series, after: pd.Series) -> int:
-    """Count the models whose rank differs between two sets of estimates, or that have none any more; ties share one."""
+    """Count the models whose rank changes or is lost between two sets of estimates; equal estimates share a rank."""
     both = before.index.intersection(after.index)
     ranks = [estimates[both].round(9).rank(ascending=False, method="min") for estimates in (before, after)]
     return int((ranks[0] != ranks[1]).sum()) + len(before) - len(both)

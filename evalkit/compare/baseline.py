@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy  # imports scipy.stats, which takes half a second, on first use
 
 from evalkit._notes import note
 from evalkit.compare.comparison import Comparison, comparison
@@ -85,7 +85,7 @@ def against(
     least = margin or (LEAST if data.outcomes.is_share else sys.float_info.min)
     if not baseline:
         return compare_to_baseline(cells.take(models=[0]), cells.models[0], target=target, margin=least)
-    table = compare_to_baseline(cells, baseline, target=target, margin=least)
+    table = data.outcomes.marked(compare_to_baseline(cells, baseline, target=target, margin=least))
     absent = absent_runs(data.outcomes.table, planned)
     lacking = absent_counts(absent)
     if not lacking:
@@ -151,7 +151,7 @@ def changed_tasks(runs: pd.DataFrame | Comparison, baseline: str, value: str = "
         for at, row in both.iterrows():
             passed = [row["total"], row["total_baseline"]]
             failed = [row["n"] - row["total"], row["n_baseline"] - row["total_baseline"]]
-            both.loc[at, "p_value"] = stats.fisher_exact([passed, failed]).pvalue
+            both.loc[at, "p_value"] = scipy.stats.fisher_exact([passed, failed]).pvalue
         for _, own in both.groupby("model_name"):
             both.loc[own.index, "p_adjusted"] = holm(own["p_value"])
     both["shown"] = both["p_adjusted"] <= LEVEL

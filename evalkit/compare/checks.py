@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-from scipy import stats
+import scipy  # imports scipy.stats, which takes half a second, on first use
 
 from evalkit._notes import Notes, note
 from evalkit._text import listed
@@ -26,7 +26,7 @@ FEWEST = 10  # runs of a model, from which endings can be compared
 MOST_NAMED = 3  # models or reasons with their counts
 LONGEST = 32  # characters of a name or a reason
 MOST_READ = 100  # transcripts, chosen evenly
-LEAST_DISTINCT = 0.2  # share of values that differ, in a column that tells runs apart
+LEAST_DISTINCT = 0.2  # share of values that differ, in a column that distinguishes runs
 SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
@@ -51,7 +51,7 @@ def missing_trials(audited: Audited) -> Found:
         present = audited.all_runs["plan"].value_counts().reindex(planned.index, fill_value=0)
         gone = whole[whole["status"].eq("missing")]
         count = max(len(gone), int((planned - present).clip(lower=0).sum()))
-        alternative = whole if len(gone) else None  # a plan that names no tasks does not say of which
+        alternative = whole if len(gone) else None  # a plan that names no tasks does not state of which
         return Found(count, int(planned.sum()), alternative=alternative, notes=_by_model(gone))
     tasks = audited.logs.kind.planned(audited.logs)
     if not tasks:
@@ -113,7 +113,7 @@ def copies(audited: Audited) -> Found:
 def equal_runs(audited: Audited) -> Found:
     """Count the runs that have the task, times, tokens and cost of an earlier one; otherwise they are left out.
 
-    Only columns whose values seldom repeat tell runs apart, and a run needs two of them.
+    Only columns whose values seldom repeat distinguish runs, and a run needs two of them.
     """
     runs = audited.runs
     known = ["started", "duration", "tokens_in", "tokens_out", "cost"]
@@ -227,7 +227,7 @@ def tokens_by_ending(audited: Audited) -> Found:
     for name in some.index:
         counts = pd.crosstab(ended[model == name], is_missing[model == name])
         shares = counts[True] / counts.sum(axis=1)
-        unlike = len(counts) > 1 and stats.chi2_contingency(counts).pvalue * len(some) <= SURE
+        unlike = len(counts) > 1 and scipy.stats.chi2_contingency(counts).pvalue * len(some) <= SURE
         if unlike and shares.max() - shares.min() > 0.2:
             doubtful.append(name)
     rows = runs[is_missing & model.isin(doubtful)]
@@ -252,7 +252,7 @@ def published_figures(audited: Audited) -> Found:
         own = _published_runs(row, audited.runs)
         of_others = pd.notna(row["n"]) and row["n"] != len(own)
         is_partial = of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any())
-        if own.empty or is_partial:  # it is about other runs, or `missing_trials` reports those that are absent
+        if own.empty or is_partial:  # it is about other runs, or `missing_trials` reports the absent ones
             continue
         compared += 1
         rates = _rates_of(own)
@@ -417,7 +417,7 @@ def _needs_rate(audited: Audited) -> None:
 
 
 def _needs_endings(audited: Audited) -> None:
-    """Raise NotComputed where logs do not say how runs ended."""
+    """Raise NotComputed where logs do not state how runs ended."""
     reasons = audited.runs.get("exit_reason", pd.Series())
     if audited.runs["status"].dropna().isin(["completed"]).all() and reasons.isna().all():
         raise NotComputed("no_endings", "the logs do not state how runs ended")

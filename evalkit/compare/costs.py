@@ -31,9 +31,10 @@ def cost(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame
     --------
     >>> front, unit = compare.cost(runs)
     """
-    cells = comparison(runs, value).cells
+    data = comparison(runs, value)
+    cells = data.cells
     unit = _unit(cells.runs.dropna(subset="value"))
-    return cost_front(cells if unit else cells.take(models=[]), unit or COSTS[0]), unit
+    return data.outcomes.marked(cost_front(cells if unit else cells.take(models=[]), unit or COSTS[0])), unit
 
 
 def _unit(rows: pd.DataFrame) -> str:
@@ -77,4 +78,4 @@ def at_budget(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.Data
     parts = [rows.assign(budget=most, value=rows["value"].where(rows["taken"] <= most, 0.0)) for most in budgets]
     by = ["budget", "model_name"]
     rates = estimate_by(pd.concat(parts), by, "value", clusters="task", families="family", kind=data.kind)
-    return rates, unit
+    return data.marked(rates), unit

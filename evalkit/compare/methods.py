@@ -1,5 +1,7 @@
 """The paragraph on methods that belongs to a comparison, with the reference of each method that it used."""
 
+import re
+
 from evalkit._text import counted_noun
 from evalkit._version import __version__
 from evalkit.compare.ranking import Leaderboard
@@ -55,7 +57,8 @@ def methods_text(board: Leaderboard) -> str:
     """
     outcomes = board.outcomes
     table = outcomes.table
-    sentences = [f"We report {outcomes.name}s with 95 % confidence intervals for new tasks of the same kind."]
+    what = re.sub(r"(rate|score)\b", r"\1s", outcomes.name)
+    sentences = [f"We report {what} with 95 % confidence intervals for new tasks of the same kind."]
     sentences.append("Tasks have equal weight, regardless of their number of runs.")
     if outcomes.is_share:
         sentences.append(WILSON)

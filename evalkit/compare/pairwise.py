@@ -7,13 +7,13 @@ from evalkit._notes import note
 from evalkit.compare.comparison import Comparison, comparison, leading_cells
 from evalkit.display.words import pair_text
 from evalkit.io import plain
-from evalkit.kinds import Example, Outcomes
+from evalkit.kinds import Example, Outcomes, judge_mark
 from evalkit.kinds.findings import MOST_EXAMPLES
 from evalkit.kinds.runs import leading
 from evalkit.stats import Cells, compare_all
 from evalkit.stats.intervals import LEVEL, Target
 
-MOST_PAIRS = 45  # shown on a page: those of 10 models
+MOST_PAIRS = 45  # shown on a page: the pairs of 10 models
 _DISCORDANT = ["task", "model_a", "model_b", "repetition", "value_a", "value_b", "run_id_a", "run_id_b"]
 
 
@@ -77,7 +77,7 @@ def pairs_to_show(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
     -------
     DataFrame
         model_a, model_b, n_tasks, n_unshared (if any), estimate (a minus b), low, high, p_adjusted, claim_at (if not
-        0.05), decided, equivalent (with a margin).
+        0.05), decided, equivalent (with a margin), warning (of outcomes by a judge).
 
     Examples
     --------
@@ -93,6 +93,8 @@ def pairs_to_show(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
         columns.remove("claim_at")
     if shown["p_equivalent"].isna().all():
         columns.remove("equivalent")
+    if judge_mark(shown):
+        columns.append("warning")
     return shown[columns]
 
 

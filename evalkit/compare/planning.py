@@ -38,7 +38,7 @@ def plan(runs: pd.DataFrame | Comparison, difference: float | None = None, value
     if difference is None:
         means = pd.Series(cells.over_conditions.means.ravel())
         difference = 0.1 if data.outcomes.is_share else float(means.std() / 4 or 1.0)
-    return plan_pairs(cells, difference)
+    return data.outcomes.marked(plan_pairs(cells, difference))
 
 
 def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""The leaderboard: models in order as far as the data show one, the best of them, and caveats."""
+"""The leaderboard: models in the order that the data show, the best of them, and caveats."""
 
 import hashlib
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates, sections
 from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.headers import runs_of
-from evalkit.kinds.runs import JUDGED, UNKNOWN, compared_in, copied, has_flag, kind_of
+from evalkit.kinds.runs import UNKNOWN, compared_in, copied, kind_of
 from evalkit.kinds.success_rates import best_first, with_usage
 from evalkit.stats import adjusted_rates, best_model, pair_structure, rank_models
 from evalkit.stats.adjusted import NONE, RAW
@@ -137,10 +137,10 @@ def leaderboard(
         if best_if_failed != best:
             lacking["best"] = best_if_failed
         notes += note("absent", **lacking)
-    if judged := int(has_flag(runs, JUDGED).sum()):
-        notes += note("judged", count=judged)
+    notes += scored.judged
     if scored.left_out and (copies := copied(runs, kind_of(runs))):
         notes += note("copied", pairs=copies)
+    table, pairs = scored.marked(table), scored.marked(pairs)
     return Leaderboard(scored, table=table, pairs=pairs, basis=adjusted.basis, notes=notes)
 
 
@@ -257,7 +257,7 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def ranks_text(table: pd.DataFrame) -> list[str]:
-    """Format the ranks that the data leave open for each model: ``1``, ``2 – 4``; empty if there are none."""
+    """Format the possible ranks of each model: ``1``, ``2 – 4``; empty if there are none."""
     places = zip(table["rank_low"], table["rank_high"], strict=True)
     return ["" if pd.isna(low) else f"{low} – {high}" if high > low else str(low) for low, high in places]
 
@@ -344,7 +344,7 @@ def with_short_names(board: Leaderboard, width: int) -> Leaderboard:
 
 
 def ranked(board: Leaderboard, section: str = sections.RANKING) -> Finding:
-    """Describe which model is best as far as the data show, with its estimate; names are short, to fit a sentence."""
+    """Describe which model the data show to be best, with its estimate; names are short, to fit a sentence."""
     first = board.table["model_name"].iloc[0] if len(board.table) else ""
     board = with_short_names(board, SENTENCE_NAME)
     named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]

@@ -33,11 +33,11 @@ VERDICTS_OF_TASKS = {
     "contradicts the order": "contradicting the order of models",
     "discriminates": "that separate models in their order",
 }
-VERDICTS = ("regression", "not decided", "not worse", "better")  # those that a build fails on come first
+VERDICTS = ("regression", "not decided", "not worse", "better")  # the ones that a build fails on come first
 
 
 def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
-    """Say which model is best, as far as runs show it; where no run names a model, the rate of all."""
+    """State which model the runs show to be best; where no run names a model, the rate of all."""
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
     if named > MOST_ANSWERED:
         return f"{named:,} models, sorted by rate; `evalkit compare` tests which are better."
@@ -46,7 +46,7 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
 
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:
-    """Say which model is best, with its estimate, and what the claim rests on."""
+    """State which model is best, with its estimate, and the basis of the claim."""
     return [plain(finding_text(ranking)), *_lines(board.notes.only(*FIRST, "variants", "families"))]
 
 
@@ -225,7 +225,7 @@ def describe_baseline(
 
 
 def describe_audit(found: Audit, *, everything: bool = False) -> str:
-    """Format how many checks change the ranking, the checks that found something, and those that could not be made."""
+    """Format how many checks change the ranking, which found something, and which were not possible."""
     shown = found.shown[["check", "verdict", "found", "alternative ranking"]]
     if not everything:
         shown = shown[shown["verdict"].isin(["wrong", "look"])]

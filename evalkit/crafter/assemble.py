@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
 from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS
-from evalkit.io import absolute, frame_of, paused_gc
+from evalkit.io import frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 
 Counting = Literal["achievement", "hook"]
@@ -42,7 +42,7 @@ class Scored(NamedTuple):
 
 
 def check_rules(weights: Mapping[str, float], counting: Counting) -> dict[str, float]:
-    """Complete the weights with those of `WEIGHTS`; raise ValueError for an unknown name or counting."""
+    """Complete the weights with the defaults of `WEIGHTS`; raise ValueError for an unknown name or counting."""
     if unknown := sorted(weights.keys() - WEIGHTS.keys()):
         raise ValueError(f"no hook is called {unknown[0]!r}; weights have the names {', '.join(WEIGHTS)}")
     if counting not in COUNTINGS:
@@ -181,7 +181,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         **dict(zip(episodes.column_names, episodes.columns, strict=True)),
         **scored.episodes,
         **dict.fromkeys(_UNKNOWN, [None] * n),
-        "run_id": run_ids("crafter", map(absolute, episodes["source"].to_pylist())),
+        "run_id": run_ids("crafter", episodes["source"].to_pylist(), records=records),
         "kind": ["crafter"] * n,
         "score_without_suspects": np.round(score - suspects * weights["invalid_action"], DIGITS),
         "band": list(map(band, score.tolist())),

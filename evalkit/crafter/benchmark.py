@@ -1,4 +1,4 @@
-"""The benchmark's official score, the files that hold its results, and published scores.
+"""The benchmark's official score, the files of its results, and published scores.
 
 Per seed, s_i is the percentage of training episodes within the budget that unlock achievement i at least once, and the
 score is exp(mean_i ln(1 + s_i)) − 1; reported is the mean over seeds ± the population standard deviation (Hafner,

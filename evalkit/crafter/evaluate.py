@@ -161,7 +161,7 @@ def evaluate_all_traces(
 
 
 def _columns(traces: Mapping[str, Mapping[str, Sequence[tuple]]]) -> dict[str, dict[str, list]]:
-    """Return the rows of traces as the columns of `RECORDS`, by table; those of Arrow cost more than few traces."""
+    """Return the rows of traces as lists, by the tables of `RECORDS`; Arrow columns take longer for few traces."""
     tables = {}
     for name, columns in RECORDS.items():
         rows = [row for trace in traces.values() for row in trace.get(name, ())]
@@ -204,7 +204,7 @@ def print_evaluation_summary(results: Sequence[TraceScore]) -> None:
     --------
     >>> crafter.print_evaluation_summary(crafter.evaluate_all_traces("samples:crafter"))  # doctest: +SKIP
     """
-    rows = []  # of the frame of episodes, as far as its summary needs them
+    rows = []  # of the frame of episodes, that its summary needs
     for result in results:
         flags, score = result["flags"], result["total_score"]
         if score is not None:

@@ -230,7 +230,7 @@ def first_map(data: bytes) -> str | None:
     """Return a digest of the first map of the world in a trace's text: a later one may show what the agent changed."""
     at = data.find(_MAP)
     found = _MAP_VALUE.match(data, at + len(_MAP)) if at >= 0 else None
-    if found is None or found[1][4:-4] == found[1][:-8]:  # one material everywhere says nothing
+    if found is None or found[1][4:-4] == found[1][:-8]:  # one material everywhere carries no information
         return None
     return blake2b(found[1], digest_size=6).hexdigest()
 

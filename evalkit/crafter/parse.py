@@ -37,7 +37,7 @@ _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
 _OPENING = 4  # the first observation, if any, is in one of so many events
 _DEAREST = 1e9  # US dollars of a call; larger values are no prices
-_LATEST = 4e9  # epoch seconds; later times can't be those of a trace
+_LATEST = 4e9  # epoch seconds; later times are no times of a trace
 
 
 class Invalid(NamedTuple):
@@ -220,7 +220,7 @@ def observed(raw: Any) -> Observation | None:
 
 
 def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dict[str, Any]:
-    """Collect what a trace says about its session, by metadata from all possible places and the digest of its map."""
+    """Collect the metadata of a trace's session by metadata from all possible places and the digest of its map."""
     events, entries = trace.event_history or [], trace.session_metadata or []
     where, model = "session_metadata", _first([m.model_name or m.model for m in config])
     if model is None:

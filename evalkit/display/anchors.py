@@ -1,4 +1,4 @@
-"""The ids within a page that links name: those of tables, of the page's own parts, and of headings."""
+"""The ids within a page that links name: of tables, of the page's own parts, and of headings."""
 
 import re
 from urllib.parse import quote
@@ -10,7 +10,7 @@ RESERVED = (ALL_RUNS, ALL_PAIRS, *PAGE)  # no heading has these
 
 
 def heading_anchor(heading: str) -> str:
-    """Return the id of a heading on a report's page; a page numbers those of equal headings."""
+    """Return the id of a heading on a report's page; a page numbers equal headings."""
     return re.sub(r"[^\w-]+", "-", heading.lower()).strip("-") or "section"
 
 

@@ -91,7 +91,7 @@ LARGEST = 1_000_000  # characters of an SVG; a figure of more is a PNG
 MOST_MARKS = 2000  # tooltips and links of one figure; of more, only the first with each link stays
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
-_MARK = "evalkit-mark:"  # prefix of an artist's URL that holds its tooltip and link as JSON
+_MARK = "evalkit-mark:"  # prefix of an artist's URL that contains its tooltip and link as JSON
 _ALTS = WeakKeyDictionary[Artist, str]()  # alt texts of axes and figures
 _PIXELS = 100  # of a page per inch of a figure
 _INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters not allowed in XML
@@ -179,7 +179,7 @@ def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:
 
 
 def has_nothing_to_draw(figure: Figure) -> bool:
-    """Return whether all axes of a figure are those of `nothing_to_draw`."""
+    """Return whether `nothing_to_draw` made all axes of a figure."""
     return bool(figure.axes) and all(ax.get_gid() == _NOTHING for ax in figure.axes)
 
 

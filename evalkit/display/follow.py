@@ -127,7 +127,7 @@ class Following:
         self._is_first = False
 
     def _see(self, path: str, state: FileState) -> None:
-        """Note since when a file or folder has its state, by this computer's clock, not that of a file server."""
+        """Note since when a file or folder has its state, by this computer's clock, not a file server's."""
         if path not in self._since or self._since[path][0] != state:
             modified = state.modified / 1e9
             was_there = self._is_first and 0 < modified <= self._now
@@ -139,7 +139,7 @@ class Following:
         return self._now - self._since[path][1]
 
     def _file_lines(self) -> list[str]:
-        """Describe how many files there are, and which failed; none of those that are being written."""
+        """Describe how many files there are, and which failed; files that are being written are not failed."""
         table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
         files = table[~table["context"].astype("bool") & ~table["source"].isin(self.changes.being_written)]
         return ["", *file_lines(files, len(self.logs.runs) if self.logs else 0)] if len(files) else []

@@ -189,7 +189,7 @@ def strips(
             mark = _mark(row, float(row[value]), float(names.index(name)), name, look_of[name], tip)
             drawn.append({**mark, "is_pale": highlight is not None and name != key_of(highlight)})
     points = _marks(drawn, "is_pale")
-    lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # those next to each other lie in different ones
+    lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # neighbours are in different ones
     points["y"] += 0.55 * (lane / LANES - 0.5) - 0.1
     for is_pale in (True, False):
         draw_points(ax, points[points["is_pale"] == is_pale], size=18, alpha=0.3 if is_pale else 0.6, edge=0)
@@ -306,7 +306,7 @@ def _write_beside(
     below: float = 0.0,
     others: Iterable[float] = (),
 ) -> None:
-    """Write n and the estimate, or why there is none, beside marks `below` rows; scale the axis, with `others`."""
+    """Write n and the estimate, or why there is none, next to marks `below` rows; scale the axis, with `others`."""
     for y, reason in marks.loc[marks["x"].isna(), ["y", "reason"]].to_numpy().tolist():
         ax.annotate(shorten(plain(reason), 60), (0.0, y + below), (6, 0), style="italic", size=8, **_RIGHT)
     sized = marks if has_n else marks[:0]
@@ -642,7 +642,7 @@ def timeline(
     if path:
         ax.plot(events[x], events["_y"], color=PALE, lw=1, zorder=1)
 
-    ranks = {name: i for i, name in enumerate(present)}  # events of the kinds named last lie in front
+    ranks = {name: i for i, name in enumerate(present)}  # events of the kinds named last are in front
     shown = events[events[kind].isin(list(present))]
     shown = shown.sort_values(kind, key=lambda names: names.map(ranks), kind="stable")
     points = []
@@ -704,7 +704,7 @@ def facets(
 
 
 def first_of(table: pd.DataFrame, column: str, cut: str = "") -> tuple[pd.DataFrame, str]:
-    """Keep the rows of the first 40 groups, as many as a figure has room for; also say how many there are, or `cut`."""
+    """Keep the rows of the first 40 groups, as many as fit a figure; also return how many there are, or `cut`."""
     names = keys(table[column])
     if len(names) <= MOST_ROWS:
         return table, cut
@@ -734,7 +734,7 @@ def legend_entries(
     """Create the entries of a legend: of points on lines, of points, or of areas."""
     entries: list[Artist] = []
     for text, look in zip(short_labels(names, width), looks, strict=True):
-        label = f" {text}" if text.startswith("_") else text  # matplotlib leaves out those with an underscore
+        label = f" {text}" if text.startswith("_") else text  # matplotlib leaves out names with an underscore
         if shape == "area":
             entries.append(Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=GROUND, label=label))
         else:
@@ -850,7 +850,7 @@ def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[A
 
 
 def with_data(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
-    """List the rows of a table that have data, or say why they have none: with their n, and a reason from `warning`."""
+    """List the rows of a table that have data, or a reason in `warning` why they have none, with their n."""
     rows = []
     for row in table.to_dict("records"):
         n = as_number(row.get("n"))

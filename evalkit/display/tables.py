@@ -177,7 +177,7 @@ def table_html(
 
 
 def _title(column: str, labels: Mapping[str, str]) -> str:
-    """Return the title of a column; those of a pair, such as model_a, have the label of the column without its end."""
+    """Return the title of a column; model_a and the like have the label of the column without its end."""
     if label := labels.get(column):
         return label
     if column.endswith(("_a", "_b")) and column[:-2] in labels:
@@ -186,7 +186,7 @@ def _title(column: str, labels: Mapping[str, str]) -> str:
 
 
 def _bars(table: pd.DataFrame, percent: bool) -> list[dict[str, Any]]:
-    """Place the estimate of each row with its interval on one scale, in pixels: 0 to 1, or that of all rows."""
+    """Place the estimate of each row with its interval on one scale, in pixels: 0 to 1, or the range of all rows."""
     numbers = table[["estimate", "low", "high"]].astype("float64")
     first, last = (0.0, 1.0) if percent else (min(0.0, numbers.min().min()), numbers.max().max())
     places = ((numbers - first) / ((last - first) or 1.0) * (BAR - 8) + 4).clip(4, BAR - 4).to_numpy()

@@ -55,7 +55,7 @@ INTERVAL = " [95 %]"  # end of the header of a column of estimates
 class Part(NamedTuple):
     """A part of what a command prints: lines of text, or the rows of a table."""
 
-    title: str  # for the line that says what is left out
+    title: str  # for the line on what is left out
     lines: Sequence[str] = ()
     always: bool = False  # shown even where the screen is full
     rows: Sequence[dict[str, str]] = ()
@@ -157,7 +157,7 @@ def printed_table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
 def chosen_lines(logs: Logs, *, stated: Sequence[str] = (), everything: bool = False) -> tuple[list[str], list[str]]:
     """Return the warning that no column names the model, to print first, and notes on what was chosen.
 
-    `stated` are the codes of notes that stand elsewhere.
+    `stated` are the codes of notes that are printed elsewhere.
     """
     warned = [plain(sentence(note)) for note in logs.chosen.only("no_model").notes]
     chosen = [plain(sentence(note)) for note in logs.chosen.without("no_model", *stated).notes]
@@ -232,7 +232,7 @@ def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything
 
 
 def choose(runs: pd.DataFrame, which: Which) -> pd.DataFrame:
-    """Select runs: ``failed`` are without success or, if no run says so, without a score or with an error as status."""
+    """Select runs: ``failed`` have no success or, if no run states it, no score or an error as status."""
     if which == "all":
         return runs
     if which == "flagged":
@@ -268,7 +268,7 @@ def group_names(values: pd.Series) -> list[str]:
 
 
 def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[str] = (), width: int | None) -> str:
-    """Format rows, with headers as keys, as a table that keeps to a width as far as possible; `left` columns are names.
+    """Format rows, with headers as keys, as a table within a width, if possible; `left` columns are names.
 
     If the table is too wide, headers get several lines and columns of `spare` with only zeros are left out; then texts
     are cut; then the columns of `spare` are left out one by one.

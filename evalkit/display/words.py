@@ -1,4 +1,4 @@
-"""Sentences of findings and headlines that logs of every kind have; those of one kind are in its own ``words``."""
+"""Sentences of findings and headlines that logs of every kind have; a kind's own sentences are in its ``words``."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -128,7 +128,7 @@ def _data(
 
 
 def _ranking(*, compared_by: Sequence[str] = (), **values: Any) -> str:
-    """Describe a headline with its estimate, and say what is compared if it is not the model."""
+    """Describe a headline with its estimate, and what is compared if it is not the model."""
     answer = _ranked(**values)
     return f"{answer} {sentence(note('compared_by', columns=compared_by))}" if compared_by else answer
 
@@ -178,7 +178,7 @@ def _without_leader(headline: Row, what: str, values: Sequence[str], rates: Sequ
 
 
 def _qualifications(headline: Row, what: str) -> Iterable[str]:
-    """Say what the order of models rests on: different tasks, few tasks, adjusted rates."""
+    """Describe the basis of the order of models: different tasks, few tasks, adjusted rates."""
     if headline.get("unpaired"):
         yield "; models ran different tasks, assumed to be random samples of the same tasks"
     elif "partly" in headline:
@@ -202,7 +202,7 @@ def _size(runs: float, tasks: float) -> str:
 
 
 def undecided_text(count: int) -> str:
-    """Say why a model is the best though so many of its pairs are not decided; nothing for none."""
+    """Explain why a model is the best though so many of its pairs are not decided; nothing for none."""
     if not count:
         return ""
     pairs = f"{counted_noun(count, 'pair')} with it {'is' if count == 1 else 'are'} not decided"
@@ -258,7 +258,7 @@ def _difference(row: Row) -> tuple[str, dict[str, Any]]:
 
 
 def why_undecided(row: Row) -> str:
-    """Say why a pair, or a model and a baseline, is not decided though its p value, by itself, is at most 0.05."""
+    """Explain why a pair, or a model and a baseline, is not decided though its p value, by itself, is at most 0.05."""
     if row["p_adjusted"] <= row["claim_at"] or math.isnan(row["p_value"]):
         return ""
     if row["p_adjusted"] <= LEVEL:
@@ -297,7 +297,7 @@ def short_pair(row: Row, before: str = "", *, with_difference: bool = True) -> s
 
 
 def _nearest_pair(decided: int, pairs: int, row: Row | None, first: int = 0) -> str:
-    """Count the decided pairs, of many models those of the `first`, and describe the one nearest to a decision."""
+    """Count the decided pairs, of many models only pairs of the `first`, and describe the one nearest to a decision."""
     of_first = f" of the first {first} models" if first else ""
     count = f"{decided} of {counted_noun(pairs, 'pair')}{of_first} decided"
     if not row or (pairs > 1 and math.isnan(row["p_adjusted"])):
@@ -308,7 +308,7 @@ def _nearest_pair(decided: int, pairs: int, row: Row | None, first: int = 0) -> 
 def _plan(
     difference: float, models: Sequence[str], tasks: Mapping[int, float], n_tasks: int, is_share: bool, unit: str
 ) -> str:
-    """Say how many tasks, run once or several times, show a true difference."""
+    """State how many tasks, run once or several times, show a true difference."""
     what = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
     shares = "they share" if models else "a pair now shares"
     if models:
@@ -322,7 +322,7 @@ def _plan(
 
 
 def _nothing(ended: Mapping[str, int], n: int, **_: Any) -> str:
-    """Say how runs ended of which none was measured."""
+    """State how runs ended of which none was measured."""
     if not n:
         return "no best model: no run was measured"
     unstated = ended.get("", 0)
@@ -347,7 +347,7 @@ def _no_best(text: str, /, models: Sequence[str], **_: Any) -> str:
 
 
 def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, variants: bool = False, **_: Any) -> str:
-    """Say which models the first one is ahead of, and against which it is not decided."""
+    """State which models the first one is ahead of, and against which it is not decided."""
     clauses = [f"{model} {'leads' if behind else 'is first'}"]
     if behind:
         clauses.append(f"ahead of {model_names(behind)}")
@@ -366,7 +366,7 @@ def _best(model: str, what: str, basis: str = "", unpaired: bool = False, varian
 
 
 def _audit(changes: int, checks: int, verdicts: Mapping[str, int], first: str, others: Sequence[str]) -> str:
-    """Say how many checks change the ranking and who would be first, and how many found an error or a doubt."""
+    """State how many checks change the ranking and who would be first, and how many found an error or a doubt."""
     made = counted_noun(checks - verdicts["not computed"], "check")
     text = f"{changes or 'None'} of {made} change{'s' if changes < 2 else ''} the ranking"
     if others and first:
@@ -387,7 +387,7 @@ def _audit(changes: int, checks: int, verdicts: Mapping[str, int], first: str, o
 def _check(
     check: str, count: int, n: int, noun: str, verdict: str, first: str, moved: int | None, notes: Notes, leads: str
 ) -> str:
-    """Say what a check counted, and what the ranking would be otherwise."""
+    """State what a check counted, and what the ranking would be otherwise."""
     text = f"{check}{' (an error)' if verdict == 'wrong' else ''}: {count:,} of {counted_noun(n, noun)}"
     if notes:
         text += f" ({notes})"

@@ -31,7 +31,7 @@ RULE = (  # how a page of two runs is made, in words
 _ROLES = frozenset(("system", "assistant", "user", "action", "result"))
 
 Lists = Sequence[dict[str, Any]]
-_Pictures = dict[Image, dict[str, Any]]  # those of a page, without duplicates
+_Pictures = dict[Image, dict[str, Any]]  # the pictures of a page, without duplicates
 
 
 def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
@@ -148,7 +148,7 @@ def _turn(number: int, turn: Turn, pictures: _Pictures) -> dict[str, Any]:
 
 
 def _shortened(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop the middle of a long list; the next row holds the number of dropped rows."""
+    """Drop the middle of a long list; the next row states the number of dropped rows."""
     if len(rows) <= MOST:
         return rows
     half = MOST // 2

@@ -9,7 +9,7 @@ from evalkit.io import absolute, is_url, plain
 from evalkit.kinds import Logs, Transcript
 from evalkit.kinds.transcript import run_facts
 
-RUNS = "runs"  # the folder of the pages of runs, beside those of reports
+RUNS = "runs"  # the folder of the pages of runs, next to the folders of reports
 
 
 class RunRef(NamedTuple):

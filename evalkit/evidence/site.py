@@ -120,7 +120,7 @@ def _states(run: RunRef) -> list[Any]:
 
 @lru_cache(maxsize=64)  # for pairs of the same runs
 def _transcript(kind: str, paths: tuple[str, ...], part: str, read: Callable[[str], bytes], mask: bool) -> Transcript:
-    """Return a transcript; for a run whose logs can't be read, one that says why."""
+    """Return a transcript; for a run whose logs can't be read, one with the reason."""
     try:
         return transcript_of(kind_named(kind), RunFiles(list(paths), part), read, mask=mask)
     except SourceError as error:

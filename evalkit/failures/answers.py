@@ -5,11 +5,13 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit._text import sentence
 from evalkit.failures import words
 from evalkit.failures.contrasts import contrast
 from evalkit.failures.failure_modes import (
     UNEXPLAINED,
     UNSEARCHED,
+    Failed,
     error_groups,
     failed_runs,
     leading_modes,
@@ -17,7 +19,7 @@ from evalkit.failures.failure_modes import (
     modes_of,
 )
 from evalkit.failures.search import events
-from evalkit.kinds import Example, Finding, Logs
+from evalkit.kinds import Example, Finding, Logs, outcomes
 
 LONG_LOOP = 10  # equal calls that are a finding of their own
 MOST_SEARCHED = 20_000  # runs, in reports that only name the main reason
@@ -42,10 +44,18 @@ def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
     Examples
     --------
     >>> [finding.code for finding in failures.findings(logs)]
-    ['reasons', 'mode', 'errors', 'contrast']
+    ['reasons', 'mode', 'mode', 'errors', 'contrast']
     """
-    runs, rule = failed_runs(logs)
-    table = modes_of(logs, runs)
+    failed = failed_runs(logs)
+    compared = contrast(logs) if compared is None else compared
+    return findings_of(logs, failed, modes_of(logs, failed.table), error_groups(logs), compared)
+
+
+def findings_of(
+    logs: Logs, failed: Failed, table: pd.DataFrame, groups: pd.DataFrame, compared: pd.DataFrame
+) -> list[Finding]:
+    """Make the findings of `findings` from its tables: failed runs, their modes, errors, and the contrast."""
+    runs, rule = failed
     n_failed = table["run_id"].nunique()
     found = _loops(logs, runs, rule)
     if not n_failed:
@@ -59,7 +69,6 @@ def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
             own = shares[shares["mode"] == mode].sort_values("estimate", ascending=False, kind="stable")
             rows = own[["model_name", "runs", "n"]].to_dict("records")
             found.append(Finding("mode", MODES, {"mode": mode, "rows": rows}, (), words.mode_of_models))
-    groups = error_groups(logs)
     if len(groups):
         top = groups.iloc[0]
         values = {
@@ -71,7 +80,6 @@ def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
         }
         example = Example("the error", top["run_id"], turn=int(top["turn"]))
         found.append(Finding("errors", "Errors", values, (example,), words.errors))
-    compared = contrast(logs) if compared is None else compared
     if rule != "events":
         n_tasks = int(compared["n_tasks"].max()) if len(compared) else 0
         claimed: list[Any] = compared[compared["claimed"]].to_dict("records")
@@ -184,5 +192,6 @@ def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
 
 
 def describe_rule(logs: Logs) -> str:
-    """Describe which runs of logs count as failed."""
-    return words.RULES[failed_runs(logs).rule]
+    """Describe which runs of logs count as failed, with notes on their outcomes; the answer states an unknown rule."""
+    judged = outcomes(logs.runs, kind=logs.kind).judged
+    return " ".join([words.RULES[failed_runs(logs).rule], *map(sentence, judged.notes)]).strip()

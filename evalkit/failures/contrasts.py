@@ -49,9 +49,9 @@ def contrast(logs: Logs) -> pd.DataFrame:
     Examples
     --------
     >>> failures.contrast(logs)[["event", "n_tasks", "estimate", "p_adjusted"]].head(2).round(2)
-               event  n_tasks  estimate  p_adjusted
-    0  limit_reached        8      0.19         1.0
-    1    failed_call        8     -0.12         1.0
+                     event  n_tasks  estimate  p_adjusted
+    0  submitted_unchanged        8      0.20         1.0
+    1        limit_reached        8      0.19         1.0
     """
     runs, rule = failed_runs(logs)
     if rule == "events":
@@ -120,7 +120,7 @@ def divergences(logs: Logs, most: int = MOST_PAIRS) -> pd.DataFrame:
     --------
     >>> failures.divergences(logs)[["task", "same_calls", "turn_a", "turn_b"]].head(2)
                                   task  same_calls  turn_a  turn_b
-    0  made-up-bench/build-static-site           3      16    <NA>
+    0  made-up-bench/build-static-site           3      16      16
     1   made-up-bench/count-log-errors           2    <NA>      12
     """
     runs, rule = failed_runs(logs)

@@ -111,8 +111,8 @@ def events(logs: Logs) -> pd.DataFrame:
 
     Examples
     --------
-    >>> failures.events(logs)["event"].value_counts().to_dict()
-    {'cut_off': 68, 'failed_call': 47, 'test_not_run': 18, 'limit_reached': 5}
+    >>> failures.events(logs)["event"].value_counts().head(3).to_dict()
+    {'failed_call': 47, 'submitted_unchanged': 39, 'ignored_error': 21}
     """
     return search(logs).events
 

@@ -3,8 +3,7 @@
 from evalkit._text import format_interval
 from evalkit.display.terminal import INTERVAL, Part, chosen_lines, on_screen
 from evalkit.display.words import finding_text
-from evalkit.failures import words
-from evalkit.failures.answers import findings
+from evalkit.failures.answers import describe_rule, findings_of
 from evalkit.failures.contrasts import contrast, divergences
 from evalkit.failures.failure_modes import error_groups, event_counts, failed_runs, mode_shares, modes_of
 from evalkit.io import plain
@@ -19,11 +18,10 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
     What does not fit on a screen is left out, or with `everything` printed, too.
     """
     compared = contrast(logs)
-    runs, rule = failed_runs(logs)
-    table = modes_of(logs, runs)
-    stated_rule = [] if rule == "unknown" else [words.RULES[rule]]  # of an unknown rule, the answer says so
+    failed = failed_runs(logs)
+    table, groups = modes_of(logs, failed.table), error_groups(logs)
     warned, chosen = chosen_lines(logs, everything=everything)
-    answer = [plain(finding_text(one)) for one in findings(logs, compared)]
+    answer = [plain(finding_text(one)) for one in findings_of(logs, failed, table, groups, compared)]
     shares = [
         {
             "model": plain(row["model_name"]),
@@ -56,7 +54,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
             "runs": str(row["runs"]),
             "for example": f"{row['run_id']}, turn {row['turn']}",
         }
-        for row in error_groups(logs).to_dict("records")
+        for row in groups.to_dict("records")
     ]
     counts = [
         {
@@ -78,7 +76,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
         for row in (divergences(logs).to_dict("records") if everything else [])
     ]
     parts = [
-        Part("the answer", [*warned, *answer, *stated_rule, *chosen], always=True),
+        Part("the answer", [*warned, *answer, *filter(None, [describe_rule(logs)]), *chosen], always=True),
         Part("modes by model", rows=shares, most=8, last=0, left=2),
         Part("events in failed and successful runs of a task", rows=contrasts, most=5, last=0),
         Part("errors", rows=errors, most=5, last=0, left=2, spare=("for example",)),

@@ -35,6 +35,7 @@ from .read import beginning as beginning
 from .read import decode_start as decode_start
 from .read import read_file as read_file
 from .read import read_files as read_files
+from .read import reason_of as reason_of
 from .read import without_mark as without_mark
 from .secrets import masking as masking
 from .sources import shown_paths as shown_paths

@@ -45,7 +45,7 @@ class Column(NamedTuple):
     """A column of a table.
 
     `dtype` is one of ``str`` (missing: NaN), ``name`` (a ``str`` that identifies something, such as a model or a task;
-    see `cut_name`), ``line`` (a ``str`` that says something in a line: cut in its middle to 500 characters), ``int``
+    see `cut_name`), ``line`` (a ``str`` that is text in one line: cut in its middle to 500 characters), ``int``
     (never missing), ``int?`` (nullable), ``float`` (missing: NaN), ``bool`` (missing: False), ``bool?`` (nullable),
     ``list`` (of texts), ``counts`` (texts to whole numbers), ``time`` (UTC; missing: NaT), and, in frames only,
     ``category`` (a text) and ``object``.

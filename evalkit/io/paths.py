@@ -18,7 +18,7 @@ from evalkit.io.text import cut_line
 
 StorageOptions = Mapping[str, Any] | None
 
-MOST_BYTES = "EVALKIT_MAX_BYTES"  # the variable that says how large a file may be, also once it is decoded
+MOST_BYTES = "EVALKIT_MAX_BYTES"  # the variable that limits the size of a file, also once it is decoded
 CELL = 32  # bytes that a value of a table takes at least
 CHARACTER = 4  # bytes that a character of a text takes at most
 INSIDE = "!/"  # between an archive and the path within it
@@ -31,7 +31,7 @@ _NAME = r"[A-Za-z][A-Za-z0-9+.-]{0,30}"
 _LINK = re.compile(rf"({_NAME})://((?:(?!::{_NAME}(?:://|::))\S)*)")
 _NO_HOST = ("zip", "tar", "file", "local")  # protocols of files within files, which have no login
 _MOST_NESTED = 20  # archives within archives
-_USER = re.compile(r"\A(?:[^/@:]*:.*@|[^/]*@)")  # the text before a host: a password may hold slashes
+_USER = re.compile(r"\A(?:[^/@:]*:.*@|[^/]*@)")  # the text before a host: a password may contain slashes
 _QUERY = re.compile(r"[?#;].*")
 _SECRET_PARAMETER = re.compile(
     r"(?!(?:max|min|n|num)_)(?:.*_)?(?:token|secret|password|passwd|pwd|passphrase|credentials?|authorization|auth|bearer"
@@ -92,7 +92,7 @@ def _redact_link(match: re.Match) -> str:
 
 
 def check_path(path: str) -> None:
-    """Raise SourceError for a URL that holds credentials, which every table and page would show, and for a NUL."""
+    """Raise SourceError for a URL that contains credentials, which every table and page would show, and for a NUL."""
     if redacted(path) != path:
         raise SourceError(f"{redacted(path)}: {CREDENTIALS_HINT}")
     if "\0" in path:
@@ -100,7 +100,7 @@ def check_path(path: str) -> None:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a parameter's name says that its value is a secret: ``api_key`` does, ``max_tokens`` does not."""
+    """Return whether a parameter's name marks its value as a secret: ``api_key`` does, ``max_tokens`` does not."""
     return _SECRET_PARAMETER.fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z])|[-.]", "_", name).lower()) is not None
 
 
@@ -110,14 +110,14 @@ def absolute(path: str) -> str:
 
 
 def common_folder(folders: Iterable[str]) -> str:
-    """Return the folder that is or holds all folders; empty if there is none."""
+    """Return the folder that contains, or equals, all folders; empty if there is none."""
     names = [folder.split("/") for folder in folders]
     return "/".join(os.path.commonprefix(names))  # noqa: RUF071 - of lists, it compares items
 
 
 @contextmanager
 def storage(options: StorageOptions) -> Iterator[None]:
-    """Open URLs with these options of fsspec within a ``with`` block; None keeps those of an enclosing block."""
+    """Open URLs with these options of fsspec within a ``with`` block; None keeps the options of an enclosing block."""
     token = _options.set(storage_options() if options is None else dict(options))
     try:
         yield
@@ -131,7 +131,7 @@ def storage_options() -> Mapping[str, Any]:
 
 
 def most_bytes() -> int:
-    """Return the most bytes that are read of one file: a small archive may hold a very large one."""
+    """Return the most bytes that are read of one file: a small archive may contain a very large one."""
     text = os.environ.get(MOST_BYTES, "")
     try:
         return int(float(text)) if text else 2**30

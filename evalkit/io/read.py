@@ -58,6 +58,12 @@ _MOST_TOKENS = 2_000  # of the beginning of a file
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)  # a string, or a single mark
 
 
+def reason_of(error: Exception) -> str:
+    """Return why a file can't be read, as ``ErrorName: cause``, without its path, which is shown beside it."""
+    cause = str(getattr(error, "strerror", None) or error)
+    return cause if isinstance(error, BrokenFileError) else f"{type(error).__name__}: {cause}"
+
+
 def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
     """Read a file's bytes; OSError for a pipe or device, and, if `limited`, for a file that is too large."""
     ((_, data),) = read_files([os.fspath(path)], limited=limited)
@@ -66,7 +72,7 @@ def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
         try:
             raise data
         finally:
-            del data  # else the error and this frame hold each other, and so the frames of all callers with their logs
+            del data  # an error and this frame, which refer to each other, would keep the logs of all callers
     return data
 
 
@@ -196,7 +202,7 @@ def _begin_worker(parent: int) -> None:
 
 
 def end_with_parent(parent: int) -> None:
-    """Let Linux end this process when that of the id `parent` is killed; if it is gone by now, end at once."""
+    """Let Linux end this process when the process `parent` is killed; if it has ended already, end at once."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:
@@ -204,7 +210,7 @@ def end_with_parent(parent: int) -> None:
 
 
 class BrokenFileError(ValueError):
-    """A file with invalid contents; the text is ``ErrorName: cause`` with a name users know."""
+    """A file with invalid contents; the text is ``ErrorName: cause`` with a name that users know."""
 
 
 class WrongShapeError(BrokenFileError):
@@ -292,7 +298,7 @@ def without_mark(data: bytes) -> tuple[bytes, list[str]]:
         if data.startswith(mark):
             try:
                 return data.decode(encoding).encode(), [name]
-            except UnicodeDecodeError:  # damaged: decoding says where
+            except UnicodeDecodeError:  # damaged: decoding reports where
                 return (data[len(mark) :], [name]) if encoding != "utf-16" else (data, [])
     return data, []
 

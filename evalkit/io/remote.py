@@ -62,6 +62,7 @@ class _Place:
     """The file system of a bucket, a host or an archive, with URLs turned into its paths and back."""
 
     _within, _is_tar = "", False
+    too_deep: Iterable[str] = ()  # files of an archive that are not read
 
     @_plain_errors()
     def __init__(self, url: str) -> None:
@@ -79,11 +80,16 @@ class _Place:
             self._is_tar = protocol == "tar"
             if not self._is_tar:
                 paths.check_members(self.fs.zip.infolist())
-            for name in self.fs.index if self._is_tar else self.fs.zip.namelist():
+            names = self.fs.tar.getnames() if self._is_tar else self.fs.zip.NameToInfo
+            for name in names:
                 if name.startswith("/") or ".." in re.split(r"[/\\]", name):
                     raise OSError(errno.EINVAL, f"{name} is outside the archive")
-                if name.count("/") > _MOST_FOLDERS:
-                    raise OSError(errno.EINVAL, f"{name[:40]}… is nested in more than {_MOST_FOLDERS} folders")
+            self.too_deep = {name for name in names if name.count("/") > _MOST_FOLDERS}
+            if self._is_tar:
+                for name in self.too_deep & self.fs.index.keys():
+                    del self.fs.index[name]
+            else:
+                self.fs.zip.filelist = [one for one in self.fs.zip.filelist if one.filename not in self.too_deep]
             if self.fs.ls("", detail=False) == ["."]:  # an archive of ``tar -c .``
                 self._within = "./"
             return
@@ -102,6 +108,8 @@ class _Place:
     def error_of(self, url: str, error: Exception) -> OSError:
         """Return why a file can't be read, for people."""
         path = self.path(url)
+        if path in self.too_deep:
+            return OSError(errno.EINVAL, f"nested in more than {_MOST_FOLDERS} folders")
         if self._is_tar and any(one.name == path and not one.isreg() for one in self.fs.tar):
             return OSError(errno.EINVAL, "neither a regular file nor a link to one in the archive")
         return _plain_error(error)
@@ -122,7 +130,7 @@ def _root_of(url: str) -> str:
 
 @_plain_errors()
 def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, paths.FileState], list[str]]:
-    """List the files under a URL, or `url` itself, and the folders that hold any; hidden ones are left out."""
+    """List the files under a URL, or `url` itself, and the folders with any; hidden ones are left out."""
     place = _Place(url)
     root = place.path(url).rstrip("/")
     place.fs.invalidate_cache()
@@ -140,6 +148,9 @@ def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, paths.Fi
             files[place.url(path)] = state_from(info)
             while below := below.rpartition("/")[0]:
                 folders.add(place.url(f"{root}/{below}"))
+    if recursive:
+        below = (name for name in place.too_deep if f"/{name}".startswith(f"/{root}".rstrip("/") + "/"))
+        files |= {place.url(name): paths.FileState(0, 0) for name in below if not name.endswith("/")}
     if not files and not place.fs.isdir(root):
         raise FileNotFoundError(errno.ENOENT, "no such file or folder")
     return files, sorted(folders) if recursive else [place.url(root)]
@@ -179,7 +190,7 @@ def state_from(info: Mapping[str, Any]) -> paths.FileState:
 def read_remote(
     urls: Iterable[str], most: int | None, *, limited: bool, excerpt: Any = None
 ) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read files as `read_files` does, those of a file system that can do so concurrently."""
+    """Read files as `read_files` does, concurrently if the file system can."""
     limit = paths.most_bytes() if limited and most is None else sys.maxsize
     for root, group in groupby(urls, _root_of):
         try:
@@ -211,7 +222,7 @@ def _excerpt(place: _Place, url: str, excerpt: Any) -> bytes | None:
             raise OSError("one request for the whole file takes less time")
         return place.fs.open(path, "rb", block_size=LARGE)
 
-    with suppress(Exception):  # reading the whole of it tells what is wrong
+    with suppress(Exception):  # reading all of it shows what is wrong
         return excerpt(url, opened)
     return None
 
@@ -231,7 +242,7 @@ def write_remote(url: str, data: bytes) -> None:
 
 
 def remove_remote(url: str) -> None:
-    """Remove a file behind a URL; missing files, and those that may not be removed, are ignored."""
+    """Remove a file behind a URL; ignore a missing file, and one that may not be removed."""
     with suppress(OSError), _plain_errors():
         place = _Place(url)
         place.fs.rm_file(place.path(url))

@@ -13,18 +13,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-MASK = "EVALKIT_MASK"  # the variable that says "off" to a process that shows credentials
+MASK = "EVALKIT_MASK"  # the variable that is "off" in a process that shows credentials
 _is_masking: ContextVar[bool] = ContextVar("is_masking", default=os.environ.get(MASK) != "off")
 
-# What may stand before a credential: no letter or digit, unless it ends an escape: of JSON or a URL, or a colour's
+# What may precede a credential: no letter or digit, unless it ends an escape: of JSON or a URL, or a colour's
 _START = (
     r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=[0-9;\[(][A-Za-z])"
     r"|(?<=[%=][0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
 )
-# What may stand within one and is not seen: colours, also as JSON has them, and characters without width
+# What may occur within one and is not seen: colours, also as JSON has them, and characters without width
 _UNSEEN = re.compile(r"(?:\x1b|\\u001[bB]|\\x1[bB])(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])|[\xad\u200b-\u200f\u2060\ufeff]")
 _GAP = r"(?:\s|%20|\\[nrt]|:|\"|'){1,8}"
-_PARAMETER = r"(?:[?&;]|%26|%3F|\\u0026)"  # what stands before a parameter of a URL
+_PARAMETER = r"(?:[?&;]|%26|%3F|\\u0026)"  # what precedes a parameter of a URL
 _SIGNATURES = (
     r"(?:x-(?:amz|goog|oss)-)?(?:signature|security-token|credential)|sig|awsaccesskeyid|key-pair-id"
     r"|(?:access_|id_|refresh_|auth_)?token|(?:api|access)_?key|client_secret|password"
@@ -77,11 +77,11 @@ SECRETS = {
         r"[^-]*+(?:-(?!----)[^-]*+)*+(?:-----END[A-Z0-9 %]{0,40}PRIVATE(?: |%20)KEY(?:(?: |%20)BLOCK)?-----|\Z)",
     ),
 }
-_WITHIN_WORDS = ("login", "signed", "AWS secret")  # how the forms begin that stand within a word, too
+_WITHIN_WORDS = ("login", "signed", "AWS secret")  # the beginnings of forms that also occur within a word
 
 
 def _form(name: str) -> str:
-    """Return the pattern of a form of credential, which looks at what stands before it only where it may begin."""
+    """Return the pattern of a form of credential, which looks at the text before it only where it may begin."""
     start = "" if name.startswith(_WITHIN_WORDS) else rf"(?={SECRETS[name].kept}){_START}"
     return f"{start}(?P<kept>{SECRETS[name].kept}){SECRETS[name].rest}"
 

@@ -1,4 +1,4 @@
-"""Sources of logs as users name them (folders, files, globs, URLs, archives, samples), and the files that they hold."""
+"""Sources of logs as users name them (folders, files, globs, URLs, archives, samples), and their files."""
 
 import glob
 import hashlib
@@ -16,10 +16,11 @@ from urllib.parse import quote
 from evalkit.io.paths import INSIDE, FileState, SourceError, absolute, check_path, common_folder, is_url, protocol_of
 from evalkit.io.read import read_json
 from evalkit.io.remote import glob_remote, list_remote, state_remote
+from evalkit.io.secrets import is_masking, masked
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
 SETTLED = 2.0  # seconds without a change: a file that is being written may change within its time stamp
-NOTES = ".evalkit"  # the folder, beside pages, of evalkit's records of reports and marks of pages
+NOTES = ".evalkit"  # the folder, next to pages, of evalkit's records of reports and marks of pages
 MISSING = FileState(0, 0)  # a dangling link, or a file that vanished after it was listed
 _ARCHIVES = ("zip", "tar")
 _SAMPLES = "samples:"
@@ -29,10 +30,10 @@ _PARTS = re.compile(r"::|!/|[a-z]+://")
 
 
 class Listing(NamedTuple):
-    """The files of a source, each once; a folder that can't be listed is one of them, so that the ledger says why."""
+    """The files of a source, each once; a folder that can't be listed is one of them: the ledger names the cause."""
 
-    root: str  # the folder that holds all of them
-    files: list[str]  # in the order of the sources as given, those of each sorted
+    root: str  # the folder that contains all of them
+    files: list[str]  # in the order of the sources as given, sorted within each
     folders: dict[str, int]  # in the same order; when the inode of each changed, 0 if unknown
     states: dict[str, FileState]  # of files behind a URL; empty for local ones
 
@@ -195,7 +196,7 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
             folders |= sorted(own_folders.items())
         try:
             "".join(listed).encode()
-        except UnicodeEncodeError:  # no table can hold such names: their bytes are escaped, and reading says why
+        except UnicodeEncodeError:  # no table can store such names: reading the escaped name reports the cause
             listed = [name.encode(errors="backslashreplace").decode() for name in listed]
         files |= dict.fromkeys(sorted(listed))
     root = roots[0] if len(set(roots)) == 1 else common_folder(map(absolute, roots))
@@ -222,7 +223,7 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
     """List a local folder."""
     files: list[str] = []
     folders: dict[str, int] = {}
-    seen: set[tuple[int, int]] = set()  # a link may lead to a folder again
+    seen: set[tuple[int, int]] = set()  # a link may point to the same folder again
     waiting, links = [root], list[str]()
     newest = (time.time() - SETTLED) * 1e9  # a folder that changed later may change again within its time stamp
     while waiting or links:
@@ -259,7 +260,7 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
 
 
 def _once(paths: Iterable[str]) -> list[str]:
-    """Drop local paths that lead to the same file as another one; one without links is kept, else the first."""
+    """Drop local paths of the same file as another path; one without links is kept, else the first."""
     first_paths: dict[str, str] = {}
     real = cache(os.path.realpath)  # of folders
     for path in paths:
@@ -330,21 +331,23 @@ def without_projects(text: str) -> str:
 def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
     """Return a function that shortens paths in a text: a source's begins with its last part, the home is ``~``.
 
-    The names of folders of projects become digests (`without_projects`).
+    The names of folders of projects become digests (`without_projects`), and credentials in paths are masked.
     """
     names: dict[str, str] = {}
+    hidden = masked if is_masking() else str
     for source in sources:
+        names |= {part: hidden(part) for part in source.split("/") if hidden(part) != part}
         text = os.path.join(_SAMPLES_FOLDER, source.removeprefix(_SAMPLES)) if source.startswith(_SAMPLES) else source
         local = [part for part in _PARTS.split(text) if part.startswith("/")] if is_url(text) else [text]
         for part in (part for part in local if "\0" not in part):
             path = os.path.abspath(os.path.expanduser(_fixed_part(part) if has_magic(part) else part))
             for place in (path, os.path.realpath(path)):
                 while place.count("/") > 1:
-                    names.setdefault(place, without_projects(os.path.basename(place)))
+                    names.setdefault(place, hidden(without_projects(os.path.basename(place))))
                     place = os.path.dirname(place)
     home = os.path.expanduser("~").rstrip("/")
     names |= {home: "~"} if home else {}
-    names |= {quote(path, safe=""): quote(name, safe="") for path, name in names.items()}
+    names = {quote(path, safe=""): quote(name, safe="") for path, name in names.items()} | names
     found = re.compile(rf"(?<![\w.~-])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?![\w-])")
 
     def shortened(text: str) -> str:

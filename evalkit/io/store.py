@@ -64,10 +64,10 @@ class StoreError(SourceError):
 
 
 class Manifest(NamedTuple):
-    """What a store holds."""
+    """The contents of a store."""
 
     folder: str
-    tables: dict[str, tuple[int, int]]  # those with rows: the number of the file, and its checksum (CRC-32)
+    tables: dict[str, tuple[int, int]]  # of the files with rows: the number, and the checksum (CRC-32)
     about: dict[str, Any]  # the kind, the code's version, sources and folders of the rows, as plain JSON
 
     @property
@@ -87,7 +87,7 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
         return None
     except OSError as error:
         if is_url(folder) and isinstance(error, PermissionError):
-            return None  # as S3 says of unknown paths
+            return None  # as S3 reports unknown paths
         raise StoreError(f"{folder}: {error.strerror or error}") from None
     try:
         contents = json.loads(data)
@@ -115,7 +115,7 @@ def _file_of(store: str, table: str, number: int) -> str:
 class RecordStore:
     """Tables of records that are updated file by file; in memory only if `path`, a folder or URL, is empty.
 
-    `about` says what the rows were made from, `is_cache` that it does no harm if the store can't be written.
+    `about` states what the rows were made from; of a cache (`is_cache`), failing to write the store is no error.
     """
 
     def __init__(self, path: str, columns: Mapping[str, Sequence[Column]], *, is_cache: bool = False) -> None:
@@ -178,7 +178,7 @@ class RecordStore:
             self._added.setdefault(name, []).append(rows)
 
     def arrange(self, order: Iterable[str] = ()) -> None:
-        """Drop and add rows; with an order, bring them into that of the files, and drop those of any other file."""
+        """Drop and add rows; with an order of files, sort rows by it, and drop the rows of any other file."""
         gone = pa.concat_arrays(self._dropped) if self._dropped else None
         names, is_ordered = pa.array(list(order), pa.large_string()), True
         for name, table in self.tables.items():  # the files first
@@ -243,7 +243,7 @@ def _warn_once(text: str) -> None:
 
 
 def cache_folder() -> Path | None:
-    """Return the user's cache, which only the user can read; None if it is off or can't be written, which is said."""
+    """Return the user's cache, which only the user can read; None if it is off, or can't be written (warns)."""
     given = os.environ.get("EVALKIT_CACHE", "")
     if given.lower() == "off":
         return None

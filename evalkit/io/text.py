@@ -101,7 +101,7 @@ def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
         same = len(os.path.commonprefix([texts[name] for name in alike]))  # noqa: RUF071
         begin = max(same - width // 4, 0)
         end = max(len(texts[name]) for name in alike) - width + 1
-        if begin < end <= same:  # the end alone tells them apart: it needs no second cut
+        if begin < end <= same:  # their ends alone distinguish them: no second cut is needed
             begin = end
         start = "…" if begin else ""
         cut |= {name: unique(shorten(start + texts[name][begin:], width)) for name in alike}
@@ -109,7 +109,7 @@ def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text in its middle: the names of models differ at both ends. A dot beside the cut would look like part."""
+    """Cut a text in its middle: the names of models differ at both ends. A dot next to the cut would look like part."""
     half = (width - 1) // 2
     return text if len(text) <= width else f"{text[: width - 1 - half].rstrip('.')}…{text[-half:].lstrip('.')}"
 
@@ -120,7 +120,7 @@ def cut_line(text: str) -> str:
 
 
 class UniqueNames:
-    """Returns unique names: a name that is taken is numbered, from 2 on, as `form` says: ``{} ({})``."""
+    """Returns unique names: a name that is taken is numbered, from 2 on, in the form `form`: ``{} ({})``."""
 
     def __init__(self, form: str, taken: Iterable[str] = ()) -> None:
         self._form, self._taken = form, set(taken)
@@ -159,7 +159,7 @@ def warnings_as_usual() -> None:
 
 
 def is_local_link(address: object) -> bool:
-    """Return whether a link stays beside its page: relative or an anchor, without scheme, host, space or backslash."""
+    """Return whether a link stays with its page: relative or an anchor, without scheme, host, space or backslash."""
     is_text = isinstance(address, str) and address != "" and address.isprintable()
     return is_text and not re.match(r"/|[^/?#]*:|.*[ \\]", str(address))
 

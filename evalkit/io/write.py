@@ -167,7 +167,7 @@ def write_bytes(data: bytes, path: str) -> None:
 
 
 def remove_files(paths: Iterable[str]) -> None:
-    """Remove files, local or behind a URL; missing files, and those that may not be removed, are ignored."""
+    """Remove files, local or behind a URL; ignore missing files, and files that may not be removed."""
     for path in paths:
         if is_url(path):
             remove_remote(path)
@@ -183,7 +183,7 @@ def remove_left(folder: str, prefix: str) -> None:
         process = os.path.basename(path).removeprefix(prefix).partition("-")[0]
         if process.isdecimal() and not psutil.pid_exists(int(process)):
             remove_files([path])
-            shutil.rmtree(path, ignore_errors=True)  # those of others can't be removed
+            shutil.rmtree(path, ignore_errors=True)  # files of other users can't be removed
 
 
 @contextlib.contextmanager
@@ -210,7 +210,7 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def _replaced(path: str) -> Iterator[str]:
-    """Yield the name of a file beside `path`, and move it there once the block has written it."""
+    """Yield the name of a file next to `path`, and move it there once the block has written it."""
     folder, suffix = os.path.dirname(os.path.abspath(path)), os.path.splitext(path)[1].lower()
     temporary = os.path.join(folder, f"{TEMPORARY}{os.getpid()}-{uuid4().hex}{suffix}")
     try:

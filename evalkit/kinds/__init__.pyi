@@ -30,6 +30,7 @@ from .runs import Outcomes as Outcomes
 from .runs import counted as counted
 from .runs import describe_runs as describe_runs
 from .runs import has_flag as has_flag
+from .runs import judge_mark as judge_mark
 from .runs import outcomes as outcomes
 from .runs import select as select
 from .success_rates import rates as rates
@@ -51,7 +52,9 @@ from .detectors import calls_of as calls_of
 from .findings import doubts as doubts
 from .findings import examples_of as examples_of
 from .findings import similar_names as similar_names
+from .ids import find_runs as find_runs
 from .ids import run_ids as run_ids
+from .ids import wherever as wherever
 from .pipeline import assemble as assemble
 from .pipeline import read_records as read_records
 from .runs import outcome_of as outcome_of

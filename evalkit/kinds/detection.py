@@ -1,4 +1,4 @@
-"""Detect which kinds of logs a source holds by the first bytes of its files."""
+"""Detect the kinds of logs in a source from the first bytes of its files."""
 
 import os
 import warnings
@@ -90,7 +90,7 @@ def _types_of(files: Sequence[str]) -> dict[FileType, int]:
 
 
 def kind_of_source(source: Source) -> LogKind:
-    """Return the kind that most files of a source look like, or that of a dataset; a warning names the others."""
+    """Return the kind that most files of a source look like, or the kind of a dataset; a warning names the others."""
     kind, *others = kinds_of_source(source)
     if others:
         files = list_source(source).files

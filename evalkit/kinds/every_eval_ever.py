@@ -25,7 +25,7 @@ from evalkit.kinds.success_rates import rates
 
 SCHEMA = "0.3.0"
 SUFFIX = ".eee"
-NOT_STATED = "not stated"  # what the schema requires and logs don't say
+NOT_STATED = "not stated"  # what the schema requires and logs don't state
 # columns that the metadata of a run contain, as text, so that it reads back as it was
 _WITH_FIELD = ("dataset", "temperature", "tokens_in", "tokens_out")
 _WITHOUT_FIELD = (
@@ -198,7 +198,7 @@ def _write_evaluation(
 
 
 def _sample(run: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return what a record of the schema says of a run; its messages are left out."""
+    """Return the values of a run in a record of the schema; its messages are left out."""
     metadata = {name: text for name in KEPT if (text := _text(run.get(name)))}
     if run["outcome"] in MEASURED:
         metadata["is_successful"] = _text(run["outcome"] == "success")

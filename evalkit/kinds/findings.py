@@ -41,7 +41,7 @@ class Finding(NamedTuple):
 
 
 def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Example, ...]:
-    """Return the first run of each label, which says which runs have it, as an example, for up to three labels."""
+    """Return the first run of each label, a list of which runs have it, as an example, for up to three labels."""
     if "run_id" not in runs:
         return ()
     first = ((label, runs.loc[is_example, "run_id"].head(1)) for label, is_example in labels.items())
@@ -121,13 +121,13 @@ def _count_flags(runs: pd.DataFrame) -> Counter[str]:
 
 
 def files_of(ledger: pd.DataFrame) -> dict[str, int]:
-    """Count the files of a ledger: all, those that were skipped, and those that failed."""
+    """Count the files of a ledger: all, skipped, failed."""
     counts = ledger["status"].value_counts()
     return {"all": len(ledger), **{name: int(counts.get(name, 0)) for name in ("skipped", "failed")}}
 
 
 def similar_names(names: Iterable[str]) -> Notes:
-    """Note names that differ only by case, or by what stands before their last ``/``, such as a provider's name."""
+    """Note names that differ only by case, or by the text before their last ``/``, such as a provider's name."""
     groups: dict[str, list[str]] = {}
     for name in sorted(set(names)):
         groups.setdefault(name.casefold().rpartition("/")[2].strip(), []).append(name)
@@ -149,7 +149,7 @@ def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] 
 
 
 def absent_runs(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFrame:
-    """Count the runs that measured models have of each task under each condition, and those that they lack.
+    """Count the runs that measured models have, and lack, of each task under each condition.
 
     A model is expected to have as many runs of a task that it ran as any model has. It is expected to have run the
     `planned` tasks, under the conditions that it ran. Columns are task, condition, model_name, n, absent, is_planned

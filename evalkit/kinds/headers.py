@@ -42,6 +42,10 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "error": [("error", "exception", "error_message")],
     "target": [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
 }
+# Of tables that evalkit exported (`evalkit.kinds.runs.exported`): the column of each role. Where agents are compared,
+# the name of a model includes the agent
+_EXPORTED = {role: role for role in (*COLUMN_NAMES, "score_key", "run_flags", "counts_as")}
+_EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "dataset": "task_type", "agent": ""}
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
 _TRUTH = dict.fromkeys(
@@ -89,8 +93,10 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
         if name not in columns:
             raise SourceError(f"no column {name!r}; there are {there}")
     found = dict(given)
+    if "counts_as" in columns:
+        found = {role: name for role, name in _EXPORTED.items() if name in columns} | given
     for role, levels in COLUMN_NAMES.items():
-        for level in levels:
+        for level in () if "counts_as" in columns else levels:
             names = [name for name in _called(columns, level) if name not in found.values()]
             if role not in found and len(names) > 1:
                 raise SourceError(
@@ -154,6 +160,9 @@ def columns_of_runs(
         runs["is_successful"] = runs["score"].where(_is_binary(runs["score"], files))
     elif "score" not in runs:
         runs["score"] = runs["is_successful"]
+    if "counts_as" in runs:  # a run that was not measured may count as a failure
+        counted = runs["counts_as"].map({"success": 1.0, "failure": 0.0})
+        runs["is_successful"] = counted.where(counted.notna(), runs["is_successful"])
     runs["is_successful"] = runs["is_successful"].gt(0.5).where(runs["is_successful"].notna(), None)
     return runs, unread
 
@@ -236,17 +245,19 @@ def runs_of(table: pd.DataFrame) -> pd.DataFrame:
 
     SourceError as for `meanings`.
     """
-    if "kind" in table:
+    if "kind" in table and "counts_as" not in table:
         return table
     meaning = meanings(table, {})
     made, unread = columns_of_runs(table.reset_index(drop=True), meaning)
     for problem in (choices_of(table, meaning, "table").only("no_model") + unread_cells(made, unread, meaning)).notes:
         warnings.warn(str(problem), stacklevel=3)
     columns = kind_named(TABLE_KIND).tables["runs"]
-    flags: Any = [[] for _ in made.index]
+    is_copy = made.pop("counts_as").eq("excluded") if "counts_as" in made else [False] * len(made)
+    flags: Any = [["duplicate"] if copied else [] for copied in is_copy]
     made = made.assign(kind=TABLE_KIND, run_id=run_ids(TABLE_KIND, made.index), run_flags=flags)
     made["model_name"] = made["model_name"].fillna(UNKNOWN) if "model_name" in made else UNKNOWN
     own = made.groupby(["model_name", "task_id"]).cumcount()
     made["repetition"] = made["repetition"].fillna(own) if "repetition" in made else own
     made["success_rate"] = made["is_successful"].astype("float64")
+    made["task_type"] = made.get("dataset")
     return frame_of({column.name: made.get(column.name, [None] * len(made)) for column in columns}, columns)

@@ -1,17 +1,71 @@
-"""Ids of runs."""
+"""Ids of runs, and how ids from another computer, or of before a move, find their runs."""
 
 import hashlib
 from collections.abc import Iterable
-from functools import partial
+
+import pandas as pd
+
+from evalkit.io.paths import absolute, common_folder
+from evalkit.kinds.kind import Records
+
+_PLACE = 10  # characters of an id that only the kind and the absolute path determine
 
 
-def run_ids(kind: str, *keys: Iterable[object]) -> list[str]:
-    """Return stable ids of runs, as in ``m-3f9a51c07e21``, made of what identifies each: its path, its repetition, …
+def run_ids(
+    kind: str,
+    sources: Iterable[str],
+    *parts: Iterable[object],
+    records: Records | None = None,
+    sizes: Iterable[int] | None = None,
+) -> list[str]:
+    """Return stable ids of runs, as in ``m-3f9a51c07e21b04d``.
 
-    They begin with the first letter of the kind.
+    They begin with the first letter of the kind. The next 8 digits depend on the absolute path of a run and on its
+    `parts`, such as its repetition. The last 8 depend on its parts, the path below the common folder of all files and
+    the size of its files in bytes, so they are the same wherever the files are.
     """
+    sources = list(sources)
+    path_of = dict(zip(sources, sources, strict=True))
+    size_of: dict[str, int] = {}
+    top = ""
+    if records:
+        path_of = {source: absolute(source) for source in path_of}
+        top = common_folder(absolute(file).rpartition("/")[0] for file in records.listing.files)
+        size_of = dict(zip(records.files["source"].to_pylist(), records.files["size"].to_pylist(), strict=True))
+    if sizes is None:
+        sizes = [size_of.get(source, 0) for source in sources]
     ids = []
-    for key in zip(*map(partial(map, str), keys), strict=True):
-        identity = "\0".join(key).encode(errors="surrogatepass")
-        ids.append(f"{kind[0]}-{hashlib.blake2b(identity, digest_size=6).hexdigest()}")
+    for source, size, *part in zip(sources, sizes, *parts, strict=True):
+        path = path_of[source]
+        place = _digest(path, *part)[: _PLACE - 2]
+        content = _digest(f"{path}/".removeprefix(f"{top}/"), size, *part)[: _PLACE - 2]
+        ids.append(f"{kind[0]}-{place}{content}")
     return ids
+
+
+def wherever(run_id: str) -> str:
+    """Return the part of an id that does not depend on where the files are."""
+    return run_id[:1] + run_id[_PLACE:]
+
+
+def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
+    """Return for each id that of the same run among the `known` ones; missing where there is none.
+
+    A run is the same if its path is, though it may have grown, or if its files are the same and were moved together.
+    If few of the ids fit, the files are others, though some look the same.
+    """
+    found = ids.where(ids.isin(known))
+    for part in (lambda one: one[:_PLACE], wherever):
+        keys = known.map(part)
+        run_of = known[~keys.duplicated(keep=False)].set_axis(keys[~keys.duplicated(keep=False)])
+        missing = ids[found.isna()]
+        fits = missing.fillna("").map(part).map(run_of)
+        if part is not wherever or 4 * missing[fits.notna()].nunique() >= missing.nunique():
+            found = found.fillna(fits)
+    return found.astype("object")
+
+
+def _digest(*keys: object) -> str:
+    """Return twelve hexadecimal digits."""
+    identity = "\0".join(map(str, keys)).encode(errors="surrogatepass")
+    return hashlib.blake2b(identity, digest_size=6).hexdigest()

@@ -122,16 +122,16 @@ class FileRules:
 class RateRules:
     """How runs count in rates."""
 
-    # what a status says of a run whose `is_successful` is missing: a time-out is a failure of the agent, a crashed
+    # what a status means for a run whose `is_successful` is missing: a time-out is a failure of the agent, a crashed
     # server or an unreadable log is not measured, which is the default
     outcome_of: Mapping[str, Outcome] = field(default_factory=dict)
     # the runs that the leading rate counts: those measured, or all, where one not measured is no success
     denominator: Literal["measured", "all"] = "measured"
-    conditions: Sequence[str] = ()  # columns that, besides the task, make runs comparable, such as a budget of turns
+    conditions: Sequence[str] = ()  # columns that, with the task, make runs comparable, such as a budget of turns
     # columns of settings, such as a temperature: where models differ in one, the leaderboard has a warning
     reported_settings: Sequence[str] = ()
     task_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["task_id"]  # so that repetitions are known
-    # what runs of several tasks share, such as a trained checkpoint; NA where a seed says nothing of the model
+    # what runs of several tasks share, such as a trained checkpoint; NA where a seed is no property of the model
     seed_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["seed"]
     excluding_flags: Sequence[str] = ()  # of runs that count in no rate, such as a copy of another run
 
@@ -150,7 +150,7 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class LogKind:
-    """One kind of logs: what its files hold, how they become frames, and how these are counted and shown."""
+    """One kind of logs: the contents of its files, how they become frames, and how these are counted and shown."""
 
     name: str  # as in ``evalkit NAME``; letters and digits
     title: str  # of one file, such as ``Crafter session trace``
@@ -171,7 +171,7 @@ class LogKind:
     lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)  # frames that are built on first access
     options: Sequence[Option] = ()  # of `assemble`
     settings: Sequence[str] = ()  # further ones, which only programs can give
-    defaults: Mapping[str, Any] = field(init=False)  # of these options and those of every kind
+    defaults: Mapping[str, Any] = field(init=False)  # of these options and the options of every kind
     # checks options, and loads the files they name, before any log is read
     prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
     # builds the frames; by default rows of records become rows of the frame of the same name
@@ -186,7 +186,7 @@ class LogKind:
     # is given only if `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file
     transcript: Callable[..., Any] | None = None
     run_files: Callable[..., RunFiles] = own_file  # of (Logs, run): the files of a row of the first table
-    # the detectors of events that only this kind has (`evalkit.kinds.Detector`); those of every kind come before them
+    # the detectors of events of this kind alone (`evalkit.kinds.Detector`), after the detectors of every kind
     detectors: Sequence[Any] = ()
     # events that make a run a failure, where logs of this kind never state success
     failure_events: Sequence[str] = ()

@@ -4,7 +4,7 @@ import sys
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-GROUP = "evalkit.kinds"  # of the entry points; the name of one is that of its kind
+GROUP = "evalkit.kinds"  # of the entry points; which have the names of their kinds
 BUILT_IN = {  # the module that defines each kind, and its line in ``evalkit --help``
     "mindcraft": ("evalkit.mindcraft.kind", "Success rates of Mindcraft task runs."),
     "crafter": ("evalkit.crafter.kind", "Scores of Crafter session traces."),
@@ -12,7 +12,7 @@ BUILT_IN = {  # the module that defines each kind, and its line in ``evalkit --h
     "trajectories": ("evalkit.trajectories.kind", "Outcomes of agents: Harbor, inspect_ai, tau2, SWE-agent, tables."),
 }
 TABLE_KIND = "trajectories"  # the kind of a table with a row for each run
-DETECTED_LAST = ("trajectories", "mindcraft")  # logs of other kinds may look like tables, or hold such messages
+DETECTED_LAST = ("trajectories", "mindcraft")  # logs of other kinds may look like tables, or contain such messages
 
 
 def kind_names() -> list[str]:

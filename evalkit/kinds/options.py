@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 
 class Option(NamedTuple):
-    """An option; its name is that of the argument."""
+    """An option, named like the argument."""
 
     name: str
     type: type | tuple[str, ...]  # of the value, or all values there are
@@ -14,7 +14,7 @@ class Option(NamedTuple):
     many: bool = False  # several values; the default is ()
     short: str = ""  # a letter, or another word, for the command line
     followed: bool = True  # of a view: whether it also applies with --follow
-    regroups: bool = False  # of a view: whether it asks for other groups than models, of which none is said to be best
+    regroups: bool = False  # of a view: whether it asks for other groups than models, none of which is called the best
     within: str = ""  # the folder in a source that the option names by default, if the folder is there and can be used
 
 

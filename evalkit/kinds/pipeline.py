@@ -3,7 +3,7 @@
     list ─► read what changed ─► parse ─► store ─► assemble
     files   bytes                rows     records  frames
 
-`evalkit.kinds.reading` holds the steps up to the store, `evalkit.kinds.dataset` keeps a store under a name, and
+`evalkit.kinds.reading` contains the steps up to the store, `evalkit.kinds.dataset` keeps a store under a name, and
 `evalkit.display.follow` repeats the steps while files are being written.
 """
 
@@ -206,7 +206,7 @@ def assemble(
     runs["kind"] = runs["kind"].astype(pd.CategoricalDtype([kind.name]))  # a selection without runs still has its kind
     runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     chosen = assembled.chosen
-    if model:  # that of runs without one is no question any more
+    if model:  # the group of runs without one is no longer in question
         chosen = chosen.without("no_model")
     elif len(runs) and "no_model" not in chosen and runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all():
         chosen += note("unnamed")
@@ -233,7 +233,7 @@ def as_recorded(kind: LogKind, records: Records) -> Assembled:
         if name == kind.runs:
             sources, n = table["source"].to_pylist(), len(table)
             repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # of runs in one file
-            values |= {"run_id": run_ids(kind.name, map(absolute, sources), repetitions), "kind": [kind.name] * n}
+            values |= {"run_id": run_ids(kind.name, sources, repetitions, records=records), "kind": [kind.name] * n}
             values.setdefault("model_name", [UNKNOWN] * n)
             values.setdefault("run_flags", [[] for _ in range(n)])
             values |= {column: [None] * n for column in {common.name for common in RUN_COLUMNS} - values.keys()}

@@ -74,7 +74,7 @@ def update(
     about: Mapping[str, object] | None = None,
     changed_recently: Callable[[str], bool] | None = None,
 ) -> Changes:
-    """Read new and changed files of a listing with states into a store, and drop the rows of those that have vanished.
+    """Read new and changed files of a listing with states into a store, and drop the rows of vanished files.
 
     Rows are committed every few seconds: an interrupted update continues from there the next time. At any point, the
     store has the former or the current contents of every file. `known` is passed if it was read from the store already;
@@ -179,8 +179,10 @@ def _parse_chunk(
                 parsed = parse(path, data)
             if isinstance(data, IsADirectoryError):
                 parsed = Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
-            read.append((path, not isinstance(data, OSError), parsed._replace(rows={}) if records else parsed))
             rows[path] = parsed.rows
+            if records:
+                parsed = Parsed(parsed.status, parsed.reason)  # without its rows
+            read.append((path, not isinstance(data, OSError), parsed))
             del data  # before the next file is read into the same memory
     try:
         return read, tables_of(records, rows)
@@ -208,7 +210,7 @@ def tables_of(records: Mapping[str, Sequence[Column]], rows: Mapping[str, _Rows]
 
 
 def records_of(store: RecordStore, listing: Listing) -> Records:
-    """Return the records of a listing's files, and of those above them, from a store that holds them in order."""
+    """Return the records of a listing's files, and of those above them, from a store that has them in order."""
     tables = dict(store.tables)
     files = tables.pop("files")
     if len(files) - (pc.sum(files["context"]).as_py() or 0) > len(listing.files):  # the listing is a part of a dataset

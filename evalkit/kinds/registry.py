@@ -48,7 +48,7 @@ def kind_named(name: str) -> LogKind:
 
 
 def all_kinds() -> list[LogKind]:
-    """Return all kinds, but those of other packages that can't be imported."""
+    """Return all kinds, except kinds of other packages that can't be imported."""
     kinds = []
     for name in kind_names():
         with suppress(SourceError):

@@ -15,14 +15,14 @@ from evalkit.stats.intervals import numbers
 
 MOST_MODELS = 200  # of a table that takes long to make; a page shows no more rows
 UNKNOWN = "unknown"  # the model of runs whose logs name none
-AS_LOGGED = "as logged"  # the unit of scores that others set: shares where all lie between 0 and 1
+AS_LOGGED = "as logged"  # the unit of scores of other programs: shares where all are between 0 and 1
 NO_OUTCOME = note("no_outcome")
 NO_SCORE = note("no_score")
 NO_RUN = note("no_run")
 JUDGED = "judged"  # the flag of runs whose outcome is the verdict of a judge
 BY_JUDGE = " by a judge"  # behind the name of every estimate that rests on such runs
 MOST_NAMED = 8  # models in a sentence; of more, it has the number
-MOST_SCORER = 30  # characters of the name of a scorer behind that of an estimate
+MOST_SCORER = 30  # characters of a scorer's name, which follows the name of an estimate
 MEASURED = ("success", "failure")
 _KEPT = ["run_id", "model_name", "task_type", "repetition", "started", "duration", "cost", "tokens_in", "tokens_out"]
 
@@ -41,19 +41,32 @@ class Outcomes(NamedTuple):
     kind: Literal["proportion", "score", "mean"]  # of the values, as for `evalkit.stats.estimate_by`
     name: str  # of an estimate of them, such as ``success rate``
     unit: str = ""  # of the values, if they are not shares
-    left_out: int = 0  # runs whose flags say that they count in no rate
+    left_out: int = 0  # runs whose flags exclude them from all rates
     by: str = ""  # the scorer or reward of all of them, if logs name one
     compared_by: tuple[str, ...] = ()  # the columns whose values `model_name` has, where these are not the models
+    judged: Notes = NO_NOTES  # on outcomes that are verdicts of a judge
 
     @property
     def is_share(self) -> bool:
-        """Whether values lie between 0 and 1."""
+        """Whether all values are between 0 and 1."""
         return self.kind != "mean"
 
     @property
     def title(self) -> str:
         """What an estimate of the values is called, with the unit and the scorer if there is one."""
         return " in ".join(filter(None, [self.name, self.unit])) + (f" ({self.by})" if self.by else "")
+
+    def marked(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Add the note on a judge to the warnings of estimates that rest on these outcomes."""
+        if not self.judged or "warning" not in table:
+            return table
+        warnings = [one + self.judged for one in table["warning"]]
+        return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
+
+
+def judge_mark(table: pd.DataFrame) -> str:
+    """Return what follows the name of the estimates of a table: that they rest on a judge, or nothing."""
+    return BY_JUDGE if any(JUDGED in warning for warning in table.get("warning", ())) else ""
 
 
 def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
@@ -121,9 +134,10 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     scorers = rows["score_key"].dropna().unique().tolist() if "score_key" in rows else []
     by = plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else ""
     may_succeed = "success" in kind.rates.outcome_of.values()
-    mark, is_judged = "", has_flag(rows, JUDGED)
+    mark, judged, is_judged = "", NO_NOTES, has_flag(rows, JUDGED)
     if is_judged.any():
         mark = BY_JUDGE if is_judged.all() else f" partly{BY_JUDGE}"
+        judged = note(JUDGED, count=int(is_judged.sum()))
     has_rate = outcome.isin(MEASURED).any() or (may_succeed and rows["score"].isna().all())
     if value == "is_successful" or (not value and has_rate):
         succeeded = table["outcome"].eq("success").astype("float64")
@@ -131,13 +145,29 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
         table = table.assign(value=succeeded.where(is_measured))
-        return Outcomes(table, "proportion", f"success rate{mark}", "", left_out, by, compared_by)
+        return Outcomes(table, "proportion", f"success rate{mark}", "", left_out, by, compared_by, judged)
     score = pd.Series(numbers(rows["score"]), rows.index)
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
     if unit.startswith("share") or (unit == AS_LOGGED and score.dropna().between(0, 1).all()):
-        return Outcomes(table, "score", f"mean score{mark}", "", left_out, by, compared_by)
-    return Outcomes(table, "mean", f"mean score{mark}", unit.removeprefix(AS_LOGGED), left_out, by, compared_by)
+        return Outcomes(table, "score", f"mean score{mark}", "", left_out, by, compared_by, judged)
+    return Outcomes(table, "mean", f"mean score{mark}", unit.removeprefix(AS_LOGGED), left_out, by, compared_by, judged)
+
+
+def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:
+    """Add to runs what comparisons take them for, so that a table of them gives the same rates when it is read again.
+
+    The columns are counts_as (success, failure, scored, not measured, running, or excluded from rates), task (its
+    identity within its type), condition (what else makes runs comparable) and checkpoint (the seed that runs share).
+    """
+    data = outcomes(runs, kind=kind)
+    table = data.table.set_index("run_id")
+    counts_as = table["outcome"]
+    if data.kind == "proportion":
+        counts_as = table["value"].map({1.0: "success", 0.0: "failure"}).fillna(counts_as)
+    tasks = [task.removeprefix(f"{of_type}/") for task, of_type in zip(table["task"], table["task_type"], strict=True)]
+    added = table[["condition"]].assign(counts_as=counts_as, task=tasks, checkpoint=table["seed"])
+    return runs.join(added, on="run_id").fillna({"counts_as": "excluded"})
 
 
 def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
@@ -149,7 +179,7 @@ def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
 
 
 def compared_in(runs: pd.DataFrame) -> tuple[str, ...]:
-    """Return the columns whose values stand in `model_name`, such as agent and model; empty where these are models."""
+    """Return the columns whose values make up `model_name`, such as agent and model; empty where these are models."""
     columns = "" if "compared_by" not in runs else next(iter(runs["compared_by"].dropna()), "")
     return tuple(str(columns).split(",")) if columns else ()
 
@@ -216,7 +246,7 @@ def has_flag(runs: pd.DataFrame, *flags: str) -> pd.Series:
 
 
 def copied(runs: pd.DataFrame, kind: LogKind) -> list[tuple[str, str, int]]:
-    """Count the runs that count in no rate, as copies: by their model and the one whose logs they hold."""
+    """Count the copies, which count in no rate: by their model and the model whose logs they contain."""
     if "copied_model" not in runs:  # repeated runs are of the same model
         return []
     names = runs.loc[is_excluded(runs, kind), ["model_name", "copied_model"]].astype("object")

@@ -50,7 +50,7 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
 
 
 def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) -> Assembled:
-    """Name models by their folder where each of several sources holds runs of one model, and some share its name."""
+    """Name models by their folder where each of several sources has runs of one model, and some share its name."""
     runs = assembled.frames[kind.runs]
     names: dict[str, str] = {}
     models: set[str] = set()

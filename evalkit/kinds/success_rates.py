@@ -177,7 +177,7 @@ def rates_by_denominator(
 
 
 def best_first(table: pd.DataFrame, by: str = "estimate") -> pd.DataFrame:
-    """Sort groups by their estimates; runs whose model is unknown are no model, and stand below those of all models."""
+    """Sort groups by their estimates; runs whose model is unknown come below all models."""
     unnamed = table["model_name"].eq(UNKNOWN) if "model_name" in table else False
     order = ["unnamed", by]
     table = table.assign(unnamed=unnamed).sort_values(order, ascending=[True, False], kind="stable", ignore_index=True)
@@ -232,7 +232,7 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
 
 
 def with_usage(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Add to a table of models what a run takes on average: columns such as ``cost per run``, of what logs tell."""
+    """Add to a table of models what a run takes on average: columns such as ``cost per run``, of what logs state."""
     taken = usage(runs).pivot(index="model_name", columns="quantity", values="estimate")
     return table.join(taken.add_suffix(PER_RUN), on="model_name")
 

@@ -13,7 +13,7 @@ from evalkit._html import render
 from evalkit._text import counted_noun
 from evalkit.io.frames import Column, frame_of
 from evalkit.io.paths import SourceError
-from evalkit.io.read import read_file
+from evalkit.io.read import read_file, reason_of
 from evalkit.io.secrets import masked, masking
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind, RunFiles
@@ -63,7 +63,7 @@ class Call(NamedTuple):
     name: str
     arguments: str = ""  # canonical: equal for equal arguments
     result: str | None = None  # None if the log has none
-    has_failed: bool | None = None  # as the log says; None where only the text of the result may tell
+    has_failed: bool | None = None  # as the log states; None where only the text of the result may show it
     result_after: int = 0  # turns from this one to the one that shows the result; 0 for the same
 
     def changed(self, change: Callable[[str], str]) -> "Call":
@@ -77,7 +77,7 @@ class Turn(NamedTuple):
 
     actor: str  # who did it
     role: str  # system, assistant, user, action, result, …
-    text: str  # what it says
+    text: str  # its text
     marks: tuple[str, ...] = ()  # which flags and findings refer to, such as ``final message``
     events: tuple[str, ...] = ()  # which of `EVENTS` it is
     when: str = ""  # its time, if the log has one
@@ -86,7 +86,7 @@ class Turn(NamedTuple):
     agent: str = ""  # the agent by name, if `actor` is something else; by default `actor`
     call: Call | None = None  # the call that it shows
     values: Mapping[str, Any] = {}  # what the kind's own detectors of events read, by name
-    states_outcome: bool = False  # it tells whether the run succeeded, so detectors of events do not see it
+    states_outcome: bool = False  # it shows whether the run succeeded, so detectors of events do not see it
 
 
 class Transcript(NamedTuple):
@@ -157,7 +157,7 @@ def cell_text(value: Any) -> str:
 
 
 def run_facts(kind: LogKind, run: Mapping[Any, Any], files: RunFiles) -> list[tuple[str, str]]:
-    """Return what the frames say of a run, a row of the first one: names and values as text, of what is known."""
+    """Return what the frames state of a run, a row of the first one: names and values as text, of what is known."""
     facts = []
     for column, name in _FACTS.items():
         value = kind.labels.get(run[column], run[column]) if column == "status" else run.get(column)
@@ -171,7 +171,7 @@ def read_log(path: str) -> bytes:
     try:
         return read_file(path)
     except OSError as error:
-        raise SourceError(f"{path}: {type(error).__name__}: {error.strerror or error}") from error
+        raise SourceError(f"{path}: {reason_of(error)}") from error
 
 
 def transcript_of(
@@ -190,7 +190,7 @@ def transcript_of(
     except SourceError:
         raise
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise SourceError(f"{where}: {type(error).__name__}: {error}") from error
+        raise SourceError(f"{where}: {reason_of(error)}") from error
 
 
 class Row(Mapping[str, Any]):
@@ -198,7 +198,7 @@ class Row(Mapping[str, Any]):
 
     def __init__(self, frame: pd.DataFrame, columns: dict[str, list[Any]], place: int) -> None:
         self._frame = frame
-        self._columns = columns  # as lists, those that a row was asked for
+        self._columns = columns  # as lists, for the rows that were asked for
         self._place = place
 
     def __getitem__(self, name: str) -> Any:

@@ -102,7 +102,7 @@ def _named(frame: pd.DataFrame, names: _Names) -> pd.DataFrame:
     if "run_id" in frame:
         return named_by_id(frame, names.of_run)
     keys = ["source", "model_name"]
-    found = names.runs.drop_duplicates([*keys, "name"]).drop_duplicates(keys, keep=False)  # where they tell the name
+    found = names.runs.drop_duplicates([*keys, "name"]).drop_duplicates(keys, keep=False)  # where they contain the name
     name = frame[keys].merge(found, how="left")["name"].set_axis(frame.index)
     return frame.assign(model_name=name.astype(frame["model_name"].dtype))
 

@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -70,16 +70,18 @@ def _read_table(
             raise SourceError(f"{path}: {error.strerror or error}") from error
         except ValueError as error:
             raise SourceError(f"{path}: can't be read: {error}") from error
+        found = [{name.strip().lower(): value for name, value in _fields(row)} for row in found]
         names = list(dict.fromkeys(name for row in found for name in row))
-        for role in needed:
-            if found and called[role] not in names:
-                hint = did_you_mean(called[role], names)
-                raise SourceError(f"{path}: no column {called[role]!r}; {hint} (--column {role}=NAME)")
+        for role, name in called.items():
+            if found and name.lower() not in names and (role in needed or name != role):
+                raise SourceError(f"{path}: no column {name!r}; {did_you_mean(name, names)} (--column {role}=NAME)")
         file = os.path.basename(path)
         problems += [f"{file}: {doubt}" for doubt in doubts]
-        cells = [{role: _text(row.get(name)) for role, name in called.items()} for row in found]
+        cells = [{role: _text(row.get(name.lower())) for role, name in called.items()} for row in found]
         table = pd.DataFrame(cells, columns=list(called), dtype="object")
         table = table.assign(file=file, row=table.index + 1)
+        if "who" in table:
+            table["who"] = table["who"].where(table["who"].ne(""), str(path))
         column = "label" if "score" not in table or table["label"].ne("").any() else "score"
         if found and column == "score" and table["score"].eq("").all():
             raise SourceError(f"{path}: no column label or score with any value (--column label=NAME names it)")
@@ -99,6 +101,9 @@ def _read_table(
                 problems.append(f"{file}, row {row}: {name} {text[:40]!r} is no {name}")
         table = table.assign(turn=turn.astype("Int64"), value=values)
         tables.append(table[~pd.DataFrame(wrong).any(axis=1)])
+        if found and tables[-1].empty:
+            hint = " (--yes TEXT names the label that means yes)" if wrong[column].all() else ""
+            raise SourceError(f"{path}: no row can be used: {problems[-1]}{hint}")
     return Table(pd.concat(tables, ignore_index=True), problems)
 
 
@@ -156,7 +161,7 @@ def read_verdicts(paths: str | Sequence[str], columns: str | Iterable[str] = (),
     Returns
     -------
     Table
-        Of several verdicts of a judge on a unit, the mean. Rows that can't be used are in `problems`.
+        A row per verdict. Rows that can't be used are in `problems`.
 
     Raises
     ------
@@ -171,8 +176,7 @@ def read_verdicts(paths: str | Sequence[str], columns: str | Iterable[str] = (),
     rows, problems = _read_table(paths, ("run_id",), ("turn", "judge", "label", "score"), columns, yes)
     stem = rows["file"].str.replace(r"(?<=.)\.[^.]*$", "", regex=True)
     rows["judge"] = rows["judge"].where(rows["judge"].ne(""), stem)
-    verdicts = rows.rename(columns={"value": "verdict"})[[*UNIT, "judge", "verdict"]]
-    return Table(verdicts.groupby([*UNIT, "judge"], dropna=False, sort=False, as_index=False).mean(), problems)
+    return Table(rows.rename(columns={"value": "verdict"})[[*UNIT, "judge", "verdict"]], problems)
 
 
 def of_question(labels: pd.DataFrame, question: str = "") -> pd.DataFrame:
@@ -210,6 +214,14 @@ def majority(labels: pd.DataFrame) -> Majority:
         int(is_tie.sum()),
         int(units["count"].eq(0).sum()),
     )
+
+
+def _fields(row: Mapping[str, Any], depth: int = 5) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of a row; ``result.label`` is a field of an object in the field ``result``."""
+    for name, value in row.items():
+        yield name, value
+        if depth and isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", cell) for inner, cell in _fields(value, depth - 1))
 
 
 def _text(value: Any) -> str:

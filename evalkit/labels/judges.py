@@ -10,9 +10,9 @@ import pandas as pd
 from scipy import special
 
 from evalkit._notes import Notes, note
-from evalkit._text import format_interval
+from evalkit._text import counted_noun, format_interval
 from evalkit.io import SourceError
-from evalkit.kinds import Finding, Logs, sections
+from evalkit.kinds import Finding, Logs, find_runs, sections
 from evalkit.kinds.selection import logged_columns
 from evalkit.labels import words
 from evalkit.labels.answers import UNIT, Majority, Table, majority, of_question
@@ -94,32 +94,41 @@ def compare_judges(
             raise SourceError(f"no {name} of these {'runs' if units['turn'].isna().all() else 'turns'}: check the ids")
         unknown[name] = int((~is_known).sum())
         tables[name] = table[is_known]
-    people = majority(tables["labels"])
+    own_labels = tables["labels"].drop_duplicates([*UNIT, "who"], keep="last")  # of a unit with two ids, too
+    people = majority(own_labels)
     if people.rows.empty:
         raise SourceError("no unit has a label: people left all undecided, or half of them disagree")
     units = units.merge(people.rows, on=UNIT, how="left")
     judged = tables["verdicts"].replace({"judge": {name: f"{name} (judge)" for name in CONSTANTS}})
-    wide = judged.pivot(index=UNIT, columns="judge", values="verdict")
+    is_yes_or_no = judged["verdict"].isin([0.0, 1.0]) | judged["verdict"].isna()
+    gives_labels = is_yes_or_no.groupby(judged["judge"]).all()
+    means = judged.groupby([*UNIT, "judge"], dropna=False, sort=False, as_index=False)["verdict"].mean()
+    wide = means.pivot(index=UNIT, columns="judge", values="verdict")
     wide = wide.reindex(known).reset_index(drop=True).rename_axis(columns=None)
-    return Comparison(units, wide, tables["labels"], people, unknown, labels.problems + verdicts.problems)
+    problems = labels.problems + verdicts.problems
+    for judge in gives_labels.index[gives_labels]:
+        if ties := int(wide[judge].eq(0.5).sum()):
+            problems.append(f"{judge}: {counted_noun(ties, 'unit')} with as many verdicts for yes as for no")
+        wide[judge] = wide[judge].where(wide[judge].ne(0.5)).round()
+    return Comparison(units, wide, own_labels, people, unknown, problems)
 
 
 def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
-    """Return the run_id of each id, which may also be the own id of a table of runs; missing where none has it.
+    """Return the run_id of each id, which may be of before a move, or the own id of a table of runs; else missing.
 
     An own id is a column of the runs, or of the table that they were read from, with another value in each row.
     """
-    best = ids.where(ids.isin(runs["run_id"]))
-    if best.notna().all():
-        return best.astype("object")
+    found = best = find_runs(ids, runs["run_id"])
+    if found.notna().all():
+        return found
     for columns in (runs.select_dtypes(["object", "str"]), logged_columns(runs)):
         for name in columns:
             texts = columns[name].astype("str").str.strip()
             if columns[name].notna().all() and texts.ne("").all() and texts.is_unique:
-                own = ids.map(dict(zip(texts, runs["run_id"], strict=True)))
+                own = found.fillna(ids.map(dict(zip(texts, runs["run_id"], strict=True))))
                 if own.count() > best.count():
                     best = own
-    return best.astype("object")
+    return best
 
 
 def judge_table(comparison: Comparison) -> pd.DataFrame:

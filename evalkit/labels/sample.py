@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from evalkit.kinds import Logs, outcome_of
+from evalkit.kinds import Logs, outcome_of, wherever
 from evalkit.kinds.runs import UNKNOWN, is_excluded
 
 ACTED = ("assistant", "action")  # roles of the turns of an agent: those that are labelled
@@ -22,7 +22,8 @@ def draw(logs: Logs, runs: pd.DataFrame | None = None, *, turns: bool = False, s
     """Draw all units in a random order, in which each model and outcome has its share of any first ones.
 
     Labels of the first units, however many, are labels of a random sample: each unit has the same chance to be among
-    them (stratified sampling with proportional allocation). The order depends only on the ids and the seed.
+    them (stratified sampling with proportional allocation). The order depends only on
+    the files and the seed, and not on where the files are.
 
     Parameters
     ----------
@@ -58,8 +59,9 @@ def draw(logs: Logs, runs: pd.DataFrame | None = None, *, turns: bool = False, s
     else:
         units["turn"] = None
     units["turn"] = units["turn"].astype("Int64")
-    keys = zip(units["run_id"], units["turn"].astype("object"), strict=True)
-    units["_random"] = [_random(seed, run_id, turn) for run_id, turn in keys]
+    content, turn = units["run_id"].map(wherever), units["turn"].astype("object")
+    copies = units.groupby([content, turn], dropna=False).cumcount()  # from two sources
+    units["_random"] = [_random(seed, *key) for key in zip(content, turn, copies, strict=True)]
     strata = units.groupby(["model_name", "outcome"])
     start = [_random(seed, *stratum) for stratum in zip(units["model_name"], units["outcome"], strict=True)]
     units["_place"] = (strata["_random"].rank() - 1 + start) / strata["_random"].transform("size")

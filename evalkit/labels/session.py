@@ -4,7 +4,7 @@ import getpass
 import os
 
 from evalkit.io import SourceError, masked, storage
-from evalkit.kinds import Logs, Transcript, transcript_of
+from evalkit.kinds import Logs, Transcript, find_runs, transcript_of
 from evalkit.labels.answers import append_answer, read_labels
 from evalkit.labels.blind import blinded
 from evalkit.labels.sample import Unit, draw, units_in
@@ -63,7 +63,8 @@ class Session:
         labelled: set[Unit] = set()
         if os.path.exists(self.path) and os.path.getsize(self.path):
             rows = read_labels(self.path).rows
-            labelled = set(units_in(rows[rows["who"].eq(self.who) & rows["question"].eq(question)]))
+            own = rows[rows["who"].eq(self.who) & rows["question"].eq(question)]
+            labelled = set(units_in(own.assign(run_id=find_runs(own["run_id"], logs.runs["run_id"]))))
         sample = units_in(units)
         self.total = len(sample)
         self.left = [unit for unit in sample if unit not in labelled]

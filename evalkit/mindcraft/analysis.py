@@ -699,7 +699,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = secti
     about = {"endings": {labels[status]: int(n) for status, n in counts.items()}, "n": len(fresh), "noun": "run"}
     examples = examples_of(failed, {label: failed["status"].eq(status) for status, label in labels.items()})
     found = [Finding("endings", endings, about, examples)] if len(fresh) else []
-    if pairs := copied(runs, kind_of(runs)):  # whose logs stale copies hold, and whose runs they stand for
+    if pairs := copied(runs, kind_of(runs)):  # the models whose logs stale copies contain, and whose runs they replace
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
         found.append(Finding("copies", sections.DATA_QUALITY, {"pairs": pairs}, links, words.copies))

@@ -54,6 +54,9 @@ def assemble(
     places = [run.task.place for run in found]
     runs = _known(found).join(frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True))
     logs = _logs(found, records, has_times=bool(options.get("original_mtimes")))
+    sizes = logs.groupby("run")["size"].sum().reindex(runs.index, fill_value=0).tolist()
+    keys = runs["path"], runs["task_id"], runs["repetition"]
+    runs["run_id"] = run_ids("mindcraft", *keys, records=records, sizes=sizes)
     logs["original"] = _originals(logs, runs["path"])
     runs["agent_count"] = runs["agents_asked_for"].fillna(runs["n_agents"])
     runs = runs.join(_gathered(logs))
@@ -134,7 +137,6 @@ def _known(found: Sequence[Run]) -> pd.DataFrame:
     paths = [run.folder.path for run in found]
     numbers = [run.repetition.number for run in found]
     values = {
-        "run_id": run_ids("mindcraft", paths, [run.task.facts["task_id"] for run in found], numbers),
         "kind": "mindcraft",
         "source": [run.folder.folder for run in found],
         "model_name": [run.named.model_name for run in found],
@@ -163,10 +165,9 @@ def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.Data
     logs = frame_of(values, _LOG_COLUMNS)
     logs["parsing_errors"] = logs["parsing_errors"].map("; ".join).astype("str")
     logs["run"] = np.repeat(np.arange(len(found)), [len(run.repetition.logs) for run in found])
-    logs["modified"] = np.nan
-    if has_times:
-        times = pd.Series(records.files["modified"].to_numpy() / 1e9, records.files["source"].to_pylist())
-        logs["modified"] = logs["source"].map(times)
+    files = records.files.select(["source", "size", "modified"]).to_pandas().set_index("source")
+    logs["size"] = logs["source"].map(files["size"])
+    logs["modified"] = logs["source"].map(files["modified"] / 1e9) if has_times else np.nan
     return logs
 
 
@@ -180,20 +181,13 @@ def _gathered(logs: pd.DataFrame) -> pd.DataFrame:
         started=started,
         duration=seconds.where(seconds >= 0),
         read_agent=logs["agent_name"].where(logs["agent_log_processed"]),
-        error=logs["parsing_errors"].mask(logs["agent_log_processed"]),
     )
-    return table.groupby("run").agg(
-        raw_score=("raw_score", "max"),
-        lowest=("raw_score", "min"),
-        timed_out=("timed_out", "any"),
-        n_read=("agent_log_processed", "sum"),
-        n_read_agents=("read_agent", "nunique"),
-        started=("started", "min"),
-        duration=("duration", "max"),
-        original=("original", "max"),
-        turns=("message_count", "sum"),
-        **{name: (name, "sum") for name in _COUNTS},
-    )
+    of_run = table.groupby("run")
+    highest = of_run[["raw_score", "timed_out", "duration", "original"]].max()
+    lowest = of_run[["raw_score", "started"]].min().rename(columns={"raw_score": "lowest"})
+    totals = of_run[["agent_log_processed", *_COUNTS]].sum().rename(columns={"agent_log_processed": "n_read"})
+    counts = totals.assign(turns=totals["message_count"], n_read_agents=of_run["read_agent"].nunique())
+    return pd.concat([highest, lowest, counts], axis=1)
 
 
 def _add_scores(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> None:
@@ -249,8 +243,11 @@ def _status(table: pd.DataFrame, timed_out: pd.Series, is_unread: pd.Series) -> 
 
 def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
     """Return the flags of each run: those of its logs, and those of the run itself."""
-    flagged = logs.loc[logs["flags"].map(len) > 0, ["run", "flags"]].explode("flags")
-    carried = {flag: runs.index.isin(flagged.loc[flagged["flags"] == flag, "run"]) for flag in LOG_FLAGS}
+    flagged: dict[str, set[int]] = {flag: set() for flag in LOG_FLAGS}
+    for run, own in zip(logs["run"], logs["flags"], strict=True):
+        for flag in own:
+            flagged[flag].add(run)
+    carried = {flag: runs.index.isin(places) for flag, places in flagged.items()}
     names = logs["agent_name"].str.replace(r"_\d{1,9}$", "", regex=True)
     ids = names.where(names.str.contains(r"(?:\d\D*){4}|^[0-9a-f-]{6,}$"))  # or dates: agents have names such as gpt-4o
     n_ids = ids.groupby(logs["run"]).nunique().reindex(runs.index, fill_value=0)
@@ -282,17 +279,20 @@ def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
     `LEFT_OVER` later, as the log is left over from before; else the one whose file is younger, if the files' times are
     original; else the one with more words in its path (`paths`), as a copied folder has, or the later one by its path.
     """
-    starts = logs.groupby("run")["task_start"].agg(["min", "max"])
-    spread = starts["max"] - starts["min"]
-    spread[~(spread > LEFT_OVER)] = 0
-    words = paths.str.count(r"\d+|[^\W\d_]+")
-    order = logs.assign(left_over=logs["run"].map(spread), words=logs["run"].map(words))
-    order = order.sort_values(["left_over", "modified", "words", "run"], kind="stable")
     original = pd.Series(-1, logs.index)
     for keys, unknown in ((["digest"], ""), (["agent_name", "task_start"], 0)):
-        known = order[order[keys[-1]].notna() & (order[keys[-1]] != unknown)]
-        owner = known[known.duplicated(keys, keep=False)].groupby(keys)["run"].transform("first")
-        owner = owner[owner != logs["run"].reindex(owner.index)]
+        known = logs[logs[keys[-1]].notna() & (logs[keys[-1]] != unknown)]
+        shared = known[known.duplicated(keys, keep=False)]
+        if shared.empty:
+            continue
+        starts = logs.groupby("run")["task_start"]
+        spread = starts.max() - starts.min()
+        spread[~(spread > LEFT_OVER)] = 0
+        words = paths[shared["run"].unique()].str.count(r"\d+|[^\W\d_]+")
+        order = shared.assign(left_over=shared["run"].map(spread), words=shared["run"].map(words))
+        order = order.sort_values(["left_over", "modified", "words", "run"], kind="stable")
+        owner = order.groupby(keys)["run"].transform("first")
+        owner = owner[owner != order["run"]]
         original[owner.index] = owner
     return original
 

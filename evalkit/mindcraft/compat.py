@@ -36,7 +36,7 @@ COLUMNS = (
 
 
 def with_compat_names(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return runs with the columns `COLUMNS`, and behind them those that only some runs have, such as metrics."""
+    """Return runs with the columns `COLUMNS`, followed by columns of some runs, such as metrics."""
     raised = set(chain.from_iterable(runs["run_flags"]))
     made = runs.assign(
         overall_raw_score=runs["raw_score"],

@@ -48,13 +48,13 @@ def task_folders(
     """Find the folders of task runs, including those without any log: of runs that broke before one was written.
 
     `broken` are positions of logs, `others` the records of other files. A folder without logs counts if its name is a
-    known task's, or if it holds nothing but what a run leaves beside its logs, has a task's name and lies beside other
-    runs; with `all_folders` every folder counts. A folder of broken logs only is no task's if other runs lie in it or
-    below. Else it is one if its name is a task's, or if another run lies as deep, and either lies beside it or no file
-    of another kind does. A folder of nothing but files that are logs only within a run (`others` says which) needs
-    another run as deep, and the name of a task, or files called like logs of agents beside another run.
+    known task's, or if it contains only files that a run leaves next to its logs, has a task's name and is next to
+    other runs; with `all_folders` every folder counts. A folder of broken logs only is no task's if other runs are in
+    it or below. Else it is one if its name is a task's, or if another run is equally deep, and either is next to it or
+    no file of another kind is. A folder with only files that are logs within a run alone (`others` names them) needs
+    another run equally deep, and the name of a task, or files named like logs of agents next to another run.
 
-    With an `own_id`, the one folder that was listed is this task's, whatever it is called, but for the flat logs of
+    With an `own_id`, the one folder that was listed is this task's, whatever its name, except the flat logs of
     other tasks in it.
     """
     folders = group_by_task(logs, definitions, own_id)
@@ -147,7 +147,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
 
 
 def _parent(path: str) -> str:
-    """Return the folder that a path lies in; `os.path.dirname` takes twice as long, and there are many."""
+    """Return the folder of a path; `os.path.dirname` takes twice as long, and there are many."""
     end = path.rfind("/")
     return path[:end] if end > 0 else os.path.dirname(path)
 
@@ -213,7 +213,7 @@ class Named(NamedTuple):
     experiment_folder: str | None
     experiment: str | None
     fields: Mapping[str, str]  # of the path: task_id, task_type, suite
-    task_path: str | None  # the definition file, as the results file says
+    task_path: str | None  # the definition file that the results file names
     total: int | None  # tasks of the experiment, likewise
     fits_layout: bool
 
@@ -299,7 +299,7 @@ def is_experiment_name(name: str) -> bool:
 def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
     """Compile a layout such as ``{model_name}/{task_id}`` to patterns; SourceError for unknown or repeated fields.
 
-    The first is for the whole path below the loaded folder, where a model's name may hold ``/``; the second for the
+    The first is for the whole path below the loaded folder, where a model's name may contain ``/``; the second for the
     last parts of a path, even if they are above the loaded folder.
     """
     pieces = re.split(r"\{(\w*)\}", layout.strip("/"))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
 
-from evalkit.io import BrokenFileError, WrongShapeError, check_path, decode_json, decode_start, read_file
+from evalkit.io import BrokenFileError, WrongShapeError, check_path, decode_json, decode_start, read_file, reason_of
 from evalkit.kinds import HEAD, Parsed
 from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStatus, Wording
 
@@ -159,7 +159,7 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
     try:
         return agent_outcome(source, decode_log(read_file(source)))
     except (OSError, ValueError) as error:  # a path with a NUL byte is a ValueError
-        return agent_outcome(source, broken_log(error_text(error)))
+        return agent_outcome(source, broken_log(reason_of(error)))
 
 
 def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
@@ -186,7 +186,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     may_be_log = name != RESULTS and name not in NOT_LOGS_BY_NAME and not name.endswith(".traj.json")
     try:
         if isinstance(data, OSError):
-            raise BrokenFileError(error_text(data))
+            raise BrokenFileError(reason_of(data))
         if name == RESULTS:
             return Parsed("used", "names the model", {"other_files": [_naming_row(parse_results(data), "results")]})
         value, repaired = _decode_log(data) if may_be_log else decode_json(data)
@@ -355,16 +355,16 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     system, agent = texts["system"], texts["assistant"]
     messages = len(system) + len(agent) + len(others)
     joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
-    events = Counter[str]()
+    events: Mapping[str, int] = {}
     if EVENT_PHRASES.are_in(joined):
-        events.update(match.lastgroup or "" for match in EVENT.finditer(joined))
+        events = Counter(match.lastgroup or "" for match in EVENT.finditer(joined))
 
-    finals = list[Final]()
+    finals: list[Final] = []
     is_near = is_quoted = False
     if FINAL_PHRASES.are_in(joined):
-        read = [(text, read_final(text)) for text in system]
-        finals = [final for _, final in read if final]
-        rest = "\n".join([text for text, final in read if not final])
+        read = [read_final(text) if text.lstrip().startswith(FINAL_STARTS) else None for text in system]
+        finals = [final for final in read if final]
+        rest = "\n".join([text for text, final in zip(system, read, strict=True) if not final])
         is_near = FINAL_PHRASES.are_in(rest) and NEARLY_FINAL.search(rest) is not None
     if not finals:
         spoken = "\n".join([*agent, *others])
@@ -434,8 +434,6 @@ class Final(NamedTuple):
 
 def read_final(content: str) -> Final | None:
     """Read a system message as a final one, if its whole text is."""
-    if not content.lstrip().startswith(FINAL_STARTS):
-        return None
     text = content.strip()
     match = FINAL.fullmatch(text)
     if match is None:
@@ -481,8 +479,3 @@ def as_int(value: Any) -> int | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return int(value) if is_whole else None
-
-
-def error_text(error: Exception) -> str:
-    """Format an exception as ``ErrorName: cause``, without the path, which is shown beside it."""
-    return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"

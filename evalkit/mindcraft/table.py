@@ -27,7 +27,7 @@ class Status(NamedTuple):
 
     label: str
     short: str
-    outcome: Literal["success", "failure", "not measured"]  # of a run that does not say whether it succeeded
+    outcome: Literal["success", "failure", "not measured"]  # of a run that does not state whether it succeeded
     colour: str
     hatch: str
 
@@ -66,7 +66,7 @@ EVENTS = {
     "deaths": Wording("You died at position"),
     "unknown_commands": Wording("Command !", r"\S+ does not exist\."),
 }
-# flags, each by what it is called in tables and what it means; a run carries those of its logs, too
+# flags, each with its label in tables and its meaning; a run has the flags of its logs, too
 FLAGS_OF_LOGS = {
     "conflicting": ("contradicting final messages", "final messages contradict each other, in a log or between agents"),
     "near_final": (

@@ -10,6 +10,7 @@ import pandas as pd
 
 from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, Ledger, SourceError, Status, cut_name, decode_json, list_source, read_files
+from evalkit.io.read import reason_of
 from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import has_flag
 from evalkit.mindcraft import parse
@@ -63,7 +64,7 @@ class TaskDefinitions(dict[str, Definition]):
         variants = self.variants.get(task_id, [])
         if not variants:
             return None, False
-        shared = []  # for each, how many parts of its path, from the file's name on, are those of `task_path`
+        shared = []  # for each, how many parts of its path, from the file's name on, equal the parts of `task_path`
         wanted = (task_path or "").replace("\\", "/").split("/")[::-1]
         for definition in variants if task_path else ():
             files = definition["definition_file"].replace("\\", "/").split(os.pathsep)
@@ -110,7 +111,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
             good, bad = dict[str, Definition](), list[str]()
             try:
                 if isinstance(data, OSError):
-                    raise BrokenFileError(parse.error_text(data))
+                    raise BrokenFileError(reason_of(data))
                 value, _ = decode_json(data)
                 if parse.is_task_definition(value):  # a single one
                     value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
@@ -180,7 +181,7 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
         target = _ITEM.findall(task_id) if is_cooking else []
         if named["blocked"]:
             blocked = set(named["blocked"].split("_"))
-        # an id that names items, or begins as MineCollab's do, without a suffix for it says that none is blocked
+        # without a suffix for it, an id that names items, or begins like MineCollab's, means that none is blocked
         elif not (target or in_kitchen or task_id.startswith("multiagent_cooking")) or "blocked_access" in task_id:
             blocked = None
     else:
@@ -235,7 +236,7 @@ def _items(target: Any) -> list[str]:
 
 
 def metrics_of(definition: Definition) -> dict[str, Any]:
-    """Return the numbers, truth values and texts under ``difficulty_metrics``, and those of `METRICS` beside it."""
+    """Return the numbers, truth values and texts under ``difficulty_metrics``, and the `METRICS` next to it."""
     stated = {name: definition[name] for name in METRICS if name in definition}
     if isinstance(nested := definition.get("difficulty_metrics"), dict):
         stated |= nested

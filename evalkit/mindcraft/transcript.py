@@ -195,7 +195,7 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
 
 
 def messages_frame(agents: pd.DataFrame) -> pd.DataFrame:
-    """Read all messages of logs again, but for those that can't be read: a row per turn, columns as `LAZY_TABLES`."""
+    """Read all messages of logs again, without logs that can't be read: a row per turn, columns as `LAZY_TABLES`."""
     turns = _read_again(agents)
     rows = [(log, turn, role, text, ", ".join(_marks(role, text or ""))) for log, turn, role, text in turns]
     return _with_ids("messages", agents, rows)
@@ -249,7 +249,7 @@ def _role_and_text(turn: object) -> tuple[str, str]:
 
 def _facts(outcome: parse.AgentOutcome) -> list[str]:
     score = "none" if outcome["raw_score"] is None else f"{outcome['raw_score']:g}"
-    facts = [f"logged score {score}", f"{outcome['message_count']} turns"]  # of the run, its frame says how it ended
+    facts = [f"logged score {score}", f"{outcome['message_count']} turns"]  # of the run, its frame states how it ended
     if outcome["raw_score"] is None or outcome["timed_out"]:
         facts.insert(0, STATUSES[outcome["completion_status"]].label)
     if outcome["flags"]:

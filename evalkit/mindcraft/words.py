@@ -10,7 +10,7 @@ from evalkit._notes import note
 from evalkit._text import counted_noun, format_interval, listed, sentence
 from evalkit.display.words import estimate_text, headline_text, model_names, short_name
 
-FEW_TASKS = 10  # below this an interval says little, which a sentence points out
+FEW_TASKS = 10  # with fewer, a sentence points out that the interval is wide
 MERGED = (
     "{count:run} with more logs than agents, counted once by the best score: "
     "logs of several runs need a last number in their names, as in Andy_0_0.json and Andy_0_1.json."
@@ -39,7 +39,7 @@ def rate(headline: Mapping[str, Any]) -> str:
 
 
 def no_other(model: str) -> str:
-    """Say that there is nothing to compare a model with."""
+    """State that there is nothing to compare a model with."""
     return f"There is no other model to compare {short_name(model)} with."
 
 
@@ -69,7 +69,7 @@ def drop(headline: Mapping[str, Any]) -> str:
 
 
 def own_tasks(tasks: Mapping[float, int]) -> str:
-    """Say that runs with different numbers of blocked agents are of different tasks."""
+    """State that runs with different numbers of blocked agents are of different tasks."""
     counts = ", ".join(f"{level:.0f}: {counted_noun(n, 'task')}" for level, n in tasks.items())
     return f"Each number of blocked agents has its own tasks ({counts}), so a drop may also come from harder tasks."
 

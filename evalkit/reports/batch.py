@@ -115,7 +115,7 @@ def run(
         keys[status].append(record["key"])
         say(f"[{sum(map(len, keys.values()))}/{len(reports)}] {line_of(record, status)}")
 
-    # new reports first, then those that took longest, so that no long one is left to one core at the end
+    # new reports first, then the slowest of the last time, so that no long one runs alone at the end
     due: list[tuple[float, Job]] = []
     are_pages_gone = is_missing(output)
     remove_left(tempfile.gettempdir(), FOLDER_PREFIX)

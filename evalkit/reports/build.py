@@ -95,7 +95,7 @@ def build(job: Job) -> tuple[Record, list[Any]]:
     for file in files_beside(before) - files.keys():
         path = job.output / report.notebook.name / file
         path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # the folder holds other files
+        with contextlib.suppress(OSError):  # the folder contains other files
             path.parent.rmdir()
     return record, evidence
 
@@ -132,14 +132,14 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
         is_source = error.ename == SourceError.__name__  # its message is a sentence for users
         return nb, Failure(error.evalue if is_source else f"{error.ename}: {error.evalue}", begun[-1])
     except Exception as error:
-        if isinstance(error, AssertionError):  # of nbclient, about a kernel that is gone: those of cells came above
+        if isinstance(error, AssertionError):  # of nbclient, about a dead kernel; errors of cells were handled above
             error = DeadKernelError("Kernel died")
         return nb, Failure(f"{type(error).__name__}: {error}", begun[-1] if begun else None)
     return nb, None
 
 
 def _take_evidence(nb: NotebookNode) -> list[Any]:
-    """Take the data of pages of runs, which hold full paths, out of a notebook's outputs."""
+    """Remove the data of run pages, which contain full paths, from a notebook's outputs."""
     evidence = []
     for cell in _code_cells(nb):
         evidence += [output.data[EVIDENCE] for output in cell.outputs if EVIDENCE in output.get("data", {})]

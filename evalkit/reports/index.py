@@ -62,10 +62,10 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
     for record in records:
         sources = ", ".join(source.rstrip("/") for source in record["sources"])
         by_source.setdefault(SAMPLES if any(map(is_sample, record["sources"])) else sources, []).append(record)
-    ends = short_paths(by_source.keys() - {SAMPLES})  # no more of a path than tells it from the others
+    ends = short_paths(by_source.keys() - {SAMPLES})  # the shortest end of a path that distinguishes it from the others
     groups = []
     for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
-        name = without_projects(ends.get(sources, sources))
+        name = plain(without_projects(ends.get(sources, sources)))
         title = name.rpartition("/")[2]
         group.sort(key=itemgetter("title", "name"))
         group.sort(key=_question)
@@ -104,7 +104,7 @@ def _row(record: Record, group: list[Record]) -> dict[str, Any]:
 
 
 def change(record: Record) -> str:
-    """Describe how the headline differs from that of the page it replaced; empty if they can't be compared."""
+    """Describe how the headline differs from the replaced page's; empty if they can't be compared."""
     new = record["headline"]
     old = (record["previous"] or {}).get("headline")
     if not new or not old or new.get("label") != old.get("label"):

@@ -1,4 +1,4 @@
-"""Notebooks and their params files: where they are, what a notebook says of itself, and the values of its parameters.
+"""Notebooks and their params files: where they are, the metadata of a notebook, and the values of its parameters.
 
 Its annotated parameters cell is the schema of its parameters, whose values are read from YAML or typed. Its metadata
 say which logs it takes::
@@ -71,7 +71,7 @@ def _type_of(annotation: ast.expr) -> Any:
 
 
 class Notebook(NamedTuple):
-    """A notebook as far as planning needs it."""
+    """What planning needs to know of a notebook."""
 
     path: Path
     title: str
@@ -96,7 +96,7 @@ class Notebook(NamedTuple):
 
     @property
     def order(self) -> int:
-        """The place of its reports among those of other notebooks; the last if its metadata name none."""
+        """The place of its reports among the reports of all notebooks; the last if its metadata name none."""
         order = self.settings.get("order")
         return order if isinstance(order, int) else LAST
 
@@ -125,14 +125,14 @@ def title_of(cells: Iterable[Mapping[str, Any]]) -> str:
 
 
 class Places(NamedTuple):
-    """Folders of notebooks and of params files; those of the current folder take precedence over evalkit's own."""
+    """Folders of notebooks and of params files; the current folder takes precedence over evalkit's own folders."""
 
     notebooks: Sequence[Path]
     params: Sequence[Path]
 
     @classmethod
     def of(cls, notebooks: str | os.PathLike | None = None, params: str | os.PathLike | None = None) -> "Places":
-        """Return the given folders; by default those of the current folder, then evalkit's own."""
+        """Return the given folders; by default the folders in the current one, then evalkit's own."""
         places = []
         for name, given in {"notebooks": notebooks, "params": params}.items():
             own, packaged = Path(name), shipped(name)
@@ -141,12 +141,12 @@ class Places(NamedTuple):
         return cls(*places)
 
     def all_notebooks(self) -> dict[str, Path]:
-        """Return every notebook by its name."""
+        """Return every notebook, by name."""
         paths = [path for folder in reversed(self.notebooks) for path in sorted(folder.glob(f"*{NOTEBOOK}"))]
         return {path.stem: path for path in paths}
 
     def notebook(self, name: str, what: str = "notebook") -> Path:
-        """Find a notebook by its name; the error calls it a `what`."""
+        """Find a notebook by name; the error calls it a `what`."""
         known = self.all_notebooks()
         if name in known:
             return known[name]
@@ -163,7 +163,7 @@ class Places(NamedTuple):
 
 
 def shipped(name: str) -> Path:
-    """Return evalkit's own folder ``notebooks`` or ``params``, in its package or beside it (checkout)."""
+    """Return evalkit's own folder ``notebooks`` or ``params``, in its package, or next to it (checkout)."""
     package = Path(evalkit.__file__).parent
     return package / name if (package / name).is_dir() else package.parent / name
 

@@ -53,7 +53,7 @@ _ATTRIBUTES = {
 }
 _PROTOCOLS = ["http", "https", "mailto", "data"]
 _RUN_LINK = re.compile(rf' href="\.\./{RUNS}/([^"#]*)[^"]*"')
-_ID = re.compile(r'\sid="|url\(#|^<use [^<>]*href="#')  # what stands before an id in a tag of an SVG
+_ID = re.compile(r'\sid="|url\(#|^<use [^<>]*href="#')  # what precedes an id in a tag of an SVG
 _CLEANER = Cleaner(tags=_TAGS, attributes=_ATTRIBUTES, protocols=_PROTOCOLS, css_sanitizer=CSSSanitizer())
 _STYLE = re.compile(r"<style[^<>]*>([^<]*)</style>")  # pandas puts one before a table
 

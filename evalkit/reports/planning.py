@@ -59,8 +59,8 @@ class Target(NamedTuple):
 
     notebook: Path
     params_file: Path | None = None
-    source: str = ""  # those that are compared, as one text
-    values: Mapping[str, Any] = {}  # those of a source
+    source: str = ""  # the sources that are compared, as one text
+    values: Mapping[str, Any] = {}  # the values for a source
 
     @property
     def where(self) -> str:

@@ -23,7 +23,7 @@ from evalkit.io.store import collected_from, read_note, write_note
 from evalkit.io.write import write_bytes
 from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
 
-_PRIVATE = ("parameters", "params_file", "sources")  # fields of a record that hold full paths
+_PRIVATE = ("parameters", "params_file", "sources")  # fields of a record with full paths
 _LONGEST = 120  # bytes; suffixes and hashes are added to it, and file systems allow 255
 
 Record = dict[str, Any]  # of a report that was made or failed, as `Job.record` makes it
@@ -86,7 +86,7 @@ class Job(NamedTuple):
     timeout: float  # seconds
 
     def record(self, **fields: Any) -> Record:
-        """Return the report's record with these fields; by default, that of a failed one without a page."""
+        """Return the report's record with these fields; by default, the record of a failed report without a page."""
         report = self.report
         blank: Record = {
             "key": report.key,
@@ -119,7 +119,7 @@ class Job(NamedTuple):
 
 
 def refuse_secrets(name: str, value: Any) -> None:
-    """Raise SourceError for a secret, by its name or within a URL: pages, file names and records would show it."""
+    """Raise SourceError for a secret in a name or a URL: pages, file names and records would show it."""
     if is_secret_name(name) and value and value is not True and value is not REQUIRED:
         raise SourceError(
             f"{name}: the page, its file name, the index and the manifest would show this value; "
@@ -157,7 +157,7 @@ def short_hash(text: str) -> str:
 
 
 def read_record(output: Path, key: str) -> Record | None:
-    """Return a report's record; None if it is missing, unreadable, that of another report or an older evalkit."""
+    """Return a report's record; None if it is missing, unreadable, or made by another report or an older evalkit."""
     try:
         record: Record = read_json(output / NOTES / f"{key}.json")
         own_key = f"{record['notebook']}/{record['name']}"
@@ -176,7 +176,7 @@ def read_records(output: Path) -> list[Record]:
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a value with every text in it changed by a function, those in its lists and mappings too."""
+    """Return a value with a function applied to every text in it, in its lists and mappings too."""
     if isinstance(value, dict):
         return type(value)({map_texts(key, change): map_texts(item, change) for key, item in value.items()})
     if isinstance(value, list):
@@ -190,7 +190,7 @@ def places_of(record: Record) -> list[str]:
 
 
 def files_beside(record: Record | None) -> set[str]:
-    """Return a report's tables and figures, files in the folder beside its page: ``REPORT/NAME.csv``."""
+    """Return a report's tables and figures, files in the folder next to its page: ``REPORT/NAME.csv``."""
     return {table["file"] for table in record["tables"]} | set(record["figures"]) if record else set()
 
 

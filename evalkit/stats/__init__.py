@@ -1,4 +1,4 @@
-"""Estimates with intervals and honest comparisons; knows nothing of logs.
+"""Estimates with intervals and honest comparisons; independent of logs.
 
 Impossible arguments, such as an unknown column, bounds that values exceed or outcomes other than
 0 and 1 where a rate is asked for, raise a ValueError that says what is wrong.

@@ -177,10 +177,10 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _least_variance(cells: Cells, rates: np.ndarray) -> np.ndarray:
-    """Return the least variance of each adjusted rate, for what links its model to others.
+    """Return a lower bound of the variance of each adjusted rate, from what links its model to others.
 
-    The rate on tasks that a model did not run rests on its differences from others on those that it shares with them:
-    their variance, after half a pair is added to each kind of pairs, with t for their number.
+    The rate on tasks that a model did not run depends on its differences from others on shared tasks: on their
+    variance, after half a pair is added to each kind of pairs, with t for their number.
     """
     there = cells.sizes > 0
     ran, shared = there.sum(axis=0), there & (there.sum(axis=1) > 1)[:, None]
@@ -205,7 +205,7 @@ def _linked(there: np.ndarray) -> bool:
 def _logistic(
     means: np.ndarray, sizes: np.ndarray, strata: np.ndarray, start: tuple[np.ndarray, np.ndarray], most: int
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Fit effects of models and the distribution of those of tasks by EM from `start`, and standardise over the tasks.
+    """Fit effects of models and the distribution of task effects by EM from `start`, and standardise over the tasks.
 
     Normal priors keep effects finite where all runs end alike. Also returns what another fit may start from.
     """
@@ -228,9 +228,9 @@ def _logistic(
 
 
 def _least_squares(values: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Return each model's effect, of effects of models and tasks, plus the mean effect of tasks.
+    """Fit effects of models and tasks; return each model's effect plus the mean effect of tasks.
 
-    The effects of tasks are eliminated first, and those of models add up to 0.
+    The effects of tasks are eliminated first; the effects of models add up to 0.
     """
     shares = there / there.sum(axis=1)[:, None]
     levels = (values * shares).sum(axis=1)

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from evalkit._notes import NO_NOTES, left_out, note
-from evalkit.stats.intervals import Estimate, jackknife_interval
+from evalkit.stats.intervals import Estimate, jackknife_interval, quantile
 
 KAPPA, ALPHA = "Cohen's kappa", "Krippendorff's alpha, jackknife t"
 PSEUDO = 0.5  # of each pair of labels, for the variance: no agreement is certain
@@ -83,7 +82,7 @@ def agreement(a: Iterable[Any], b: Iterable[Any], *others: Iterable[Any]) -> Est
     np.add.at(table, tuple(np.searchsorted(given, codes)), 1)
     kappa, _ = _kappa(table)
     smoothed, standard_error = _kappa(table + PSEUDO)
-    half = float(norm.ppf(0.975)) * standard_error
+    half = quantile() * standard_error
     few = note("few", fewest=FEW_UNITS, what="units") if n < FEW_UNITS else NO_NOTES
     return nothing._replace(
         estimate=kappa,

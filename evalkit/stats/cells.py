@@ -60,7 +60,7 @@ class Cells:
 
     @cached_property
     def shares(self) -> bool:
-        """Whether all means lie from 0 to 1."""
+        """Whether all means are from 0 to 1."""
         known = self.means[self.sizes > 0]
         return bool(((known >= 0) & (known <= 1)).all())
 
@@ -108,7 +108,7 @@ class Cells:
         return np.asarray((self.sizes[:, columns or slice(None)] > 0).all(axis=1))
 
     def of(self, column: int, tasks: np.ndarray | slice = slice(None)) -> Clusters:
-        """Return the runs of one model on those of the tasks that it has runs of."""
+        """Return the runs of one model on these tasks, without tasks that it has no runs of."""
         rows = np.arange(len(self.tasks))[tasks]
         rows = rows[self.sizes[rows, column] > 0]
         return Clusters(self.sizes[rows, column], self.means[rows, column], self.variances[rows, column])
@@ -116,7 +116,7 @@ class Cells:
     def by_task(self, values: np.ndarray, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Average the rows (first axis) of each task, NaN left out, where there are several.
 
-        Of families the average is weighted by their rows, so that the mean of families is that of the rows.
+        The average of families is weighted by their rows, so that it equals the mean of the rows.
         """
         if self.clusters is None:
             return values

@@ -17,6 +17,7 @@ from evalkit.stats.intervals import (
     RARE_CLUSTERS,
     SKEW_OF_RATES,
     Estimate,
+    clopper_pearson,
     coded,
     numbers,
     quantile,
@@ -27,6 +28,7 @@ from evalkit.stats.intervals import (
 THESE_UNITS = "these units"  # the target: the rate over all units, if each had a label
 FEW_LABELS = 20  # of fewer, the interval says so (docs/judges.md)
 SLOPE_COUNT, SHARE_COUNT = 0.5, 1.0  # pseudo-labels of each label at the judge's least and largest verdict
+EXACT = 0.2  # share of Clopper and Pearson's bounds, which are too wide, in those of Wilson, which may be too narrow
 METHOD = "PPI++, wilson on the effective n"
 
 
@@ -48,9 +50,11 @@ class _Fit(NamedTuple):
         if unlabelled <= 0:
             return self.rate, self.rate
         effective = n / (1 - self.explained) / unlabelled / self.design
-        low, high = map(float, wilson(self.rate, effective))
-        step = 0.5 / self.units  # a rate over N units is a multiple of 1 / N
-        return max(low - step, 0.0), min(high + step, 1.0)
+        (low, high), (exact_low, exact_high) = wilson(self.rate, effective), clopper_pearson(self.rate, effective)
+        step = 1 / self.units  # a rate over N units is a multiple of 1 / N
+        low = (1 - EXACT) * low + EXACT * exact_low - step
+        high = (1 - EXACT) * high + EXACT * exact_high + step
+        return max(float(low), 0.0), min(float(high), 1.0)
 
     def half_width(self, more: int) -> float:
         """Return half the width of the interval after so many more labels."""
@@ -68,8 +72,10 @@ def corrected_rate(
     Power-tuned prediction-powered inference: the mean label, plus λ times the difference between the mean verdict on
     all units and that on labelled ones. λ is the slope of labels on verdicts, so a judge that knows nothing changes
     nothing. The interval is Wilson's on the effective n, that is n / (1 − r²) for the correlation r of labels and
-    verdicts, over 1 − n / N as the target is the rate over these N units. Pseudo-labels keep λ and r honest where few
-    labels show an error: half a label for each pair of a label and an extreme verdict for λ, a whole one for r.
+    verdicts, over 1 − n / N as the target is the rate over these N units. Wilson's interval misses rare failures too
+    often, so each bound is moved by one unit, 1 / N, and by a fifth of the way to that of Clopper and Pearson.
+    Pseudo-labels keep λ and r honest where few labels show an error: half a label for each pair of a label and an
+    extreme verdict for λ, a whole one for r.
 
     Parameters
     ----------

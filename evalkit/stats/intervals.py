@@ -21,12 +21,12 @@ Target = Literal["new tasks", "these tasks"]
 Kind = Literal["proportion", "score", "mean"]
 Numbers = np.ndarray | float
 
-CONFIDENCE = 0.95  # of all intervals; figures, tables and sentences say so
+CONFIDENCE = 0.95  # of all intervals; figures, tables and sentences state it
 LEVEL = 1 - CONFIDENCE  # of all tests
 KNOWN_SHARE = 2 / 3  # of the binomial variance, taken as known whatever the clusters show (docs/coverage.md)
 SKEW_OF_RATES, SKEW_OF_SCORES = 3, 2  # times skewness² / C: by how much the variance between clusters is widened
 HALL_FROM = 5  # values from which skewness can be estimated
-HALL_MOST = 2.0  # the corrected half-width, at most this many times that of t
+HALL_MOST = 2.0  # the corrected half-width, at most this many times the half-width of t
 RARE_CLUSTERS = 2  # with a success, or with a failure: too few for the interval of a rate
 LARGEST = 1e60  # value; the powers that intervals need of larger ones overflow
 COCHRAN = 25  # times the squared skewness: as many values does an interval of their mean take
@@ -62,7 +62,7 @@ class Estimate(NamedTuple):
     n_tasks: int  # independent units: clusters, or `n` where the values are taken as independent
     method: str
     target: str = NEW_VALUES  # what is estimated: for "new tasks", "these tasks" run again, "new values", "these units"
-    warning: Notes = Notes()  # what is doubtful about the interval, false where nothing is; ``str(warning)`` says it
+    warning: Notes = Notes()  # doubts about the interval, false without any; ``str(warning)`` is the text
 
 
 def proportion_interval(successes: int, n: int) -> Estimate:
@@ -559,6 +559,14 @@ def wilson(rate: Numbers, n: Numbers, confidence: float = CONFIDENCE) -> tuple[n
     return np.where(rate == 0, 0.0, low), np.where(rate == 1, 1.0, high)
 
 
+def clopper_pearson(rate: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson (1934), which is never too narrow; n may be an effective number."""
+    tail = (1 - confidence) / 2
+    low = special.betaincinv(n * rate, n - n * rate + 1, tail) if rate > 0 else 0.0
+    high = special.betaincinv(n * rate + 1, n - n * rate, 1 - tail) if rate < 1 else 1.0
+    return float(low), float(high)
+
+
 def by_t(
     mean: Numbers, variance: Numbers, freedom: float, confidence: float = CONFIDENCE
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -677,8 +685,8 @@ def bounded_within(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of task means of values from 0 to 1 for repetitions of these tasks.
 
-    Wilson on the effective n of the variance within tasks and that of `most_unseen`. Where a task's mean is 1 it
-    reaches at least as far down as that of the normal distribution, where one is 0 as far up.
+    Wilson on the effective n of the variance within tasks and the variance of `most_unseen`. Where a task's mean is 1,
+    the lower bound is at most the normal distribution's; where one is 0, the upper bound is at least the normal's.
     """
     count, z = len(sizes), quantile(confidence)
     rate = means.mean(-1)

@@ -17,10 +17,10 @@ FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed 
 ENOUGH_SCORES = 16  # tasks, from which on they can
 SKEWED = 16  # times the squared skewness, at most the tasks: else the differences are too skewed for t
 AT_FEW, AT_SKEWED = 0.3, 0.02  # the part of the level at which a difference of such scores is claimed
-FEW_FOR_MARGIN = 10  # tasks, below which no difference is shown to lie within a margin
-RARE_SHARES, ENOUGH_SHARES = 2, 6  # units with a share above 0, or below 1: rare up to the one, no more from the other
+FEW_FOR_MARGIN = 10  # with fewer tasks, no difference is shown to be within a margin
+RARE_SHARES, ENOUGH_SHARES = 2, 6  # units with a share above 0, or below 1: up to 2 are rare, from 6 on not
 PSEUDO_PAIR = 0.5  # squared deviations of two runs of a task that end differently
-MOST_PAIRS = 500  # of McNemar's exact distribution; that of more pairs is the same to three digits
+MOST_PAIRS = 500  # of McNemar's exact distribution, which for more pairs is equal to three digits
 BEYOND_CHANCE = 3.84  # times the variance: a squared difference that is seldom larger by chance
 FEW_SHOW_EASE = 6  # squared number of tasks from which other models' results show which tasks are easier
 SMALLEST = 1e-300  # p value, whose normal quantile is still finite
@@ -33,8 +33,8 @@ PARTLY = "paired and unpaired, combined by weighted z"
 class Compared(NamedTuple):
     """An interval of a mean difference and the p value of the same test; `method` names both.
 
-    A difference may be claimed up to the p value `claim_at`. `p_above` and `p_below` are one-sided, of a difference
-    that lies above −margin and below the margin.
+    A difference may be claimed up to the p value `claim_at`. `p_above` and `p_below` are one-sided, for a difference
+    above −margin and below the margin.
     """
 
     low: float
@@ -190,8 +190,8 @@ def _within_bounds(compared: Compared, estimate: float, shares: bool) -> Compare
 def compare_runs(a: Clusters, b: Clusters, shares: bool, margin: float = math.nan) -> Compared | None:
     """Compare two models for repetitions of the same tasks, by Welch's t with the variance within tasks.
 
-    For shares two runs of a task that disagree are added to those of each model. None where a model has no task with
-    several runs.
+    For shares, two runs of a task that disagree are added to the runs of each model. None where a model has no task
+    with several runs.
     """
     if not ((a.sizes > 1).any() and (b.sizes > 1).any()):
         return None
@@ -280,10 +280,10 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
 
 
 def _of_ease(cells: Cells, a: int, b: int, only: np.ndarray, strata: np.ndarray, weights: np.ndarray) -> float:
-    """Return the variance for how much easier the tasks of only the one model may be than those of the other.
+    """Return the variance for how much easier the tasks of only one model may be than the tasks of only the other.
 
-    That is the squared difference that other models show, plus its variance, by how many tasks of both sides they ran.
-    Of shares the difference is the largest that such a shift of logits can make in a rate, tanh(shift / 4).
+    It is the squared difference that other models show, plus its variance, which counts less if they ran few tasks of
+    both sides. Of shares, the difference is the largest that such a shift of logits makes in a rate, tanh(shift / 4).
     """
     assert cells.strata is not None
     others = np.delete(cells.means, [a, b], axis=1)
@@ -317,12 +317,13 @@ def _of_ease(cells: Cells, a: int, b: int, only: np.ndarray, strata: np.ndarray,
 def combine(
     paired: Compared | None, differences: np.ndarray, variance: float, apart: Unshared, shares: bool, margin: float
 ) -> tuple[Compared, float]:
-    """Combine a comparison on shared tasks with that on the others; also return the weight of the shared tasks.
+    """Combine a comparison on shared tasks with one on the others; also return the weight of the shared tasks.
 
-    Weights are inverse to the variances, that of the unshared tasks plus by how much the two differences disagree
-    beyond chance. Tests are combined by their normal quantiles (Lipták 1958), intervals by Zou and Donner (2008).
-    Without shared tasks it is Welch's t, without others `paired`. `variance` is that of the mean of the `differences`
-    on shared tasks.
+    Weights are inverse to the variances; to the variance of the unshared tasks, the disagreement of the two
+    differences beyond chance is added. Tests are combined by their normal quantiles (Lipták 1958), intervals by Zou and
+    Donner (2008).
+    Without shared tasks it is Welch's t, without others `paired`. `variance` is the variance of the mean of the
+    `differences` on shared tasks.
     """
     unlike, difference = apart.variance, apart.mean_a - apart.mean_b
     if paired is not None:

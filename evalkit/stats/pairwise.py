@@ -25,7 +25,7 @@ from evalkit.stats.pair_tests import (
     unshared,
 )
 
-MOST_PAIRED = 100  # models of which every pair is compared; of more, only those of the first
+MOST_PAIRED = 100  # models of which every pair is compared; of more, only the pairs of the first
 N_DRAWS = 10_000  # for max-T
 CHUNK = 250  # draws at a time, which keeps 5,000 tests within 10 MB
 

@@ -20,7 +20,7 @@ PLANNED = 0.6  # confidence of the interval whose upper end one variance of five
 MOST = 10**7  # pairs
 MOST_DEVIATIONS = 10**9  # of a difference
 HALVINGS = 70
-FAR = 500  # critical value of t beyond which its noncentral distribution is that of the deviation alone
+FAR = 500  # critical value of t beyond which its noncentral distribution depends on the deviation alone
 
 _COLUMNS = "target difference repeats tasks low high detectable runs between within n_tasks warning"
 
@@ -138,7 +138,7 @@ def _variances(cells: Cells, a: int, b: int, repeats: np.ndarray) -> tuple[Any, 
     _, _, most = _limits(squares - noise + single, between + single.mean())
     limits = [_limits(squares - noise + single / r, between + single.mean() / r) for r in repeats]
     planned, low, high = np.array(limits).T
-    variances = [np.fmin(planned, most), low, np.minimum(high, most)]  # at most those of single runs
+    variances = [np.fmin(planned, most), low, np.minimum(high, most)]  # at most the variances of single runs
     return between, float(single.mean()), variances, Notes()
 
 

@@ -1,13 +1,21 @@
-"""Rank models: the ranks that the tests of pairs leave open, the best model, and estimates corrected for picking."""
+"""Rank models: the ranks that the tests of pairs allow, the best model, and estimates corrected for picking."""
 
 import math
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from evalkit.stats.cells import Cells
-from evalkit.stats.intervals import LEVEL, corrected_t, mean_interval, quantile, skewness, typed, variance_of_mean
+from evalkit.stats.intervals import (
+    LEVEL,
+    clopper_pearson,
+    corrected_t,
+    mean_interval,
+    quantile,
+    skewness,
+    typed,
+    variance_of_mean,
+)
 from evalkit.stats.pairwise import MOST_PAIRED, compare_all, pair_rows
 
 _COLUMNS = (
@@ -139,7 +147,7 @@ def _share_of_signal(by_task: Cells, estimates: pd.Series) -> float:
     common = by_task.has()
     if common.sum() > 1:
         values = by_task.means[common]
-        values = values - values.mean(axis=1, keepdims=True)  # how hard a task is says nothing about who is best
+        values = values - values.mean(axis=1, keepdims=True)  # the difficulty of a task does not show who is best
         noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
     else:
         of_tasks = [by_task.of(i).means for i in range(len(by_task.models))]
@@ -162,7 +170,7 @@ def _interval_for_all(by_task: Cells, model: int, values: np.ndarray) -> tuple[f
 
 
 def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float, float]:
-    """Return an interval of the mean of values of tasks that holds at a confidence far above 95 %.
+    """Return an interval of the mean of values of tasks that is valid at a confidence far above 95 %.
 
     Of shares by Clopper and Pearson (1934), which is never too narrow, on the number of tasks, or on the effective
     number (Korn and Graubard 1998) where that is larger; of other values by t with Hall's correction.
@@ -182,7 +190,4 @@ def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float,
     n = float(count)
     if variance * factor > 0:
         n = max(n, float(rate * (1 - rate) / (variance * factor)))
-    tail = (1 - confidence) / 2
-    low = special.betaincinv(n * rate, n - n * rate + 1, tail) if rate > 0 else 0.0
-    high = special.betaincinv(n * rate + 1, n - n * rate, 1 - tail) if rate < 1 else 1.0
-    return float(low), float(high)
+    return clopper_pearson(rate, n, confidence)

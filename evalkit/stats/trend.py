@@ -18,7 +18,7 @@ from evalkit.stats.pairwise import holm
 
 N_PERMUTATIONS = 9_999
 CHUNK = 1_000  # permutations at a time
-UNEVEN = 2  # times as many runs in the clusters of one level as in those of another
+UNEVEN = 2  # times as many runs in the clusters of one level as in the clusters of another
 _STEPS = 100  # of the logistic fit, which usually takes fewer than 10
 UNLIKE, AT_UNLIKE = 3, 0.5  # times the variance of another level's clusters; the part of the level that is left then
 
@@ -285,7 +285,7 @@ def _steps(rows: Rows) -> pd.DataFrame:
     """Estimate the difference of success rates from each level to the next: estimate, low and high.
 
     Two levels are compared by their differences where at least half of their clusters have both, else as independent
-    (square-and-add, Newcombe 1998). Where all intervals lie below 0, all steps fall, without a correction (Berger
+    (square-and-add, Newcombe 1998). Where all intervals are below 0, all steps fall, without a correction (Berger
     1982).
     """
     steps = []

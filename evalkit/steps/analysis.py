@@ -62,7 +62,7 @@ def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> p
 
 
 def originals(table: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the rows of copies, so that executions that several histories hold count once."""
+    """Leave out the rows of copies, so that an execution in several histories counts once."""
     return table[table["copy_of"].isna().to_numpy()]
 
 

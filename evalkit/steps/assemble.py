@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit.io import absolute, frame, paused_gc
+from evalkit.io import frame, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.steps.judge import History, end_of_route, find_loops, histories_of, plan_adherence
 from evalkit.steps.literals import as_count
@@ -25,12 +25,13 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     plans = records.tables["histories"].select(["source", "thread", "plan"]).to_pydict().values()
     steps = records.tables["steps"].select(["source", "thread", "entry"]).to_pydict().values()
     histories = histories_of(zip(*plans, strict=True), zip(*steps, strict=True), options.get("options") or DEFAULTS)
-    return Assembled(frames_of(histories), attributes={"histories": histories})
+    return Assembled(frames_of(histories, records), attributes={"histories": histories})
 
 
-def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
+def frames_of(histories: Sequence[History], records: Records | None = None) -> dict[str, pd.DataFrame]:
     """Build the frames of histories."""
-    ids_of_runs = run_ids("steps", [absolute(h.source) for h in histories], [h.thread for h in histories])
+    sources, threads = [one.source for one in histories], [one.thread for one in histories]
+    ids_of_runs = run_ids("steps", sources, threads, records=records)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for run_id, history in zip(ids_of_runs, histories, strict=True):
         rows["runs"].append({"run_id": run_id, **_run_row(history)})

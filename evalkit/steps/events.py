@@ -20,7 +20,7 @@ _NOT_GIVEN = re.compile(
 
 
 def silent_failure(transcript: Transcript) -> Iterator[Found]:
-    """Find each step that reports success, while its result says otherwise; the detail is why."""
+    """Find each step that reports success although its result shows a failure; the detail is the reason."""
     for number, turn in enumerate(transcript.turns, 1):
         if why := turn.values.get("silent_failure"):
             yield number, shortened(why)[:80], shortened(turn.text)
@@ -58,7 +58,7 @@ def retry_unchanged(transcript: Transcript) -> Iterator[Found]:
 
 
 def _steps(transcript: Transcript) -> list[Made]:
-    """Return the steps, of which those that failed silently have failed, too."""
+    """Return the steps; a silent failure counts as failed."""
     steps = []
     for made in calls_of(transcript):
         following = transcript.turns[made.turn : made.turn + 1]

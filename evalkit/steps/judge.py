@@ -34,7 +34,7 @@ from evalkit.steps.record import (
 )
 from evalkit.steps.results import Check, Reading, Severity, check, read_result
 
-ENOUGH_WORDS = 20  # different words of results that tell histories without times apart
+ENOUGH_WORDS = 20  # different words of results, which distinguish histories without times
 _WORD = re.compile(r"(?:\b(?:np|numpy)\.\w+\()?([\w.+-]+)")  # 88 in np.int64(88)
 _DECODER = msgspec.json.Decoder()
 _log = logging.getLogger(__name__)
@@ -82,13 +82,13 @@ class History:
     thread: str  # of a checkpoint; empty for other files
     records: list[StepRecord]
     plan: Any = None  # if it was stored
-    label: str = ""  # that tells it apart from those it was read with
-    options: Options = DEFAULTS  # it was normalised with, and is judged by
-    copy_of: str | None = None  # label of the history that holds the same executions, and counts in its place
+    label: str = ""  # unique within one load
+    options: Options = DEFAULTS  # for normalising and judging it
+    copy_of: str | None = None  # label of the history with the same executions, which counts instead
 
     @cached_property
     def readings(self) -> list[Reading]:
-        """What the result of each record says."""
+        """The result of each record, as read."""
         return list(map(read_result, self.records, repeat(self.options)))
 
     def turn_of_result(self, position: int) -> int:
@@ -171,7 +171,7 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
 
 
 def _call_of(record: StepRecord) -> tuple:
-    """Return a call and how it ended; old files hold numbers of parameters as text."""
+    """Return a call and how it ended; in old files, numbers in parameters are text."""
     parameters = _WORD.findall(json.dumps(record["step"]["parameters"], sort_keys=True))
     return record["step"]["function_name"], tuple(parameters), record["success"], record["error"]
 
@@ -249,7 +249,7 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
 
 
 def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str, str | None]:
-    """Return how a step ended, one of `VERDICTS`, and why it failed in silence: by its error, or by its result."""
+    """Return how a step ended, one of `VERDICTS`, and why it failed silently, from its error or its result."""
     function = record["step"]["function_name"]
     if record["result_type"] == "skipped":
         return "skipped", None
@@ -265,7 +265,7 @@ def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str
 
 
 def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options: Options) -> dict[str, Any]:
-    """Judge a normalised record, the `attempt`-th at its step, by its outcome, its structure and its function."""
+    """Judge a normalised record, the `attempt`-th at its step: its outcome, its structure and its function."""
     function, kind = record["step"]["function_name"], record["result_type"]
     verdict, silent = outcome(record, reading, options)
     critical, why = verdict == CRITICAL, silent or ""
@@ -511,9 +511,9 @@ def end_of_route(records: Any) -> tuple[str, int]:
     """
     history, route = as_history(records), ""
     indices = [record["step_index"] or 0 for record in history.records]
-    n_steps = len(planned_steps(history.plan)) or max(indices, default=-1) + 1  # without a plan, those of the history
+    n_steps = len(planned_steps(history.plan)) or max(indices, default=-1) + 1  # without a plan, the steps that ran
     for i, record in enumerate(history.records):
-        # the index is that of the next record if the history advanced, else one more after a success
+        # the next record's index if the history advanced, else one more after a success
         has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
         tries = executions(map(history.records.__getitem__, range(i, -1, -1)), index)

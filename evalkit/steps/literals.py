@@ -90,7 +90,7 @@ def to_jsonable(value: Any, above: tuple[int, ...] = ()) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Convert a value to text without lone surrogates, which no UTF-8 file can hold."""
+    """Convert a value to text without lone surrogates, which UTF-8 cannot encode."""
     text = str(value)
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -151,10 +151,10 @@ class Literal(NamedTuple):
 
 
 class _Bracket(NamedTuple):
-    """A bracket that is open, and what was read in it so far."""
+    """An opening bracket without its closing one yet, and its contents so far."""
 
     opening: str
-    keys: list  # those of a dict
+    keys: list  # the keys of a dict
     items: list  # of a dict the values, and a key before its colon
 
 

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from evalkit.io import BrokenFileError, Status, decode_json, is_url, without_mark
+from evalkit.io import BrokenFileError, Status, decode_json, is_url, reason_of, without_mark
 from evalkit.io.frames import cut_name
 from evalkit.io.paths import check_regular, check_size, most_bytes
 from evalkit.io.text import UniqueNames
@@ -41,7 +41,7 @@ _NEWEST = """
 
 
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
-    """Parse the histories of a file; besides its bytes, only the write-ahead log of a database is read."""
+    """Parse the histories of a file, from its bytes; of a database, also from its write-ahead log."""
     suffix = Path(path).suffix.lower()
     values: list[Any] = []
     broken: list[str] = []
@@ -54,7 +54,7 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         content, mark = without_mark(data)
         recovered |= dict.fromkeys(mark)
     except OSError as error:
-        return Parsed("failed", f"{type(error).__name__}: {error.strerror or error}")
+        return Parsed("failed", reason_of(error))
     except BrokenFileError as error:
         return Parsed("failed", str(error)) if suffix in SUFFIXES else _OTHER
     for i, text in enumerate(content.splitlines() if suffix in LINES else [content], start=1):

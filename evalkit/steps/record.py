@@ -28,7 +28,7 @@ class StepRecord(TypedDict):
 
     step_index: int | None  # None if unknown
     step: dict[str, Any]  # function_name, parameters, and whatever else the planner gave
-    success: bool | None  # None if the record does not say
+    success: bool | None  # None if the record does not state it
     result: Any
     result_type: ResultType
     result_summary: str
@@ -41,7 +41,7 @@ class StepRecord(TypedDict):
 
 @dataclass(frozen=True)
 class Options:
-    """Limits, thresholds and patterns of storage and evaluation; the defaults are those of the kit's documentation."""
+    """Limits, thresholds and patterns of storage and evaluation; docs/steps.md lists the defaults."""
 
     # functions whose results are stored as they are, and prefixes of the names of those that make plots
     structured_functions: frozenset[str] = frozenset(

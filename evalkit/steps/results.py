@@ -1,4 +1,4 @@
-"""Read the result of a step, by its function, complete or cut; a count that was cut away or never stored is None."""
+"""Read the result of a step, complete or cut, with a reader for each function; a missing count is None."""
 
 import re
 from collections import Counter
@@ -106,7 +106,7 @@ class Analysis(NamedTuple):
 
 
 def read_result(record: StepRecord, options: Options) -> Reading:
-    """Read the result of a step by its function."""
+    """Read the result of a step with the reader of its function."""
     function, result = record["step"]["function_name"], record["result"]
     value = read_literal(result).value if isinstance(result, str) else result
     value = result if value is None else value

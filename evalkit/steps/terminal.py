@@ -20,7 +20,7 @@ _SPARE = ("records", "cut", "loops", "silent", "failed")  # the first goes first
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format the summary of several histories, and the steps of one; `views` ask for those of all, or for checks."""
+    """Format the summary of several histories, and the steps of one; `views` ask for all steps, or for checks."""
     checks, everything = views.get("checks"), views.get("all")
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
     numbers = list(map(_found_cells, to_jsonable(analysis.found(logs.results))))

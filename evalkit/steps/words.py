@@ -12,7 +12,7 @@ SAME_EXECUTIONS = "{copies:,} of {n:,} histories repeat the executions of anothe
 
 
 def steps(n: int, n_histories: int, silent: int, confirmed: Mapping[str, Any], reported: Mapping[str, Any]) -> str:
-    """Describe the share of steps that succeeded, and of those that reported success."""
+    """Describe the share of steps that succeeded, and the share that reported success."""
     histories, all_steps = counted_noun(n_histories, "history"), counted_noun(n, "step")
     share = estimate_text(confirmed)
     text = f"{share} of {all_steps} in {histories} succeeded."

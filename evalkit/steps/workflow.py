@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 class WorkflowState(TypedDict, total=False):
     """The keys of a state that the graph needs; derive from it to add keys, since LangGraph drops undeclared ones.
 
-    `execution_plan` holds the planned steps under ``steps``; `execution_history` is replaced as a whole by what
+    `execution_plan` contains the planned steps under ``steps``; `execution_history` is replaced as a whole by what
     `record_execution` returns; `step_evaluation_history` is appended to by its reducer.
     """
 

@@ -258,10 +258,11 @@ def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     """
     tables, whole = [], "planned" if has_plan(plans) else "all"
     for name, rows in (("measured", runs), (whole, over_planned(runs, plans))):
-        data = leading(outcomes(rows, "is_successful").table)
-        table = reliability_of(cells_of(data, "model_name", "task", "value"), order="repetition")
+        data = outcomes(rows, "is_successful")
+        cells = cells_of(leading(data.table), "model_name", "task", "value")
+        table = reliability_of(cells, order="repetition")
         table.insert(1, "trials", name)
-        tables.append(table)
+        tables.append(data.marked(table))
     return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
 
 

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from evalkit._notes import note
 from evalkit._text import as_list
-from evalkit.io import SourceError, absolute, frame_of
-from evalkit.kinds import Assembled, Records, run_ids
+from evalkit.io import SourceError, frame_of
+from evalkit.kinds import Assembled, Records, find_runs, run_ids
 from evalkit.kinds.runs import JUDGED, UNKNOWN
 from evalkit.trajectories.calls import join_sessions
 from evalkit.trajectories.formats import every_eval_ever, harbor, lm_eval, openhands, tau2, terminal_bench
@@ -59,8 +59,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     entries = [entry for one in joined for entry in one.entries if entry.source not in above]
     places = [at for at in range(len(logged)) if at not in left_out]
     runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
-    paths = {source: absolute(source) for source in set(runs["source"])}
-    runs["run_id"] = run_ids(NAME, map(paths.get, runs["source"]), runs["part"])
+    runs["run_id"] = run_ids(NAME, runs["source"], runs["part"], records=records)
     models = _by_task(facts, "model")  # of SWE-bench's predictions
     for at, (task, model, source) in enumerate(_rows(runs, "task_id", "model_name", "source")):
         if model is None and task in models and runs["format"][at] != openhands.FORMAT:
@@ -77,7 +76,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}
     models_of = counts["usage"].groupby("run_id")["model_name"].nunique()
     flags = _repeated(runs)
-    flags["overruled"], flags[JUDGED] = _overruled(runs, str(options.get("outcomes") or ""))
+    flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
+    flags[JUDGED] = runs["is_judged"]
     flags["no_outcome"] = [
         score is None and success is None and status in ENDED
         for score, success, status in _rows(runs, "score", "is_successful", "status")
@@ -284,20 +284,21 @@ def _repeated(runs: Runs) -> dict[str, list[bool]]:
     return {"superseded": superseded, "duplicate": duplicate}
 
 
-def _overruled(runs: Runs, path: str) -> tuple[list[bool], list[bool]]:
-    """Set the outcomes that a CSV file states; return which runs it names, and for which it names a judge.
+def _overruled(runs: Runs, path: str) -> list[bool]:
+    """Set the outcomes that a CSV file states, and whether a judge gave them; return which runs it names.
 
     Its columns are run_id, outcome, and optionally reason and judge.
     """
-    nothing = [False] * len(runs["run_id"])
     if not path:
-        return nothing, nothing
+        return [False] * len(runs["run_id"])
     try:
         stated = pd.read_csv(path, dtype="str").rename(columns=str.strip)
     except (OSError, ValueError) as error:
         raise SourceError(f"{path}: {type(error).__name__}: {error}") from None
     known = {"run_id": set(runs["run_id"]), "outcome": set(OUTCOMES)}
     wrong = [f"no column {name}; there are {', '.join(map(str, stated))}" for name in known if name not in stated]
+    if not wrong:
+        stated["run_id"] = find_runs(stated["run_id"], pd.Series(runs["run_id"])).fillna(stated["run_id"])
     wrong = wrong or [f"{text!r} is no {name}" for name in known for text in stated[name] if text not in known[name]]
     if wrong:
         raise SourceError(f"{path}: {wrong[0]}; outcomes are {', '.join(OUTCOMES)}")
@@ -309,8 +310,8 @@ def _overruled(runs: Runs, path: str) -> tuple[list[bool], list[bool]]:
             runs["score"][at] = None if success is None else float(success)
             runs["status"][at] = "overruled" if success is None else "completed"
             runs["exit_reason"][at] = row.get("reason", runs["exit_reason"][at])
-    by_judge = set(stated.loc[stated["judge"].notna(), "run_id"]) if "judge" in stated else set()
-    return [run_id in by_run for run_id in runs["run_id"]], [run_id in by_judge for run_id in runs["run_id"]]
+            runs["is_judged"][at] = bool(pd.notna(row.get("judge")))
+    return [run_id in by_run for run_id in runs["run_id"]]
 
 
 def _plans(runs: Runs, stated: pa.Table, plan_of_source: Mapping[str, str | None]) -> pa.Table:

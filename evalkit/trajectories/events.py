@@ -16,6 +16,7 @@ _SUBMITS = re.compile(
     r"COMPLETE_TASK_AND_SUBMIT|MINI_SWE_AGENT_FINAL_OUTPUT|(?:^|[;&|\n{\"]\s*)submit\b|\bexit_forfeit\b"
 )
 _ANSWERS = re.compile(r"(?:.*_)?answer|submit_\w+|respond|attempt_completion", re.IGNORECASE)
+_GOES_ON = re.compile(r'"(?:is_)?task_complete"\s*:\s*false')  # in an answer of Terminus, which is JSON
 _STOPS = re.compile(r"###(?:STOP|TRANSFER|OUT-OF-SCOPE)###", re.IGNORECASE)
 _SHELL = re.compile(r"(?:.*_)?(?:shell|bash|sh|terminal|cmd|run|command|execute\w*|exec|python|ipython)(?:_\w+)?")
 _EDIT = re.compile(
@@ -88,7 +89,7 @@ def _last_act(transcript: Transcript) -> tuple[int, Turn] | None:
 def _is_final(turn: Turn) -> bool:
     """Return whether a turn ends a run by itself: an answer, or a call that hands one in."""
     if turn.call is None:
-        return turn.role == "assistant"
+        return turn.role == "assistant" and not _GOES_ON.search(turn.text)
     return bool(_FINISHES.fullmatch(turn.call.name) or _SUBMITS.search(turn.text))
 
 

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import AutoLocator
 
 from evalkit.display import Look, describe_curves, plots, set_alt, with_zero
+from evalkit.kinds import judge_mark
 from evalkit.trajectories.table import ENDINGS
 
 __all__ = ["cost", "endings", "reliability"]
@@ -64,8 +65,9 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
     >>> ax = trajectories.figures.cost(front, unit)
     """
     points = front.dropna(subset=["estimate", "cost"]).nlargest(MOST_MODELS, "estimate").sort_values("cost")
-    style: dict[str, Any] = {"percent": percent, "ylabel": "success rate" if percent else "mean score"}
-    ax = plots.curves(points, "cost", "model_name", xlabel=_UNITS.get(unit, ""), **style, dodge=False, ax=ax)
+    ylabel = ("success rate" if percent else "mean score") + judge_mark(front)
+    style: dict[str, Any] = {"percent": percent, "xlabel": _UNITS.get(unit, ""), "ylabel": ylabel}
+    ax = plots.curves(points, "cost", "model_name", **style, dodge=False, ax=ax)
     if len(points) and 0 < 10 * points["cost"].min() < points["cost"].max():
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -101,7 +103,8 @@ def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Ax
     rows = table[table["measure"].str.startswith(measure) & table["trials"].ne("measured")]
     best = rows[rows["k"] == 1].sort_values("estimate", ascending=False)["model_name"].head(MOST_MODELS)
     rows = rows[rows["model_name"].isin(best)]
-    ax = plots.curves(rows, "k", "model_name", xlabel="attempts, k", ylabel=f"{measure}k, share of tasks", ax=ax)
+    ylabel = f"{measure}k, share of tasks{judge_mark(table)}"
+    ax = plots.curves(rows, "k", "model_name", xlabel="attempts, k", ylabel=ylabel, ax=ax)
     least = rows.groupby("k")["tasks_used"].min()
     if (least < 1).any():
         labels = [str(k) if share == 1 else f"{k}\n({share:.0%} of tasks)" for k, share in least.items()]

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from evalkit.io import decode_json, decode_start
+from evalkit.io import decode_json, decode_start, reason_of
 from evalkit.io.paths import LimitError
 from evalkit.kinds import Parsed
 from evalkit.trajectories.formats import (
@@ -112,7 +112,7 @@ def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
 def parse(path: str, data: bytes | OSError) -> Parsed:
     """Parse one file; its contents raise only a LimitError or MemoryError, if they are too large once decoded."""
     if isinstance(data, OSError):
-        return Parsed("failed", f"{type(data).__name__}: {data.strerror or data}")
+        return Parsed("failed", reason_of(data))
     if not data or data.isspace():  # `strip` would copy it
         return Parsed("failed", "the file is empty")
     if data.startswith(b"PK") and not is_inspect(data):
@@ -125,7 +125,7 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
     except (LimitError, MemoryError):
         raise
     except Exception as error:
-        return Parsed("failed", f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}")
+        return Parsed("failed", reason_of(error))
     return parsed._replace(reason=", ".join(filter(None, [parsed.reason, *recovered])))
 
 

@@ -13,6 +13,7 @@ from evalkit._notes import Notes, note
 from evalkit._text import counted_noun
 from evalkit.io import Entry, SourceError
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
+from evalkit.kinds.runs import JUDGED
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import RUNS, Joined, Runs
 
@@ -96,6 +97,10 @@ def _fill_columns(
         runs["extra"][at] = msgspec.json.encode(rest).decode() if rest else None
     if "started" in made:
         made["started"] = made["started"].dt.tz_localize(None)
+    if "counts_as" in made:
+        made["is_copy"] = made.pop("counts_as").eq("excluded")
+    if "run_flags" in made:
+        made["is_judged"] = made.pop("run_flags").str.contains(JUDGED, na=False)
     for column in map(str, made):
         values = made[column].astype("object").where(made[column].notna(), None)
         for at, value in zip(made.index, values, strict=True):
@@ -106,7 +111,7 @@ def _mark_copies(
     runs: Runs, places: Mapping[str, Sequence[int]], rows: Mapping[int, Mapping[str, Any]]
 ) -> tuple[Counter[str], dict[str, str]]:
     """Set ids of runs, and mark rows that repeat one; return how many each file has, and the file with equal rows."""
-    runs["is_copy"] = [False] * len(runs["source"])
+    runs |= {name: [False] * len(runs["source"]) for name in ("is_copy", "is_judged")}
     seen = set[tuple[str, str]]()  # the id and values of rows
     copies = Counter[str]()
     first_of: dict[tuple[str, ...], str] = {}  # the first file with the same rows

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from evalkit.io import SourceError, StorageOptions, frame, storage
+from evalkit.io import SourceError, StorageOptions, frame, reason_of, storage
 from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical, cell_text, read_log
 from evalkit.trajectories.chat import Message, ToolCall
 from evalkit.trajectories.json_values import text_of
@@ -155,8 +155,10 @@ def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> l
         try:
             reader, value, _ = _opened(path, read(path))
             spoken += reader.messages(value, part, open_named) if reader else []
+        except SourceError:
+            raise
         except Exception as error:
-            raise SourceError(f"{path}: {type(error).__name__}: {error}") from error
+            raise SourceError(f"{path}: {reason_of(error)}") from error
     return spoken
 
 

@@ -203,6 +203,19 @@ def test_no_file_of_a_report_holds_a_key_that_stands_anywhere_in_a_log(logs_with
     assert {stat.S_IMODE(path.stat().st_mode) for path in cached} == {0o700, 0o600}
 
 
+@pytest.mark.parametrize(("folder", "flag"), [("{}", ()), (".", ()), (".", ("--no-mask",))])
+def test_a_key_in_a_path_of_the_user_is_in_no_file_of_a_report(tmp_path, monkeypatch, folder, flag):
+    monkeypatch.chdir(tmp_path)
+    key = WRITTEN["plain"]
+    write_all(tmp_path, {f"runs {key}/logs/m/cook/Andy_0_0.json": 1})
+    source = f"{folder.format(tmp_path)}/runs {key}/logs"
+    result = CliRunner().invoke(main, ["report", source, "leaderboard", "-o", "out", *flag])
+    assert result.exit_code == 0, result.output
+    leaking = {path.suffix for path in (tmp_path / "out").rglob("*") if path.is_file() and leaked(text_of(path))}
+    assert leaking >= {".ipynb"} if flag else leaking == set()
+    assert str(tmp_path) not in (tmp_path / "out/manifest.json").read_text()
+
+
 @pytest.mark.parametrize("flag", [(), ("--no-mask",)])
 def test_runs_are_shown_without_keys_unless_asked_for(tmp_path, monkeypatch, flag):
     monkeypatch.chdir(tmp_path)

@@ -19,6 +19,7 @@ from evalkit.failures.rules import COMMON
 from evalkit.kinds import Call, Transcript, Turn
 from evalkit.kinds.detectors import seen
 from evalkit.kinds.registry import all_kinds
+from evalkit.trajectories.events import cut_off
 
 ALL = [*COMMON, *(one for kind in all_kinds() for one in kind.detectors)]
 
@@ -82,6 +83,21 @@ RULES = {
 def test_a_rule_finds_its_event_and_nothing_else(rule):
     turns, expected = RULES[rule]
     assert found(*turns) == expected
+
+
+ENDINGS = {
+    "an answer": ([say("It is done.")], False),
+    "a call": ([call("bash")], True),
+    "a call that hands in": ([call("bash"), call("mark_task_complete")], False),
+    "an answer that says that the task goes on": ([say('{"commands": [], "task_complete": false}')], True),
+    "an answer that says that the task is complete": ([say('{"commands": [], "is_task_complete": true}')], False),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_run_is_cut_off_unless_its_agent_ends_it(ending):
+    turns, is_cut_off = ENDINGS[ending]
+    assert bool(list(cut_off(Transcript("", [], turns)))) == is_cut_off
 
 
 def test_calls_of_two_agents_are_not_mixed():
@@ -210,6 +226,15 @@ def test_what_no_rule_explains_is_counted(tmp_path):
     rows += [{"task_id": "b", "model": "alder", "success": False}]
     (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, rows)))
     assert failures.modes(evalkit.load(tmp_path))["mode"].tolist() == ["unexplained", "no transcript"]
+
+
+def test_that_logs_do_not_say_what_failed_is_said_once(tmp_path):
+    row = {"task_id": "a", "model": "alder", "success": None, "messages": [{"role": "assistant", "content": "four"}]}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row | {"task_id": "b"}))
+    logs = evalkit.load(tmp_path)
+    assert failures.findings(logs)[0].template == failures.words.UNKNOWN
+    assert failures.describe_rule(logs) == ""
+    assert failures.describe_failures(logs).count(failures.words.UNKNOWN) == 1
 
 
 def test_logs_without_failures_say_so(tmp_path):

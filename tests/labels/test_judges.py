@@ -25,6 +25,8 @@ from evalkit.labels import (
 )
 from evalkit.labels.answers import Table
 from evalkit.stats import corrected_rate
+from evalkit.trajectories import analysis as trajectories
+from evalkit.trajectories.figures import cost, reliability
 
 RUNS, LABELS, VERDICTS = (f"samples:judges/{name}" for name in ("runs.jsonl", "labels.csv", "verdicts.csv"))
 
@@ -231,8 +233,21 @@ def test_rates_by_a_judge_are_marked_everywhere(tmp_path):
         assert ("judged" in board.notes) == bool(judge)
         texts = [finding_text(finding) for finding in compare.findings(board)]
         assert any("by a judge" in text for text in texts) == bool(judge)
-        text = CliRunner().invoke(main, ["trajectories", source, "--outcomes", str(path)]).output
-        assert ("by a judge" in text) == bool(judge)
+        tables = [board.table, board.pairs, compare.reliability(board), trajectories.reliability(logs.runs, logs.plans)]
+        tables += [
+            compare.cost(board)[0],
+            compare.at_budget(board)[0],
+            compare.against(board, "birch/birch-70b"),
+            compare.plan(board),
+        ]
+        for table in tables:
+            assert all(("judged" in warning) == bool(judge) for warning in table["warning"])
+        for ax in (reliability(tables[3], "pass@"), cost(tables[4], "cost")):
+            assert ("judge" in ax.get_ylabel()) == bool(judge)
+        assert ("warning" in compare.pairs_to_show(board.pairs)) == bool(judge)
+        for command in ("trajectories", "compare", "audit", "failures"):
+            text = CliRunner().invoke(main, [command, source, "--outcomes", str(path)]).output
+            assert ("by a judge" in text) == bool(judge)
 
 
 def test_an_unknown_question_is_refused(logs):

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalkit.io import SourceError, frame
-from evalkit.kinds import has_flag
+from evalkit.kinds import find_runs, has_flag
 from evalkit.mindcraft import aggregate_results, aggregate_results_to_dataframe, extract_task_outcome, load
 from evalkit.mindcraft.analysis import describe_scale
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, RUNS
@@ -74,7 +74,8 @@ def test_outcomes_become_the_same_frame(tmp_path):
     definition = task(difficulty_metrics={"total_recipe_steps": 4})
     mine = aggregate_results_to_dataframe(iter([extract_task_outcome(root / "exp_1/cook", definition)]))
     theirs = aggregate_results([root / "exp_1/cook"], {"cook": definition})
-    named = ["model_name", "model_source", "experiment", "experiment_folder", "definition_file"]
+    assert find_runs(mine["run_id"], theirs["run_id"]).equals(theirs["run_id"].astype("object"))
+    named = ["run_id", "model_name", "model_source", "experiment", "experiment_folder", "definition_file"]
     of_logs = ["started", "turns", "parsing_errors", "final_system_message", *(column.name for column in COUNT_COLUMNS)]
     assert mine.drop(columns=named + of_logs).equals(theirs.drop(columns=named + of_logs))
     assert mine["model_name"].isna().all()

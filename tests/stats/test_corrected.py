@@ -33,7 +33,7 @@ def test_the_scale_of_scores_changes_nothing(labels, scores, factor, shift):
 def test_a_judge_that_knows_nothing_gives_the_rate_of_the_labels():
     labels = [1] * 15 + [0] * 35
     found = corrected_rate(labels, [1] * 50, [1] * 10_000)
-    assert found[:3] == pytest.approx(rate_interval(labels)[:3], abs=1e-3)
+    assert found[:3] == pytest.approx(rate_interval(labels)[:3], abs=3e-3)
     assert "constant_judge" in found.warning
 
 

@@ -502,6 +502,10 @@ def test_what_holds_no_runs_is_skipped_and_said(name, data, said):
     assert parse(name, data)[:2] == ("skipped", said)
 
 
+def test_what_is_wrong_with_a_broken_file_is_named_once():
+    assert parse("a.json", b'{"steps": [')[:2] == ("failed", "JSONDecodeError: Input data was truncated")
+
+
 def table(folder, name, text):
     make.write(folder / name, text)
     return trajectories.load(folder)

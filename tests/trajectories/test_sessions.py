@@ -202,7 +202,7 @@ def call(name: str, own_id: str, second: int = 0) -> dict:
     return make.codex("function_call", second, "response_item", name=name, arguments="{}", call_id=own_id)
 
 
-def output(own_id: str, text: str, second: int = 0) -> dict:
+def output(own_id: str, text: str = "", second: int = 0) -> dict:
     return make.codex("function_call_output", second, "response_item", output=text, call_id=own_id)
 
 
@@ -279,8 +279,10 @@ def test_a_fork_owns_what_comes_after_the_history_that_it_replays(tmp_path, has_
     rollout(tmp_path, "b", *REPLAYED, *own)
     if has_parent:
         rollout(tmp_path, "a", make.meta("a"), *PARENT, make.said("user", "Else."), make.totals(999, 99))
-    runs = trajectories.load(tmp_path).runs
+    logs = trajectories.load(tmp_path)
+    runs = logs.runs
     assert told(runs[runs["log_id"].eq("b")], "tokens_in", "turns") == [[read, turns]]
+    assert logs.ledger["reason"].str.contains("known only with the session").any() == (STARTED not in own)
     assert len(runs) == 1 + has_parent
 
 
@@ -290,16 +292,60 @@ def test_totals_of_a_fork_that_go_on_from_its_parents_are_not_its_own(tmp_path):
     assert told(trajectories.load(tmp_path).runs, "tokens_in", "tokens_out") == [[90, 9]]
 
 
+AROUND = [make.said("user", "Go."), call("shell", "c1"), output("c1", "unsupported call: shell")]
+ORDERS = {  # in which versions write an answer with two calls, their outputs, and its tokens
+    "tokens last": [*AROUND[:2], call("shell", "c2"), AROUND[2], output("c2"), make.totals(10, 1)],
+    "tokens before the outputs": [*AROUND[:2], call("shell", "c2"), make.totals(10, 1), AROUND[2], output("c2")],
+    "tokens first": [AROUND[0], make.totals(10, 1), *AROUND[1:], call("shell", "c2"), output("c2")],
+    "no tokens": [*AROUND, call("shell", "c2"), output("c2"), {"record_type": "state"}],
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_an_answer_of_codex_with_two_calls_is_one_turn_in_each_order_of_its_lines(tmp_path, order):
+    last = [make.codex("agent_message", 9, message="Done."), make.totals(30, 2), make.said("assistant", "Done.", 9)]
+    if order == "no tokens":
+        last = [last[-1], {"record_type": "state"}]
+    rollout(tmp_path, "a", make.meta("a"), *ORDERS[order], *last)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "turns") == [[2]]
+    assert told(logs.tools, "tool", "calls", "errors") == [["shell", 2, 1]]
+
+
+def test_a_subagent_of_codex_that_states_where_its_own_lines_begin_owns_these(tmp_path):
+    parent, own = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+    started = make.codex("item_completed", 5, "event_msg", item={"kind": "started", "id": "c9", "agent_thread_id": own})
+    spawn = [make.said("user", "Ask."), call("spawn_agent", "c9", 5), started, output("c9", "is running", 6)]
+    rollout(tmp_path, parent, make.meta(parent), *spawn, make.totals(40, 4), make.said("assistant", "Thanks."))
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": parent}}}
+    begun = make.codex("task_started", 5, started_at=1_780_920_005)  # in the second in which the subagent was started
+    about = {"source": source, "forked_from_id": parent, "subagent_history_start_ordinal": 5}
+    lines = [make.meta(own, 5, **about), make.meta(parent, 5), begun, *spawn[:2], begun]
+    lines += [make.codex("agent_message", 7, "response_item", author="/root", content="Count.")]
+    lines += [make.said("assistant", "Three.", 8), make.totals(20, 2, second=8)]
+    rollout(tmp_path, own, *({**line, "ordinal": at} for at, line in enumerate(lines)))
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "turns", "tokens_in") == [[parent, 3, 60]]
+    assert logs.messages["text"].tolist() == ["Ask.", "", "Count.", "Three.", "Thanks."]
+
+
+def test_a_task_of_codex_that_an_error_ended_has_it(tmp_path):
+    ended = make.codex("task_complete", 3, "event_msg", error={"message": "overloaded"})
+    rollout(tmp_path, "a", make.meta("a"), make.said("assistant", "Hm."), ended)
+    assert told(trajectories.load(tmp_path).runs, "error", "exit_reason") == [["overloaded", "task_complete"]]
+
+
 def test_a_subagent_of_codex_is_part_of_the_run_and_shows_no_message_twice(tmp_path):
     own, other = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
     spawn = [call("spawn_agent", "c9", 5), output("c9", json.dumps({"agent_id": other}), 6)]
-    rollout(tmp_path, own, make.meta(own), *PARENT, *spawn, make.said("assistant", "All done.", 40))
+    asked = [make.said("user", "Ask.", 4), *spawn, make.said("assistant", "All done.", 40)]
+    rollout(tmp_path, own, make.meta(own), *PARENT, *asked)
     source = {"subagent": {"thread_spawn": {"parent_thread_id": own}}}
     rollout(tmp_path, other, make.meta(other, 20, source=source), make.meta(own, 20), *PARENT, STARTED, *OWN)
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "log_id", "tokens_in", "turns") == [[own, 300, 5]]
     texts = [text for text in logs.messages["text"] if text]
-    assert texts == ["Start.", "Failed.", "Go on.", "Done.", "All done."]
+    assert texts == ["Start.", "Failed.", "Ask.", "Go on.", "Done.", "All done."]
     assert told(logs.tools, "tool", "calls", "errors") == [["exec_command", 1, 1], ["spawn_agent", 1, 0]]
 
 

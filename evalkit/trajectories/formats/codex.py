@@ -19,7 +19,7 @@ from evalkit.trajectories.json_values import count_of, error_text, objects, part
 FORMAT = "Codex"
 _LINES = frozenset({
     "session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state",
-    "inter_agent_communication", "inter_agent_communication_metadata",
+    "inter_agent_communication", "inter_agent_communication_metadata", "token_usage_record",
 })  # fmt: skip
 _NO_MESSAGES = frozenset({  # payloads that repeat others, or hold none
     "agent_reasoning_section_break", "agent_reasoning_raw_content", "context_compacted", "compaction",
@@ -32,9 +32,11 @@ _NO_MESSAGES = frozenset({  # payloads that repeat others, or hold none
 })  # fmt: skip
 _EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # of what an item contains, too
 _USAGE = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens")
-_EXIT_CODE = re.compile(r"(?:exited with code|[Ee]xit code:?) (-?\d+)")
+_EXIT_CODE = re.compile(r"(?:exited with code |[Ee]xit code:? |\"exit_code\": ?)(-?\d+)")
+_REFUSED = re.compile(r"unsupported call|(?:apply_patch )?verification failed|\w+ failed\b|failed to|Script failed")
 _TO_SECONDS = len("2026-06-08T12:00:00")
 _MOST_EXAMINED = 300  # characters of an output that may state an exit code
+_FIRST_OWN = "subagent_history_start_ordinal"
 _THREAD = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WAITING = 32  # messages whose double may still come
 _SECONDS_APART = 2.0  # at most, of an item and an event that hold one message
@@ -64,20 +66,29 @@ def recognises(records: Any) -> str:
 
 
 def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
-    """Yield what the lines of a file say; a message that is in an item and in an event is yielded once."""
+    """Yield what the lines of a file say; a message that is in an item and in an event is yielded once.
+
+    Since 2026, the first line of a subagent states which line is the first that it did not copy from its parent.
+    """
+    first = 0
     waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages that have no double yet, and where they stood
     for record in records_of(file, session):
         payload = record.get("payload")
         outer = text_of(record.get("type"))
         when = text_of(record.get("timestamp"))
-        if not isinstance(payload, dict):  # of early 2025
+        ordinal = count_of(record.get("ordinal"))
+        if ordinal is not None and ordinal < first:
+            continue
+        if not isinstance(payload, dict):  # of 2025
             if record.get("record_type") == "state":
+                yield Item("settled", "", record, when)
                 continue
             payload = record
             if outer:
                 outer = "response_item"
             elif "id" in record:
                 outer = "session_meta"
+        first = first or count_of(payload.get(_FIRST_OWN)) or 0
         if outer in ("session_meta", "turn_context"):
             yield Item(outer, "", payload, when)
         elif outer == "compacted":
@@ -110,6 +121,7 @@ def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> I
         text = content_text(payload.get("content") or payload.get("message") or payload.get("text"))
         role = text_of(payload.get("role")) or ("user" if kind == "user_message" else "assistant")
         is_injected = role != "assistant" and (role != "user" or text.lstrip().startswith("<"))
+        is_injected = is_injected or payload.get("author") is not None  # of another agent
         yield Item("system" if is_injected else role, text, payload, when)
     elif kind in ("reasoning", "agent_reasoning"):
         for part in objects(payload, "summary") or objects(payload, "content") or [payload]:
@@ -123,10 +135,14 @@ def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> I
     elif kind in ("token_count", "task_started", "turn_started"):
         yield Item("usage" if kind == "token_count" else "started", "", payload, when)
     elif kind in ("task_complete", "turn_complete", "turn_aborted"):
+        if error := payload.get("error"):
+            yield Item("error", error_text(error), payload, when)
         reason = text_of(payload.get("reason"))
         yield Item("ended", f"{kind}: {reason}" if reason else kind, payload, when)
     elif kind == "error":
         yield Item("error", error_text(payload), payload, when)
+    elif part_of(payload, "item", "kind") == "started" and part_of(payload, "item", "agent_thread_id"):
+        yield Item("agent", text_of(payload["item"]["agent_thread_id"]), payload["item"], when)
     elif kind not in _NO_MESSAGES and not _EVENT.fullmatch(kind):
         session.add_unknown(f"{outer} {kind}".strip())
 
@@ -141,7 +157,7 @@ def _is_error(payload: dict[str, Any], text: str) -> bool:
             code = None
         return bool(code)
     found = _EXIT_CODE.search(text[:_MOST_EXAMINED])
-    return found is not None and found[1] != "0"
+    return found[1] != "0" if found else bool(_REFUSED.match(text))
 
 
 def _tool(payload: dict[str, Any]) -> str:
@@ -156,6 +172,8 @@ class _Calls:
         self.tools: dict[str, tuple[ModelCall, ToolUse]] = {}  # by their own ids
         self._content = blake2b(digest_size=9)  # of all items since the call before
         self._is_open = False  # the last call goes on
+        self._settled = 0  # number of calls to which nothing is added any more
+        self._unsettled_tools: list[str] = []
         self._totals = (0,) * len(_USAGE)  # of the session so far
 
     def add(self, item: Item, model: str | None) -> None:
@@ -165,15 +183,27 @@ class _Calls:
             self._content = blake2b(digest_size=9)
         if is_by_agent and not self._is_open:
             self.made.append(ModelCall("", model))
+        if item.kind == "user":
+            self._settled = len(self.made)
+            self._unsettled_tools.clear()
         self._is_open = is_by_agent
         tool_id = text_of(item.payload.get("call_id"))
         self._content.update(f"{item.kind}\0{item.text}\0{tool_id}\0".encode(errors="replace"))
-        if is_by_agent:
+        if is_by_agent and self.made[-1].tokens_in is None:
             self.made[-1].call_id = self._content.hexdigest()
         if item.kind == "call":
-            self.tools[tool_id or f"call {len(self.tools)}"] = self.made[-1], ToolUse("", _tool(item.payload))
+            self._unsettled_tools.append(tool_id or f"call {len(self.tools)}")
+            self.tools[self._unsettled_tools[-1]] = self.made[-1], ToolUse("", _tool(item.payload))
         elif item.kind == "output" and tool_id in self.tools:
             self.tools[tool_id][1].is_error = _is_error(item.payload, item.text)
+
+    def settle(self) -> None:
+        """Take what the model wrote since the last time as one call: outputs may stand between calls of its tools."""
+        del self.made[self._settled + 1 :]
+        for tool_id in self._unsettled_tools:
+            self.tools[tool_id] = self.made[-1], self.tools[tool_id][1]
+        self._settled = len(self.made)
+        self._unsettled_tools.clear()
 
     def count(self, info: Any, model: str | None, *, is_fork: bool) -> None:
         """Add the tokens that the last call took: the increase of the totals, unless these began again."""
@@ -185,13 +215,14 @@ class _Calls:
         # the totals of a fork go on from those of its parent
         if min(taken) < 0 or total == last or (is_fork and not any(before)):
             taken = last or total
+        self.settle()
         if not self.made or self.made[-1].tokens_in is not None:
             self.made.append(ModelCall("", model))
+            self._is_open = True  # of some versions, the count comes first
         call = self.made[-1]
         call.model = model
         call.call_id = "/".join(map(str, total))
         call.tokens_in, call.tokens_cache, call.tokens_out, *_ = taken
-        self._is_open = False
         self._content = blake2b(digest_size=9)
 
     def identified(self) -> tuple[list[ModelCall], list[ToolUse]]:
@@ -239,7 +270,9 @@ def summary(path: str, file: BinaryIO) -> Session:
             session.error = text
         elif kind == "usage":
             calls.count(payload.get("info"), model, is_fork=bool(session.forked_from))
-        else:
+        elif kind == "settled":
+            calls.settle()
+        elif kind != "agent":
             session.messages += 1
             calls.add(item, model)
             if kind in _BY_AGENT:
@@ -275,7 +308,8 @@ def _identify(session: Session, payload: dict[str, Any], when: str) -> None:
     session.started = text_of(payload.get("timestamp")) or when
     session.version = text_of(payload.get("cli_version")) or None
     session.part_of = text_of(part_of(payload, "source", "subagent", "thread_spawn", "parent_thread_id"))
-    session.forked_from = text_of(payload.get("forked_from_id")) or session.part_of
+    if not payload.get(_FIRST_OWN):
+        session.forked_from = text_of(payload.get("forked_from_id")) or session.part_of
 
 
 def parse(path: str, data: bytes) -> Parsed:
@@ -309,7 +343,9 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
         elif kind == "output":
             chat.append({"role": "tool", "tool_call_id": call_id, "content": text, "error": _is_error(payload, text)})
             if "agent" in tools.get(call_id, ""):
-                agents[call_id] = [f"-{thread}.jsonl" for thread in _THREAD.findall(text)]
+                agents.setdefault(call_id, []).extend(f"-{thread}.jsonl" for thread in _THREAD.findall(text))
+        elif kind == "agent":
+            agents[text_of(payload.get("id"))] = [f"-{text}.jsonl"]
         elif kind == "reasoning" and text:
             chat.append({**about, "role": "assistant", "reasoning_content": text})
         elif kind in ("error", "ended", "system", "user", "assistant") and text:

@@ -110,7 +110,9 @@ def parsed(path: str, data: bytes, summary: Callable[[str, BinaryIO], Session]) 
     if others := sum(session.unknown.values()) - named.total():
         named["others"] = others
     broken = f"{counted_noun(session.broken, 'broken line')} left out" if session.broken else ""
-    doubts = list(filter(None, [broken, named_counts(named, "record")]))
+    is_unclear = any(call.is_replayed is None for call in session.calls)
+    copied = "which calls it copied is known only with the session that it continues" if is_unclear else ""
+    doubts = list(filter(None, [broken, named_counts(named, "record"), copied]))
     if not (session.messages or session.calls or doubts):
         return Parsed("skipped", "a session without a message")
     if not session.calls and (session.unknown or not session.messages):
