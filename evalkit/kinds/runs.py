@@ -130,14 +130,23 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     compared_by = compared_in(runs)
     if compared_by:
         table["logged_model"] = rows["logged_model"]
-    left_out, is_measured = int((~counts).sum()), table["outcome"].isin(MEASURED)
     scorers = rows["score_key"].dropna().unique().tolist() if "score_key" in rows else []
-    by = plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else ""
-    may_succeed = "success" in kind.rates.outcome_of.values()
-    mark, judged, is_judged = "", NO_NOTES, has_flag(rows, JUDGED)
+    mark, judged = "", NO_NOTES
+    is_judged = has_flag(rows, JUDGED)
     if is_judged.any():
         mark = BY_JUDGE if is_judged.all() else f" partly{BY_JUDGE}"
         judged = note(JUDGED, count=int(is_judged.sum()))
+    made = Outcomes(
+        table,
+        "mean",
+        f"mean score{mark}",
+        left_out=int((~counts).sum()),
+        by=plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else "",
+        compared_by=compared_by,
+        judged=judged,
+    )
+    is_measured = table["outcome"].isin(MEASURED)
+    may_succeed = "success" in kind.rates.outcome_of.values()
     has_rate = outcome.isin(MEASURED).any() or (may_succeed and rows["score"].isna().all())
     if value == "is_successful" or (not value and has_rate):
         succeeded = table["outcome"].eq("success").astype("float64")
@@ -145,13 +154,14 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
         table = table.assign(value=succeeded.where(is_measured))
-        return Outcomes(table, "proportion", f"success rate{mark}", "", left_out, by, compared_by, judged)
+        return made._replace(table=table, kind="proportion", name=f"success rate{mark}")
     score = pd.Series(numbers(rows["score"]), rows.index)
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
+    made = made._replace(table=table)
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
     if unit.startswith("share") or (unit == AS_LOGGED and score.dropna().between(0, 1).all()):
-        return Outcomes(table, "score", f"mean score{mark}", "", left_out, by, compared_by, judged)
-    return Outcomes(table, "mean", f"mean score{mark}", unit.removeprefix(AS_LOGGED), left_out, by, compared_by, judged)
+        return made._replace(kind="score")
+    return made._replace(unit=unit.removeprefix(AS_LOGGED))
 
 
 def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:

@@ -469,11 +469,11 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     warnings = []
     for model in models:
         notes, doubts_of_sides = Notes(), Notes()
-        for text, side in (("without", none), ("with", blocked)):
-            if pd.isna(side.loc[model, "estimate"]):
+        for text, rate in (("without", none.loc[model]), ("with", blocked.loc[model])):
+            if pd.isna(rate["estimate"]):
                 notes += note("one_side", text=f"no run {text} blocked agents was measured")
-            if isinstance(side.loc[model, "warning"], Notes):
-                doubts_of_sides += side.loc[model, "warning"]
+            if isinstance(rate["warning"], Notes):
+                doubts_of_sides += rate["warning"]
         warnings.append(notes + doubts_of_sides)
     table["warning"] = pd.Series(warnings, models, dtype="object")
     table = table.reset_index().sort_values("estimate", ascending=False, kind="stable")
