@@ -21,7 +21,8 @@ from evalkit.stats import agreement, combined, corrected_difference, corrected_r
 from evalkit.stats.intervals import Estimate, proportion_interval
 
 CONSTANTS = {"always": 1.0, "never": 0.0}  # judges without any judgement
-UNLIKE = 0.001  # level of the tests of whether labelled units are like the others
+UNLIKE = 0.001  # level of the test of whether labelled units are like the others
+UNEVEN = 0.1  # of whether models have their shares of the labels; if not, a rate over all is biased
 MORE = 40  # labels, of the sentence on what more labels would give
 MOST_PAIRS = 200
 
@@ -217,15 +218,19 @@ def _of_models(comparison: Comparison, verdicts: np.ndarray) -> dict[str, Estima
 def _overall(comparison: Comparison, verdicts: np.ndarray) -> Estimate:
     """Estimate the rate over all units: from all labels if models have their shares of them, else from each model's."""
     units, share = comparison.units, comparison.is_labelled.mean()
+    found = corrected_rate(*_arguments(units, verdicts))
     labels_of = units.groupby("model_name")["label"]
     sizes, counts = labels_of.size(), labels_of.count()
-    if len(sizes) > 1 and share < 1 and counts.gt(0).all():
-        distance = float(((counts - sizes * share) ** 2 / (sizes * share * (1 - share))).sum())
-        if special.chdtrc(len(sizes) - 1, distance) < UNLIKE:
-            found = combined(list(_of_models(comparison, verdicts).values()), (sizes / len(units)).tolist())
-            low, high = max(found.low, 0.0), min(found.high, 1.0)
-            return found._replace(low=low, high=high, warning=note("by_model") + found.warning.without("few"))
-    return corrected_rate(*_arguments(units, verdicts))
+    if len(sizes) == 1 or share == 1:
+        return found
+    distance = float(((counts - sizes * share) ** 2 / (sizes * share * (1 - share))).sum())
+    if special.chdtrc(len(sizes) - 1, distance) >= UNEVEN:
+        return found
+    if unlabelled := int(counts.eq(0).sum()):
+        return found._replace(warning=note("unlabelled_models", count=unlabelled) + found.warning)
+    found = combined(list(_of_models(comparison, verdicts).values()), (sizes / len(units)).tolist())
+    low, high = max(found.low, 0.0), min(found.high, 1.0)
+    return found._replace(low=low, high=high, warning=note("by_model") + found.warning.without("few"))
 
 
 def _unlike(verdicts: np.ndarray, labelled: np.ndarray) -> Notes:
@@ -365,7 +370,7 @@ def findings(comparison: Comparison) -> list[Finding]:
         counts = {"several": people.several, "disagreed": people.disagreed, "ties": people.ties}
         values = {"number": people.people, **counts, "agreement": people_agreement(comparison)._asdict()}
         found.append(Finding("people", sections.JUDGES, values, template=words.people))
-    notes = answer["warning"].only("unlike_labels", "by_model", "few")
+    notes = answer["warning"].only("unlike_labels", "by_model", "unlabelled_models", "few")
     if notes:
         found.append(Finding("caveat", sections.JUDGES, {"notes": notes}))
     if comparison.problems or people.undecided or any(comparison.unknown.values()):

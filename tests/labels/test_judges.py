@@ -124,6 +124,9 @@ def test_labels_of_few_models_are_weighted_or_noted(logs, comparison):
     kept = comparison.labels[comparison.labels["run_id"].isin([*some, *many])]
     found = judge_table(compare_judges(logs, Table(kept, []), read_verdicts(VERDICTS)))
     assert "by_model" in found["warning"].iloc[0]
+    one = kept[kept["run_id"].isin(many)]
+    found = judge_table(compare_judges(logs, Table(one, []), read_verdicts(VERDICTS)))
+    assert "2 models without labels" in str(found["warning"].iloc[0])
 
 
 def test_labels_chosen_by_the_judge_are_doubted(logs):
