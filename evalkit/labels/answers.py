@@ -42,8 +42,10 @@ def append_answer(path: str, unit: tuple[str, int | None], question: str, label:
         with open(path, "a+b", buffering=0) as file:
             if not file.tell():
                 writer.writerow(COLUMNS)
-            elif os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
-                lines.write("\n")  # ends a line that was cut off
+            else:
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    lines.write("\n")  # ends a line that was cut off
             writer.writerow([str(cell).replace("\r", " ").replace("\n", " ") for cell in cells])
             file.write(lines.getvalue().encode(errors="replace"))
             os.fsync(file)
@@ -79,6 +81,7 @@ def _read_table(
         problems += [f"{file}: {doubt}" for doubt in doubts]
         cells = [{role: _text(row.get(name.lower())) for role, name in called.items()} for row in found]
         table = pd.DataFrame(cells, columns=list(called), dtype="object")
+        table = table[table["run_id"].ne(called["run_id"])]  # headers of files that were put together
         table = table.assign(file=file, row=table.index + 1)
         if "who" in table:
             table["who"] = table["who"].where(table["who"].ne(""), str(path))

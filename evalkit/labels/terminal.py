@@ -2,8 +2,6 @@
 
 import shutil
 import sys
-import termios
-import tty
 
 import click
 import pandas as pd
@@ -25,6 +23,14 @@ from evalkit.labels.judges import (
 )
 from evalkit.labels.session import ANSWERS, Session
 
+try:
+    import termios
+    import tty
+except ImportError:  # on Windows, Enter follows a key
+    HAS_KEYS = False
+else:
+    HAS_KEYS = True
+
 KEYS = "y yes, n no, u undecided, s later, space next page, b back, m note, q stop"
 _LABELS = {name[0]: label for name, label in ANSWERS.items()}
 _AROUND = 6  # lines of a page that are no transcript
@@ -44,7 +50,9 @@ def label_in_terminal(session: Session) -> None:
 
 def _ask(session: Session, lines: list[str]) -> str:
     """Show a transcript until a key labels it, puts it off or stops, and return the key."""
-    height = max(shutil.get_terminal_size().lines - _AROUND, 5)
+    width, lines_of_screen = shutil.get_terminal_size()
+    lines = [line[at : at + width] for line in lines for at in range(0, max(len(line), 1), width)]
+    height = max(lines_of_screen - _AROUND, 5)
     last = max(len(lines) - 1, 0) // height
     page, note = 0, ""
     while True:
@@ -74,12 +82,15 @@ def _ask(session: Session, lines: list[str]) -> str:
 def _key() -> str:
     """Wait for a key; `q` at the end of the input. Keys that were typed ahead count."""
     if not sys.stdin.isatty():
-        return sys.stdin.read(1) or "q"
+        return sys.stdin.read(1).lower() or "q"
+    if not HAS_KEYS:
+        line = sys.stdin.readline()
+        return line.strip()[:1].lower() or (" " if line else "q")
     handle = sys.stdin.fileno()
     before = termios.tcgetattr(handle)
     try:
         tty.setcbreak(handle, termios.TCSADRAIN)
-        return sys.stdin.read(1) or "q"
+        return sys.stdin.read(1).lower() or "q"
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)
 

@@ -1,3 +1,4 @@
+import io
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import evalkit
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import Transcript, Turn
-from evalkit.labels import Session, draw, label_widget, majority, of_question, read_labels, write_page
+from evalkit.labels import Session, draw, label_widget, majority, of_question, read_labels, terminal, write_page
 from evalkit.labels.answers import COLUMNS, append_answer
 from evalkit.labels.blind import HIDDEN, blinded
 from tests.browser import needs_browser, open_browser
@@ -60,6 +61,28 @@ def test_keys_label_runs_and_a_later_session_goes_on(tmp_path):
     assert rows["note"].tolist() == ["", "", "saw it, twice", ""]
     assert rows["run_id"].is_unique
     assert set(rows["question"]) == {QUESTION}
+
+
+def test_without_single_keys_a_line_is_read(monkeypatch, logs, tmp_path):
+    class Lines(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(terminal, "HAS_KEYS", False)
+    monkeypatch.setattr("sys.stdin", Lines("y\n\nm\nsaw it\nNO\n"))
+    session = Session(logs, QUESTION, tmp_path / "labels.csv", number=5)
+    terminal.label_in_terminal(session)
+    rows = read_labels(session.path).rows
+    assert rows["label"].tolist() == [1, 0]
+    assert rows["note"].tolist() == ["", "saw it"]
+
+
+def test_labels_are_not_added_to_a_file_with_other_columns(logs, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("run_id,label\na,1\n")
+    with pytest.raises(SourceError, match="its columns are not run_id, turn"):
+        Session(logs, QUESTION, path)
+    assert path.read_text() == "run_id,label\na,1\n"
 
 
 def test_others_label_the_same_runs_in_the_same_file(tmp_path, logs):
@@ -148,6 +171,7 @@ def test_no_name_of_a_model_and_no_path_is_shown(source, tmp_path):
         ("run_id,label\na,0.5\nb,1\n", 1, "row 1: a label is 0 or 1"),
         ("run_id,label\n,1\nb,1\n", 1, "run_id '' is no run_id"),
         ("run_id,turn,label\na,x,1\nb,2,1\n", 1, "row 1: turn 'x' is no turn"),
+        ("run_id,label\na,1\nrun_id,label\nb,0\n", 2, ""),
         ('{"run_id": "a", "label": true}\n{"run_id": "b", "label": 0}\n{"run', 2, "1 broken line left out"),
     ],
 )
