@@ -153,7 +153,7 @@ def judge_table(comparison: Comparison) -> pd.DataFrame:
     --------
     >>> table = labels.judge_table(comparison).set_index("judge")
     >>> print(table.loc["judge-b", ["raw", "estimate", "low", "high"]].astype(float).round(2).to_dict())
-    {'raw': 0.32, 'estimate': 0.58, 'low': 0.48, 'high': 0.67}
+    {'raw': 0.32, 'estimate': 0.58, 'low': 0.48, 'high': 0.68}
     """
     rows = []
     for judge in [*comparison.verdicts, *CONSTANTS]:
@@ -428,6 +428,35 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
     return pd.DataFrame(rows)
 
 
+def detector_verdicts(comparison: Comparison, events: pd.DataFrame) -> pd.DataFrame:
+    """Read the events that detectors found as verdicts on the labelled units: 1 where there is an event, else 0.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        As from `compare_judges`.
+    events : DataFrame
+        As from `evalkit.failures.events`.
+
+    Returns
+    -------
+    DataFrame
+        run_id, turn, judge (the detector), label; a row for each labelled unit and detector with any event.
+
+    Examples
+    --------
+    >>> events = pd.DataFrame({"run_id": comparison.units["run_id"].head(9), "turn": 1, "event": "loop"})
+    >>> found = labels.detector_verdicts(comparison, events)
+    >>> len(found), int(found["label"].sum())
+    (56, 2)
+    """
+    units = comparison.units.loc[comparison.is_labelled, UNIT]
+    table = units.merge(pd.DataFrame({"judge": events["event"].unique()}), how="cross")
+    keys = UNIT if units["turn"].notna().any() else UNIT[:1]
+    found = pd.MultiIndex.from_frame(events[[*keys, "event"]].astype("object"))
+    return table.assign(label=pd.MultiIndex.from_frame(table[[*keys, "judge"]].astype("object")).isin(found) * 1.0)
+
+
 def verdicts_and_labels(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the verdicts and the labels of the labelled units, as `precision_recall` takes them.
 
@@ -573,7 +602,7 @@ def label_plan(
     --------
     >>> labels.label_plan(comparison, "judge-a", [0.05], [80]).round(2)
        more  half_width
-    0  37.0        0.05
+    0  43.0        0.05
     1  80.0        0.04
     """
     arguments = _arguments(comparison.units, _verdicts_of(comparison, judge))

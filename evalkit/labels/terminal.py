@@ -16,6 +16,7 @@ from evalkit.labels.judges import (
     first_judge,
     intervals,
     judge_table,
+    label_plan,
     model_table,
     next_units,
     precision_recall,
@@ -105,11 +106,16 @@ def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
     found = {"judge": group_names(both["judge"]), "labels": [str(n) for n in both["n"]]}
     for name in ("precision", "recall"):
         found[f"{name}{INTERVAL}"] = intervals(both, f"{name}_estimate", f"{name}_low", f"{name}_high")
-    following = next_units(comparison, first_judge(table))["model_name"].value_counts()
+    best = first_judge(table)
+    following = next_units(comparison, best)["model_name"].value_counts()
     hints = []
+    plan = label_plan(comparison, best, more=()).query("more > 0")
+    if len(plan):
+        needed = [f"{more:.0f} for ± {100 * half:.0f}" for more, half in plan.itertuples(index=False)]
+        hints.append(f"More labels that narrow the interval of {plain(best)}: {listed(needed)}.")
     if len(following):
         of_models = listed([f"{count} of {plain(name)}" for name, count in following.items()], 4)
-        hints = [f"To narrow the models' intervals most, label next: {of_models} (--next FILE lists them)."]
+        hints.append(f"To narrow the models' intervals most, label next: {of_models} (--next FILE lists them).")
     parts = [
         Part("sentences", lines, always=True),
         Part("judges", rows=_rows(judges)),
