@@ -56,7 +56,7 @@ class Session:
             raise SourceError(f"{logs.kind.name} logs can't be shown turn by turn, so they can't be labelled here")
         self.question = question
         self.path = os.fspath(output)
-        self.who = who or getpass.getuser()
+        self.who = who.strip() or getpass.getuser()
         self._logs = logs
         units = draw(logs, turns=turns, seed=seed).head(number)
         self._task_of = dict(zip(units["run_id"], units["task"], strict=True))

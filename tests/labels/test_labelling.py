@@ -1,5 +1,6 @@
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,10 +12,20 @@ from click.testing import CliRunner
 
 import evalkit
 from evalkit.cli import main
-from evalkit.io import SourceError
+from evalkit.io import SourceError, resolve
 from evalkit.kinds import Transcript, Turn
-from evalkit.labels import Session, draw, label_widget, majority, of_question, read_labels, terminal, write_page
-from evalkit.labels.answers import COLUMNS, append_answer
+from evalkit.labels import (
+    Session,
+    compare_judges,
+    draw,
+    label_widget,
+    majority,
+    of_question,
+    read_labels,
+    terminal,
+    write_page,
+)
+from evalkit.labels.answers import COLUMNS, Table, append_answer
 from evalkit.labels.blind import HIDDEN, blinded
 from tests.browser import needs_browser, open_browser
 
@@ -97,6 +108,21 @@ def test_others_label_the_same_runs_in_the_same_file(tmp_path, logs):
     assert Session(logs, "Another question?", path, who="ann").done == 0
 
 
+def test_people_label_copies_of_a_folder_under_different_paths(tmp_path):
+    folders = [shutil.copytree(resolve(SOURCE), tmp_path / name) for name in ("ann/runs", "bob's copy")]
+    people = [evalkit.load(folder) for folder in folders]
+    paths = [str(tmp_path / f"labels-{place}.csv") for place in range(2)]
+    for copy, path, who in zip(people, paths, ("ann", "bob"), strict=True):
+        session = Session(copy, QUESTION, path, who=who, number=12)
+        for label in ("1", "0") * 5:
+            session.save(label)
+    assert Session(people[1], QUESTION, paths[0], who="ann", number=12).done == 10
+    judged = people[1].runs[["run_id"]].assign(turn=pd.NA, judge="j", verdict=1.0).astype({"turn": "Int64"})
+    for copy in people:
+        found = compare_judges(copy, read_labels(paths), Table(judged, [])).people
+        assert (found.people, found.several, found.disagreed, len(found.rows)) == (2, 10, 0, 10)
+
+
 def test_a_killed_process_loses_at_most_the_current_label(tmp_path):
     path = tmp_path / "labels.csv"
     program = f"""
@@ -161,6 +187,14 @@ def test_no_name_of_a_model_and_no_path_is_shown(source, tmp_path):
     assert str(os.path.dirname(logs.runs["source"].iloc[0])).lower() not in shown
     for name in logs.runs["model_name"].dropna().unique():
         assert name.lower() not in shown.replace("[model]", "")
+
+
+def test_people_without_a_name_are_those_of_their_files(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "labels.csv").write_text("run_id,label,who\nx,1,\nx,0,\ny,1,eve\n")
+    found = majority(read_labels([str(tmp_path / folder / "labels.csv") for folder in ("a", "b")]).rows)
+    assert (found.people, found.several, found.rows["label"].tolist()) == (3, 1, [0, 1])
 
 
 @pytest.mark.parametrize(
