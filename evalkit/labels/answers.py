@@ -76,7 +76,8 @@ def _read_table(
         names = list(dict.fromkeys(name for row in found for name in row))
         for role, name in called.items():
             if found and name.lower() not in names and (role in needed or name != role):
-                raise SourceError(f"{path}: no column {name!r}; {did_you_mean(name, names)} (--column {role}=NAME)")
+                hint = f" (--column {role}=NAME)" if "judge" in called else ""  # the command renames none of labels
+                raise SourceError(f"{path}: no column {name!r}; {did_you_mean(name, names)}{hint}")
         file = os.path.basename(path)
         problems += [f"{file}: {doubt}" for doubt in doubts]
         cells = [{role: _text(row.get(name.lower())) for role, name in called.items()} for row in found]
@@ -104,7 +105,7 @@ def _read_table(
                 problems.append(f"{file}, row {row}: {name} {text[:40]!r} is no {name}")
         table = table.assign(turn=turn.astype("Int64"), value=values)
         tables.append(table[~pd.DataFrame(wrong).any(axis=1)])
-        if found and tables[-1].empty:
+        if len(table) and tables[-1].empty:
             hint = " (--yes TEXT names the label that means yes)" if wrong[column].all() else ""
             raise SourceError(f"{path}: no row can be used: {problems[-1]}{hint}")
     return Table(pd.concat(tables, ignore_index=True), problems)
