@@ -115,6 +115,47 @@ def test_a_subagent_is_part_of_the_run_and_follows_the_call_that_started_it(tmp_
     assert told(used, *columns) == [["Bash", 1, 1, 1, 1, 1], ["Agent", 1, 1, 1, 0, 1]]
 
 
+def test_what_a_user_says_while_claude_works_is_in_its_place_and_an_interruption_is_not_said(tmp_path):
+    queued = {"type": "queued_command", "commandMode": "prompt", "prompt": "Hurry."}
+    notified = {"type": "queued_command", "commandMode": "task-notification", "prompt": "It ran."}
+    interrupted = [{"type": "text", "text": "[Request interrupted by user for tool use]"}]
+    make.lines(
+        tmp_path / "s1.jsonl",
+        make.claude("s1", 1, "Go."),
+        make.claude("s1", 2, make.answer("m1", ("Bash", "t1"))),
+        make.claude("s1", 3, make.result("t1")),
+        *(make.claude("s1", 4, None, type="attachment", attachment=one) for one in (queued, notified)),
+        make.claude("s1", 5, make.answer("m2", ("Bash", "t2"))),
+        make.claude("s1", 6, interrupted),
+    )
+    logs = trajectories.load(tmp_path)
+    said = logs.messages[logs.messages["text"].ne("")]
+    assert said[["role", "text"]].values.tolist() == [
+        ["user", "Go."],
+        ["user", "Hurry."],
+        ["system", interrupted[0]["text"]],
+    ]
+    assert told(logs.runs, "exit_reason") == [["interrupted"]]
+
+
+def test_a_limit_of_turns_ends_a_session_unless_it_goes_on(tmp_path):
+    ended = make.claude("s1", 2, None, type="attachment", attachment={"type": "max_turns_reached"})
+    answers = [make.claude("s1", at, make.answer(f"m{at}", "x")) for at in (1, 3)]
+    make.lines(tmp_path / "s1.jsonl", answers[0], ended)
+    make.lines(tmp_path / "s2.jsonl", answers[0] | {"sessionId": "s2"}, ended, answers[1] | {"sessionId": "s2"})
+    assert told(trajectories.load(tmp_path).runs, "exit_reason") == [["max_turns_reached"], [None]]
+
+
+def test_the_cost_of_a_session_is_the_last_one_that_it_states_and_of_a_fork_unknown(tmp_path):
+    spent = [{"type": "cost-state", "sessionId": "s1", "totalCostUSD": cost} for cost in (0.5, 0.75)]
+    first = make.claude("s1", 1, make.answer("m1", "x"))
+    make.lines(tmp_path / "s1.jsonl", first, spent[0], make.claude("s1", 2, make.answer("m2", "y")), spent[1])
+    make.lines(tmp_path / "s2.jsonl", first, make.claude("s2", 3, make.answer("m3", "z")), spent[1])
+    unknown = [make.claude("s3", 4, make.answer("m4", "x")), spent[0] | {"hasUnknownModelCost": True}]
+    make.lines(tmp_path / "s3.jsonl", *unknown)
+    assert told(trajectories.load(tmp_path).runs, "log_id", "cost") == [["s1", 0.75], ["s2", None], ["s3", None]]
+
+
 def test_a_subagent_whose_session_is_gone_is_one_run_with_its_siblings(tmp_path):
     session(tmp_path)
     (tmp_path / "s1.jsonl").unlink()

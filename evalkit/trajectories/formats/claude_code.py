@@ -9,7 +9,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, content_text
 from evalkit.trajectories.formats import sessions
 from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, leading_model, records_of
-from evalkit.trajectories.json_values import count_of, objects, part_of, text_of
+from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 
 FORMAT = "Claude Code"
 _SPOKEN = ("user", "assistant")
@@ -17,14 +17,20 @@ _METADATA = frozenset({  # records without a message
     "system", "summary", "mode", "file-history-snapshot", "file-history-delta", "queue-operation", "last-prompt",
     "ai-title", "custom-title", "attachment", "permission-mode", "pr-link", "progress", "agent-name", "agent-color",
     "agent-setting", "tag", "task-summary", "worktree-state", "content-replacement", "saved_hook_context", "result",
-    "started", "bridge-session",
+    "started", "bridge-session", "continued-in", "resume-head-vouch", "data-flow-records", "data-flow-incomplete",
+    "derived-from", "api-request", "api-request-shape", "api-request-blob", "api-request-resumed", "fork-context-ref",
+    "frame-link", "ended-by-model", "relocated", "artifact-comment-monitor", "artifact-autoreact-ledger",
+    "history-suppression", "attribution-snapshot", "isolation-latch", "session-owner", "dev-mods", "memory-mode",
+    "atis-latch", "tools-used", "cost-state", "observer-ref", "repl-mode", "hybrid-organization", "host-row",
 })  # fmt: skip
 _BLOCKS = frozenset({
     "text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document", "server_tool_use",
-    "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result", "mcp_tool_use",
-    "mcp_tool_result", "fallback",
+    "mcp_tool_use", "fallback", "compaction", "container_upload", "search_result", "tool_reference",
 })  # fmt: skip
-_INJECTED = re.compile(r"\s*(<(command-|local-command|system-reminder|bash-|task-notification)|Caveat: )")
+_INTERRUPTED = "[Request interrupted by user"
+_INJECTED = re.compile(
+    rf"\s*(<(command-|local-command|system-reminder|bash-|task-notification)|Caveat: |{re.escape(_INTERRUPTED)})"
+)
 _AGENT_ID = re.compile(r"[\w-]+")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _WENT_BACK = "the user went back to an earlier message, from which the session goes on"
@@ -55,6 +61,10 @@ def summary(path: str, file: BinaryIO) -> Session:
         if kind not in _SPOKEN:
             if kind not in _METADATA:
                 session.add_unknown(kind or "without a type")
+            if part_of(record, "attachment", "type") == "max_turns_reached":
+                session.exit_reason = "max_turns_reached"
+            if kind == "cost-state":  # of the session so far
+                session.cost = None if record.get("hasUnknownModelCost") else number_of(record.get("totalCostUSD"))
             continue
         if not isinstance(message, dict):
             session.broken += 1
@@ -67,8 +77,10 @@ def summary(path: str, file: BinaryIO) -> Session:
         is_main = is_main or not record.get("isSidechain")
         blocks = objects(message, "content")
         for of_type in (text_of(block.get("type")) for block in blocks):
-            if of_type not in _BLOCKS:
+            if of_type not in _BLOCKS and not of_type.endswith("_tool_result"):
                 session.add_unknown(f"block {of_type}")
+        is_interrupted = any(text_of(block.get("text")).startswith(_INTERRUPTED) for block in blocks)
+        session.exit_reason = "interrupted" if kind == "user" and is_interrupted else None
         if kind == "user":
             for block in blocks:
                 tool = tools.get(text_of(block.get("tool_use_id")))
@@ -124,6 +136,8 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
     for record in records_of(io.BytesIO(data), Session(FORMAT)):
         kind, uuid = record.get("type"), text_of(record.get("uuid"))
         message = record if kind == "system" else record.get("message")
+        if part_of(record, "attachment", "commandMode") == "prompt":  # the user spoke while the agent worked
+            kind, message = "user", {"content": part_of(record, "attachment", "prompt")}
         if uuid in seen or kind not in ("system", *_SPOKEN) or not isinstance(message, dict):
             continue
         if uuid:
