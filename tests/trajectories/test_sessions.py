@@ -521,3 +521,22 @@ def test_a_chat_is_no_run_of_a_kind_if_nothing_in_it_is_a_message(tmp_path):
     make.write(tmp_path / "a.json", {"messages": ["a"]})
     with pytest.raises(SourceError):
         trajectories.load(tmp_path)
+
+
+def test_what_claude_code_prints_is_a_session_with_the_tokens_of_its_result(tmp_path):
+    def line(of_type, message=None, parent=None, **more):
+        return {"type": of_type, "session_id": "s1", "parent_tool_use_id": parent, "message": message, **more}
+
+    start = {"type": "system", "subtype": "init", "session_id": "s1", "claude_code_version": "2.1.9"}
+    said = [line("assistant", make.answer("m1", ("Agent", "t1"), written=1))]
+    said += [line("assistant", make.answer("m2", "Three.", written=1), "t1")]
+    said += [line("user", {"role": "user", "content": make.result("t1")})]
+    cost = {"total_cost_usd": 0.5, "modelUsage": {"opus": {"outputTokens": 30}}}
+    ended = line("result", None, None, subtype="error_max_turns", **cost)
+    make.lines(tmp_path / "printed.jsonl", start, *said, ended)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "agent_version", "turns") == [["s1", "2.1.9", 2]]
+    assert told(logs.runs, *TOKENS, "cost", "exit_reason") == [[20, 12, 30, 0.5, "error_max_turns"]]
+    said[0]["message"]["stop_reason"] = "tool_use"  # of versions that count all tokens of an answer
+    make.lines(tmp_path / "printed.jsonl", start, *said, ended)
+    assert told(trajectories.load(tmp_path).runs, "tokens_out") == [[2]]
