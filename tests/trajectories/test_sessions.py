@@ -257,6 +257,7 @@ def test_a_message_of_codex_that_stands_in_an_item_and_in_an_event_is_counted_on
         make.meta("a"),
         make.codex("turn_context", model="gpt-5"),
         make.said("user", "<environment_context>here</environment_context>"),
+        make.said("user", "# AGENTS.md instructions for here"),
         make.codex("user_message", message="Hi."),
         make.said("user", "Hi."),
         make.codex("agent_message", 1, message="Hello."),
@@ -267,8 +268,8 @@ def test_a_message_of_codex_that_stands_in_an_item_and_in_an_event_is_counted_on
         make.codex("turn_aborted", 9, outer="event_msg", reason="interrupted"),
     )
     logs = trajectories.load(tmp_path)
-    assert logs.messages["text"].tolist()[1:-1] == ["Hi.", "Hello.", "Hi.", "Hello."]
-    assert logs.messages["role"].tolist() == ["system", "user", "assistant", "user", "assistant", "system"]
+    assert logs.messages["text"].tolist()[2:-1] == ["Hi.", "Hello.", "Hi.", "Hello."]
+    assert logs.messages["role"].tolist() == ["system", "system", "user", "assistant", "user", "assistant", "system"]
     assert told(logs.runs, "turns", "exit_reason", "flag_several_models") == [[2, "turn_aborted: interrupted", True]]
 
 
