@@ -103,4 +103,4 @@ def test_long_texts_are_searched_in_time_that_is_proportional_to_them(word):
     assert not claims_success(text)
     assert not _LIMIT.search(text)
     assert not OWN_FILES.search(text)
-    assert not any(_TOLD.search(text[:2_000]) for _ in range(500))
+    assert not any(_TOLD.search(text[:2_000]) for _ in range(20))
