@@ -183,6 +183,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "left_out": "{count:{noun}} left out as missing",
     "no_labels": "no labels: nothing shows how the judge errs",
     "by_model": "models do not have their shares of the labels: weighted from the rates of models",
+    "unlabelled_models": "{count:model} without labels, taken to be like the others",
     "unlike_labels": (
         "the judge says {labelled:.0%} on labelled units and {others:.0%} on others: were labels drawn at random?"
     ),

@@ -1,7 +1,9 @@
 """Failure modes: open rules over the events of failed runs, and how often each mode occurs."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
@@ -255,13 +257,17 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     bad = bad.assign(masked=text.map(masked_text), evidence=text)
     counts = bad["masked"].value_counts()
     group: dict[str, str] = {}
-    heads: list[tuple[str, frozenset[str]]] = []
+    sizes: dict[str, int] = {}  # words of the texts that head a group
+    heads_with: dict[str, list[str]] = {}  # by word: comparing a text with every head would take a minute
     for masked in counts.index:
         words = frozenset(masked.lower().split())
-        alike = next((head for head, other in heads if len(words & other) >= ALIKE * len(words | other)), "")
-        if not alike and len(heads) < MOST_TEXTS:
-            heads.append((masked, words))
-        group[masked] = alike or masked
+        shared = Counter(chain.from_iterable(heads_with.get(word, ()) for word in words))
+        alike = [head for head, n in shared.items() if n >= ALIKE * (sizes[head] + len(words) - n)]
+        if not alike and len(sizes) < MOST_TEXTS:
+            sizes[masked] = len(words)
+            for word in words:
+                heads_with.setdefault(word, []).append(masked)
+        group[masked] = min(alike, key=list(sizes).index) if alike else masked
     groups = bad.assign(error=bad["masked"].map(group)).groupby("error", sort=False)
     table = groups.agg(
         cause=("detail", lambda details: details.value_counts().index[0]),

@@ -54,7 +54,7 @@ CAUSES = (  # of failed calls, by what their results say; the first that fits
 )
 _CLAIM = re.compile(
     r"\bsuccessfully\b|\b(?:is|are|has been|have been|was|were|I've|I have|it's|all|now|we've)\s+(?:now |all |been "
-    r"|successfully )*(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed"
+    r"|successfully ){0,4}(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed"
     r"|refunded|confirmed|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built"
     r"|installed|implemented|submitted|set up|solved|passing|working)\b"
     r"|\btask (?:is )?(?:completed?|done|finished)\b|^\W*(?:done|completed|finished|success|all set)\b"
@@ -83,8 +83,8 @@ _ACKNOWLEDGED = re.compile(
 _LIMIT = re.compile(  # in a message at the end of a run
     r"\b(?:max(?:imum)?|the)?[ _]?(?:number of |allowed )?(?:step|turn|iteration|message|action|token|time"
     r"|cost|context|budget"
-    r"|episode|call|output|request|round)s?(?:[ _-](?:limit|length|window|budget|count))?(?: \([^)]*\)| of \S+)?"
-    r"(?: (?:was|were|has been|is|are))?[ _-](?:exceed|reach|exhaust|hit|used up)\w*"
+    r"|episode|call|output|request|round)s?(?:[ _-](?:limit|length|window|budget|count))?"
+    r"(?: \([^)]{0,80}\)| of \S{1,80})?(?: (?:was|were|has been|is|are))?[ _-](?:exceed|reach|exhaust|hit|used up)\w*"
     r"|\b(?:reached|exceeded|hit|exhausted)\b[^.\n]{0,40}\b(?:limit|max(?:imum)?|budget)\b"
     r"|\bout of (?:\w+ )?(?:steps|turns|iterations|tokens|time|context|budget)\b"
     r"|\bmax(?:imum)?[ _](?:number of )?(?:steps|turns|iterations|messages|actions|tokens)\b(?: (?:exceeded"

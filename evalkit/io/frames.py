@@ -141,7 +141,8 @@ def _column(values: Any, dtype: str) -> Any:
     if isinstance(values, np.ndarray | pd.Series) and (
         pandas_dtype != "str" or (values.dtype == pandas_dtype and dtype not in _CUT)
     ):
-        return pd.Series(getattr(values, "array", values), dtype=pandas_dtype, copy=False).array
+        values = getattr(values, "array", values)
+        return values if values.dtype == pandas_dtype else pd.Series(values, dtype=pandas_dtype, copy=False).array
     if is_arrow:
         values = cut_texts(values, dtype)
     elif dtype == "bool":

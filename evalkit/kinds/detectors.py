@@ -191,7 +191,7 @@ UNKNOWN_TOOL = re.compile(
     r"|is not (?:a (?:valid|known|registered|recogni[sz]ed)\b|defined|available|found|recogni[sz]ed"
     r"|registered|supported"
     r"|one of|a )|(?:was )?not found|is (?:undefined|invalid))|\bno (?:tool|function|command|action) (?:named|called)\b"
-    r"|not a (?:valid|known|registered|recogni[sz]ed) (?:tool|function|command|action)\b"
+    r"|\bunsupported call: \w|not a (?:valid|known|registered|recogni[sz]ed) (?:tool|function|command|action)\b"
     r"|there(?: is|'s) no (?:tool|function|command|action)\b|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
     re.IGNORECASE,
 )

@@ -54,6 +54,8 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
 
 def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Return the runs with several agents per data set and columns; each data set may have an agent of its own."""
+    if "agent" not in runs:
+        return runs.iloc[:0]
     keys = [*columns, "dataset"]
     n_agents = runs.reindex(columns=[*keys, "agent"]).groupby(keys, dropna=False)["agent"].transform("nunique")
     return runs[n_agents > 1]

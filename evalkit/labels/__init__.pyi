@@ -3,6 +3,7 @@ from .answers import read_labels as read_labels
 from .answers import read_verdicts as read_verdicts
 from .judges import Comparison as Comparison
 from .judges import compare_judges as compare_judges
+from .judges import detector_verdicts as detector_verdicts
 from .judges import differences as differences
 from .judges import disagreements as disagreements
 from .judges import findings as findings

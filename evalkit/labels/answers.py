@@ -42,8 +42,10 @@ def append_answer(path: str, unit: tuple[str, int | None], question: str, label:
         with open(path, "a+b", buffering=0) as file:
             if not file.tell():
                 writer.writerow(COLUMNS)
-            elif os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
-                lines.write("\n")  # ends a line that was cut off
+            else:
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    lines.write("\n")  # ends a line that was cut off
             writer.writerow([str(cell).replace("\r", " ").replace("\n", " ") for cell in cells])
             file.write(lines.getvalue().encode(errors="replace"))
             os.fsync(file)
@@ -74,11 +76,13 @@ def _read_table(
         names = list(dict.fromkeys(name for row in found for name in row))
         for role, name in called.items():
             if found and name.lower() not in names and (role in needed or name != role):
-                raise SourceError(f"{path}: no column {name!r}; {did_you_mean(name, names)} (--column {role}=NAME)")
+                hint = f" (--column {role}=NAME)" if "judge" in called else ""  # the command renames none of labels
+                raise SourceError(f"{path}: no column {name!r}; {did_you_mean(name, names)}{hint}")
         file = os.path.basename(path)
         problems += [f"{file}: {doubt}" for doubt in doubts]
         cells = [{role: _text(row.get(name.lower())) for role, name in called.items()} for row in found]
         table = pd.DataFrame(cells, columns=list(called), dtype="object")
+        table = table[table["run_id"].ne(called["run_id"])]  # headers of files that were put together
         table = table.assign(file=file, row=table.index + 1)
         if "who" in table:
             table["who"] = table["who"].where(table["who"].ne(""), str(path))
@@ -101,7 +105,7 @@ def _read_table(
                 problems.append(f"{file}, row {row}: {name} {text[:40]!r} is no {name}")
         table = table.assign(turn=turn.astype("Int64"), value=values)
         tables.append(table[~pd.DataFrame(wrong).any(axis=1)])
-        if found and tables[-1].empty:
+        if len(table) and tables[-1].empty:
             hint = " (--yes TEXT names the label that means yes)" if wrong[column].all() else ""
             raise SourceError(f"{path}: no row can be used: {problems[-1]}{hint}")
     return Table(pd.concat(tables, ignore_index=True), problems)

@@ -21,7 +21,8 @@ from evalkit.stats import agreement, combined, corrected_difference, corrected_r
 from evalkit.stats.intervals import Estimate, proportion_interval
 
 CONSTANTS = {"always": 1.0, "never": 0.0}  # judges without any judgement
-UNLIKE = 0.001  # level of the tests of whether labelled units are like the others
+UNLIKE = 0.001  # level of the test of whether labelled units are like the others
+UNEVEN = 0.1  # of whether models have their shares of the labels; if not, a rate over all is biased
 MORE = 40  # labels, of the sentence on what more labels would give
 MOST_PAIRS = 200
 
@@ -152,7 +153,7 @@ def judge_table(comparison: Comparison) -> pd.DataFrame:
     --------
     >>> table = labels.judge_table(comparison).set_index("judge")
     >>> print(table.loc["judge-b", ["raw", "estimate", "low", "high"]].astype(float).round(2).to_dict())
-    {'raw': 0.32, 'estimate': 0.58, 'low': 0.48, 'high': 0.67}
+    {'raw': 0.32, 'estimate': 0.58, 'low': 0.48, 'high': 0.68}
     """
     rows = []
     for judge in [*comparison.verdicts, *CONSTANTS]:
@@ -217,15 +218,19 @@ def _of_models(comparison: Comparison, verdicts: np.ndarray) -> dict[str, Estima
 def _overall(comparison: Comparison, verdicts: np.ndarray) -> Estimate:
     """Estimate the rate over all units: from all labels if models have their shares of them, else from each model's."""
     units, share = comparison.units, comparison.is_labelled.mean()
+    found = corrected_rate(*_arguments(units, verdicts))
     labels_of = units.groupby("model_name")["label"]
     sizes, counts = labels_of.size(), labels_of.count()
-    if len(sizes) > 1 and share < 1 and counts.gt(0).all():
-        distance = float(((counts - sizes * share) ** 2 / (sizes * share * (1 - share))).sum())
-        if special.chdtrc(len(sizes) - 1, distance) < UNLIKE:
-            found = combined(list(_of_models(comparison, verdicts).values()), (sizes / len(units)).tolist())
-            low, high = max(found.low, 0.0), min(found.high, 1.0)
-            return found._replace(low=low, high=high, warning=note("by_model") + found.warning.without("few"))
-    return corrected_rate(*_arguments(units, verdicts))
+    if len(sizes) == 1 or share == 1:
+        return found
+    distance = float(((counts - sizes * share) ** 2 / (sizes * share * (1 - share))).sum())
+    if special.chdtrc(len(sizes) - 1, distance) >= UNEVEN:
+        return found
+    if unlabelled := int(counts.eq(0).sum()):
+        return found._replace(warning=note("unlabelled_models", count=unlabelled) + found.warning)
+    found = combined(list(_of_models(comparison, verdicts).values()), (sizes / len(units)).tolist())
+    low, high = max(found.low, 0.0), min(found.high, 1.0)
+    return found._replace(low=low, high=high, warning=note("by_model") + found.warning.without("few"))
 
 
 def _unlike(verdicts: np.ndarray, labelled: np.ndarray) -> Notes:
@@ -365,7 +370,7 @@ def findings(comparison: Comparison) -> list[Finding]:
         counts = {"several": people.several, "disagreed": people.disagreed, "ties": people.ties}
         values = {"number": people.people, **counts, "agreement": people_agreement(comparison)._asdict()}
         found.append(Finding("people", sections.JUDGES, values, template=words.people))
-    notes = answer["warning"].only("unlike_labels", "by_model", "few")
+    notes = answer["warning"].only("unlike_labels", "by_model", "unlabelled_models", "few")
     if notes:
         found.append(Finding("caveat", sections.JUDGES, {"notes": notes}))
     if comparison.problems or people.undecided or any(comparison.unknown.values()):
@@ -421,6 +426,35 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
             row[count] = found.n
         rows.append({**row, "accuracy": (said == true).mean()})
     return pd.DataFrame(rows)
+
+
+def detector_verdicts(comparison: Comparison, events: pd.DataFrame) -> pd.DataFrame:
+    """Read the events that detectors found as verdicts on the labelled units: 1 where there is an event, else 0.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        As from `compare_judges`.
+    events : DataFrame
+        As from `evalkit.failures.events`.
+
+    Returns
+    -------
+    DataFrame
+        run_id, turn, judge (the detector), label; a row for each labelled unit and detector with any event.
+
+    Examples
+    --------
+    >>> events = pd.DataFrame({"run_id": comparison.units["run_id"].head(9), "turn": 1, "event": "loop"})
+    >>> found = labels.detector_verdicts(comparison, events)
+    >>> len(found), int(found["label"].sum())
+    (56, 2)
+    """
+    units = comparison.units.loc[comparison.is_labelled, UNIT]
+    table = units.merge(pd.DataFrame({"judge": events["event"].unique()}), how="cross")
+    keys = UNIT if units["turn"].notna().any() else UNIT[:1]
+    found = pd.MultiIndex.from_frame(events[[*keys, "event"]].astype("object"))
+    return table.assign(label=pd.MultiIndex.from_frame(table[[*keys, "judge"]].astype("object")).isin(found) * 1.0)
 
 
 def verdicts_and_labels(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -568,7 +602,7 @@ def label_plan(
     --------
     >>> labels.label_plan(comparison, "judge-a", [0.05], [80]).round(2)
        more  half_width
-    0  37.0        0.05
+    0  43.0        0.05
     1  80.0        0.04
     """
     arguments = _arguments(comparison.units, _verdicts_of(comparison, judge))

@@ -5,7 +5,7 @@ import os
 
 from evalkit.io import SourceError, masked, storage
 from evalkit.kinds import Logs, Transcript, find_runs, transcript_of
-from evalkit.labels.answers import append_answer, read_labels
+from evalkit.labels.answers import COLUMNS, append_answer, read_labels
 from evalkit.labels.blind import blinded
 from evalkit.labels.sample import Unit, draw, units_in
 
@@ -56,12 +56,17 @@ class Session:
             raise SourceError(f"{logs.kind.name} logs can't be shown turn by turn, so they can't be labelled here")
         self.question = question
         self.path = os.fspath(output)
-        self.who = who or getpass.getuser()
+        self.who = who.strip() or getpass.getuser()
         self._logs = logs
         units = draw(logs, turns=turns, seed=seed).head(number)
         self._task_of = dict(zip(units["run_id"], units["task"], strict=True))
         labelled: set[Unit] = set()
         if os.path.exists(self.path) and os.path.getsize(self.path):
+            with open(self.path, encoding="utf-8", errors="replace") as file:
+                if file.readline().strip() != ",".join(COLUMNS):
+                    raise SourceError(
+                        f"{self.path}: labels can't be added, as its columns are not {', '.join(COLUMNS)}"
+                    )
             rows = read_labels(self.path).rows
             own = rows[rows["who"].eq(self.who) & rows["question"].eq(question)]
             labelled = set(units_in(own.assign(run_id=find_runs(own["run_id"], logs.runs["run_id"]))))

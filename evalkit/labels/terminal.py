@@ -2,8 +2,6 @@
 
 import shutil
 import sys
-import termios
-import tty
 
 import click
 import pandas as pd
@@ -18,12 +16,21 @@ from evalkit.labels.judges import (
     first_judge,
     intervals,
     judge_table,
+    label_plan,
     model_table,
     next_units,
     precision_recall,
     verdicts_and_labels,
 )
 from evalkit.labels.session import ANSWERS, Session
+
+try:
+    import termios
+    import tty
+except ImportError:  # on Windows, Enter follows a key
+    HAS_KEYS = False
+else:
+    HAS_KEYS = True
 
 KEYS = "y yes, n no, u undecided, s later, space next page, b back, m note, q stop"
 _LABELS = {name[0]: label for name, label in ANSWERS.items()}
@@ -44,7 +51,9 @@ def label_in_terminal(session: Session) -> None:
 
 def _ask(session: Session, lines: list[str]) -> str:
     """Show a transcript until a key labels it, puts it off or stops, and return the key."""
-    height = max(shutil.get_terminal_size().lines - _AROUND, 5)
+    width, lines_of_screen = shutil.get_terminal_size()
+    lines = [line[at : at + width] for line in lines for at in range(0, max(len(line), 1), width)]
+    height = max(lines_of_screen - _AROUND, 5)
     last = max(len(lines) - 1, 0) // height
     page, note = 0, ""
     while True:
@@ -74,12 +83,15 @@ def _ask(session: Session, lines: list[str]) -> str:
 def _key() -> str:
     """Wait for a key; `q` at the end of the input. Keys that were typed ahead count."""
     if not sys.stdin.isatty():
-        return sys.stdin.read(1) or "q"
+        return sys.stdin.read(1).lower() or "q"
+    if not HAS_KEYS:
+        line = sys.stdin.readline()
+        return line.strip()[:1].lower() or (" " if line else "q")
     handle = sys.stdin.fileno()
     before = termios.tcgetattr(handle)
     try:
         tty.setcbreak(handle, termios.TCSADRAIN)
-        return sys.stdin.read(1) or "q"
+        return sys.stdin.read(1).lower() or "q"
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)
 
@@ -94,11 +106,16 @@ def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
     found = {"judge": group_names(both["judge"]), "labels": [str(n) for n in both["n"]]}
     for name in ("precision", "recall"):
         found[f"{name}{INTERVAL}"] = intervals(both, f"{name}_estimate", f"{name}_low", f"{name}_high")
-    following = next_units(comparison, first_judge(table))["model_name"].value_counts()
+    best = first_judge(table)
+    following = next_units(comparison, best)["model_name"].value_counts()
     hints = []
+    plan = label_plan(comparison, best, more=()).query("more > 0")
+    if len(plan):
+        needed = [f"{more:.0f} for ± {100 * half:.0f}" for more, half in plan.itertuples(index=False)]
+        hints.append(f"More labels that narrow the interval of {plain(best)}: {listed(needed)}.")
     if len(following):
         of_models = listed([f"{count} of {plain(name)}" for name, count in following.items()], 4)
-        hints = [f"To narrow the models' intervals most, label next: {of_models} (--next FILE lists them)."]
+        hints.append(f"To narrow the models' intervals most, label next: {of_models} (--next FILE lists them).")
     parts = [
         Part("sentences", lines, always=True),
         Part("judges", rows=_rows(judges)),

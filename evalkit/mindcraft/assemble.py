@@ -220,8 +220,8 @@ def _add_endings(runs: pd.DataFrame, logs: pd.DataFrame) -> None:
     original = runs["original"].fillna(-1).astype(int)
     runs["copy_of"] = runs["run_id"].reindex(original).to_numpy()
     runs["copied_model"] = runs["model_name"].reindex(original).to_numpy()
-    unread = logs[~logs["agent_log_processed"]].groupby("run")["parsing_errors"]
-    runs["parsing_errors"] = unread.agg("; ".join).reindex(runs.index, fill_value="")
+    unread = logs.loc[~logs["agent_log_processed"], ["run", "parsing_errors"]]
+    runs["parsing_errors"] = unread.groupby("run")["parsing_errors"].agg("; ".join).reindex(runs.index, fill_value="")
     # the final message is that of the first log that agrees with the run's status, else of the first that has any
     speaking = logs.loc[logs["final_system_message"].notna(), ["run", "final_system_message"]]
     speaking["differs"] = logs["completion_status"] != logs["run"].map(runs["status"])
@@ -279,6 +279,7 @@ def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
     `LEFT_OVER` later, as the log is left over from before; else the one whose file is younger, if the files' times are
     original; else the one with more words in its path (`paths`), as a copied folder has, or the later one by its path.
     """
+    logs = logs[["run", "agent_name", "task_start", "digest", "modified"]]
     original = pd.Series(-1, logs.index)
     for keys, unknown in ((["digest"], ""), (["agent_name", "task_start"], 0)):
         known = logs[logs[keys[-1]].notna() & (logs[keys[-1]] != unknown)]
@@ -287,7 +288,7 @@ def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
             continue
         starts = logs.groupby("run")["task_start"]
         spread = starts.max() - starts.min()
-        spread[~(spread > LEFT_OVER)] = 0
+        spread = spread.where(spread > LEFT_OVER, 0)
         words = paths[shared["run"].unique()].str.count(r"\d+|[^\W\d_]+")
         order = shared.assign(left_over=shared["run"].map(spread), words=shared["run"].map(words))
         order = order.sort_values(["left_over", "modified", "words", "run"], kind="stable")

@@ -30,9 +30,10 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 _TOLD = re.compile(
-    rf"\b{_RECIPE}\b[^.?!\n]*(?:\bis\b|\bare\b|:|\bneeds?\b|\brequires?\b|=)[^.?!\n]*(?:\d|\w,|\band\b)(?![^.!\n]*\?)"
+    rf"\b{_RECIPE}\b[^.?!\n]{{0,99}}(?:\bis\b|\bare\b|:|\bneeds?\b|\brequires?\b|=)[^.?!\n]{{0,99}}"
+    r"(?:\d|\w,|\band\b)(?![^.!\n]{0,99}\?)"
     r"|\b(?:you(?:'ll)? need|we(?:'ll)? need|needs?|requires?|takes|(?:is|are) (?:made (?:of|from|with)|crafted with"
-    r"|just)?|craft(?:ed)?(?: it)? (?:with|from)|makes? it with)\s+(?:\d+|one|two|three|four|a|an)\s+[\w ]+"
+    r"|just)?|craft(?:ed)?(?: it)? (?:with|from)|makes? it with)\s+(?:\d+|one|two|three|four|a|an)\s+[\w ]{1,99}"
     r"(?:,| and | \+ |in a row|in the (?:middle|centre|center))\s*(?:\d+|one|two|three|a|an|some|in|[.!]|\Z)"
     r"|\bcraft(?:ed)? it (?:with|from) \d+ \w+",
     re.IGNORECASE,

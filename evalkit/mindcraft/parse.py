@@ -21,7 +21,7 @@ from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStat
 LOG_TITLE = "Mindcraft agent log"
 UNKNOWN = "unknown"  # the name of an unknown model
 LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
-ENDS = 2048  # bytes
+ENDS = 1024  # bytes
 _NO_EVENTS = dict.fromkeys(EVENTS, 0)
 _row = itemgetter(*(column.name for column in RECORDS["logs"]))
 
@@ -382,7 +382,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         digest = f"{len(data):x}-{zlib.crc32(data):08x}"
     else:
         checksum = zlib.crc32(data[-ENDS:], zlib.crc32(data[:ENDS]))
-        digest = f"{len(data):x}-{checksum:08x}-{start:.0f}"
+        digest = f"{len(data):x}-{checksum:08x}-{int(start)}"
 
     flags = [scored[0].flag] if scored and scored[0].flag else []
     if len(scores) > 1 or (timeouts and any(scores)):

@@ -193,7 +193,7 @@ def labels_for(
     Examples
     --------
     >>> stats.labels_for(0.05, [1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
-    82.0
+    88.0
     """
     if not half_width > 0:
         raise ValueError(f"half_width must be positive (got {half_width})")
@@ -230,7 +230,7 @@ def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimat
     --------
     >>> a = stats.corrected_rate([1, 1, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
     >>> print(f"{stats.combined([a, a], [0.5, 0.5]).low:.2f}")
-    0.42
+    0.41
     """
     if len(estimates) != len(weights) or not len(estimates):
         raise ValueError(f"{len(estimates)} estimates, but {len(weights)} weights")
@@ -270,7 +270,7 @@ def corrected_difference(a: Estimate, b: Estimate) -> Estimate:
     >>> b = stats.corrected_rate([1, 0, 0, 0] * 10, [1, 0, 0, 0] * 10, [1, 0, 0, 0] * 40)
     >>> found = stats.corrected_difference(a, b)
     >>> print(f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]")
-    0.40 [0.27, 0.52]
+    0.40 [0.26, 0.53]
     """
     return combined([a, b], [1, -1])
 

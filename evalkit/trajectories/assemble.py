@@ -274,7 +274,8 @@ def _repeated(runs: Runs) -> dict[str, list[bool]]:
     created = [when or "" for when in runs["created"]]
     latest = dict(sorted(zip(trials, created, strict=True), key=itemgetter(1)))  # the last of a trial stays
     superseded = [when != "" and when < latest[trial] for trial, when in zip(trials, created, strict=True)]
-    duplicate = list(runs["is_copy"])
+    ids = set(runs["run_id"])  # that an exported table of these runs states, too
+    duplicate = [is_copy or log_id in ids for is_copy, log_id in _rows(runs, "is_copy", "log_id")]
     seen = set[tuple[Any, ...]]()
     for at, own in enumerate(_rows(runs, "log_id", "format", "task_id")):
         log_id, of_format, _ = own

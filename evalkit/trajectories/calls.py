@@ -51,6 +51,7 @@ def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> t
     own = calls[calls["is_own"]]
     sums = _sums(own, ["run"]).to_dict("index")
     with_calls = set(calls["run"])
+    continuing = set(calls.loc[~calls["is_own"], "source"])
     joined = files[files["source"].ne(files["run"])]
     others = joined.groupby("run")["source"].agg(list).to_dict()
     left_out = set(joined["source"])
@@ -63,6 +64,8 @@ def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> t
         for name in TOKENS:
             value = taken.get(name)
             runs[name][at] = None if pd.isna(value) else int(value)
+        if source in continuing:
+            runs["cost"][at] = None  # a session that continues another one counts the cost of both
         runs["trajectories"][at] = others.get(source, [])
         runs["is_copy"][at] = source not in sums and source in with_calls
     keys = ["run", "model_name"]

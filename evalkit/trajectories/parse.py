@@ -45,6 +45,8 @@ def accepts(path: str) -> str:
     """Return why a file need not be read, by its name; empty if it must be."""
     if path.endswith("/journal.jsonl") and "/workflows/" in path:
         return "the journal of a workflow, whose agents have files of their own"
+    if path.endswith(".meta.json") and "/subagents/" in path:
+        return "about a subagent, which has a file of its own"
     return "" if path.lower().endswith(SUFFIXES) else "not named like a log"
 
 

@@ -64,6 +64,7 @@ RULES = {
     "an admission": ([call("a", "", FAILED), say("I could not update it.")], {"failed_call"}),
     "a claim after a success": ([call("a", "", FAILED), call("b"), say("All done.")], {"failed_call"}),
     "an unknown tool": ([call("a", "", "Unknown tool: a")], {"failed_call", "unknown_tool"}),
+    "an unsupported call": ([call("a", "", "unsupported call: a", True)], {"failed_call", "unknown_tool"}),
     "ten different calls with one result": ([call("a", str(i), "nothing") for i in range(10)], {"no_progress"}),
     "nine are too few": ([call("a", str(i), "nothing") for i in range(9)], set()),
     "results that acknowledge are progress": ([call("a", str(i), "ok") for i in range(20)], set()),

@@ -4,14 +4,16 @@ import pytest
 from click.testing import CliRunner
 
 import evalkit
-from evalkit import compare, kinds
+from evalkit import compare, failures, kinds
 from evalkit.cli import main
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
 from evalkit.labels import (
     compare_judges,
+    detector_verdicts,
     differences,
     disagreements,
+    draw,
     figures,
     findings,
     judge_table,
@@ -22,8 +24,10 @@ from evalkit.labels import (
     precision_recall,
     read_labels,
     read_verdicts,
+    verdicts_and_labels,
 )
 from evalkit.labels.answers import Table
+from evalkit.labels.judges import run_ids_of
 from evalkit.stats import corrected_rate
 from evalkit.trajectories import analysis as trajectories
 from evalkit.trajectories.figures import cost, reliability
@@ -124,6 +128,9 @@ def test_labels_of_few_models_are_weighted_or_noted(logs, comparison):
     kept = comparison.labels[comparison.labels["run_id"].isin([*some, *many])]
     found = judge_table(compare_judges(logs, Table(kept, []), read_verdicts(VERDICTS)))
     assert "by_model" in found["warning"].iloc[0]
+    one = kept[kept["run_id"].isin(many)]
+    found = judge_table(compare_judges(logs, Table(one, []), read_verdicts(VERDICTS)))
+    assert "2 models without labels" in str(found["warning"].iloc[0])
 
 
 def test_labels_chosen_by_the_judge_are_doubted(logs):
@@ -167,6 +174,78 @@ def test_verdicts_in_any_table_with_any_ids(form, words, start, comparison, tmp_
     assert result.output.startswith(start)
 
 
+def csv_of(rows, separator=",", header=("run_id", "judge", "label"), words=("0", "1")):
+    lines = [separator.join(header)] + [separator.join([run, "mine", words[said]]) for run, said in rows]
+    return "\n".join(lines) + "\n"
+
+
+def nested(rows):
+    return "\n".join(
+        f'{{"run_id": "{run}", "judge": {{"name": "mine"}}, "out": {{"label": {said}}}}}' for run, said in rows
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "columns"),
+    [
+        (lambda rows: csv_of(rows, words=("No", "YES")), []),
+        (lambda rows: csv_of(rows, words=("fail", "Pass")), []),
+        (lambda rows: csv_of(rows, words=("False", "True")), []),
+        (lambda rows: csv_of(rows, words=("0.0", "1.0")), []),
+        (lambda rows: csv_of(rows, words=("incorrect", "correct")), []),
+        (lambda rows: csv_of(rows, words=("0%", "100 %")), []),
+        (lambda rows: csv_of(rows, ";"), []),
+        (lambda rows: "\ufeff" + csv_of(rows, "\t"), []),
+        (lambda rows: csv_of(rows, header=("Run_ID ", "Judge", " LABEL")), []),
+        (lambda rows: csv_of(rows) + csv_of(rows), []),  # the file twice, with its header
+        (lambda rows: csv_of([*rows, *rows, *((run, 1 - said) for run, said in rows)]), []),  # two of three verdicts
+        (nested, ["label=out.label", "judge=judge.name"]),
+    ],
+)
+def test_verdicts_of_many_shapes_are_the_same(make, columns, logs, comparison, tmp_path):
+    own = read_verdicts(VERDICTS).rows.query("judge == 'judge-a'")
+    path = tmp_path / "verdicts"
+    path.write_text(make(list(zip(own["run_id"], own["verdict"].astype(int), strict=True))), encoding="utf-8")
+    found = compare_judges(logs, read_labels(LABELS), read_verdicts(str(path), columns))
+    assert found.verdicts["mine"].equals(comparison.verdicts["judge-a"].astype(float))
+    assert not found.problems
+
+
+def test_a_unit_under_both_of_its_ids_is_one_and_contradictions_are_left_out(logs, comparison):
+    verdicts = read_verdicts(VERDICTS).rows.query("judge == 'judge-a'")
+    other = pd.DataFrame({"run_id": comparison.units["run_id"], "judge": "judge-a"})
+    other = other.assign(turn=pd.array([pd.NA] * len(other), "Int64"), verdict=comparison.verdicts["judge-a"])
+    other.loc[:2, "verdict"] = 1 - other.loc[:2, "verdict"]
+    labels = read_labels(LABELS)
+    renamed = labels.rows.assign(run_id=run_ids_of(labels.rows["run_id"], logs.runs))
+    both = Table(pd.concat([labels.rows, renamed]), [])
+    found = compare_judges(logs, both, Table(pd.concat([verdicts, other]), []))
+    assert found.verdicts["judge-a"].isna().tolist() == [True] * 3 + [False] * 237
+    assert found.problems == ["judge-a: 3 units with as many verdicts for yes as for no"]
+    assert found.people == comparison.people._replace(rows=found.people.rows)
+    assert found.people.rows.equals(comparison.people.rows)
+
+
+def test_detectors_are_judged_by_labels_of_runs_or_turns():
+    logs = evalkit.load("samples:trajectories/harbor")
+    events = failures.events(logs)
+    for turns in (False, True):
+        units = draw(logs, turns=turns)
+        keys = ["run_id", "turn"] if turns else ["run_id"]
+        is_event = (
+            units[keys]
+            .astype("object")
+            .apply(tuple, axis=1)
+            .isin(set(events.loc[events["event"] == "failed_call", keys].astype("object").apply(tuple, axis=1)))
+        )
+        labels = Table(units[["run_id", "turn"]].assign(question="", who="", label=is_event.astype(float)).head(40), [])
+        verdicts = Table(units[["run_id", "turn"]].assign(judge="j", verdict=1.0), [])
+        found = compare_judges(logs, labels, verdicts)
+        table = precision_recall(detector_verdicts(found, events), verdicts_and_labels(found)[1]).set_index("judge")
+        assert table.loc["failed_call", ["precision_estimate", "recall_estimate", "n"]].tolist() == [1, 1, 40]
+        assert table.loc["cut_off", "n"] == 40
+
+
 def test_bad_rows_are_named_and_unknown_ids_counted(tmp_path):
     path = tmp_path / "verdicts.csv"
     good = read_verdicts(VERDICTS).rows[["run_id", "judge", "verdict"]].set_axis(["run_id", "judge", "label"], axis=1)
@@ -185,6 +264,7 @@ def test_bad_rows_are_named_and_unknown_ids_counted(tmp_path):
         ("run_id,label\nalder-large-00,\n", None, "no unit has a label"),
         ("id,label\nalder-large-00,1\n", None, "no column 'run_id'"),
         (None, "run_id,judge\nalder-large-00,x\n", "no column label or score"),
+        (None, "run_id,judge,label\nalder-large-00,x,fixed\n", "label 'fixed' is no label (--yes TEXT"),
         (None, "run_id,judge,label\nnowhere,x,1\n", "no verdicts of these runs"),
     ],
 )

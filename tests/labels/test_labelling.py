@@ -1,4 +1,6 @@
+import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,10 +12,20 @@ from click.testing import CliRunner
 
 import evalkit
 from evalkit.cli import main
-from evalkit.io import SourceError
+from evalkit.io import SourceError, resolve
 from evalkit.kinds import Transcript, Turn
-from evalkit.labels import Session, draw, label_widget, majority, of_question, read_labels, write_page
-from evalkit.labels.answers import COLUMNS, append_answer
+from evalkit.labels import (
+    Session,
+    compare_judges,
+    draw,
+    label_widget,
+    majority,
+    of_question,
+    read_labels,
+    terminal,
+    write_page,
+)
+from evalkit.labels.answers import COLUMNS, Table, append_answer
 from evalkit.labels.blind import HIDDEN, blinded
 from tests.browser import needs_browser, open_browser
 
@@ -62,6 +74,28 @@ def test_keys_label_runs_and_a_later_session_goes_on(tmp_path):
     assert set(rows["question"]) == {QUESTION}
 
 
+def test_without_single_keys_a_line_is_read(monkeypatch, logs, tmp_path):
+    class Lines(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(terminal, "HAS_KEYS", False)
+    monkeypatch.setattr("sys.stdin", Lines("y\n\nm\nsaw it\nNO\n"))
+    session = Session(logs, QUESTION, tmp_path / "labels.csv", number=5)
+    terminal.label_in_terminal(session)
+    rows = read_labels(session.path).rows
+    assert rows["label"].tolist() == [1, 0]
+    assert rows["note"].tolist() == ["", "saw it"]
+
+
+def test_labels_are_not_added_to_a_file_with_other_columns(logs, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("run_id,label\na,1\n")
+    with pytest.raises(SourceError, match="its columns are not run_id, turn"):
+        Session(logs, QUESTION, path)
+    assert path.read_text() == "run_id,label\na,1\n"
+
+
 def test_others_label_the_same_runs_in_the_same_file(tmp_path, logs):
     path = tmp_path / "labels.csv"
     press("yy", path)
@@ -72,6 +106,21 @@ def test_others_label_the_same_runs_in_the_same_file(tmp_path, logs):
     found = majority(of_question(read_labels(str(path)).rows))
     assert (found.people, found.several, found.disagreed, found.ties, len(found.rows)) == (2, 2, 1, 1, 1)
     assert Session(logs, "Another question?", path, who="ann").done == 0
+
+
+def test_people_label_copies_of_a_folder_under_different_paths(tmp_path):
+    folders = [shutil.copytree(resolve(SOURCE), tmp_path / name) for name in ("ann/runs", "bob's copy")]
+    people = [evalkit.load(folder) for folder in folders]
+    paths = [str(tmp_path / f"labels-{place}.csv") for place in range(2)]
+    for copy, path, who in zip(people, paths, ("ann", "bob"), strict=True):
+        session = Session(copy, QUESTION, path, who=who, number=12)
+        for label in ("1", "0") * 5:
+            session.save(label)
+    assert Session(people[1], QUESTION, paths[0], who="ann", number=12).done == 10
+    judged = people[1].runs[["run_id"]].assign(turn=pd.NA, judge="j", verdict=1.0).astype({"turn": "Int64"})
+    for copy in people:
+        found = compare_judges(copy, read_labels(paths), Table(judged, [])).people
+        assert (found.people, found.several, found.disagreed, len(found.rows)) == (2, 10, 0, 10)
 
 
 def test_a_killed_process_loses_at_most_the_current_label(tmp_path):
@@ -140,6 +189,14 @@ def test_no_name_of_a_model_and_no_path_is_shown(source, tmp_path):
         assert name.lower() not in shown.replace("[model]", "")
 
 
+def test_people_without_a_name_are_those_of_their_files(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "labels.csv").write_text("run_id,label,who\nx,1,\nx,0,\ny,1,eve\n")
+    found = majority(read_labels([str(tmp_path / folder / "labels.csv") for folder in ("a", "b")]).rows)
+    assert (found.people, found.several, found.rows["label"].tolist()) == (3, 1, [0, 1])
+
+
 @pytest.mark.parametrize(
     ("text", "rows", "problem"),
     [
@@ -148,6 +205,7 @@ def test_no_name_of_a_model_and_no_path_is_shown(source, tmp_path):
         ("run_id,label\na,0.5\nb,1\n", 1, "row 1: a label is 0 or 1"),
         ("run_id,label\n,1\nb,1\n", 1, "run_id '' is no run_id"),
         ("run_id,turn,label\na,x,1\nb,2,1\n", 1, "row 1: turn 'x' is no turn"),
+        ("run_id,label\na,1\nrun_id,label\nb,0\n", 2, ""),
         ('{"run_id": "a", "label": true}\n{"run_id": "b", "label": 0}\n{"run', 2, "1 broken line left out"),
     ],
 )

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 import evalkit
 from evalkit import compare, kinds, trajectories
+from evalkit.cli import main
 from evalkit.compare.terminal import answer, describe_comparison
 from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
@@ -500,6 +502,15 @@ def test_parsing_never_raises_for_bytes(data):
 )
 def test_what_holds_no_runs_is_skipped_and_said(name, data, said):
     assert parse(name, data)[:2] == ("skipped", said)
+
+
+def test_an_exported_table_beside_its_runs_adds_no_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path, "a.csv", "task,model,passed\nt,oak,1\nu,oak,0\n")
+    rates = kinds.rates(trajectories.load(".").runs)
+    for command in ("trajectories . --list all", "show . --list all"):
+        assert CliRunner().invoke(main, [*command.split(), "--output", "runs.csv"]).exit_code == 0
+        pd.testing.assert_frame_equal(kinds.rates(trajectories.load(".").runs), rates)
 
 
 def test_what_is_wrong_with_a_broken_file_is_named_once():

@@ -116,6 +116,47 @@ def test_a_subagent_is_part_of_the_run_and_follows_the_call_that_started_it(tmp_
     assert told(used, *columns) == [["Bash", 1, 1, 1, 1, 1], ["Agent", 1, 1, 1, 0, 1]]
 
 
+def test_what_a_user_says_while_claude_works_is_in_its_place_and_an_interruption_is_not_said(tmp_path):
+    queued = {"type": "queued_command", "commandMode": "prompt", "prompt": "Hurry."}
+    notified = {"type": "queued_command", "commandMode": "task-notification", "prompt": "It ran."}
+    interrupted = [{"type": "text", "text": "[Request interrupted by user for tool use]"}]
+    make.lines(
+        tmp_path / "s1.jsonl",
+        make.claude("s1", 1, "Go."),
+        make.claude("s1", 2, make.answer("m1", ("Bash", "t1"))),
+        make.claude("s1", 3, make.result("t1")),
+        *(make.claude("s1", 4, None, type="attachment", attachment=one) for one in (queued, notified)),
+        make.claude("s1", 5, make.answer("m2", ("Bash", "t2"))),
+        make.claude("s1", 6, interrupted),
+    )
+    logs = trajectories.load(tmp_path)
+    said = logs.messages[logs.messages["text"].ne("")]
+    assert said[["role", "text"]].values.tolist() == [
+        ["user", "Go."],
+        ["user", "Hurry."],
+        ["system", interrupted[0]["text"]],
+    ]
+    assert told(logs.runs, "exit_reason") == [["interrupted"]]
+
+
+def test_a_limit_of_turns_ends_a_session_unless_it_goes_on(tmp_path):
+    ended = make.claude("s1", 2, None, type="attachment", attachment={"type": "max_turns_reached"})
+    answers = [make.claude("s1", at, make.answer(f"m{at}", "x")) for at in (1, 3)]
+    make.lines(tmp_path / "s1.jsonl", answers[0], ended)
+    make.lines(tmp_path / "s2.jsonl", answers[0] | {"sessionId": "s2"}, ended, answers[1] | {"sessionId": "s2"})
+    assert told(trajectories.load(tmp_path).runs, "exit_reason") == [["max_turns_reached"], [None]]
+
+
+def test_the_cost_of_a_session_is_the_last_one_that_it_states_and_of_a_fork_unknown(tmp_path):
+    spent = [{"type": "cost-state", "sessionId": "s1", "totalCostUSD": cost} for cost in (0.5, 0.75)]
+    first = make.claude("s1", 1, make.answer("m1", "x"))
+    make.lines(tmp_path / "s1.jsonl", first, spent[0], make.claude("s1", 2, make.answer("m2", "y")), spent[1])
+    make.lines(tmp_path / "s2.jsonl", first, make.claude("s2", 3, make.answer("m3", "z")), spent[1])
+    unknown = [make.claude("s3", 4, make.answer("m4", "x")), spent[0] | {"hasUnknownModelCost": True}]
+    make.lines(tmp_path / "s3.jsonl", *unknown)
+    assert told(trajectories.load(tmp_path).runs, "log_id", "cost") == [["s1", 0.75], ["s2", None], ["s3", None]]
+
+
 def test_a_subagent_whose_session_is_gone_is_one_run_with_its_siblings(tmp_path):
     session(tmp_path)
     (tmp_path / "s1.jsonl").unlink()
@@ -217,6 +258,7 @@ def test_a_message_of_codex_that_stands_in_an_item_and_in_an_event_is_counted_on
         make.meta("a"),
         make.codex("turn_context", model="gpt-5"),
         make.said("user", "<environment_context>here</environment_context>"),
+        make.said("user", "# AGENTS.md instructions for here"),
         make.codex("user_message", message="Hi."),
         make.said("user", "Hi."),
         make.codex("agent_message", 1, message="Hello."),
@@ -227,8 +269,8 @@ def test_a_message_of_codex_that_stands_in_an_item_and_in_an_event_is_counted_on
         make.codex("turn_aborted", 9, outer="event_msg", reason="interrupted"),
     )
     logs = trajectories.load(tmp_path)
-    assert logs.messages["text"].tolist()[1:-1] == ["Hi.", "Hello.", "Hi.", "Hello."]
-    assert logs.messages["role"].tolist() == ["system", "user", "assistant", "user", "assistant", "system"]
+    assert logs.messages["text"].tolist()[2:-1] == ["Hi.", "Hello.", "Hi.", "Hello."]
+    assert logs.messages["role"].tolist() == ["system", "system", "user", "assistant", "user", "assistant", "system"]
     assert told(logs.runs, "turns", "exit_reason", "run_flags") == [
         [2, "turn_aborted: interrupted", ["no_outcome", "several_models"]]
     ]
@@ -483,3 +525,22 @@ def test_a_chat_is_no_run_of_a_kind_if_nothing_in_it_is_a_message(tmp_path):
     make.write(tmp_path / "a.json", {"messages": ["a"]})
     with pytest.raises(SourceError):
         trajectories.load(tmp_path)
+
+
+def test_what_claude_code_prints_is_a_session_with_the_tokens_of_its_result(tmp_path):
+    def line(of_type, message=None, parent=None, **more):
+        return {"type": of_type, "session_id": "s1", "parent_tool_use_id": parent, "message": message, **more}
+
+    start = {"type": "system", "subtype": "init", "session_id": "s1", "claude_code_version": "2.1.9"}
+    said = [line("assistant", make.answer("m1", ("Agent", "t1"), written=1))]
+    said += [line("assistant", make.answer("m2", "Three.", written=1), "t1")]
+    said += [line("user", {"role": "user", "content": make.result("t1")})]
+    cost = {"total_cost_usd": 0.5, "modelUsage": {"opus": {"outputTokens": 30}}}
+    ended = line("result", None, None, subtype="error_max_turns", **cost)
+    make.lines(tmp_path / "printed.jsonl", start, *said, ended)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "agent_version", "turns") == [["s1", "2.1.9", 2]]
+    assert told(logs.runs, *TOKENS, "cost", "exit_reason") == [[20, 12, 30, 0.5, "error_max_turns"]]
+    said[0]["message"]["stop_reason"] = "tool_use"  # of versions that count all tokens of an answer
+    make.lines(tmp_path / "printed.jsonl", start, *said, ended)
+    assert told(trajectories.load(tmp_path).runs, "tokens_out") == [[2]]

@@ -1,4 +1,8 @@
-"""Claude Code 1 and 2: sessions and subagents, a line for each block of an answer."""
+"""Claude Code 1 and 2: sessions and subagents, a line for each block of an answer.
+
+What ``claude -p --output-format stream-json`` prints is a session, too. There, the answers of subagents follow those of
+the main agent, and lines of newer versions count only the first token that an answer has: its result counts them all.
+"""
 
 import io
 import os
@@ -9,7 +13,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, content_text
 from evalkit.trajectories.formats import sessions
 from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, leading_model, records_of
-from evalkit.trajectories.json_values import count_of, objects, part_of, text_of
+from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 
 FORMAT = "Claude Code"
 _SPOKEN = ("user", "assistant")
@@ -17,14 +21,21 @@ _METADATA = frozenset({  # records without a message
     "system", "summary", "mode", "file-history-snapshot", "file-history-delta", "queue-operation", "last-prompt",
     "ai-title", "custom-title", "attachment", "permission-mode", "pr-link", "progress", "agent-name", "agent-color",
     "agent-setting", "tag", "task-summary", "worktree-state", "content-replacement", "saved_hook_context", "result",
-    "started", "bridge-session",
+    "started", "stream_event", "rate_limit_event", "tool_progress", "bridge-session", "continued-in",
+    "resume-head-vouch", "data-flow-records", "data-flow-incomplete", "derived-from", "api-request",
+    "api-request-shape", "api-request-blob", "api-request-resumed", "fork-context-ref", "frame-link",
+    "ended-by-model", "relocated", "artifact-comment-monitor", "artifact-autoreact-ledger",
+    "history-suppression", "attribution-snapshot", "isolation-latch", "session-owner", "dev-mods", "memory-mode",
+    "atis-latch", "tools-used", "cost-state", "observer-ref", "repl-mode", "hybrid-organization", "host-row",
 })  # fmt: skip
 _BLOCKS = frozenset({
     "text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document", "server_tool_use",
-    "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result", "mcp_tool_use",
-    "mcp_tool_result", "fallback",
+    "mcp_tool_use", "fallback", "compaction", "container_upload", "search_result", "tool_reference",
 })  # fmt: skip
-_INJECTED = re.compile(r"\s*(<(command-|local-command|system-reminder|bash-|task-notification)|Caveat: )")
+_INTERRUPTED = "[Request interrupted by user"
+_INJECTED = re.compile(
+    rf"\s*(<(command-|local-command|system-reminder|bash-|task-notification)|Caveat: |{re.escape(_INTERRUPTED)})"
+)
 _AGENT_ID = re.compile(r"[\w-]+")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _WENT_BACK = "the user went back to an earlier message, from which the session goes on"
@@ -32,11 +43,24 @@ _WENT_BACK = "the user went back to an earlier message, from which the session g
 
 def recognises(records: Any) -> str:
     """Return ``Claude Code session`` for the first records of one, or for one of them; empty for anything else."""
-    for record in records if isinstance(records, list) else [records]:
+    records = records if isinstance(records, list) else [records]
+    if any(part_of(record, "message", "parts") for record in records):  # of agents that are derived from Gemini CLI
+        return ""
+    for record in map(_named, records):
         ids = (part_of(record, "sessionId"), part_of(record, "leafUuid"))
         if isinstance(part_of(record, "type"), str) and any(isinstance(one, str) for one in ids):
             return f"{FORMAT} session"
     return ""
+
+
+def _named(record: Any) -> Any:
+    """Return a record with the names of a session's file, if it is of what Claude Code prints."""
+    if not isinstance(record, dict) or "sessionId" in record:
+        return record
+    if "parent_tool_use_id" not in record and "claude_code_version" not in record and record.get("type") != "result":
+        return record
+    names = {"sessionId": record.get("session_id"), "version": record.get("claude_code_version")}
+    return {**record, **names, "isSidechain": bool(record.get("parent_tool_use_id"))}
 
 
 def summary(path: str, file: BinaryIO) -> Session:
@@ -49,12 +73,24 @@ def summary(path: str, file: BinaryIO) -> Session:
     own = set[str]()  # ids of the calls that no subagent made
     tools: dict[str, ToolUse] = {}  # by their own ids
     is_main = False
-    for record in records_of(file, session):
+    totals: dict[str, Any] = {}  # tokens by model, as a printed result states them
+    is_partial = True  # no line counts all tokens of its answer
+    for record in map(_named, records_of(file, session)):
         kind = text_of(record.get("type"))
         message = record.get("message")
         if kind not in _SPOKEN:
             if kind not in _METADATA:
                 session.add_unknown(kind or "without a type")
+            if part_of(record, "attachment", "type") == "max_turns_reached":
+                session.exit_reason = "max_turns_reached"
+            if kind == "cost-state":  # of the session so far
+                session.cost = None if record.get("hasUnknownModelCost") else number_of(record.get("totalCostUSD"))
+            elif kind == "system" and record.get("subtype") == "init":
+                session.version = text_of(record.get("version")) or session.version
+            elif kind == "result" and isinstance(record.get("modelUsage"), dict):
+                session.cost, totals = number_of(record.get("total_cost_usd")), record["modelUsage"]
+                if record.get("subtype") != "success":
+                    session.exit_reason = text_of(record.get("subtype"))
             continue
         if not isinstance(message, dict):
             session.broken += 1
@@ -67,8 +103,10 @@ def summary(path: str, file: BinaryIO) -> Session:
         is_main = is_main or not record.get("isSidechain")
         blocks = objects(message, "content")
         for of_type in (text_of(block.get("type")) for block in blocks):
-            if of_type not in _BLOCKS:
+            if of_type not in _BLOCKS and not of_type.endswith("_tool_result"):
                 session.add_unknown(f"block {of_type}")
+        is_interrupted = any(text_of(block.get("text")).startswith(_INTERRUPTED) for block in blocks)
+        session.exit_reason = "interrupted" if kind == "user" and is_interrupted else None
         if kind == "user":
             for block in blocks:
                 tool = tools.get(text_of(block.get("tool_use_id")))
@@ -80,6 +118,7 @@ def summary(path: str, file: BinaryIO) -> Session:
             session.error = content_text(message.get("content"))
             continue
         session.error = None
+        is_partial = is_partial and message.get("stop_reason") is None
         call_id = text_of(message.get("id")) or text_of(record.get("uuid"))
         call_id = call_id or f"{session.session_id} {session.messages}"  # of a gateway that gives none
         call = _usage(call_id, model or None, message.get("usage"))
@@ -95,6 +134,11 @@ def summary(path: str, file: BinaryIO) -> Session:
     session.session_id = session.session_id or os.path.basename(path).removesuffix(".jsonl")
     if session.messages and not is_main:
         session.part_of = session.session_id
+    for model, usage in totals.items() if is_partial else ():
+        of_model = [call for call in calls.values() if call.model == model]
+        uncounted = (count_of(part_of(usage, "outputTokens")) or 0) - sum(call.tokens_out or 0 for call in of_model)
+        if of_model and uncounted > 0:
+            of_model[-1].tokens_out = (of_model[-1].tokens_out or 0) + uncounted
     session.calls, session.tools = list(calls.values()), list(tools.values())
     session.model = leading_model([call for call in session.calls if call.call_id in own] or session.calls)
     return session
@@ -121,9 +165,11 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
     agents: dict[str, list[str]] = {}  # files of subagents by the id of the call that started them
     prompted = set[str]()  # records that a prompt follows
     seen = set[str]()
-    for record in records_of(io.BytesIO(data), Session(FORMAT)):
+    for record in map(_named, records_of(io.BytesIO(data), Session(FORMAT))):
         kind, uuid = record.get("type"), text_of(record.get("uuid"))
         message = record if kind == "system" else record.get("message")
+        if part_of(record, "attachment", "commandMode") == "prompt":  # the user spoke while the agent worked
+            kind, message = "user", {"content": part_of(record, "attachment", "prompt")}
         if uuid in seen or kind not in ("system", *_SPOKEN) or not isinstance(message, dict):
             continue
         if uuid:

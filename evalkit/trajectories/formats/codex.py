@@ -36,6 +36,7 @@ _EXIT_CODE = re.compile(r"(?:exited with code |[Ee]xit code:? |\"exit_code\": ?)
 _REFUSED = re.compile(r"unsupported call|(?:apply_patch )?verification failed|\w+ failed\b|failed to|Script failed")
 _TO_SECONDS = len("2026-06-08T12:00:00")
 _MOST_EXAMINED = 300  # characters of an output that may state an exit code
+_INJECTED = ("<", "# AGENTS.md instructions")  # what the texts begin with that a user did not write
 _FIRST_OWN = "subagent_history_start_ordinal"
 _THREAD = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WAITING = 32  # messages whose double may still come
@@ -120,7 +121,7 @@ def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> I
     if kind in ("message", "user_message", "agent_message"):
         text = content_text(payload.get("content") or payload.get("message") or payload.get("text"))
         role = text_of(payload.get("role")) or ("user" if kind == "user_message" else "assistant")
-        is_injected = role != "assistant" and (role != "user" or text.lstrip().startswith("<"))
+        is_injected = role != "assistant" and (role != "user" or text.lstrip().startswith(_INJECTED))
         is_injected = is_injected or payload.get("author") is not None  # of another agent
         yield Item("system" if is_injected else role, text, payload, when)
     elif kind in ("reasoning", "agent_reasoning"):

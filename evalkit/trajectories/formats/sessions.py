@@ -55,6 +55,7 @@ class Session(msgspec.Struct):
     exit_reason: str | None = None
     status: str = "completed"
     error: str | None = None
+    cost: float | None = None
     messages: int = 0  # that were understood
     calls: list[ModelCall] = []
     tools: list[ToolUse] = []
@@ -129,6 +130,7 @@ def parsed(path: str, data: bytes, summary: Callable[[str, BinaryIO], Session]) 
         status=session.status,
         exit_reason=session.exit_reason,
         error=session.error,
+        cost=session.cost,
     )
     facts = [(name, "", "", value) for name in ("part_of", "forked_from") if (value := getattr(session, name))]
     calls = list(map(msgspec.structs.astuple, session.calls))
