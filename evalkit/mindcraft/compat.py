@@ -241,14 +241,14 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.D
         status = outcome["overall_completion_status"]
         is_unmeasured = raw is None and OUTCOMES[status] == "not measured"
         successful = None if is_unmeasured else outcome["overall_is_successful"]
-        keys = [absolute(outcome.get("source") or ""), outcome["task_id"], outcome.get("repetition") or 0]
+        source, repetition = absolute(outcome.get("source") or ""), outcome.get("repetition") or 0
         metrics.append(outcome.get("task_definition_metrics") or {})
         row = {
             "overall_is_completed": (raw or 0) > 0,
             **(outcome.get("facts") or {}),
             **outcome,
             **{f"flag_{name}": name in flags for name in FLAGS},
-            "run_id": run_ids("mindcraft", *([key] for key in keys))[0],
+            "run_id": run_ids("mindcraft", [source], [outcome["task_id"]], [repetition])[0],
             "kind": "mindcraft",
             "status": status,
             "score": outcome.get("overall_score"),
