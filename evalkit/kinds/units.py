@@ -34,7 +34,7 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     runs = assembled.frames[kind.runs]
     columns = [name.strip() for text in as_list(compare_by) for name in text.split(",") if name.strip()]
     if not columns:
-        if "agent" not in runs or _of_several_agents(runs).empty:
+        if _of_several_agents(runs).empty:
             return assembled
         columns = ["agent", "model_name"]
     if columns == ["model_name"]:
