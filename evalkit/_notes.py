@@ -185,7 +185,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "by_model": "models do not have their shares of the labels: weighted from the rates of models",
     "unlabelled_models": "{count:model} without labels, taken to be like the others",
     "unlike_labels": (
-        "the judge says {labelled:.0%} on labelled units and {others:.0%} on others: were labels drawn at random?"
+        "{what}: {labelled:.2g} on average of labelled units, {others:.2g} of others; were labels drawn at random?"
     ),
     "one_person": "one person labelled",
     "no_krippendorff": "agreement of several people needs the package krippendorff",
