@@ -44,8 +44,6 @@ _WENT_BACK = "the user went back to an earlier message, from which the session g
 def recognises(records: Any) -> str:
     """Return ``Claude Code session`` for the first records of one, or for one of them; empty for anything else."""
     records = records if isinstance(records, list) else [records]
-    if any(part_of(record, "message", "parts") for record in records):  # of agents that are derived from Gemini CLI
-        return ""
     for record in map(_named, records):
         ids = (part_of(record, "sessionId"), part_of(record, "leafUuid"))
         if isinstance(part_of(record, "type"), str) and any(isinstance(one, str) for one in ids):

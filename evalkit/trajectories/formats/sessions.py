@@ -46,6 +46,7 @@ class Session(msgspec.Struct):
     """What the file of a session says of its run."""
 
     excerpt_of_session: str  # the format
+    agent: str = ""  # if it has another name
     session_id: str = ""
     part_of: str = ""  # the session that started this one as a subagent
     forked_from: str = ""  # the session whose history this one may begin with
@@ -121,7 +122,7 @@ def parsed(path: str, data: bytes, summary: Callable[[str, BinaryIO], Session]) 
         return Parsed("failed", "; ".join([f"no {what} was understood", *doubts]))
     run = run_row(
         format=session.excerpt_of_session,
-        agent=session.excerpt_of_session,
+        agent=session.agent or session.excerpt_of_session,
         agent_version=session.version,
         log_id=session.session_id,
         task_id=session.session_id,  # a session has no task that another one shares
