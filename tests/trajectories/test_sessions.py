@@ -529,8 +529,8 @@ def test_what_claude_code_prints_is_a_session_with_the_tokens_of_its_result(tmp_
         return {"type": of_type, "session_id": "s1", "parent_tool_use_id": parent, "message": message, **more}
 
     start = {"type": "system", "subtype": "init", "session_id": "s1", "claude_code_version": "2.1.9"}
-    said = [line("assistant", make.answer("m1", ("Agent", "t1"), written=1))]
-    said += [line("assistant", make.answer("m2", "Three.", written=1), "t1")]
+    said = [line("assistant", make.answer("m1", ("Agent", "t1"), written=1) | {"stop_reason": None})]
+    said += [line("assistant", make.answer("m2", "Three.", written=1) | {"stop_reason": None}, "t1")]
     said += [line("user", {"role": "user", "content": make.result("t1")})]
     cost = {"total_cost_usd": 0.5, "modelUsage": {"opus": {"outputTokens": 30}}}
     ended = line("result", None, None, subtype="error_max_turns", **cost)
@@ -538,7 +538,8 @@ def test_what_claude_code_prints_is_a_session_with_the_tokens_of_its_result(tmp_
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "log_id", "agent_version", "turns") == [["s1", "2.1.9", 2]]
     assert told(logs.runs, *TOKENS, "cost", "exit_reason") == [[20, 12, 30, 0.5, "error_max_turns"]]
-    said[0]["message"]["stop_reason"] = "tool_use"  # of versions that count all tokens of an answer
+    for one in said[:2]:
+        one["message"]["stop_reason"] = "tool_use"  # of versions that count all tokens of an answer
     make.lines(tmp_path / "printed.jsonl", start, *said, ended)
     assert told(trajectories.load(tmp_path).runs, "tokens_out") == [[2]]
 
@@ -600,3 +601,13 @@ def test_sessions_of_qwen_are_no_sessions_of_claude_and_have_their_subagents_in_
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "log_id", "agent", "turns", *TOKENS) == [["s1", "Qwen Code", 4, 40, 16, 8]]
     assert [text for text in logs.messages["text"] if text] == ["Ask.", "Count.", "Three.", "Done."]
+
+
+@pytest.mark.parametrize(("ends", "noted"), [(0, "of 3 answers"), (1, "of 2 answers"), (2, "")])
+def test_a_session_that_counts_only_the_first_written_tokens_of_most_answers_says_so(tmp_path, ends, noted):
+    answers = [make.answer(f"m{at}", "x", written=1) | {"stop_reason": None} for at in range(3)]
+    for one in answers[:ends]:
+        one["stop_reason"] = "end_turn"
+    make.lines(tmp_path / "s1.jsonl", *(make.claude("s1", at, one) for at, one in enumerate(answers)))
+    reason = trajectories.load(tmp_path).ledger["reason"][0]
+    assert reason == (f"{noted} only the first written tokens are counted" if noted else "")

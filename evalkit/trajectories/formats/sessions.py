@@ -60,6 +60,7 @@ class Session(msgspec.Struct):
     messages: int = 0  # that were understood
     calls: list[ModelCall] = []
     tools: list[ToolUse] = []
+    partial: int = 0  # answers of whose tokens written only the first are counted, if these are most
     broken: int = 0  # lines without an object, or without a message where one belongs
     unknown: dict[str, int] = {}  # records by a type that is not known
 
@@ -114,7 +115,8 @@ def parsed(path: str, data: bytes, summary: Callable[[str, BinaryIO], Session]) 
     broken = f"{counted_noun(session.broken, 'broken line')} left out" if session.broken else ""
     is_unclear = any(call.is_replayed is None for call in session.calls)
     copied = "which calls it copied is known only with the session that it continues" if is_unclear else ""
-    doubts = list(filter(None, [broken, named_counts(named, "record"), copied]))
+    first = f"of {counted_noun(session.partial, 'answer')} only the first written tokens are counted"
+    doubts = list(filter(None, [broken, named_counts(named, "record"), copied, first if session.partial else ""]))
     if not (session.messages or session.calls or doubts):
         return Parsed("skipped", "a session without a message")
     if not session.calls and (session.unknown or not session.messages):
