@@ -14,6 +14,7 @@ from evalkit.trajectories.formats import (
     claude_code,
     codex,
     every_eval_ever,
+    gemini_cli,
     harbor,
     inspect,
     lm_eval,
@@ -31,7 +32,7 @@ from evalkit.trajectories.records import TITLE
 LINE_FORMATS = (lm_eval, openhands, every_eval_ever)  # of JSON lines, decoded in part; each recognises its own
 # of JSON documents, most of which are decoded whole; each recognises its own
 FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, *LINE_FORMATS, swe_agent)
-SESSIONS = (claude_code, codex)  # of which one line at a time is read
+SESSIONS = (gemini_cli, claude_code, codex)  # of which one line at a time is read
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
 # other titles are of files that describe logs
 _LOGS = (
@@ -147,6 +148,8 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
         return next((one for one in FORMATS if one.recognises(rows[:1])), table), rows, left_out
     value, recovered = decode_json(data, _ANYTHING)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
+    if reader is None and gemini_cli.recognises(value):  # of 2025, as one document
+        return gemini_cli, msgspec.json.encode(value), recovered
     if messages and reader in LINE_FORMATS:
         return reader, reader.by_part(value if isinstance(value, list) else [value]), recovered
     if reader is None and table.holds_runs(value):
