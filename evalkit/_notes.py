@@ -99,6 +99,11 @@ def _unread(column: str, count: int, example: object) -> str:
     return f"{cells} of {column} can't be read, such as {str(example)[:40]!r}, and {_are(count)} missing"
 
 
+def _samples_cut(tasks: Mapping[str, tuple[int, int]]) -> str:
+    cut = [f"{present:,} of {of_all:,} of {task}" for task, (present, of_all) in tasks.items()]
+    return f"the logs contain only some of the documents that were evaluated: {listed(cut)}"
+
+
 def _scorer(used: Sequence[str], others: Sequence[str]) -> str:
     if not others:
         return f"score: {listed(used)}"
@@ -200,6 +205,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "unnamed": f"no log names a model: {_UNNAMED}",
     "unread": _unread,
     "scorer": _scorer,
+    "samples_cut": _samples_cut,
     "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
     "named_by_folder": (
         "each folder contains runs of one model ({models}), so folders name the models; "

@@ -141,8 +141,10 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
             return reader, data, []
         start = decode_start(data[:65_536])
         if lines_of := next((one for one in LINE_FORMATS if one.recognises(start)), None):
-            lost = list[str]()
-            lines = read_lines(data, lines_of.ENCODED, lost)  # it names lost lines once the last was read
+            lost = list[str]()  # it names lost lines once the last was read
+            lines: Any = read_lines(data, lines_of.ENCODED, lost)
+            if isinstance(start, list):  # a document, in spite of its name
+                lines, lost = decode_json(data, _ANYTHING)
             return lines_of, lines_of.by_part(lines) if messages else lines, lost
         rows, left_out = table.read_rows(data, messages=messages)  # lines may be documents of a format, too
         return next((one for one in FORMATS if one.recognises(rows[:1])), table), rows, left_out
