@@ -197,8 +197,8 @@ def test_a_line_that_is_too_long_fails_alone_and_is_read_with_a_higher_limit(tmp
 
 def test_the_limit_that_a_message_names_reads_the_file(tmp_path, monkeypatch):
     monkeypatch.setenv("EVALKIT_CACHE", "off")
-    monkeypatch.setenv(MOST_BYTES, str(LIMIT))
-    long = make.claude("s", 2, "x" * (LIMIT // 2))
+    monkeypatch.setenv(MOST_BYTES, str(5 * LIMIT))
+    long = make.claude("s", 2, "x" * 2 * LIMIT)
     make.lines(tmp_path / "s.jsonl", make.claude("s", 1, "hi"), long, make.claude("s", 3, "y"))
     (tmp_path / "a.csv").write_text(GOOD)
     reason = load(tmp_path, "trajectories").ledger["reason"].iloc[1]
