@@ -11,7 +11,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, decode_json
-from evalkit.io.paths import CHARACTER, most_bytes
+from evalkit.io.paths import CHARACTER, check_text, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
@@ -79,7 +79,15 @@ def first_records(data: bytes) -> list[Any]:
 
 def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
     """Yield the objects in the lines of a file, and count other lines in the session."""
-    for line in iter(partial(file.readline, most_bytes() // CHARACTER), b""):
+    most = most_bytes() // CHARACTER
+    for line in iter(partial(file.readline, most), b""):
+        if len(line) == most and not line.endswith(b"\n"):  # the length of the whole line is the limit that it needs
+            size = most
+            while part := file.readline(HEAD):
+                size += len(part)
+                if part.endswith(b"\n"):
+                    break
+            check_text(size)
         if line.isspace():
             continue
         record = None
