@@ -191,5 +191,5 @@ def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
 
 
 def describe_rule(logs: Logs) -> str:
-    """Describe which runs of logs count as failed; of an unknown rule, the answer says so: the text is empty."""
+    """Describe which runs of logs count as failed; empty for an unknown rule, which the answer names."""
     return words.RULES[failed_runs(logs).rule]
