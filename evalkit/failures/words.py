@@ -14,7 +14,7 @@ RULES = {
     "events": "These logs never state success: a history has failed if a step failed, or failed silently.",
     "score": "These logs state scores only: a run has failed if its score is below the median of the runs of its task, "
     "or of all runs if its task has one.",
-    "unknown": "",  # the answer says so
+    "unknown": "",  # the answer contains this sentence
 }
 
 

@@ -59,7 +59,7 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)  # a stri
 
 
 def reason_of(error: Exception) -> str:
-    """Return why a file can't be read, as ``ErrorName: cause``, without its path, which is shown beside it."""
+    """Return why a file can't be read, as ``ErrorName: cause``, without its path, which messages name before it."""
     cause = str(getattr(error, "strerror", None) or error)
     return cause if isinstance(error, BrokenFileError) else f"{type(error).__name__}: {cause}"
 

@@ -507,10 +507,10 @@ def test_what_holds_no_runs_is_skipped_and_said(name, data, said):
 def test_an_exported_table_beside_its_runs_adds_no_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table(tmp_path, "a.csv", "task,model,passed\nt,oak,1\nu,oak,0\n")
-    rates = kinds.rates(trajectories.load(".").runs)
+    rates = kinds.rates(trajectories.load(".").runs).drop(columns="warning")  # it counts the copies
     for command in ("trajectories . --list all", "show . --list all"):
         assert CliRunner().invoke(main, [*command.split(), "--output", "runs.csv"]).exit_code == 0
-        pd.testing.assert_frame_equal(kinds.rates(trajectories.load(".").runs), rates)
+        pd.testing.assert_frame_equal(kinds.rates(trajectories.load(".").runs)[[*rates]], rates)
 
 
 def test_what_is_wrong_with_a_broken_file_is_named_once():
