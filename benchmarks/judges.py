@@ -75,7 +75,7 @@ def scored(units: int, rate: float, kind: str, rng: Rng) -> World:
         "from 1 to 10": np.clip(np.round(4 + 4 * labels + 2 * rng.normal(size=units)), 1, 10),
         "log-normal": np.exp(2 * rng.normal(size=units) + 2 * labels),
         "of chance": rng.random(units),
-        "from 0 to 1 with ties": np.round(rng.beta(1 + 2 * labels, 3 - 2 * labels), 1),
+        "from 0 to 1, rounded": np.round(rng.beta(1 + 2 * labels, 3 - 2 * labels), 1),
         "of a few failures": np.where(rng.random(units) < 0.3, labels, 0) * rng.random(units),
     }
     return World(labels, draws[kind])
@@ -191,7 +191,7 @@ def hard_worlds(samples: int, rng: Rng) -> str:
     measured("the judge raises false alarms, misses none", [(1.0, 0.2), (1.0, 0.6), (1.0, 0.95)], RATES)
     measured("always, and never", [(1.0, 0.0), (0.0, 1.0)], RATES)
     measured("the judge gives the opposite answer", [(0.0, 0.0), (0.1, 0.2)], RATES)
-    for kind in ("from 1 to 10", "from 0 to 1 with ties", "log-normal", "of chance", "of a few failures"):
+    for kind in ("from 1 to 10", "from 0 to 1, rounded", "log-normal", "of chance", "of a few failures"):
         cells = []
         for rate, n in product(RATES, SIZES):
             cells.append(measure(scored(1_000, rate, kind, rng), at_random(1_000, n, samples, rng)))

@@ -30,7 +30,6 @@ from .runs import Outcomes as Outcomes
 from .runs import counted as counted
 from .runs import describe_runs as describe_runs
 from .runs import has_flag as has_flag
-from .runs import judge_mark as judge_mark
 from .runs import outcomes as outcomes
 from .runs import select as select
 from .success_rates import rates as rates
@@ -57,6 +56,7 @@ from .ids import run_ids as run_ids
 from .ids import wherever as wherever
 from .pipeline import assemble as assemble
 from .pipeline import read_records as read_records
+from .runs import judge_mark as judge_mark
 from .runs import outcome_of as outcome_of
 from .transcript import canonical as canonical
 from .transcript import cell_text as cell_text

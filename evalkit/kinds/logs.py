@@ -11,6 +11,7 @@ from evalkit._text import counted_noun, listed
 from evalkit.io.frames import summarise
 from evalkit.io.paths import SourceError, StorageOptions, storage
 from evalkit.io.secrets import masked
+from evalkit.kinds.ids import find_runs
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.transcript import Transcript, run_facts, transcript_of, turns_frame
@@ -107,6 +108,8 @@ class Logs:
         if ids.empty:
             raise SourceError(f"{self.source}: no run was found; the ledger lists the files")
         found = self.runs[ids == run_id] if (ids == run_id).any() else self.runs[ids.str.startswith(run_id)]
+        if found.empty:  # an id of before the log grew or moved
+            found = self.runs[ids.isin(find_runs(pd.Series([run_id]), ids))]
         if len(found) != 1:
             several = f"{len(found):,} runs begin with {run_id!r}" if run_id else f"which of {len(found):,} runs?"
             what = f"no run {run_id!r}" if found.empty else several

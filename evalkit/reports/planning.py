@@ -363,10 +363,10 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
 
 
 def _unmixed(notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
-    """Clear the sample defaults of sources if one source is the user's own."""
+    """Clear the sample defaults of sources if one source is the user's own; samples that the user names stay."""
     sources = {name: given.get(name, p.default) for name, p in notebook.parameters.items() if is_sample(p.default)}
     unmixed = dict(zip(sources, own_sources(*sources.values()), strict=True))
-    return given | {name: value for name, value in unmixed.items() if value != sources[name]}
+    return given | {name: value for name, value in unmixed.items() if name not in given and value != sources[name]}
 
 
 def _items(draft: Draft, name: str, hook: str) -> list:

@@ -35,6 +35,8 @@ def test_runs_are_found_after_a_move_a_new_name_and_in_archives(kind, tmp_path):
         assert not set(before) & set(now)
         assert find_runs(before, now).equals(now.astype("object"))
     assert find_runs(before, ids([here, moved])).notna().all()  # of two equal copies, those in the same place
+    shown = [[turn.text for turn in evalkit.load(folder).show(before[0]).turns] for folder in (here, moved)]
+    assert shown[0] == shown[1]
 
 
 def test_a_run_that_grew_in_its_place_is_found_and_a_like_named_run_elsewhere_is_not(tmp_path):

@@ -60,6 +60,8 @@ def test_sample_defaults_are_emptied_as_soon_as_one_source_is_given(project):
     assert own.all_parameters == {"a": "", "b": "mine", "c": [], "n": 1}
     assert own.parameters == {"b": "mine", "a": "", "c": []}
     assert untouched.parameters == {"n": 2}
+    (named,) = plan(["one"], values={"a": "samples:crafter", "b": "mine"})
+    assert named.parameters == {"a": "samples:crafter", "b": "mine", "c": []}
 
 
 NO_VALUES = ("x: [", "x: !!python/object:os.system 1", "- 1", "1: x")
