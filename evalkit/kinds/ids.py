@@ -30,7 +30,8 @@ def run_ids(
     top = ""
     if records:
         path_of = {source: absolute(source) for source in path_of}
-        top = common_folder(absolute(file).rpartition("/")[0] for file in records.listing.files)
+        folders = {file[: file.rfind("/") + 1] for file in records.listing.files}
+        top = common_folder(absolute(folder).removesuffix("/") for folder in folders)
         size_of = dict(zip(records.files["source"].to_pylist(), records.files["size"].to_pylist(), strict=True))
     if sizes is None:
         sizes = [size_of.get(source, 0) for source in sources]
