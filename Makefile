@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 EXTRAS := crafter,distributed,excel,http,lab,labels,s3,workflow
 
-.PHONY: help report test lint docs samples clean
+.PHONY: help report test lint docs samples clean .style
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
@@ -16,14 +16,17 @@ help:  ## this list
 report: .venv/reports-ready  ## all reports of params/ on the sample data, as HTML in reports/
 	$(BIN)/evalkit report
 
-test: lint  ## everything that CI runs: lint, unit tests, the site, notebooks, pages in a browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+test: .style  ## everything that CI runs: style, layers, types, unit tests, the site, notebooks, pages in a browser
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-lint: .venv/test-ready  ## style, layers and types
+lint: .style  ## style, layers and types
+	$(BIN)/mypy
+
+# types are also one of the tests: a first run of mypy takes as long as ten of them, on one core
+.style: .venv/test-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/mypy
 
 docs: .venv/test-ready  ## the documentation, in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

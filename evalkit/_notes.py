@@ -99,6 +99,11 @@ def _unread(column: str, count: int, example: object) -> str:
     return f"{cells} of {column} can't be read, such as {str(example)[:40]!r}, and {_are(count)} missing"
 
 
+def _samples_cut(tasks: Mapping[str, tuple[int, int]]) -> str:
+    cut = [f"{present:,} of {of_all:,} of {task}" for task, (present, of_all) in tasks.items()]
+    return f"the logs contain only some of the documents that were evaluated: {listed(cut)}"
+
+
 def _scorer(used: Sequence[str], others: Sequence[str]) -> str:
     if not others:
         return f"score: {listed(used)}"
@@ -185,7 +190,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "by_model": "models do not have their shares of the labels: weighted from the rates of models",
     "unlabelled_models": "{count:model} without labels, taken to be like the others",
     "unlike_labels": (
-        "the judge says {labelled:.0%} on labelled units and {others:.0%} on others: were labels drawn at random?"
+        "{what}: {labelled:.2g} on average of labelled units, {others:.2g} of others; were labels drawn at random?"
     ),
     "one_person": "one person labelled",
     "no_krippendorff": "agreement of several people needs the package krippendorff",
@@ -200,6 +205,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "unnamed": f"no log names a model: {_UNNAMED}",
     "unread": _unread,
     "scorer": _scorer,
+    "samples_cut": _samples_cut,
     "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
     "named_by_folder": (
         "each folder contains runs of one model ({models}), so folders name the models; "

@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 collect_ignore = ["reports/data"]  # a notebook that tests make reports of
@@ -7,3 +8,9 @@ collect_ignore = ["reports/data"]  # a notebook that tests make reports of
 # time limits of single examples say more about a busy machine than about the code
 settings.register_profile("evalkit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("evalkit")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files of slow tests, so that at the end no worker waits long for another."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -67,10 +68,15 @@ class Kind(NamedTuple):
         own = [[f"--{name}", value] for name, [value] in self.options.items()]
         own += [[f"--{name.replace('_', '-')}", value] for name, values in given.items() for value in values]
         command = ["compare", "--kind", self.title] if compared else [self.title]
-        line = [*command, source or self.logs, *(word for words in own for word in words), *words]
-        result = CliRunner().invoke(main, line)
-        assert result.exit_code == 0, result.stderr
-        return result.stdout
+        return printed(*command, source or self.logs, *(word for words in own for word in words), *words)
+
+
+@cache
+def printed(*line: str) -> str:
+    """Give what a command prints; the files that it reads stay the same."""
+    result = CliRunner().invoke(main, line)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
 
 
 def with_total(table: pd.DataFrame, total: pd.DataFrame, name: str) -> pd.DataFrame:

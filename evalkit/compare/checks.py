@@ -455,7 +455,7 @@ def _by_model(rows: pd.DataFrame) -> Notes:
 def _published_runs(row: Mapping[Any, Any], runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs that a published figure is of: its model, agent, data set and scorer, in its folder or below."""
     columns = {"model_name": "model_name", "agent": "agent", "dataset": "dataset", "metric": "score_key"}
-    if "logged_model" in runs:
+    if "logged_model" in runs and not runs["model_name"].eq(row["model_name"]).any():  # of several that are compared
         columns["model_name"] = "logged_model"
     is_own = pd.Series(True, runs.index)
     for name, column in columns.items():

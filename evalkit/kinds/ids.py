@@ -50,7 +50,7 @@ def wherever(run_id: str) -> str:
 
 
 def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
-    """Return for each id that of the same run among the `known` ones; missing where there is none.
+    """Return for each id the id of the same run among the `known` ones; missing where there is none.
 
     A run is the same if its path is, though it may have grown, or if its files are the same and were moved together.
     If few of the ids fit, the files are others, though some look the same.

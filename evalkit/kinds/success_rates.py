@@ -1,6 +1,7 @@
 """Rates and mean scores of groups of runs of any kind, with the runs that were not measured counted in every way."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Literal
 
 import pandas as pd
@@ -15,6 +16,7 @@ from evalkit.kinds.runs import (
     NO_RUN,
     NO_SCORE,
     UNKNOWN,
+    Outcomes,
     has_flag,
     is_excluded,
     kind_of,
@@ -87,7 +89,13 @@ def rates(
     if missing not in ("", *_FILL):
         raise ValueError(f"missing {missing!r}: one of {', '.join(_FILL)}")
     runs, kind = runs.reset_index(drop=True), kind or kind_of(runs)
-    scored = outcomes(runs, value, kind, cluster=cluster)
+    return _rates_of(outcomes(runs, value, kind, cluster=cluster), runs, by, kind, missing)
+
+
+def _rates_of(
+    scored: Outcomes, runs: pd.DataFrame, by: str | Sequence[str], kind: LogKind, missing: Missing = ""
+) -> pd.DataFrame:
+    """Estimate the rates of groups of runs, whose rows are numbered, from their outcomes."""
     table, is_rate = scored.table[scored.table["outcome"] != "running"], scored.kind == "proportion"
     measured = table["outcome"].isin(MEASURED) if is_rate else table["value"].notna()
     counts = pd.DataFrame({"measured": measured, "n_not_measured": ~measured}).reindex(runs.index, fill_value=False)
@@ -157,18 +165,19 @@ def rates_by_denominator(
     >>> kinds.rates_by_denominator(runs)["n_not_measured"].sum() > 0
     np.True_
     """
-    kind = kind or kind_of(runs)
-    first = rates(runs, by, value, kind, cluster=cluster)
+    runs, kind = runs.reset_index(drop=True), kind or kind_of(runs)
+    scored = outcomes(runs, value, kind, cluster=cluster)
+    leading = "failure" if kind.rates.denominator == "all" and scored.kind == "proportion" else "exclude"
+    first = _rates_of(scored, runs, by, kind)
     ways_differ = first["n_not_measured"].any()
 
+    @cache
     def counted_as(missing: Missing) -> pd.DataFrame:
-        return rates(runs, by, value, kind, missing=missing, cluster=cluster) if ways_differ else first
+        return _rates_of(scored, runs, by, kind, missing) if ways_differ and missing != leading else first
 
     n_measured = counted_as("exclude")["n"]
     out = first[[*_list(by), "n", "n_tasks"]].assign(n_measured=n_measured)
     out = out.join(first[["n_not_measured", "estimate", "low", "high"]])
-    scored = outcomes(runs, value, kind)
-    leading = "failure" if kind.rates.denominator == "all" and scored.kind == "proportion" else "exclude"
     for missing, name in _WAYS if scored.is_share else _OF_POINTS:
         if missing != leading:
             out = out.join(counted_as(missing)[["estimate", "low", "high"]].add_prefix(f"{name}_"))

@@ -19,7 +19,7 @@ class _Names(NamedTuple):
     """The names of what is compared."""
 
     of_run: pd.Series  # by the run's id
-    runs: pd.DataFrame  # run_id, source, plan (of kinds that have plans), model_name (the logged one), and the name
+    runs: pd.DataFrame  # run_id, source, plan and agent (of kinds that have these), model_name as logged, and the name
 
 
 def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[str] = "") -> Assembled:
@@ -34,7 +34,7 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     runs = assembled.frames[kind.runs]
     columns = [name.strip() for text in as_list(compare_by) for name in text.split(",") if name.strip()]
     if not columns:
-        if "agent" not in runs or _of_several_agents(runs).empty:
+        if _of_several_agents(runs).empty:
             return assembled
         columns = ["agent", "model_name"]
     if columns == ["model_name"]:
@@ -43,7 +43,7 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
             return assembled
         return assembled._replace(chosen=assembled.chosen + note("agents_merged", models=sorted(several.unique())))
     names = _names(_texts(assembled, kind, columns))
-    known = [name for name in ("run_id", "source", "plan", "model_name") if name in runs]
+    known = [name for name in ("run_id", "source", "plan", "model_name", "agent") if name in runs]
     table = runs[known].assign(name=names)
     made = _Names(table.set_index("run_id")["name"], table)
     compared = changed(assembled, partial(_named, names=made))
@@ -79,6 +79,9 @@ def _texts(assembled: Assembled, kind: LogKind, columns: list[str]) -> pd.DataFr
             written = values.map(lambda items: ", ".join(map(str, as_list(items))) or None, na_action="ignore")
         else:
             written = values.astype("str").where(values.notna() & values.ne(""))
+            is_number = pd.to_numeric(written, errors="coerce").notna()
+            if name not in ("model_name", "agent") and is_number.eq(written.notna()).all():
+                written = f"{column_in_words(name)} " + written
         if name == "model_name":
             written = written.mask(values.eq(UNKNOWN))
         texts[name] = written.astype("object").where(written.notna(), None)
@@ -103,10 +106,13 @@ def _named(frame: pd.DataFrame, names: _Names) -> pd.DataFrame:
         return _planned(frame, names.runs)
     if "run_id" in frame:
         return named_by_id(frame, names.of_run)
-    keys = ["source", "model_name"]
-    found = names.runs.drop_duplicates([*keys, "name"]).drop_duplicates(keys, keep=False)  # where they contain the name
-    name = frame[keys].merge(found, how="left")["name"].set_axis(frame.index)
-    return frame.assign(model_name=name.astype(frame["model_name"].dtype))
+    found = pd.Series(None, frame.index, dtype="object")
+    for keys in (["source", "model_name"], ["model_name", "agent"]):  # where they contain the name
+        if set(keys) <= set(frame) and set(keys) <= set(names.runs):
+            unique = names.runs.drop_duplicates([*keys, "name"]).drop_duplicates(keys, keep=False)
+            name = frame[keys].merge(unique[[*keys, "name"]], how="left")["name"].set_axis(frame.index)
+            found = found.fillna(name)
+    return frame.assign(model_name=found.fillna(frame["model_name"]).astype(frame["model_name"].dtype))
 
 
 def _planned(plans: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

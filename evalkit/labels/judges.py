@@ -160,7 +160,8 @@ def judge_table(comparison: Comparison) -> pd.DataFrame:
         verdicts = _verdicts_of(comparison, judge)
         found = _overall(comparison, verdicts)
         row = _row(judge, comparison.units, verdicts, found)
-        row["warning"] += _unlike(verdicts, comparison.is_labelled)
+        row["warning"] += _unlike("verdicts", verdicts, comparison.is_labelled)
+        row["warning"] += _unlike("success", comparison.units["outcome"].eq("success"), comparison.is_labelled)
         both = comparison.is_labelled & np.isfinite(verdicts)
         if both.any() and not np.isnan(row["raw"]):
             label = comparison.units["label"].to_numpy(dtype=float)
@@ -185,6 +186,9 @@ def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate)
     known = verdicts[np.isfinite(verdicts)]
     is_yes_or_no = len(known) and np.isin(known, (0.0, 1.0)).all()
     arguments = _arguments(units, verdicts)
+    half_width, after = (found.high - found.low) / 2, np.nan
+    if len(arguments[2]) >= MORE:  # of all labels together, while `found` may be weighted from those of models
+        after = half_width * half_width_after(MORE, *arguments) / half_width_after(0, *arguments)
     return {
         "judge": judge,
         "n": found.n,
@@ -194,8 +198,8 @@ def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate)
         "estimate": found.estimate,
         "low": found.low,
         "high": found.high,
-        "half_width": (found.high - found.low) / 2,
-        "after": half_width_after(MORE, *arguments) if len(arguments[2]) >= MORE else np.nan,
+        "half_width": half_width,
+        "after": after,
         "method": found.method,
         "warning": found.warning,
     }
@@ -233,17 +237,18 @@ def _overall(comparison: Comparison, verdicts: np.ndarray) -> Estimate:
     return found._replace(low=low, high=high, warning=note("by_model") + found.warning.without("few"))
 
 
-def _unlike(verdicts: np.ndarray, labelled: np.ndarray) -> Notes:
-    """Note verdicts that differ more between labelled and other units than random draws do."""
-    known = np.isfinite(verdicts)
-    own, others = verdicts[labelled & known], verdicts[~labelled & known]
+def _unlike(what: str, given: Any, labelled: np.ndarray) -> Notes:
+    """Note values, such as verdicts, that differ more between labelled and other units than random draws do."""
+    values = np.asarray(given, dtype=float)
+    known = np.isfinite(values)
+    own, others = values[labelled & known], values[~labelled & known]
     if min(len(own), len(others)) < 2:
         return Notes()
-    spread = verdicts[known].var(ddof=1) * (1 / len(own) + 1 / len(others))
+    spread = values[known].var(ddof=1) * (1 / len(own) + 1 / len(others))
     gap = own.mean() - others.mean()
     if spread <= 0 or special.chdtrc(1, gap**2 / spread) >= UNLIKE:
         return Notes()
-    return note("unlike_labels", labelled=float(own.mean()), others=float(others.mean()))
+    return note("unlike_labels", what=what, labelled=float(own.mean()), others=float(others.mean()))
 
 
 def judges_to_show(table: pd.DataFrame) -> pd.DataFrame:

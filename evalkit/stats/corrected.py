@@ -73,7 +73,7 @@ def corrected_rate(
     all units and that on labelled ones. λ is the slope of labels on verdicts, so a judge that knows nothing changes
     nothing. The interval is Wilson's on the effective n, that is n / (1 − r²) for the correlation r of labels and
     verdicts, over 1 − n / N as the target is the rate over these N units. Wilson's interval misses rare failures too
-    often, so each bound is moved by one unit, 1 / N, and by a fifth of the way to that of Clopper and Pearson.
+    often, so each bound is moved by one unit, 1 / N, and by a fifth of the way to the bound of Clopper and Pearson.
     Pseudo-labels keep λ and r honest where few labels show an error: half a label for each pair of a label and an
     extreme verdict for λ, a whole one for r.
 

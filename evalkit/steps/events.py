@@ -13,7 +13,7 @@ _NOT_GIVEN = re.compile(
     r"|value|input)s?"
     r"(?: named| called| for)?\W*(?P<named>\w+)?|(?:parameter|argument|field)s? \W?(?P<before>\w+)\W? (?:is |was |are "
     r"|were )?(?:missing|required|not (?:given|provided|specified|set)|None)"
-    r"|(?P<bare>\w+) (?:must be|is|was|were|not) (?:provided|specified|given|required)|^KeyError: '(?P<key>\w+)'"
+    r"|\b(?P<bare>\w+) (?:must be|is|was|were|not) (?:provided|specified|given|required)|^KeyError: '(?P<key>\w+)'"
     r"|^'(?P<quoted>\w+)'$|\bno (?P<without>\w+) (?:was |were )?(?:provided|specified|given)",
     re.IGNORECASE | re.MULTILINE,
 )

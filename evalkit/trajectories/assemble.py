@@ -53,6 +53,11 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     of_tables, chosen = join_tables(runs, as_list(options.get("columns") or ()), reasons)
     of_sessions, counts = join_sessions(runs, facts, records.tables)
     joined = [of_tables, of_sessions, *(one.join(runs, facts, published) for one in JOINED_FORMATS)]
+    chosen = sum((one.notes for one in joined), chosen)
+    if filters := {source: names for one in joined for source, names in one.filters.items() if names}:
+        rows = zip(scores["source"].to_pylist(), scores["key"].to_pylist(), strict=True)
+        keys = [lm_eval.named_filter(key, filters.get(source, ())) for source, key in rows]
+        scores = scores.set_column(scores.column_names.index("key"), "key", pa.array(keys, pa.large_string()))
     left_out = {at for one in joined for at in one.left_out}
     plan_of_source = {source: plan for one in joined for source, plan in one.plan_of.items()}
     above = records.files.filter(records.files["context"])["source"].to_pylist()  # their plans are of other runs, too

@@ -14,6 +14,7 @@ from evalkit.trajectories.formats import (
     claude_code,
     codex,
     every_eval_ever,
+    gemini_cli,
     harbor,
     inspect,
     lm_eval,
@@ -31,7 +32,7 @@ from evalkit.trajectories.records import TITLE
 LINE_FORMATS = (lm_eval, openhands, every_eval_ever)  # of JSON lines, decoded in part; each recognises its own
 # of JSON documents, most of which are decoded whole; each recognises its own
 FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, *LINE_FORMATS, swe_agent)
-SESSIONS = (claude_code, codex)  # of which one line at a time is read
+SESSIONS = (gemini_cli, claude_code, codex)  # of which one line at a time is read
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
 # other titles are of files that describe logs
 _LOGS = (
@@ -140,13 +141,17 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
             return reader, data, []
         start = decode_start(data[:65_536])
         if lines_of := next((one for one in LINE_FORMATS if one.recognises(start)), None):
-            lost = list[str]()
-            lines = read_lines(data, lines_of.ENCODED, lost)  # it names lost lines once the last was read
+            lost = list[str]()  # it names lost lines once the last was read
+            lines: Any = read_lines(data, lines_of.ENCODED, lost)
+            if isinstance(start, list):  # a document, in spite of its name
+                lines, lost = decode_json(data, _ANYTHING)
             return lines_of, lines_of.by_part(lines) if messages else lines, lost
         rows, left_out = table.read_rows(data, messages=messages)  # lines may be documents of a format, too
         return next((one for one in FORMATS if one.recognises(rows[:1])), table), rows, left_out
     value, recovered = decode_json(data, _ANYTHING)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
+    if reader is None and gemini_cli.recognises(value):  # of 2025, as one document
+        return gemini_cli, msgspec.json.encode(value), recovered
     if messages and reader in LINE_FORMATS:
         return reader, reader.by_part(value if isinstance(value, list) else [value]), recovered
     if reader is None and table.holds_runs(value):

@@ -5,13 +5,15 @@ from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from evalkit._notes import NO_NOTES, Notes
 from evalkit.io import Column, Entry
 from evalkit.kinds import Parsed, run_columns
 from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
 
 TITLE = "agent trajectory"
-SESSIONS = ("Claude Code", "Codex")  # formats of sessions of a user with an agent, in which several files may be a run
+# formats of sessions of a user with an agent, in which several files may be a run
+SESSIONS = ("Claude Code", "Codex", "Gemini CLI")
 
 _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless there is a score
     "harbor": (
@@ -128,6 +130,8 @@ class Joined(NamedTuple):
     plan_of: Mapping[str, str | None] = MappingProxyType({})  # by the file of runs: the file that states their plan
     without_plan: Collection[str] = ()  # files whose plan another file states, or whose runs are copies of others
     entries: Sequence[Entry] = ()  # of the ledger, in place of those of the files
+    filters: Mapping[str, Sequence[str]] = MappingProxyType({})  # names of filters, in order, by the file of runs
+    notes: Notes = NO_NOTES
 
 
 def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = MappingProxyType({})) -> list[tuple]:

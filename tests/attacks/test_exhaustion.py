@@ -5,6 +5,7 @@ Every attack has a control: the same file below the limit, or of a smaller size,
 
 import io
 import json
+import re
 import tarfile
 import zipfile
 
@@ -21,6 +22,7 @@ from evalkit.kinds import load
 from evalkit.kinds.transcript import read_log
 from evalkit.trajectories.formats import table
 from evalkit.trajectories.transcript import transcript
+from tests.trajectories import folders as make
 
 LIMIT = 200_000
 HEADER = {"eval": {"task": "t", "model": "m", "run_id": "r"}}
@@ -191,6 +193,17 @@ def test_a_line_that_is_too_long_fails_alone_and_is_read_with_a_higher_limit(tmp
     for limit, status in ((3 * LIMIT, "failed"), (9 * LIMIT, "used")):
         monkeypatch.setenv(MOST_BYTES, str(limit))
         assert load(tmp_path, "trajectories").ledger["status"].tolist() == ["used", status]
+
+
+def test_the_limit_that_a_message_names_reads_the_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVALKIT_CACHE", "off")
+    monkeypatch.setenv(MOST_BYTES, str(5 * LIMIT))
+    long = make.claude("s", 2, "x" * 2 * LIMIT)
+    make.lines(tmp_path / "s.jsonl", make.claude("s", 1, "hi"), long, make.claude("s", 3, "y"))
+    (tmp_path / "a.csv").write_text(GOOD)
+    reason = load(tmp_path, "trajectories").ledger["reason"].iloc[1]
+    monkeypatch.setenv(MOST_BYTES, re.search(rf"{MOST_BYTES}=(\d+)", reason)[1])
+    assert load(tmp_path, "trajectories").ledger["status"].tolist() == ["used", "used"]
 
 
 def test_lines_are_measured_before_a_table_is_decoded(monkeypatch):

@@ -3,7 +3,9 @@
 import doctest
 import inspect
 import runpy
+from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import matplotlib.pyplot as plt
@@ -25,15 +27,22 @@ def shown(data, **_) -> None:
         print(text)
 
 
+@cache
+def given(code: str) -> dict[str, Any]:
+    """Return the names that the examples of some packages begin with."""
+    names: dict[str, Any] = {}
+    exec(code, names)
+    return names
+
+
 def test_no_public_function_lacks_a_section(capsys):
     assert docstrings.main([]) == 0, capsys.readouterr().out
 
 
 @pytest.mark.parametrize("package", HOOKS["PACKAGES"])
 def test_examples_print_what_they_show(package, monkeypatch):
-    names = {}
     module = f"evalkit.{package}".rstrip(".")
-    exec(HOOKS["examples_begin"](module), names)
+    names = given(HOOKS["examples_begin"](module))
     for home in (show, links):
         monkeypatch.setattr(home, "display", shown)
     printed: list[str] = []

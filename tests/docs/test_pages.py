@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -24,6 +25,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.compare.check import CHECKS
 from evalkit.crafter.format import ACHIEVEMENTS
+from evalkit.failures import search
 from evalkit.io import resolve
 from evalkit.reports import Summary
 from evalkit.steps.judge import EVALUATORS
@@ -31,6 +33,7 @@ from evalkit.steps.judge import EVALUATORS
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
 FENCE = re.compile(r"(?ms)^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```$")
+BUCKET = "s3://bucket/prefix"
 MAKES_REPORTS = ROOT / "docs/tutorials/crafter.md"  # the only page whose reports are made, and not only planned
 STATE_OF_STEPS = """
     state = {"execution_plan": {"steps": []}, "current_step_index": 0, "execution_history": []}
@@ -85,8 +88,6 @@ def place(sample_files, tmp_path, monkeypatch):
     """The folder in which a page's blocks run; nothing leaves the machine, and no notebook is executed."""
     shutil.copytree(sample_files, tmp_path / "here", symlinks=True)
     monkeypatch.chdir(tmp_path / "here")
-    memory = fsspec.filesystem("memory")
-    memory.put(str(tmp_path / "here/path/to/experiments"), "/bucket/prefix", recursive=True)
     with (
         mock.patch("dask.distributed.Client", return_value=contextlib.nullcontext()),
         mock.patch("joblib.parallel_config", return_value=contextlib.nullcontext()),
@@ -94,6 +95,14 @@ def place(sample_files, tmp_path, monkeypatch):
         mock.patch("evalkit.cli.kinds.show_live", lambda look, *_, **__: look()),
     ):
         yield tmp_path / "here"
+
+
+@contextlib.contextmanager
+def bucket(runs: Path) -> Iterator[None]:
+    """Keep runs in memory, as those of the bucket that pages name."""
+    memory = fsspec.filesystem("memory")
+    memory.put(str(runs), "/bucket/prefix", recursive=True)
+    yield
     memory.rm("/bucket", recursive=True)
 
 
@@ -109,15 +118,17 @@ def test_every_code_block_of_a_page_runs(path, place):
             patches.enter_context(mock.patch(door, _planned))
         # what is in memory is also in a forked process, whatever threads other tests have left
         patches.enter_context(mock.patch("evalkit.reports.planning.start_method", return_value="fork"))
-        for registry in (EVALUATORS, CHECKS):
+        for registry in (EVALUATORS, CHECKS, search._OWN):
             patches.enter_context(mock.patch.dict(registry))  # a page registers one of its own
         page = path.read_text("utf-8")
+        if BUCKET in page:
+            patches.enter_context(bucket(place / "path/to/experiments"))
         printed, end = "", 0  # what the one command of the block before printed, and where that block ends
         outdated = []
         for fence in FENCE.finditer(page):
             line = page.count("\n", 0, fence.start()) + 1
             text = re.sub(rf"^{fence['indent']}", "", fence["text"], flags=re.MULTILINE)
-            text = text.replace("s3://bucket/prefix", "memory://bucket/prefix")  # instead of one in the network
+            text = text.replace(BUCKET, "memory://bucket/prefix")  # instead of one in the network
             follows = not page[end : fence.start()].strip()
             if fence["language"] == "text" and printed and follows and not _agree(text, printed):
                 outdated.append((fence.span("text"), printed, f"{path.name}:{line} should show\n{printed}"))

@@ -34,6 +34,7 @@ def test_a_selection_without_runs_has_empty_tables_with_the_columns_of_others(ki
     for table in (kinds.rates, kinds.rates_by_denominator, kinds.usage, kinds.flag_counts):
         assert table(runs[:0]).empty
         assert list(table(runs[:0])) == list(table(runs))
+    assert [name for name in runs if name.startswith("flag_")] == []  # flags are in run_flags only
 
 
 @pytest.mark.parametrize(

@@ -84,11 +84,15 @@ def test_names_that_would_be_equal_name_their_columns(tmp_path):
 
 
 def test_numbers_have_the_name_of_their_column(tmp_path):
-    rows = [{"task_id": 1, "model": "x", "temperature": value, "success": 1} for value in (0.5, 1, None)]
-    names = set(evalkit.load(_write(tmp_path, rows), compare_by="temperature").runs["model_name"])
-    assert len(names) == 3
-    assert "unknown" in names
-    assert "nan" not in " ".join(names)
+    rows = [
+        {"task_id": 1, "model": "x", "temperature": value, "top p": value, "success": 1} for value in (0.5, 1, None)
+    ]
+    for column in ("temperature", "top p"):  # a column of all runs, and one of this table
+        names = set(evalkit.load(_write(tmp_path, rows), compare_by=column).runs["model_name"])
+        assert f"{column} 0.5" in names
+        assert len(names) == 3
+        assert "unknown" in names
+        assert "nan" not in " ".join(names)
 
 
 def test_renaming_acts_first_and_an_unknown_column_is_an_error_with_a_hint(source):
@@ -130,3 +134,24 @@ def test_what_a_job_planned_for_a_model_is_divided_among_its_agents(tmp_path):
     assert plans.set_index("model_name")["planned"].to_dict() == {"x · m": 2, "y · m": 2}
     missing = analysis.missing(logs.runs, logs.plans)
     assert missing[["model_name", "missing"]].to_numpy().tolist() == [["y · m", 1]]
+
+
+def test_published_figures_keep_their_model_in_a_file_of_their_own(tmp_path):
+    sample = {
+        "doc": {"q": "1 + 1"},
+        "target": "2",
+        "filtered_resps": ["2"],
+        "filter": "none",
+        "metrics": ["em"],
+        "em": 1,
+    }
+    for model in ("oak", "elm"):
+        stated = {"results": {"sums": {"em,none": 0.25}}, "versions": {"sums": 1}, "model_name": model}
+        (tmp_path / model).mkdir()
+        (tmp_path / model / "results_2026-11-24T17-32-30.json").write_text(json.dumps(stated))
+        lines = "".join(f"{json.dumps({'doc_id': doc, **sample})}\n" for doc in range(3))
+        (tmp_path / model / "samples_sums_2026-11-24T17-32-30.jsonl").write_text(lines)
+    logs = evalkit.load(tmp_path, compare_by="agent,model_name")
+    assert sorted(logs.published["model_name"]) == ["lm-eval · elm", "lm-eval · oak"]
+    found = evalkit.compare.audit(logs).table.set_index("check").loc["published figures"]
+    assert (found["count"], found["n"]) == (2, 2)

@@ -139,6 +139,10 @@ def test_labels_chosen_by_the_judge_are_doubted(logs):
     labels = Table(chosen.assign(question="", label=1.0, who=""), [])
     table = judge_table(compare_judges(logs, labels, verdicts)).set_index("judge")
     assert "unlike_labels" in table.loc["judge-b", "warning"]
+    failed = logs.runs.loc[~logs.runs["is_successful"].astype(bool), ["run_id"]].head(60)
+    labels = Table(failed.assign(turn=pd.array([pd.NA] * len(failed), "Int64"), question="", label=1.0, who=""), [])
+    warnings = judge_table(compare_judges(logs, labels, verdicts))["warning"]
+    assert all("success: 0 on average of labelled units" in str(warning) for warning in warnings)
 
 
 def test_the_command_prints_rates_and_writes_files(tmp_path):

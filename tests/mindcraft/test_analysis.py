@@ -141,6 +141,13 @@ def test_stale_copies_count_in_nothing(runs, name):
         assert mixed["warning"].map(str).str.contains(r"\d+ cop(?:y|ies) left out").all()
 
 
+@pytest.mark.parametrize(
+    "name", ["success_by", "score_by", "status_counts", "overview", "event_means", "construction_scores"]
+)
+def test_without_groups_there_is_one_row_for_all_runs(runs, name):
+    assert len(getattr(analysis, name)(runs, [])) == 1
+
+
 TEN = {
     "task_id": "cook", "model_name": "m", "agent_count": 2, "task_type": "cooking", "overall_raw_score": 1.0,
     "overall_is_successful": True, "overall_completion_status": "SUCCESS", "total_agent_logs_found": 2,

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -92,8 +93,11 @@ def test_stored_outputs_are_compared_where_nbval_asks_for_it(tmp_path, options, 
         "print(1)", execution_count=1, outputs=[nbformat.v4.new_output("stream", text="2\n")]
     )
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "tampered.ipynb")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, "tampered.ipynb"]
-    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    plugins = ["-p", "no:cacheprovider", "-p", "nbval.plugin"]
+    found = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *plugins, *options, "tampered.ipynb"],
+        cwd=tmp_path, env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, capture_output=True, text=True,
+    )  # fmt: skip
     assert (found.returncode == 0) == passes, found.stdout
 
 

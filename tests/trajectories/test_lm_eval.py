@@ -69,7 +69,7 @@ def evaluation(folder: Path, *lines: Any, stamp: str = STAMP, task: str = "sums_
     return folder
 
 
-def test_a_document_is_a_run_with_the_model_settings_and_plan_of_the_results_with_its_stamp(tmp_path):
+def test_a_document_is_a_run_with_the_model_and_settings_of_the_results_with_its_stamp(tmp_path):
     evaluation(tmp_path / "org__alpha", sample(0), sample(7, 0.0), stated=results(n=3))
     evaluation(tmp_path / "org__alpha", sample(0), stamp=LATER, stated=results("org/beta", n=1))
     logs = trajectories.load(tmp_path)
@@ -81,8 +81,8 @@ def test_a_document_is_a_run_with_the_model_settings_and_plan_of_the_results_wit
         ["org/alpha", "sums_mc", "7", 0, False, *about],
         ["org/beta", "sums_mc", "0", 0, True, *about],
     ]
-    table = trajectories.analysis.trials(logs.runs, logs.plans)
-    assert table[["planned", "present", "missing"]].to_numpy().tolist() == [[3, 2, 1], [1, 1, 0]]
+    assert "only some of the documents that were evaluated: 2 of 3 of sums_mc" in str(logs.chosen)
+    assert logs.plans.empty
     assert told(logs.published, "model_name", "dataset", "metric", "value", "n")[0] == (
         ["org/alpha", "sums_mc", "acc,none", 0.5, 3]
     )
@@ -219,7 +219,42 @@ def test_old_lines_without_filters_are_one_run_and_their_documents_have_the_hash
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "task_id", "score") == [["0", 1.0]]
     assert logs.scores["key"].tolist() == ["acc,none", "acc,filter 2"]
-    assert logs.ledger["reason"].tolist() == ["filters without names, numbered in their order"]
+    assert logs.ledger["reason"].tolist() == ["filters without names, in their order"]
+
+
+def old_evaluation(folder: Path, model: str, **scores: list[float]) -> None:
+    """Write a list of samples of a task for each filter, without names of filters, as before 0.4.3."""
+    lines = [
+        sample(doc, None, filter=None, metrics=None, doc_hash=None, em=value)
+        for values in scores.values()
+        for doc, value in enumerate(values)
+    ]
+    (folder / f"pretrained__{model.replace('/', '__')},dtype__float_words_gen.jsonl").write_text(
+        json.dumps(lines, indent=2)
+    )
+    stated = results(model, task="words_gen")
+    stated["configs"]["words_gen"]["filter_list"] = [{"name": name} for name in scores]
+    stated["results"]["words_gen"] = {f"em,{name}": sum(values) / len(values) for name, values in scores.items()}
+    write(folder / "results.json", {key: value for key, value in stated.items() if key != "model_name"})
+
+
+def test_before_stamps_files_name_the_model_and_results_of_any_model_the_filters(tmp_path):
+    old_evaluation(tmp_path, "org/alpha", strict=[1.0, 0.0], flexible=[1.0, 1.0])
+    old_evaluation(tmp_path, "org/beta", strict=[0.0, 0.0], flexible=[0.0, 1.0])
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "model_name", "dataset", "task_id", "score_key", "score") == [
+        ["org/alpha", "words_gen", "0", "em,strict", 1.0],
+        ["org/alpha", "words_gen", "1", "em,strict", 0.0],
+        ["org/beta", "words_gen", "0", "em,strict", 0.0],
+        ["org/beta", "words_gen", "1", "em,strict", 0.0],
+    ]
+    assert set(logs.scores["key"]) == {"em,strict", "em,flexible"}
+    assert set(logs.runs["model_source"]) == {"file", "log"}  # the results are of the last model
+
+
+def test_values_that_are_no_numbers_are_named(tmp_path):
+    evaluation(tmp_path / "a", sample(0, metrics=["acc", "parts"], parts=[1, 0]))
+    assert "values that are no numbers: parts" in trajectories.load(tmp_path).ledger["reason"].tolist()
 
 
 def test_results_without_samples_are_named_and_alone_are_an_error(tmp_path):
@@ -322,7 +357,8 @@ def test_parsing_never_raises_whatever_a_line_or_results_hold(data):
 def test_real_samples_have_the_rates_that_their_results_state():
     logs = trajectories.load(SHARED / "leaderboards" / "lm-eval" / "output")
     assert set(logs.ledger["status"]) == {"used"}
-    assert len(logs.runs) == logs.plans["planned"].sum() == 40
+    assert len(logs.runs) == 40
+    assert "samples_cut" not in logs.chosen
     means = logs.scores.merge(logs.runs[["run_id", "model_name", "dataset"]]).groupby(["model_name", "dataset", "key"])
     stated = logs.published.set_index(["model_name", "dataset", "metric"])["value"]
     assert means["value"].mean().to_dict() == pytest.approx(stated.to_dict())

@@ -532,8 +532,8 @@ def test_what_claude_code_prints_is_a_session_with_the_tokens_of_its_result(tmp_
         return {"type": of_type, "session_id": "s1", "parent_tool_use_id": parent, "message": message, **more}
 
     start = {"type": "system", "subtype": "init", "session_id": "s1", "claude_code_version": "2.1.9"}
-    said = [line("assistant", make.answer("m1", ("Agent", "t1"), written=1))]
-    said += [line("assistant", make.answer("m2", "Three.", written=1), "t1")]
+    said = [line("assistant", make.answer("m1", ("Agent", "t1"), written=1) | {"stop_reason": None})]
+    said += [line("assistant", make.answer("m2", "Three.", written=1) | {"stop_reason": None}, "t1")]
     said += [line("user", {"role": "user", "content": make.result("t1")})]
     cost = {"total_cost_usd": 0.5, "modelUsage": {"opus": {"outputTokens": 30}}}
     ended = line("result", None, None, subtype="error_max_turns", **cost)
@@ -541,6 +541,76 @@ def test_what_claude_code_prints_is_a_session_with_the_tokens_of_its_result(tmp_
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "log_id", "agent_version", "turns") == [["s1", "2.1.9", 2]]
     assert told(logs.runs, *TOKENS, "cost", "exit_reason") == [[20, 12, 30, 0.5, "error_max_turns"]]
-    said[0]["message"]["stop_reason"] = "tool_use"  # of versions that count all tokens of an answer
+    for one in said[:2]:
+        one["message"]["stop_reason"] = "tool_use"  # of versions that count all tokens of an answer
     make.lines(tmp_path / "printed.jsonl", start, *said, ended)
     assert told(trajectories.load(tmp_path).runs, "tokens_out") == [[2]]
+
+
+def gemini(own_id: str, kind: str, content: object, **more: object) -> dict:
+    return {"id": own_id, "timestamp": "2026-06-15T10:00:00.000Z", "type": kind, "content": content, **more}
+
+
+SPENT = {"model": "gemini-pro", "tokens": {"input": 10, "cached": 4, "output": 2, "thoughts": 3, "total": 15}}
+RAN = {"id": "t1", "name": "shell", "args": {"command": "ls"}, "status": "error"}
+RAN["result"] = [{"functionResponse": {"id": "t1", "response": {"error": "no such folder"}}}]
+GEMINI = [
+    gemini("a1", "user", [{"text": "Look."}]),
+    gemini("a2", "gemini", "I look.", **SPENT),
+    gemini("a2", "gemini", "I look.", **SPENT, toolCalls=[RAN]),
+    gemini("a3", "gemini", "None.", **SPENT),
+]
+START = {"sessionId": "s1", "projectHash": "f00", "startTime": "2026-06-15T10:00:00.000Z", "kind": "main"}
+
+
+@pytest.mark.parametrize("name", ["session-1.jsonl", "session-1.json"])
+def test_sessions_of_gemini_count_each_message_once(tmp_path, name):
+    if name.endswith("l"):
+        resumed = {"$set": {"messages": GEMINI[:1]}}
+        make.lines(tmp_path / name, START, *GEMINI[:3], {"$set": {"lastUpdated": "x"}}, resumed, GEMINI[3])
+    else:
+        (tmp_path / name).write_text(json.dumps({**START, "messages": GEMINI}, indent=2))
+    assert "Gemini CLI session" in describe_source(tmp_path)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "agent", "model_name", "turns", *TOKENS) == [
+        ["s1", "Gemini CLI", "gemini-pro", 2, 20, 8, 10]
+    ]
+    assert logs.messages["text"].tolist() == ["Look.", "I look.", "None."]
+    assert told(logs.tools, "tool", "calls", "errors") == [["shell", 1, 1]]
+
+
+def test_sessions_of_qwen_are_no_sessions_of_claude_and_have_their_subagents_in_place(tmp_path):
+    def line(uuid, kind, *parts, **more):
+        return {"uuid": uuid, "sessionId": "s1", "type": kind, "message": {"parts": parts}, **more}
+
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 2, "totalTokenCount": 12, "cachedContentTokenCount": 4}
+    spent = {"model": "qwen", "usageMetadata": usage}
+    asked = {"functionCall": {"id": "c1", "name": "agent", "args": {"prompt": "Count."}}}
+    answered = {"functionResponse": {"id": "c1", "response": {"output": "Three."}}}
+    make.lines(
+        tmp_path / "chats" / "s1.jsonl",
+        line("u1", "user", {"text": "Ask."}),
+        line("u2", "assistant", asked, **spent),
+        line("u3", "tool_result", answered, toolCallResult={"status": "success"}),
+        line("u4", "assistant", {"text": "Done."}, **spent),
+    )
+    make.lines(
+        tmp_path / "subagents" / "s1" / "agent-general-c1.jsonl",
+        line("v1", "user", {"text": "Count."}, isSidechain=True),
+        line("v2", "assistant", isSidechain=True, **spent),
+        line("v3", "assistant", {"functionCall": {"id": "c2", "name": "shell", "args": {}}}, isSidechain=True),
+        line("v4", "assistant", {"text": "Three."}, isSidechain=True, **spent),
+    )
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "agent", "turns", *TOKENS) == [["s1", "Qwen Code", 4, 40, 16, 8]]
+    assert [text for text in logs.messages["text"] if text] == ["Ask.", "Count.", "Three.", "Done."]
+
+
+@pytest.mark.parametrize(("ends", "noted"), [(0, "of 3 answers"), (1, "of 2 answers"), (2, "")])
+def test_a_session_that_counts_only_the_first_written_tokens_of_most_answers_says_so(tmp_path, ends, noted):
+    answers = [make.answer(f"m{at}", "x", written=1) | {"stop_reason": None} for at in range(3)]
+    for one in answers[:ends]:
+        one["stop_reason"] = "end_turn"
+    make.lines(tmp_path / "s1.jsonl", *(make.claude("s1", at, one) for at, one in enumerate(answers)))
+    reason = trajectories.load(tmp_path).ledger["reason"][0]
+    assert reason == (f"{noted} only the first written tokens are counted" if noted else "")

@@ -44,8 +44,6 @@ _WENT_BACK = "the user went back to an earlier message, from which the session g
 def recognises(records: Any) -> str:
     """Return ``Claude Code session`` for the first records of one, or for one of them; empty for anything else."""
     records = records if isinstance(records, list) else [records]
-    if any(part_of(record, "message", "parts") for record in records):  # of agents that are derived from Gemini CLI
-        return ""
     for record in map(_named, records):
         ids = (part_of(record, "sessionId"), part_of(record, "leafUuid"))
         if isinstance(part_of(record, "type"), str) and any(isinstance(one, str) for one in ids):
@@ -74,7 +72,7 @@ def summary(path: str, file: BinaryIO) -> Session:
     tools: dict[str, ToolUse] = {}  # by their own ids
     is_main = False
     totals: dict[str, Any] = {}  # tokens by model, as a printed result states them
-    is_partial = True  # no line counts all tokens of its answer
+    unended = set[str]()  # ids of answers of which no line has the end, and so counts all tokens written
     for record in map(_named, records_of(file, session)):
         kind = text_of(record.get("type"))
         message = record.get("message")
@@ -118,13 +116,16 @@ def summary(path: str, file: BinaryIO) -> Session:
             session.error = content_text(message.get("content"))
             continue
         session.error = None
-        is_partial = is_partial and message.get("stop_reason") is None
         call_id = text_of(message.get("id")) or text_of(record.get("uuid"))
         call_id = call_id or f"{session.session_id} {session.messages}"  # of a gateway that gives none
         call = _usage(call_id, model or None, message.get("usage"))
         known = calls.get(call_id)
         if known is None or (call.tokens_out or 0) >= (known.tokens_out or 0):
             calls[call_id] = call
+        if known is None and "stop_reason" in message:
+            unended.add(call_id)
+        if message.get("stop_reason") is not None:
+            unended.discard(call_id)
         if not record.get("isSidechain"):
             own.add(call_id)
         for block in blocks:
@@ -134,11 +135,14 @@ def summary(path: str, file: BinaryIO) -> Session:
     session.session_id = session.session_id or os.path.basename(path).removesuffix(".jsonl")
     if session.messages and not is_main:
         session.part_of = session.session_id
-    for model, usage in totals.items() if is_partial else ():
+    if 2 * len(unended) > len(calls):
+        session.partial = len(unended)
+    for model, usage in totals.items() if session.partial else ():
         of_model = [call for call in calls.values() if call.model == model]
         uncounted = (count_of(part_of(usage, "outputTokens")) or 0) - sum(call.tokens_out or 0 for call in of_model)
         if of_model and uncounted > 0:
             of_model[-1].tokens_out = (of_model[-1].tokens_out or 0) + uncounted
+            session.partial = 0
     session.calls, session.tools = list(calls.values()), list(tools.values())
     session.model = leading_model([call for call in session.calls if call.call_id in own] or session.calls)
     return session

@@ -57,11 +57,18 @@ def by_part(rows: Iterable[Any]) -> dict[str, list[dict[str, Any]]]:
     runs: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if isinstance(row, dict) and row.keys() >= _RUN_KEYS:
-            own = tuple(text_of(row.get(name)) for name in ("evaluation_id", "evaluation_name", "sample_id"))
+            own = (text_of(row["evaluation_id"]), _dataset(row), text_of(row["sample_id"]))
             place = seen[(*own, _key(row))]
             seen[(*own, _key(row))] += 1
             runs.setdefault("/".join([*own, str(place)]), []).append(row)
     return runs
+
+
+def _dataset(row: dict[str, Any]) -> str:
+    """Return what a line is of; of samples converted from lm-eval without the filter, which its metric has, too."""
+    name = text_of(row.get("evaluation_name"))
+    dataset, _, filtered = name.rpartition("/")
+    return dataset if dataset and text_of(row.get("evaluation_result_id")).endswith(f":{filtered}") else name
 
 
 def _key(row: dict[str, Any]) -> str:
@@ -80,9 +87,11 @@ def _is_measured(row: dict[str, Any]) -> bool:
 
 
 def _score(row: dict[str, Any]) -> float | None:
+    """Return the score of a line; the converter of lm-eval writes 0, without a metric, where no value is a number."""
     if _is_own(row):
         return _number(row["metadata"], "score")
-    return number_of(part_of(row, "evaluation", "score")) if _is_measured(row) else None
+    is_number = row.get("evaluation_result_id") or part_of(row, "metadata", "lm_eval_metrics") is None
+    return number_of(part_of(row, "evaluation", "score")) if is_number and _is_measured(row) else None
 
 
 def _run(part: str, rows: list[dict[str, Any]], graded: set[str]) -> tuple:
@@ -95,7 +104,7 @@ def _run(part: str, rows: list[dict[str, Any]], graded: set[str]) -> tuple:
         correct = {_key(first): {"true": True, "false": False}.get(text_of(metadata.get("is_successful")))}
     else:
         stated = {
-            "dataset": text_of(first.get("evaluation_name")),
+            "dataset": _dataset(first),
             "experiment": first["evaluation_id"],
             "repetition": int(part.rpartition("/")[2]),
             "status": "completed" if _is_measured(first) else "error",
@@ -103,7 +112,7 @@ def _run(part: str, rows: list[dict[str, Any]], graded: set[str]) -> tuple:
             "tokens_in": part_of(first, "token_usage", "input_tokens"),
             "tokens_out": part_of(first, "token_usage", "output_tokens"),
         }
-        of_whether = [row for row in rows if _is_measured(row) and _key(row) not in graded]
+        of_whether = [row for row in rows if _score(row) is not None and _key(row) not in graded]
         correct = {_key(row): part_of(row, "evaluation", "is_correct") is True for row in of_whether}
     latency = number_of(part_of(first, "performance", "latency_ms"))
     references = part_of(first, "input", "reference")

@@ -1,4 +1,4 @@
-"""Harbor, by the models of its 0.25: the result of a trial, and that of its job with its lock, which state a plan."""
+"""Harbor, by the models of its 0.26: the result of a trial, and that of its job with its lock, which state a plan."""
 
 import os
 from collections import Counter
@@ -24,6 +24,7 @@ _OF_MANY_RUNS = (
     "OpenHands",
 )  # formats of which files have many runs
 _TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
+_MULTIPLIERS = ("timeout_multiplier", "agent_timeout_multiplier")
 _MOST_FILES = 100  # of one trajectory
 
 
@@ -49,8 +50,11 @@ def parse(path: str, value: Any) -> Parsed:
         trials, retried = count_of(value.get("n_total_trials")), count_of(part_of(value, "stats", "n_retries"))
         return used(plans=[(None, None, "", trials, retried)] if trials or retried else [])
     parts = [value, *objects(value, "step_results")]
-    # an error that is not the agent's comes first: the reward of such a trial is no measurement
-    error = min(_errors(parts), key=lambda error: error.get("exception_type") in AGENT_FAILED, default={})
+    error = min(_errors(parts), key=_is_measured, default={})
+    status = error.get("exception_type") or ("completed" if value.get("finished_at") else "running")
+    if error and _is_measured(error) != (status in AGENT_FAILED):  # the file has a rule of its own
+        status = "completed" if _is_measured(error) else "reward_not_valid"
+    multipliers = {name: part_of(value, "config", name) for name in _MULTIPLIERS}
     agent, model = part_of(value, "agent_info"), part_of(value, "agent_info", "model_info")
     names = [text_of(part_of(model, key)) for key in ("provider", "name")]
     run = run_row(
@@ -65,15 +69,27 @@ def parse(path: str, value: Any) -> Parsed:
         agent_version=part_of(agent, "version"),
         temperature=part_of(value, "config", "agent", "kwargs", "temperature"),
         exit_reason=error.get("exception_type"),
-        status=error.get("exception_type") or ("completed" if value.get("finished_at") else "running"),
+        status=status,
         started=value.get("started_at"),
         ended=value.get("finished_at"),
         error=error.get("exception_message"),
+        limits=", ".join(f"{name} {n:g}" for name, n in multipliers.items() if isinstance(n, float) and n != 1),
         extra={"steps": [step.get("step_name") for step in parts[1:]]} if parts[1:] else None,
         **{name: total(part_of(part, "agent_result", key) for part in parts) for name, key in _USAGE.items()},
     )
     own, last = (part_of(part, "verifier_result", "rewards") for part in (value, parts[-1]))
-    return used([run], score_rows("", own or last))
+    version = value.get("schema_version", 1)
+    return used(
+        [run],
+        score_rows("", own or last),
+        reason="" if version == 1 else f"schema_version {text_of(version)} is unknown",
+    )
+
+
+def _is_measured(error: Mapping[str, Any]) -> bool:
+    """Return whether a trial with an error has a valid reward: as stated (since 0.26), else if the agent failed."""
+    stated = part_of(error, "policy", "has_valid_reward")
+    return stated if isinstance(stated, bool) else error.get("exception_type") in AGENT_FAILED
 
 
 def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:

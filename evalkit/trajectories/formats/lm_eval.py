@@ -2,6 +2,10 @@
 
 OUTPUT/ORG__MODEL/results_STAMP.json
 OUTPUT/ORG__MODEL/samples_TASK_STAMP.jsonl    a line for each document and filter
+
+Before 0.4.3, one folder has the files of all models, and the results of the last of them:
+OUTPUT/results.json, or a name of the user's
+OUTPUT/pretrained__ORG__MODEL,ARGUMENT__VALUE_TASK.jsonl    a list in JSON, without names of filters
 """
 
 import hashlib
@@ -9,11 +13,12 @@ import json
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from evalkit._notes import NO_NOTES, note
 from evalkit._text import counted_noun, listed
 from evalkit.io import Entry, SourceError
 from evalkit.kinds import Parsed
@@ -29,6 +34,8 @@ _STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.:-]+)$")
 _HOME = re.compile(r"^(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\]+")  # of a person
 # arguments that make another model of one with the same name
 _VARIANTS = ("revision", "subfolder", "gguf_file", "load_in_4bit", "load_in_8bit", "quantization", "peft", "delta")
+_NAMED = re.compile(r"(?:^|,)(?:peft|delta|pretrained|model|path|engine)(?:__|=)([^,]+)")  # a model, before 0.4.3
+_STATED = ("task_checksum", "agent_version", "temperature", "lower_is_better")  # columns of runs, by results
 _DEFAULTS = ("", "False", "false", "None", "null", "main")
 _MODEL_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval takes the first as the name
 
@@ -63,6 +70,7 @@ def parse(path: str, value: Any) -> Parsed:
     scores: list[tuple] = []
     others = 0
     has_names = True
+    no_scores = set[str]()
     for part, filtered, row in _parts([value] if isinstance(value, dict) else value):
         if not part:
             others += 1
@@ -77,7 +85,11 @@ def parse(path: str, value: Any) -> Parsed:
                 "target": text_of(row.get("target")),
             }
         has_names = has_names and row.get("filter") is not None
-        scores += score_rows(part, {f"{metric},{filtered}": number for metric, number in _metrics(row).items()})
+        for metric, value in _metrics(row).items():
+            if value is None or isinstance(value, (bool, int, float)):
+                scores += score_rows(part, {f"{metric},{filtered}": value})
+            else:
+                no_scores.add(metric)
     if not documents:
         return Parsed("failed", "no line of it is a sample of lm-eval")
     first = next(iter(documents.values()))
@@ -86,8 +98,10 @@ def parse(path: str, value: Any) -> Parsed:
     reasons = [f"{counted_noun(others, 'line')} without a document left out"] if others else []
     if len(scored := {row[0] for row in scores if row[2] is not None}) < len(documents):
         reasons.append(f"no metric is a number for {counted_noun(len(documents) - len(scored), 'document')}")
+    if no_scores:  # lists, such as of the parts of an answer
+        reasons.append(f"values that are no numbers: {listed(sorted(no_scores))}")
     if not has_names:
-        reasons.append("filters without names, numbered in their order")
+        reasons.append("filters without names, in their order")
     return used(runs, scores, reason=", ".join(reasons))
 
 
@@ -106,7 +120,7 @@ def _parts(rows: Iterable[Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
         before = seen[part, filtered]
         seen[part, filtered] += 1
         if row.get("filter") is None:
-            filtered = f"filter {before + 1}" if before else "none"
+            filtered = _unnamed(before)
         elif before:
             part = f"{part} repetition {before}"
         yield part, filtered, row
@@ -119,17 +133,16 @@ def _doc_hash(row: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(decoded(row.get("doc")), indent=2, ensure_ascii=False).encode()).hexdigest()
 
 
-def _metrics(row: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the metrics of a line that are numbers; lists, such as of the parts of an answer, are no score."""
+def _metrics(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics of a line."""
     names = row.get("metrics")
     if not isinstance(names, list):
         names = [name for name in row if name not in _KNOWN]
-    given = {text_of(name): row.get(text_of(name), ()) for name in names}
-    return {name: value for name, value in given.items() if value is None or isinstance(value, (bool, int, float))}
+    return {text_of(name): row[text_of(name)] for name in names if text_of(name) in row}
 
 
 def _results(value: dict[str, Any]) -> Parsed:
-    """Return what results state of each task: plan, settings, and scores, of groups too, as published figures."""
+    """Return what results state of each task: its settings, and scores, of groups too, as published figures."""
     config = value.get("config")
     arguments = part_of(config, "model_args")
     if isinstance(arguments, str):  # before 0.4.10
@@ -141,16 +154,13 @@ def _results(value: dict[str, Any]) -> Parsed:
     variant = [f"{name}={text}" for name, text in chosen.items() if text not in _DEFAULTS]
     variant += [name.replace("_", " ") for name in ("chat_template", "system_instruction") if value.get(name)]
     facts: list[tuple] = []
-    plans: list[tuple] = []
     published: list[tuple] = []
     for task, scores in sorted(value["results"].items()):
-        planned = count_of(part_of(value, "n-samples", task, "effective"))
-        if planned is not None:
-            plans.append((model or None, task, "", planned, None))
+        documents = count_of(part_of(value, "n-samples", task, "effective"))
         for key, given in scores.items() if isinstance(scores, dict) else ():
             metric, number = key.rpartition(",")[0], number_of(given)
             if metric and not metric.endswith("_stderr") and number is not None and _is_mean(value, task, metric):
-                published.append((model or None, FORMAT, task, key, number, planned))
+                published.append((model or None, FORMAT, task, key, number, documents))
         if part_of(value, "group_subtasks", task):
             continue  # a group has no samples of its own
         generation = part_of(value, "configs", task, "generation_kwargs")
@@ -167,10 +177,12 @@ def _results(value: dict[str, Any]) -> Parsed:
             "temperature": number_of(part_of(generation, "temperature")),
             "lower_is_better": lower,
             "variant": ", ".join(variant),
+            "documents": documents,
+            "filters": [text_of(one.get("name")) for one in objects(part_of(value, "configs", task), "filter_list")],
         }
         facts.append((FORMAT, task, model, text_of(settings)))
     reason = "" if model and (named or not config) else "model_args name no model: its name is a random id"
-    return used(plans=plans, facts=facts, published=published, reason=reason)
+    return used(facts=facts, published=published, reason=reason)
 
 
 def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:
@@ -191,14 +203,14 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     """Fill in what results state of the samples with their stamp; number repetitions, and tell documents apart.
 
-    The results name the model, else the folder. If results of one model differ in its revision, quantization or chat
-    template, these are a part of its name.
+    The results name the model, else the folder; without a stamp, the name of the file. If results of one model differ
+    in its revision, quantization or chat template, these are a part of its name.
     """
     stated: dict[tuple[str, str, str], Mapping[str, Any]] = {}  # by folder, stamp and task
     for fact in facts:
         if fact["fact"] == FORMAT:
             folder, stamp, _ = name_parts(fact["source"])
-            stated[folder, stamp, fact["task_id"]] = fact
+            stated[folder, stamp, fact["task_id"]] = fact | msgspec.json.decode(fact["value"])
     if stated and not runs["source"]:
         source = min(fact["source"] for fact in stated.values())
         without = "only scores over all documents; --log_samples lets lm-eval write those of each"
@@ -206,52 +218,85 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     names = _names(stated.values())
     for at, source in enumerate(published["source"]):
         published["model_name"][at] = names.get(source) or published["model_name"][at]
-    own = [at for at, of_format in enumerate(runs["format"]) if of_format == FORMAT]
-    settings: dict[str, dict[str, Any]] = {}  # by the file of samples
-    plan_of: dict[str, str | None] = {}
-    for source in {runs["source"][at] for at in own}:
-        folder, stamp, task = name_parts(source)
-        fact = stated.get((folder, stamp, task), {})
-        plan_of[source] = fact.get("source")
-        model = names.get(fact.get("source", "")) or posixpath.basename(folder).replace("__", "/", 1)
-        shared = msgspec.json.decode(fact["value"]) if fact else {"task_checksum": None}
-        settings[source] = shared | {"model_name": model, "model_source": "log" if fact else "folder"}
+    places: dict[str, list[int]] = {}  # of the runs of each file of samples
+    for at, of_format in enumerate(runs["format"]):
+        if of_format == FORMAT:
+            places.setdefault(runs["source"][at], []).append(at)
+    filters: dict[str, Sequence[str]] = {}  # by the file of samples
+    settings: dict[str, dict[str, Any]] = {}  # likewise
+    cut: dict[str, tuple[int, int]] = {}  # documents with samples, and all, by task
     hashes: dict[tuple[str, str], set[str]] = {}  # of the documents with an id
-    for at in own:
-        hashes.setdefault((runs["dataset"][at], runs["task_id"][at]), set()).add(runs["task_checksum"][at])
-    for at in own:
-        task = runs["task_id"][at]
-        if len(hashes[runs["dataset"][at], task]) > 1:
-            runs["task_id"][at] = f"{task} {runs['task_checksum'][at][:8]}"
-        for column, value in settings[runs["source"][at]].items():
-            if column in runs:
+    with_samples = set[tuple[str, str, str]]()
+    for source, own in places.items():
+        folder, stamp, task = name_parts(source)
+        model = posixpath.basename(folder).replace("__", "/", 1)
+        if not stamp:
+            ends = [name for of, when, name in stated if (of, when) == (folder, "") and task.endswith(f"_{name}")]
+            stem, task = task, max(ends, key=len, default=task)
+            if named := _NAMED.search(stem.removesuffix(f"_{task}")):
+                model = _HOME.sub("~", named[1].replace("__", "/"))
+        fact = stated.get((folder, stamp, task), {})
+        filters[source] = fact.get("filters", ())
+        if not stamp and fact.get("model_name") != model:  # results of a later run
+            fact = {}
+        with_samples.add((folder, stamp, task))
+        settings[source] = {name: fact.get(name) for name in _STATED}
+        settings[source]["model_name"] = names.get(fact.get("source", "")) or model
+        settings[source]["model_source"] = "log" if fact else "folder" if stamp else "file"
+        present, of_all = len({runs["task_id"][at] for at in own}), fact.get("documents") or 0
+        if present < of_all:
+            before, before_all = cut.get(task, (0, 0))
+            cut[task] = (before + present, before_all + of_all)
+        for at in own:
+            runs["dataset"][at] = task
+            hashes.setdefault((task, runs["task_id"][at]), set()).add(runs["task_checksum"][at])
+    for source, own in places.items():
+        for at in own:
+            task = runs["task_id"][at]
+            if len(hashes[runs["dataset"][at], task]) > 1:
+                runs["task_id"][at] = f"{task} {runs['task_checksum'][at][:8]}"
+            for column, value in settings[source].items():
                 runs[column][at] = None if value == "" else value
-    before = Counter[tuple[Any, ...]]()
-    for _, _, at in sorted((runs["experiment"][at] or "", runs["source"][at], at) for at in own):
+    counts = Counter[tuple[Any, ...]]()
+    in_order = [(runs["experiment"][at] or "", source, at) for source, own in places.items() for at in own]
+    for _, _, at in sorted(in_order):
         document = tuple(runs[column][at] for column in ("model_name", "dataset", "task_id"))
-        runs["repetition"][at] = before[document]
-        before[document] += 1
+        runs["repetition"][at] = counts[document]
+        counts[document] += 1
     missing: dict[str, list[str]] = {}  # tasks without samples, by the file of results
-    with_samples = set(map(name_parts, settings))
     for place, fact in stated.items():
         if place not in with_samples:
             missing.setdefault(fact["source"], []).append(fact["task_id"])
     without = "no samples of {}, only scores over all documents"
     entries = [Entry(source, "used", without.format(listed(tasks))) for source, tasks in missing.items()]
-    return Joined(plan_of=plan_of, entries=entries)
+    return Joined(entries=entries, filters=filters, notes=note("samples_cut", tasks=cut) if cut else NO_NOTES)
 
 
 def _names(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return the name of the model of each file of results: with its variant, where results state several of one."""
     variants: dict[str, dict[str, str]] = {}  # of each model, by file
     for fact in facts:
-        variants.setdefault(fact["model_name"], {})[fact["source"]] = msgspec.json.decode(fact["value"])["variant"]
+        variants.setdefault(fact["model_name"], {})[fact["source"]] = fact["variant"]
     names = {}
     for model, by_source in variants.items():
         differ = len(set(by_source.values())) > 1
         for source, variant in by_source.items():
             names[source] = f"{model} ({variant})" if variant and differ else model
     return names
+
+
+def named_filter(key: str, filters: Sequence[str]) -> str:
+    """Return the key of a score with the name of its filter, which the samples do not state, from those in order."""
+    metric, _, filtered = key.rpartition(",")
+    for place, name in enumerate(filters):
+        if filtered == _unnamed(place):
+            return f"{metric},{name}"
+    return key
+
+
+def _unnamed(place: int) -> str:
+    """Return what stands for the name of a filter where samples have none, by its place from 0."""
+    return f"filter {place + 1}" if place else "none"
 
 
 def by_part(rows: Iterable[Any]) -> dict[str, list[tuple[str, dict[str, Any]]]]:

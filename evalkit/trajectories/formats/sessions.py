@@ -11,7 +11,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, decode_json
-from evalkit.io.paths import CHARACTER, most_bytes
+from evalkit.io.paths import CHARACTER, check_text, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
@@ -46,6 +46,7 @@ class Session(msgspec.Struct):
     """What the file of a session says of its run."""
 
     excerpt_of_session: str  # the format
+    agent: str = ""  # if it has another name
     session_id: str = ""
     part_of: str = ""  # the session that started this one as a subagent
     forked_from: str = ""  # the session whose history this one may begin with
@@ -59,6 +60,7 @@ class Session(msgspec.Struct):
     messages: int = 0  # that were understood
     calls: list[ModelCall] = []
     tools: list[ToolUse] = []
+    partial: int = 0  # answers of whose tokens written only the first are counted, if these are most
     broken: int = 0  # lines without an object, or without a message where one belongs
     unknown: dict[str, int] = {}  # records by a type that is not known
 
@@ -77,7 +79,15 @@ def first_records(data: bytes) -> list[Any]:
 
 def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
     """Yield the objects in the lines of a file, and count other lines in the session."""
-    for line in iter(partial(file.readline, most_bytes() // CHARACTER), b""):
+    most = most_bytes() // CHARACTER
+    for line in iter(partial(file.readline, most), b""):
+        if len(line) == most and not line.endswith(b"\n"):  # the length of the whole line is the limit that it needs
+            size = most
+            while part := file.readline(HEAD):
+                size += len(part)
+                if part.endswith(b"\n"):
+                    break
+            check_text(size)
         if line.isspace():
             continue
         record = None
@@ -113,7 +123,8 @@ def parsed(path: str, data: bytes, summary: Callable[[str, BinaryIO], Session]) 
     broken = f"{counted_noun(session.broken, 'broken line')} left out" if session.broken else ""
     is_unclear = any(call.is_replayed is None for call in session.calls)
     copied = "which calls it copied is known only with the session that it continues" if is_unclear else ""
-    doubts = list(filter(None, [broken, named_counts(named, "record"), copied]))
+    first = f"of {counted_noun(session.partial, 'answer')} only the first written tokens are counted"
+    doubts = list(filter(None, [broken, named_counts(named, "record"), copied, first if session.partial else ""]))
     if not (session.messages or session.calls or doubts):
         return Parsed("skipped", "a session without a message")
     if not session.calls and (session.unknown or not session.messages):
@@ -121,7 +132,7 @@ def parsed(path: str, data: bytes, summary: Callable[[str, BinaryIO], Session]) 
         return Parsed("failed", "; ".join([f"no {what} was understood", *doubts]))
     run = run_row(
         format=session.excerpt_of_session,
-        agent=session.excerpt_of_session,
+        agent=session.agent or session.excerpt_of_session,
         agent_version=session.version,
         log_id=session.session_id,
         task_id=session.session_id,  # a session has no task that another one shares
