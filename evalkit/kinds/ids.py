@@ -26,13 +26,14 @@ def run_ids(
     """
     sources = list(sources)
     path_of = dict(zip(sources, sources, strict=True))
-    size_of: dict[str, int] = {}
     top = ""
     if records:
         path_of = {source: absolute(source) for source in path_of}
-        top = common_folder(absolute(file).rpartition("/")[0] for file in records.listing.files)
-        size_of = dict(zip(records.files["source"].to_pylist(), records.files["size"].to_pylist(), strict=True))
+        folders = {file[: file.rfind("/") + 1] for file in records.listing.files}
+        top = common_folder(absolute(folder).removesuffix("/") for folder in folders)
     if sizes is None:
+        files = records.files.select(["source", "size"]).to_pylist() if records else []
+        size_of = {file["source"]: file["size"] for file in files}
         sizes = [size_of.get(source, 0) for source in sources]
     ids = []
     for source, size, *part in zip(sources, sizes, *parts, strict=True):

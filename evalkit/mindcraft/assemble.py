@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of, paused_gc
 from evalkit.kinds import Assembled, Records, run_ids
@@ -165,9 +166,9 @@ def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.Data
     logs = frame_of(values, _LOG_COLUMNS)
     logs["parsing_errors"] = logs["parsing_errors"].map("; ".join).astype("str")
     logs["run"] = np.repeat(np.arange(len(found)), [len(run.repetition.logs) for run in found])
-    files = records.files.select(["source", "size", "modified"]).to_pandas().set_index("source")
-    logs["size"] = logs["source"].map(files["size"])
-    logs["modified"] = logs["source"].map(files["modified"] / 1e9) if has_times else np.nan
+    files = records.files.take(pc.index_in(stored["source"], records.files["source"].combine_chunks()))
+    logs["size"] = files["size"].to_numpy()
+    logs["modified"] = files["modified"].to_numpy() / 1e9 if has_times else np.nan
     return logs
 
 
