@@ -117,7 +117,8 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     if cluster:
         table["family"] = rows[cluster].astype("str").where(rows[cluster].notna(), table["task"])
     table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
-    table["ended"] = "status " + rows["status"].astype("str").replace(kind.labels)
+    ended = rows["status"].astype("str").map(lambda status: kind.labels.get(status, status), na_action="ignore")
+    table["ended"] = "status " + ended.astype("str")
     if "exit_reason" in rows:
         table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
     table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "")

@@ -82,12 +82,19 @@ def of_items(answer, folder) -> dict[str, tuple]:
     return {f"item {item}, {key.split()[0]} blocked": counts(value) for item, key, value in cells}
 
 
-class Asked:
-    """The calls of the scripts that a source needs, each with what to compare of its answer."""
+@pytest.fixture(scope="module")
+def samples():
+    """The sample logs, and the totals of their audit."""
+    source = resolve("samples:mindcraft/runs")
+    logs = load(source, "samples:mindcraft/tasks")
+    return logs, audited(logs, source).totals
 
-    def __init__(self, source: Path, tasks=()) -> None:
-        logs = load(source, tasks)
-        self.totals = totals = audited(logs, source).totals
+
+class Asked:
+    """The calls of the scripts that logs need, each with what to compare of its answer."""
+
+    def __init__(self, logs, totals: pd.DataFrame) -> None:
+        self.totals = totals
         self.calls: list[tuple] = []
         self.known: list[tuple] = []  # script, folder or model, and what the answer says by group
         for folder in sorted(set(totals["folder"]) - {""}):
@@ -147,8 +154,8 @@ class Asked:
 
 
 @live
-def test_every_group_of_the_samples_is_what_the_scripts_say(tmp_path):
-    asked = Asked(Path(resolve("samples:mindcraft/runs")), "samples:mindcraft/tasks")
+def test_every_group_of_the_samples_is_what_the_scripts_say(samples, tmp_path):
+    asked = Asked(*samples)
     assert len(asked.calls) == 10 + 2 * 4 + 2 * 4 + 4
     asked.check(call_all(asked.calls, tmp_path / "originals"))
 
@@ -156,7 +163,8 @@ def test_every_group_of_the_samples_is_what_the_scripts_say(tmp_path):
 @live
 @pytest.mark.skipif(not UNSCORED.is_dir(), reason="the real logs are not here")
 def test_every_group_of_real_logs_is_what_the_scripts_say(tmp_path):
-    asked = Asked(UNSCORED)
+    logs = load(UNSCORED)
+    asked = Asked(logs, audited(logs, UNSCORED).totals)
     assert set(asked.totals["script"]) == {"evaluation", "crafting", "analyse_results"}
     asked.check(call_all(asked.calls, tmp_path / "originals"))
 
@@ -173,11 +181,10 @@ def test_the_command_prints_what_the_scripts_say_with_their_names_and_commit(tmp
     assert "evaluation: a wording that the script does not know: 1\n" in out
 
 
-def test_ours_weighs_tasks_as_every_other_door_does():
+def test_ours_weighs_tasks_as_every_other_door_does(samples):
     """Several repetitions of a task weighed as several tasks here, and as one in `evalkit mindcraft`."""
-    logs = load("samples:mindcraft/runs", "samples:mindcraft/tasks")
-    runs, samples = logs.runs, audited(logs, "samples:mindcraft/runs")
-    totals = samples.totals.set_index(["script", "folder", "group"])["our_rate"]
+    logs, said = samples
+    runs, totals = logs.runs, said.set_index(["script", "folder", "group"])["our_rate"]
     cooking = runs[runs["task_type"] == "cooking"]
     assert totals["cooking", "", "all"] == pytest.approx(analysis.success_by(cooking, [])["estimate"][0])
     both = runs[runs["task_type"] != "construction"]
@@ -187,6 +194,6 @@ def test_ours_weighs_tasks_as_every_other_door_does():
     groups = analysis.crafting_groups(runs.assign(model_name="m")).set_index("group")["estimate"]
     assert totals["crafting", "", "high depth"] == pytest.approx(groups["high depth (1 or 2)"])
     scores = analysis.construction_scores(runs)
-    own = samples.totals[samples.totals["group"] == "average score, all tasks"].set_index("model_name")["our_rate"]
+    own = said[said["group"] == "average score, all tasks"].set_index("model_name")["our_rate"]
     for model, estimate in zip(scores["model_name"], scores["estimate"], strict=True):
         assert own[model] == pytest.approx(100 * estimate)
