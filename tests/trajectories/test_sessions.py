@@ -368,6 +368,17 @@ def test_a_subagent_of_codex_that_states_where_its_own_lines_begin_owns_these(tm
     assert logs.messages["text"].tolist() == ["Ask.", "", "Count.", "Three.", "Thanks."]
 
 
+def test_the_first_sessions_of_codex_are_documents(tmp_path):
+    about = {"id": "a", "timestamp": "2025-05-01T10:00:00.000Z", "instructions": "Be brief."}
+    items = [one["payload"] for one in (*AROUND, make.said("assistant", "Done."))]
+    path = tmp_path / "rollout-2025-05-01-a.json"
+    path.write_text(json.dumps({"session": about, "items": items}, indent=2))
+    assert "Codex session" in describe_source(tmp_path)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "turns", "tokens_in") == [["a", 2, None]]
+    assert [text for text in logs.messages["text"] if text] == ["Go.", "Done."]
+
+
 def test_a_task_of_codex_that_an_error_ended_has_it(tmp_path):
     ended = make.codex("task_complete", 3, "event_msg", error={"message": "overloaded"})
     rollout(tmp_path, "a", make.meta("a"), make.said("assistant", "Hm."), ended)

@@ -58,12 +58,23 @@ def recognises(records: Any) -> str:
     """Return ``Codex session`` for the first records of a rollout, or for one of them; empty for anything else."""
     for record in records if isinstance(records, list) else [records]:
         kind, payload = part_of(record, "type"), part_of(record, "payload")
+        is_document = isinstance(part_of(record, "session", "id"), str) and bool(objects(record, "items"))
         is_wrapped = isinstance(kind, str) and kind in _LINES and isinstance(payload, dict)
         is_state = part_of(record, "record_type") == "state"
         is_bare = kind == "message" and any(part.get("type") == "input_text" for part in objects(record, "content"))
-        if is_wrapped or is_state or is_bare:
+        if is_wrapped or is_state or is_bare or is_document:
             return f"{FORMAT} session"
     return ""
+
+
+def _lines(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a file; the first versions of 2025 write one document, with the session and its items."""
+    for record in records_of(file, session):
+        if isinstance(record.get("session"), dict):
+            yield record["session"]
+            yield from objects(record, "items")
+        else:
+            yield record
 
 
 def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
@@ -73,7 +84,7 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
     """
     first = 0
     waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages that have no double yet, and where they stood
-    for record in records_of(file, session):
+    for record in _lines(file, session):
         payload = record.get("payload")
         outer = text_of(record.get("type"))
         when = text_of(record.get("timestamp"))
