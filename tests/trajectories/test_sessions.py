@@ -622,3 +622,23 @@ def test_a_session_that_counts_only_the_first_written_tokens_of_most_answers_say
     make.lines(tmp_path / "s1.jsonl", *(make.claude("s1", at, one) for at, one in enumerate(answers)))
     reason = trajectories.load(tmp_path).ledger["reason"][0]
     assert reason == (f"{noted} only the first written tokens are counted" if noted else "")
+
+
+@pytest.mark.parametrize(
+    ("logged", "shown", "error"),
+    [
+        ("Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nno file", "Exit code 2\nno file", 1),
+        ("Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\nx", "x", 0),
+        ("Exit code: 1\nWall time: 0 seconds\nOutput:\nno", "Exit code 1\nno", 1),
+        ('{"output":"no","metadata":{"exit_code":3,"duration_seconds":0.2}}', "Exit code 3\nno", 1),
+        ('{"output":', '{"output":', 0),
+        ("Wall time: 4.2 seconds\naborted by user", "aborted by user", 0),
+        ("apply_patch verification failed: no hunk", "apply_patch verification failed: no hunk", 1),
+        ("Plan updated", "Plan updated", 0),
+    ],
+)
+def test_an_output_of_codex_is_what_a_tool_printed_without_times_that_differ(tmp_path, logged, shown, error):
+    rollout(tmp_path, "a", make.meta("a"), call("shell", "c1"), output("c1", logged))
+    logs = trajectories.load(tmp_path)
+    assert logs.tool_calls["result"].tolist() == [shown]
+    assert logs.tools["errors"].tolist() == [error]
