@@ -627,7 +627,11 @@ def test_a_session_that_counts_only_the_first_written_tokens_of_most_answers_say
 @pytest.mark.parametrize(
     ("logged", "shown", "error"),
     [
-        ("Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nno file", "Exit code 2\nno file", 1),
+        (
+            "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nno file",
+            "Exit code 2\nno file",
+            1,
+        ),
         ("Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\nx", "x", 0),
         ("Exit code: 1\nWall time: 0 seconds\nOutput:\nno", "Exit code 1\nno", 1),
         ('{"output":"no","metadata":{"exit_code":3,"duration_seconds":0.2}}', "Exit code 3\nno", 1),
