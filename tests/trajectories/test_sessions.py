@@ -480,6 +480,33 @@ RECORDS = (
     make.totals(10, 1, last=(10, 1)),
     STARTED,
     {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]},
+    {"session": {"id": "a", "timestamp": "x"}, "items": [SAID["payload"]]},
+    make.meta("a", subagent_history_start_ordinal=1) | {"ordinal": 0},
+    make.codex("item_completed", 5, "event_msg", item={"kind": "started", "id": "c1", "agent_thread_id": "b"}),
+    make.claude("s1", 4, None, type="attachment", attachment={"commandMode": "prompt", "prompt": "Go."}),
+    {"type": "cost-state", "sessionId": "s1", "totalCostUSD": 0.5},
+    {"type": "result", "session_id": "s1", "modelUsage": {"opus": {"outputTokens": 30}}, "total_cost_usd": 1},
+    {"sessionId": "s1", "projectHash": "f0", "startTime": "x"},
+    {"$set": {"messages": [{"id": "a1", "type": "user", "content": [{"text": "Go."}]}]}},
+    {
+        "id": "a2",
+        "type": "gemini",
+        "content": "x",
+        "tokens": {"input": 3, "output": 2, "total": 5},
+        "toolCalls": [{"id": "t1", "result": [{"functionResponse": {"response": {"output": "x"}}}]}],
+    },
+    {
+        "uuid": "u1",
+        "sessionId": "s1",
+        "type": "tool_result",
+        "message": {"parts": [{"functionResponse": {"id": "c1", "response": {"error": "x"}}}]},
+    },
+    {
+        "uuid": "u2",
+        "sessionId": "s1",
+        "type": "assistant",
+        "message": {"parts": [{"text": "x", "thought": True}, {"functionCall": {"id": "c1", "name": "shell"}}]},
+    },
 )
 
 
