@@ -150,8 +150,10 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
         return next((one for one in FORMATS if one.recognises(rows[:1])), table), rows, left_out
     value, recovered = decode_json(data, _ANYTHING)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
-    if reader is None and gemini_cli.recognises(value):  # of 2025, as one document
-        return gemini_cli, msgspec.json.encode(value), recovered
+    if reader is None and isinstance(value, dict):  # sessions of 2025 are one document
+        for of_session in SESSIONS:
+            if of_session.recognises(value):
+                return of_session, msgspec.json.encode(value), recovered
     if messages and reader in LINE_FORMATS:
         return reader, reader.by_part(value if isinstance(value, list) else [value]), recovered
     if reader is None and table.holds_runs(value):

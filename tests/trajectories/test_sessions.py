@@ -371,6 +371,17 @@ def test_a_subagent_of_codex_that_states_where_its_own_lines_begin_owns_these(tm
     assert logs.messages["text"].tolist() == ["Ask.", "", "Count.", "Three.", "Thanks."]
 
 
+def test_the_first_sessions_of_codex_are_documents(tmp_path):
+    about = {"id": "a", "timestamp": "2025-05-01T10:00:00.000Z", "instructions": "Be brief."}
+    items = [one["payload"] for one in (*AROUND, make.said("assistant", "Done."))]
+    path = tmp_path / "rollout-2025-05-01-a.json"
+    path.write_text(json.dumps({"session": about, "items": items}, indent=2))
+    assert "Codex session" in describe_source(tmp_path)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "turns", "tokens_in") == [["a", 2, None]]
+    assert [text for text in logs.messages["text"] if text] == ["Go.", "Done."]
+
+
 def test_a_task_of_codex_that_an_error_ended_has_it(tmp_path):
     ended = make.codex("task_complete", 3, "event_msg", error={"message": "overloaded"})
     rollout(tmp_path, "a", make.meta("a"), make.said("assistant", "Hm."), ended)
@@ -472,6 +483,33 @@ RECORDS = (
     make.totals(10, 1, last=(10, 1)),
     STARTED,
     {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]},
+    {"session": {"id": "a", "timestamp": "x"}, "items": [SAID["payload"]]},
+    make.meta("a", subagent_history_start_ordinal=1) | {"ordinal": 0},
+    make.codex("item_completed", 5, "event_msg", item={"kind": "started", "id": "c1", "agent_thread_id": "b"}),
+    make.claude("s1", 4, None, type="attachment", attachment={"commandMode": "prompt", "prompt": "Go."}),
+    {"type": "cost-state", "sessionId": "s1", "totalCostUSD": 0.5},
+    {"type": "result", "session_id": "s1", "modelUsage": {"opus": {"outputTokens": 30}}, "total_cost_usd": 1},
+    {"sessionId": "s1", "projectHash": "f0", "startTime": "x"},
+    {"$set": {"messages": [{"id": "a1", "type": "user", "content": [{"text": "Go."}]}]}},
+    {
+        "id": "a2",
+        "type": "gemini",
+        "content": "x",
+        "tokens": {"input": 3, "output": 2, "total": 5},
+        "toolCalls": [{"id": "t1", "result": [{"functionResponse": {"response": {"output": "x"}}}]}],
+    },
+    {
+        "uuid": "u1",
+        "sessionId": "s1",
+        "type": "tool_result",
+        "message": {"parts": [{"functionResponse": {"id": "c1", "response": {"error": "x"}}}]},
+    },
+    {
+        "uuid": "u2",
+        "sessionId": "s1",
+        "type": "assistant",
+        "message": {"parts": [{"text": "x", "thought": True}, {"functionCall": {"id": "c1", "name": "shell"}}]},
+    },
 )
 
 
@@ -614,3 +652,27 @@ def test_a_session_that_counts_only_the_first_written_tokens_of_most_answers_say
     make.lines(tmp_path / "s1.jsonl", *(make.claude("s1", at, one) for at, one in enumerate(answers)))
     reason = trajectories.load(tmp_path).ledger["reason"][0]
     assert reason == (f"{noted} only the first written tokens are counted" if noted else "")
+
+
+@pytest.mark.parametrize(
+    ("logged", "shown", "error"),
+    [
+        (
+            "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nno file",
+            "Exit code 2\nno file",
+            1,
+        ),
+        ("Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\nx", "x", 0),
+        ("Exit code: 1\nWall time: 0 seconds\nOutput:\nno", "Exit code 1\nno", 1),
+        ('{"output":"no","metadata":{"exit_code":3,"duration_seconds":0.2}}', "Exit code 3\nno", 1),
+        ('{"output":', '{"output":', 0),
+        ("Wall time: 4.2 seconds\naborted by user", "aborted by user", 0),
+        ("apply_patch verification failed: no hunk", "apply_patch verification failed: no hunk", 1),
+        ("Plan updated", "Plan updated", 0),
+    ],
+)
+def test_an_output_of_codex_is_what_a_tool_printed_without_times_that_differ(tmp_path, logged, shown, error):
+    rollout(tmp_path, "a", make.meta("a"), call("shell", "c1"), output("c1", logged))
+    logs = trajectories.load(tmp_path)
+    assert logs.tool_calls["result"].tolist() == [shown]
+    assert logs.tools["errors"].tolist() == [error]

@@ -5,6 +5,7 @@ import os
 import re
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, BinaryIO, NamedTuple
 
@@ -33,6 +34,10 @@ _NO_MESSAGES = frozenset({  # payloads that repeat others, or hold none
 _EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # of what an item contains, too
 _USAGE = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens")
 _EXIT_CODE = re.compile(r"(?:exited with code |[Ee]xit code:? |\"exit_code\": ?)(-?\d+)")
+_HEADER = re.compile(  # of an output; ids and times differ from call to call
+    r"(?:Script completed\n)?(?:Chunk ID: \w+\n)?(?:Exit code: (?P<code>-?\d+)\n)?Wall time:? [\d.]+ seconds\n"
+    r"(?:Process exited with code (?P<exit>-?\d+)\n)?(?:Original token count: \d+\n)?(?:Output:\n)?"
+)
 _REFUSED = re.compile(r"unsupported call|(?:apply_patch )?verification failed|\w+ failed\b|failed to|Script failed")
 _TO_SECONDS = len("2026-06-08T12:00:00")
 _MOST_EXAMINED = 300  # characters of an output that may state an exit code
@@ -58,12 +63,23 @@ def recognises(records: Any) -> str:
     """Return ``Codex session`` for the first records of a rollout, or for one of them; empty for anything else."""
     for record in records if isinstance(records, list) else [records]:
         kind, payload = part_of(record, "type"), part_of(record, "payload")
+        is_document = isinstance(part_of(record, "session", "id"), str) and bool(objects(record, "items"))
         is_wrapped = isinstance(kind, str) and kind in _LINES and isinstance(payload, dict)
         is_state = part_of(record, "record_type") == "state"
         is_bare = kind == "message" and any(part.get("type") == "input_text" for part in objects(record, "content"))
-        if is_wrapped or is_state or is_bare:
+        if is_wrapped or is_state or is_bare or is_document:
             return f"{FORMAT} session"
     return ""
+
+
+def _lines(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a file; the first versions of 2025 write one document, with the session and its items."""
+    for record in records_of(file, session):
+        if isinstance(record.get("session"), dict):
+            yield record["session"]
+            yield from objects(record, "items")
+        else:
+            yield record
 
 
 def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
@@ -73,7 +89,7 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
     """
     first = 0
     waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages that have no double yet, and where they stood
-    for record in records_of(file, session):
+    for record in _lines(file, session):
         payload = record.get("payload")
         outer = text_of(record.get("type"))
         when = text_of(record.get("timestamp"))
@@ -146,6 +162,20 @@ def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> I
         yield Item("agent", text_of(payload["item"]["agent_thread_id"]), payload["item"], when)
     elif kind not in _NO_MESSAGES and not _EVENT.fullmatch(kind):
         session.add_unknown(f"{outer} {kind}".strip())
+
+
+def _printed(text: str) -> str:
+    """Return what a command printed, after its exit code unless that is 0."""
+    if text.startswith('{"output":'):
+        with suppress(msgspec.DecodeError, RecursionError):
+            value = msgspec.json.decode(text)
+            printed, code = text_of(value["output"]), text_of(part_of(value, "metadata", "exit_code"))
+            return printed if code in ("", "0") else f"Exit code {code}\n{printed}"
+    if header := _HEADER.match(text):
+        code = header["code"] or header["exit"] or "0"
+        printed = text[header.end() :]
+        return printed if code == "0" else f"Exit code {code}\n{printed}"
+    return text
 
 
 def _is_error(payload: dict[str, Any], text: str) -> bool:
@@ -342,7 +372,9 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
             call = {"name": tools[call_id], "arguments": text, "id": call_id}
             chat.append({**about, "role": "assistant", "tool_calls": [call]})
         elif kind == "output":
-            chat.append({"role": "tool", "tool_call_id": call_id, "content": text, "error": _is_error(payload, text)})
+            chat.append(
+                {"role": "tool", "tool_call_id": call_id, "content": _printed(text), "error": _is_error(payload, text)}
+            )
             if "agent" in tools.get(call_id, ""):
                 agents.setdefault(call_id, []).extend(f"-{thread}.jsonl" for thread in _THREAD.findall(text))
         elif kind == "agent":

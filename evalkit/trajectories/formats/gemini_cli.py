@@ -56,7 +56,8 @@ def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the calls of tools in a message: Gemini CLI lists them with their results."""
-    return objects(message, "toolCalls") or [part for one in _parts(message) if (part := one.get("functionCall"))]
+    called = [one.get("functionCall") for one in _parts(message)]
+    return objects(message, "toolCalls") or [one for one in called if isinstance(one, dict)]
 
 
 def _results(message: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:
@@ -79,7 +80,7 @@ def _usage(call_id: str, model: str | None, message: dict[str, Any]) -> ModelCal
     if usage is None:
         usage, names = message.get("tokens"), ("input", "cached", "output", "total")
     read, cached, written, total = (count_of(part_of(usage, name)) for name in names)
-    if read is not None and total is not None:
+    if read is not None and total is not None and total >= read:
         written = total - read
     return ModelCall(call_id, model, read, cached, written) if read or written else ModelCall(call_id, model)
 
@@ -90,14 +91,14 @@ def summary(path: str, file: BinaryIO) -> Session:
     calls: dict[str, ModelCall] = {}
     tools: dict[str, ToolUse] = {}  # by their own ids
     model: str | None = None
+    is_main = False
     for message in _messages(file, session):
         role = _ROLES[text_of(message["type"])]
         session.messages += role != "system"
         session.version = text_of(message.get("version")) or session.version
         if when := text_of(message.get("timestamp")):
             session.started = min(session.started or when, when)
-        if message.get("isSidechain"):
-            session.part_of = session.session_id
+        is_main = is_main or not message.get("isSidechain")
         if objects(part_of(message, "message"), "parts"):
             session.agent = _QWEN
         if message["type"] == "error":
@@ -107,24 +108,21 @@ def summary(path: str, file: BinaryIO) -> Session:
             call_id = text_of(message.get("id") or message.get("uuid"))
             model = text_of(message.get("model")) or model
             usage = _usage(call_id, model, message)
-            if calls and not _is_new(usage, calls, message):
-                call_id = next(reversed(calls))
-            else:
+            if usage.tokens_in is not None or not calls or (call_id not in calls and not message.get("isSidechain")):
                 calls[call_id] = usage
+            elif call_id not in calls:  # in subagents of Qwen Code, calls of tools have a line of their own
+                call_id = next(reversed(calls))
             for used in _calls(message):
                 tools[text_of(used.get("id"))] = ToolUse(call_id, text_of(used.get("name")))
         for tool_id, _, is_error in _results(message):
             if tool_id in tools:
                 tools[tool_id].is_error = is_error
     session.session_id = session.session_id or os.path.basename(path).removesuffix(".jsonl")
+    if session.messages and not is_main:
+        session.part_of = session.session_id
     session.calls, session.tools = list(calls.values()), list(tools.values())
     session.model = leading_model(session.calls)
     return session
-
-
-def _is_new(usage: ModelCall, calls: dict[str, ModelCall], message: dict[str, Any]) -> bool:
-    """Return whether a message is an answer of its own, and not the calls of the answer before it, as in subagents."""
-    return usage.tokens_in is not None or usage.call_id in calls or not message.get("isSidechain")
 
 
 def parse(path: str, data: bytes) -> Parsed:
