@@ -138,3 +138,18 @@ def test_figures_without_runs_are_no_runs_and_unknown_versions_are_named(tmp_pat
         assert lost in reasons
     assert "schema_version 2.0 is unknown (1 record)" in reasons
     assert "schema_version 0.9 is unknown (1 record)" in reasons
+
+
+def test_filters_of_a_document_that_was_converted_from_lm_eval_are_scores_of_one_run(tmp_path):
+    strict, flexible = (
+        row("0", score, score == 1, f"em:{name}", evaluation_name=f"sums/{name}", evaluation_result_id=f"em:{name}")
+        for name, score in (("strict", 0.0), ("flexible", 1.0))
+    )
+    without = row("1", 0.0, False, evaluation_result_id=None, metadata={"lm_eval_metrics": '{"perplexity": [-1.5, 8]}'})
+    make.lines(tmp_path / "a_samples.jsonl", strict, flexible, without)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "dataset", "task_id", "score", "is_successful") == [
+        ["sums", "0", 0.0, False],
+        ["sums", "1", None, None],
+    ]
+    assert set(logs.scores["key"]) == {"em:strict", "em:flexible"}

@@ -34,6 +34,19 @@ def told(table: pd.DataFrame, *columns: str) -> list[list[object]]:
 
 
 @pytest.mark.parametrize(
+    ("error", "is_valid", "outcome"),
+    [("NonZeroAgentExitCodeError", True, True), ("SomethingNew", True, True), ("AgentTimeoutError", False, None)],
+)
+def test_a_harbor_trial_that_states_whether_its_reward_is_valid_is_believed(tmp_path, error, is_valid, outcome):
+    one = make.trial(reward=1.0, error=error, schema_version=2)
+    one["exception_info"]["policy"] = {"has_valid_reward": is_valid}
+    one["config"]["agent_timeout_multiplier"] = 2.0
+    logs = trajectories.load(make.harbor_job(tmp_path / "job", one))
+    assert told(logs.runs, "is_successful", "exit_reason", "limits") == [[outcome, error, "agent_timeout_multiplier 2"]]
+    assert "schema_version 2 is unknown" in logs.ledger["reason"].tolist()
+
+
+@pytest.mark.parametrize(
     ("changes", "status", "score", "success"),
     [
         ({}, "completed", 1.0, True),
