@@ -79,7 +79,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs["task_version"] = _task_versions(runs)
     id_of = dict(zip(runs["source"], runs["run_id"], strict=True))
     counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}
-    models_of = counts["usage"].groupby("run_id")["model_name"].nunique()
+    named = counts["usage"][counts["usage"]["model_name"].ne(UNKNOWN)]
+    models_of = named.groupby("run_id")["model_name"].nunique()
     flags = _repeated(runs)
     flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
     flags[JUDGED] = runs["is_judged"]

@@ -635,12 +635,13 @@ def test_sessions_of_qwen_are_no_sessions_of_claude_and_have_their_subagents_in_
     make.lines(
         tmp_path / "subagents" / "s1" / "agent-general-c1.jsonl",
         line("v1", "user", {"text": "Count."}, isSidechain=True),
-        line("v2", "assistant", isSidechain=True, **spent),
+        line("v2", "assistant", isSidechain=True, usageMetadata=usage),
         line("v3", "assistant", {"functionCall": {"id": "c2", "name": "shell", "args": {}}}, isSidechain=True),
-        line("v4", "assistant", {"text": "Three."}, isSidechain=True, **spent),
+        line("v4", "assistant", {"text": "Three."}, isSidechain=True, usageMetadata=usage),
     )
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "log_id", "agent", "turns", *TOKENS) == [["s1", "Qwen Code", 4, 40, 16, 8]]
+    assert not logs.runs["flag_several_models"].any()  # the subagent names none
     assert [text for text in logs.messages["text"] if text] == ["Ask.", "Count.", "Three.", "Done."]
 
 
