@@ -1,4 +1,4 @@
-"""Ids of runs, and how ids from another computer, or of before a move, find their runs."""
+"""Ids of runs, and how ids from another computer, or from before a move, find their runs."""
 
 import hashlib
 from collections.abc import Iterable
@@ -38,15 +38,20 @@ def run_ids(
     ids = []
     for source, size, *part in zip(sources, sizes, *parts, strict=True):
         path = path_of[source]
-        place = _digest(path, *part)[: _PLACE - 2]
-        content = _digest(f"{path}/".removeprefix(f"{top}/"), size, *part)[: _PLACE - 2]
+        place = _digest(path, *part)
+        content = _digest(f"{path}/".removeprefix(f"{top}/"), size, *part)
         ids.append(f"{kind[0]}-{place}{content}")
     return ids
 
 
 def wherever(run_id: str) -> str:
-    """Return the part of an id that does not depend on where the files are."""
-    return run_id[:1] + run_id[_PLACE:]
+    """Return the part of an id that does not depend on where the files are; all of an id without such a part."""
+    return run_id[:1] + run_id[_PLACE:] if len(run_id) > _PLACE else run_id
+
+
+def _here(run_id: str) -> str:
+    """Return the part of an id that depends on the absolute path."""
+    return run_id[:_PLACE]
 
 
 def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
@@ -56,17 +61,17 @@ def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
     If few of the ids fit, the files are others, though some look the same.
     """
     found = ids.where(ids.isin(known))
-    for part in (lambda one: one[:_PLACE], wherever):
+    for part in (_here, wherever):
         keys = known.map(part)
-        run_of = known[~keys.duplicated(keep=False)].set_axis(keys[~keys.duplicated(keep=False)])
+        is_unique = ~keys.duplicated(keep=False)
         missing = ids[found.isna()]
-        fits = missing.fillna("").map(part).map(run_of)
-        if part is not wherever or 4 * missing[fits.notna()].nunique() >= missing.nunique():
+        fits = missing.fillna("").map(part).map(known[is_unique].set_axis(keys[is_unique]))
+        if part is _here or 4 * missing[fits.notna()].nunique() >= missing.nunique():
             found = found.fillna(fits)
     return found.astype("object")
 
 
 def _digest(*keys: object) -> str:
-    """Return twelve hexadecimal digits."""
+    """Return eight hexadecimal digits."""
     identity = "\0".join(map(str, keys)).encode(errors="surrogatepass")
-    return hashlib.blake2b(identity, digest_size=6).hexdigest()
+    return hashlib.blake2b(identity, digest_size=6).hexdigest()[: _PLACE - 2]

@@ -108,7 +108,7 @@ class Logs:
         if ids.empty:
             raise SourceError(f"{self.source}: no run was found; the ledger lists the files")
         found = self.runs[ids == run_id] if (ids == run_id).any() else self.runs[ids.str.startswith(run_id)]
-        if found.empty:  # an id of before the log grew or moved
+        if found.empty:  # an id from before the log grew or moved
             found = self.runs[ids.isin(find_runs(pd.Series([run_id]), ids))]
         if len(found) != 1:
             several = f"{len(found):,} runs begin with {run_id!r}" if run_id else f"which of {len(found):,} runs?"

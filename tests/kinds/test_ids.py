@@ -51,6 +51,7 @@ def test_a_run_that_grew_in_its_place_is_found_and_a_like_named_run_elsewhere_is
     assert find_runs(first, other).isna().all()
     assert find_runs(grown, other).notna().all()
     assert find_runs(pd.Series(["", "own-1", "a" * 20, None]), other).isna().all()
+    assert find_runs(pd.Series(["q-5"]), pd.Series(["q-1"])).isna().all()  # ids that a kind makes itself
 
 
 def test_a_few_runs_that_look_the_same_do_not_make_a_moved_folder():
