@@ -76,13 +76,13 @@ def _read_table(
         names = list(dict.fromkeys(name for row in found for name in row))
         for role, name in called.items():
             if found and name.lower() not in names and (role in needed or name != role):
-                hint = f" (--column {role}=NAME)" if "judge" in called else ""  # the command renames none of labels
+                hint = f" (--column {role}=NAME)" if "judge" in called else ""  # no option renames columns of labels
                 raise SourceError(f"{path}: no column {name!r}; {did_you_mean(name, names)}{hint}")
         file = os.path.basename(path)
         problems += [f"{file}: {doubt}" for doubt in doubts]
         cells = [{role: _text(row.get(name.lower())) for role, name in called.items()} for row in found]
         table = pd.DataFrame(cells, columns=list(called), dtype="object")
-        table = table[table["run_id"].ne(called["run_id"])]  # headers of files that were put together
+        table = table[table["run_id"].str.lower().ne(called["run_id"].lower())]  # headers of joined files
         table = table.assign(file=file, row=table.index + 1)
         if "who" in table:
             table["who"] = table["who"].where(table["who"].ne(""), str(path))

@@ -205,7 +205,7 @@ def test_people_without_a_name_are_those_of_their_files(tmp_path):
         ("run_id,label\na,0.5\nb,1\n", 1, "row 1: a label is 0 or 1"),
         ("run_id,label\n,1\nb,1\n", 1, "run_id '' is no run_id"),
         ("run_id,turn,label\na,x,1\nb,2,1\n", 1, "row 1: turn 'x' is no turn"),
-        ("run_id,label\na,1\nrun_id,label\nb,0\n", 2, ""),
+        ("Run_ID,Label\na,1\nRun_ID,Label\nb,0\n", 2, ""),
         ('{"run_id": "a", "label": true}\n{"run_id": "b", "label": 0}\n{"run', 2, "1 broken line left out"),
     ],
 )
