@@ -68,7 +68,7 @@ def differences(pairs: pd.DataFrame, *, percent: bool = True, ax: Axes | None = 
     models = list(dict.fromkeys([*pairs["model_a"], *pairs["model_b"]]))[:MOST_DRAWN]
     shown = pairs[pairs["model_a"].isin(models) & pairs["model_b"].isin(models)]
     unit = "percentage points" if percent else "the unit of the score"
-    xlabel = f"row minus column, in {unit}{judge_mark(pairs)}; framed and bold: decided"
+    xlabel = f"row minus column, in {unit}{judge_mark(pairs['warning'])}; framed and bold: decided"
     style: dict[str, Any] = {"signed": True, "frame": "decided", "percent": percent, "xlabel": xlabel}
     ax = plots.heatmap(plots.mirrored(shown), "model_a", "model_b", **style, ax=ax)
     sentences = " ".join(pairs["sentence"]) if len(pairs) <= MOST_DRAWN else ""

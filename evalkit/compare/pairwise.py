@@ -93,7 +93,7 @@ def pairs_to_show(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
         columns.remove("claim_at")
     if shown["p_equivalent"].isna().all():
         columns.remove("equivalent")
-    if judge_mark(shown):
+    if judge_mark(shown["warning"]):
         columns.append("warning")
     return shown[columns]
 

@@ -1,6 +1,7 @@
 """The outcomes of runs of any kind: which runs count, and how each ended, so that any runs can be compared."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Literal, NamedTuple
 
 import pandas as pd
@@ -64,9 +65,11 @@ class Outcomes(NamedTuple):
         return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
 
 
-def judge_mark(table: pd.DataFrame) -> str:
-    """Return what follows the name of the estimates of a table: that they rest on a judge, or nothing."""
-    return BY_JUDGE if any(JUDGED in warning for warning in table.get("warning", ())) else ""
+def judge_mark(warnings: Iterable[Notes]) -> str:
+    """Return what follows the name of estimates with these warnings: that they rest on a judge, or nothing."""
+    for one in chain.from_iterable(warning.only(JUDGED).notes for warning in warnings):
+        return f" partly{BY_JUDGE}" if one.values["is_partly"] else BY_JUDGE
+    return ""
 
 
 def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
@@ -132,11 +135,11 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     if compared_by:
         table["logged_model"] = rows["logged_model"]
     scorers = rows["score_key"].dropna().unique().tolist() if "score_key" in rows else []
-    mark, judged = "", NO_NOTES
+    judged = NO_NOTES
     is_judged = has_flag(rows, JUDGED)
     if is_judged.any():
-        mark = BY_JUDGE if is_judged.all() else f" partly{BY_JUDGE}"
-        judged = note(JUDGED, count=int(is_judged.sum()))
+        judged = note(JUDGED, count=int(is_judged.sum()), is_partly=not is_judged.all())
+    mark = judge_mark([judged])
     made = Outcomes(
         table,
         "mean",

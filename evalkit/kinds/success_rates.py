@@ -123,7 +123,7 @@ def _rates_of(
         if copies:
             why += note("copies", count=copies)
         if judged:
-            why += note("judged", count=judged)
+            why += note(JUDGED, count=judged, is_partly=judged < n + n_not_measured)
         warnings.append(why)
     out["warning"] = pd.Series(warnings, out.index, dtype="object")
     return pd.concat([groups[_list(by)], out, groups["n_not_measured"]], axis=1)

@@ -65,7 +65,7 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
     >>> ax = trajectories.figures.cost(front, unit)
     """
     points = front.dropna(subset=["estimate", "cost"]).nlargest(MOST_MODELS, "estimate").sort_values("cost")
-    ylabel = ("success rate" if percent else "mean score") + judge_mark(front)
+    ylabel = ("success rate" if percent else "mean score") + judge_mark(front["warning"])
     style: dict[str, Any] = {"percent": percent, "xlabel": _UNITS.get(unit, ""), "ylabel": ylabel}
     ax = plots.curves(points, "cost", "model_name", **style, dodge=False, ax=ax)
     if len(points) and 0 < 10 * points["cost"].min() < points["cost"].max():
@@ -103,7 +103,7 @@ def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Ax
     rows = table[table["measure"].str.startswith(measure) & table["trials"].ne("measured")]
     best = rows[rows["k"] == 1].sort_values("estimate", ascending=False)["model_name"].head(MOST_MODELS)
     rows = rows[rows["model_name"].isin(best)]
-    ylabel = f"{measure}k, share of tasks{judge_mark(table)}"
+    ylabel = f"{measure}k, share of tasks{judge_mark(table['warning'])}"
     ax = plots.curves(rows, "k", "model_name", xlabel="attempts, k", ylabel=ylabel, ax=ax)
     least = rows.groupby("k")["tasks_used"].min()
     if (least < 1).any():

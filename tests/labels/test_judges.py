@@ -308,11 +308,15 @@ def test_rates_by_a_judge_are_marked_everywhere(tmp_path):
     source = "samples:trajectories/table/runs.csv"
     ids = evalkit.load(source).runs["run_id"]
     path = tmp_path / "outcomes.csv"
-    for judge, name in (("judge-a", "success rate by a judge"), ("", "success rate")):
-        pd.DataFrame({"run_id": ids, "outcome": "success", "judge": judge}).to_csv(path, index=False)
+    for judge, part, mark in (
+        ("judge-a", ids, " by a judge"),
+        ("judge-a", ids[::2], " partly by a judge"),
+        ("", ids, ""),
+    ):
+        pd.DataFrame({"run_id": part, "outcome": "success", "judge": judge}).to_csv(path, index=False)
         logs = evalkit.load(source, outcomes=str(path))
         board = compare.leaderboard(logs.runs)
-        assert board.outcomes.name == name
+        assert board.outcomes.name == f"success rate{mark}"
         assert all(("judged" in warning) == bool(judge) for warning in kinds.rates(logs.runs)["warning"])
         assert ("judged" in board.notes) == bool(judge)
         texts = [finding_text(finding) for finding in compare.findings(board)]
@@ -327,6 +331,7 @@ def test_rates_by_a_judge_are_marked_everywhere(tmp_path):
         for table in tables:
             assert all(("judged" in warning) == bool(judge) for warning in table["warning"])
         for ax in (reliability(tables[3], "pass@"), cost(tables[4], "cost")):
+            assert ax.get_ylabel().replace("\n", " ").endswith(mark)
             assert ("judge" in ax.get_ylabel()) == bool(judge)
         assert ("warning" in compare.pairs_to_show(board.pairs)) == bool(judge)
         for command in ("trajectories", "compare", "audit", "failures"):
