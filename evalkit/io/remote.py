@@ -8,7 +8,7 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import groupby, islice
@@ -62,7 +62,7 @@ class _Place:
     """The file system of a bucket, a host or an archive, with URLs turned into its paths and back."""
 
     _within, _is_tar = "", False
-    too_deep: Iterable[str] = ()  # files of an archive that are not read
+    too_deep: Set[str] = frozenset()  # files of an archive that are not read
 
     @_plain_errors()
     def __init__(self, url: str) -> None:
@@ -149,8 +149,9 @@ def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, paths.Fi
             while below := below.rpartition("/")[0]:
                 folders.add(place.url(f"{root}/{below}"))
     if recursive:
-        below = (name for name in place.too_deep if f"/{name}".startswith(f"/{root}".rstrip("/") + "/"))
-        files |= {place.url(name): paths.FileState(0, 0) for name in below if not name.endswith("/")}
+        start = f"{root}/" if root else ""
+        deep = [name for name in place.too_deep if name.startswith(start) and not name.endswith("/")]
+        files |= {place.url(name): paths.FileState(0, 0) for name in deep}
     if not files and not place.fs.isdir(root):
         raise FileNotFoundError(errno.ENOENT, "no such file or folder")
     return files, sorted(folders) if recursive else [place.url(root)]

@@ -641,7 +641,7 @@ def test_sessions_of_qwen_are_no_sessions_of_claude_and_have_their_subagents_in_
     )
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "log_id", "agent", "turns", *TOKENS) == [["s1", "Qwen Code", 4, 40, 16, 8]]
-    assert not logs.runs["flag_several_models"].any()  # the subagent names none
+    assert not has_flag(logs.runs, "several_models").any()  # the subagent names none
     assert [text for text in logs.messages["text"] if text] == ["Ask.", "Count.", "Three.", "Done."]
 
 

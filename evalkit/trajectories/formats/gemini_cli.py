@@ -37,7 +37,7 @@ def recognises(records: Any) -> str:
 
 
 def _messages(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a file; what records say of the session is set in it."""
+    """Yield the messages of a file; what records state of the session is set in it."""
     for record in records_of(file, session):
         session.session_id = session.session_id or text_of(record.get("sessionId"))
         listed = objects(part_of(record, "$set"), "messages") or objects(record, "messages")
@@ -86,7 +86,7 @@ def _usage(call_id: str, model: str | None, message: dict[str, Any]) -> ModelCal
 
 
 def summary(path: str, file: BinaryIO) -> Session:
-    """Read what a file says of its session, one line at a time."""
+    """Read what a file states of its session, one line at a time."""
     session = Session(FORMAT)
     calls: dict[str, ModelCall] = {}
     tools: dict[str, ToolUse] = {}  # by their own ids
@@ -94,7 +94,8 @@ def summary(path: str, file: BinaryIO) -> Session:
     is_main = False
     for message in _messages(file, session):
         role = _ROLES[text_of(message["type"])]
-        session.messages += role != "system"
+        if role != "system":
+            session.messages += 1
         session.version = text_of(message.get("version")) or session.version
         if when := text_of(message.get("timestamp")):
             session.started = min(session.started or when, when)
@@ -147,10 +148,10 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
             text = message["content"]
         if message.get("subtype") == "notification" or _INJECTED.match(text):
             role = "system"
-        calls = [
-            {"id": one.get("id"), "name": one.get("name"), "arguments": one.get("args")} for one in _calls(message)
-        ]
-        agents |= {text_of(one["id"]): [f"-{text_of(one['id'])}.jsonl"] for one in calls}
+        calls: list[dict[str, Any]] = []
+        for one in _calls(message):
+            calls.append({"id": one.get("id"), "name": one.get("name"), "arguments": one.get("args")})
+            agents[text_of(one.get("id"))] = [f"-{text_of(one.get('id'))}.jsonl"]
         usage = _usage(own_id, None, message)
         if role != "tool" and (text or calls or thoughts):
             chat.append(

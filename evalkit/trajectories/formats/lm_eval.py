@@ -201,7 +201,7 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
 
 
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
-    """Fill in what results state of the samples with their stamp; number repetitions, and tell documents apart.
+    """Fill in what results state of the samples with their stamp; number repetitions, and distinguish documents.
 
     The results name the model, else the folder; without a stamp, the name of the file. If results of one model differ
     in its revision, quantization or chat template, these are a part of its name.
@@ -242,7 +242,9 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
         with_samples.add((folder, stamp, task))
         settings[source] = {name: fact.get(name) for name in _STATED}
         settings[source]["model_name"] = names.get(fact.get("source", "")) or model
-        settings[source]["model_source"] = "log" if fact else "folder" if stamp else "file"
+        settings[source]["model_source"] = "log"
+        if not fact:
+            settings[source]["model_source"] = "folder" if stamp else "file"
         present, of_all = len({runs["task_id"][at] for at in own}), fact.get("documents") or 0
         if present < of_all:
             before, before_all = cut.get(task, (0, 0))
@@ -295,7 +297,7 @@ def named_filter(key: str, filters: Sequence[str]) -> str:
 
 
 def _unnamed(place: int) -> str:
-    """Return what stands for the name of a filter where samples have none, by its place from 0."""
+    """Return the name that a filter gets where samples state none, by its place from 0."""
     return f"filter {place + 1}" if place else "none"
 
 
