@@ -204,7 +204,7 @@ def print_evaluation_summary(results: Sequence[TraceScore]) -> None:
     --------
     >>> crafter.print_evaluation_summary(crafter.evaluate_all_traces("samples:crafter"))  # doctest: +SKIP
     """
-    rows = []  # of the frame of episodes, that its summary needs
+    rows = []  # of the frame of episodes, with the columns that its summary needs
     for result in results:
         flags, score = result["flags"], result["total_score"]
         if score is not None:

@@ -220,7 +220,7 @@ def observed(raw: Any) -> Observation | None:
 
 
 def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dict[str, Any]:
-    """Collect the metadata of a trace's session by metadata from all possible places and the digest of its map."""
+    """Collect what is known of a trace's session, from metadata in all possible places and the digest of its map."""
     events, entries = trace.event_history or [], trace.session_metadata or []
     where, model = "session_metadata", _first([m.model_name or m.model for m in config])
     if model is None:

@@ -67,7 +67,7 @@ class Manifest(NamedTuple):
     """The contents of a store."""
 
     folder: str
-    tables: dict[str, tuple[int, int]]  # of the files with rows: the number, and the checksum (CRC-32)
+    tables: dict[str, tuple[int, int]]  # of each table with rows: the number of its file, and the checksum (CRC-32)
     about: dict[str, Any]  # the kind, the code's version, sources and folders of the rows, as plain JSON
 
     @property

@@ -4,7 +4,7 @@ import sys
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-GROUP = "evalkit.kinds"  # of the entry points; which have the names of their kinds
+GROUP = "evalkit.kinds"  # of the entry points, which have the names of their kinds
 BUILT_IN = {  # the module that defines each kind, and its line in ``evalkit --help``
     "mindcraft": ("evalkit.mindcraft.kind", "Success rates of Mindcraft task runs."),
     "crafter": ("evalkit.crafter.kind", "Scores of Crafter session traces."),

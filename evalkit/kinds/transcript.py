@@ -198,7 +198,7 @@ class Row(Mapping[str, Any]):
 
     def __init__(self, frame: pd.DataFrame, columns: dict[str, list[Any]], place: int) -> None:
         self._frame = frame
-        self._columns = columns  # as lists, for the rows that were asked for
+        self._columns = columns  # as lists, the columns that a row was asked for
         self._place = place
 
     def __getitem__(self, name: str) -> Any:

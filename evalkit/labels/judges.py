@@ -115,7 +115,7 @@ def compare_judges(
 
 
 def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
-    """Return the run_id of each id, which may be of before a move, or the own id of a table of runs; else missing.
+    """Return the run_id of each id, also for an id from before a move or an own id of a table; else missing.
 
     An own id is a column of the runs, or of the table that they were read from, with another value in each row.
     """
@@ -187,7 +187,7 @@ def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate)
     is_yes_or_no = len(known) and np.isin(known, (0.0, 1.0)).all()
     arguments = _arguments(units, verdicts)
     half_width, after = (found.high - found.low) / 2, np.nan
-    if len(arguments[2]) >= MORE:  # of all labels together, while `found` may be weighted from those of models
+    if len(arguments[2]) >= MORE:  # of all labels together, while `found` may be weighted from the rates of models
         after = half_width * half_width_after(MORE, *arguments) / half_width_after(0, *arguments)
     return {
         "judge": judge,

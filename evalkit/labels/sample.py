@@ -22,8 +22,8 @@ def draw(logs: Logs, runs: pd.DataFrame | None = None, *, turns: bool = False, s
     """Draw all units in a random order, in which each model and outcome has its share of any first ones.
 
     Labels of the first units, however many, are labels of a random sample: each unit has the same chance to be among
-    them (stratified sampling with proportional allocation). The order depends only on
-    the files and the seed, and not on where the files are.
+    them (stratified sampling with proportional allocation). The order depends only on the files and the seed,
+    and not on where the files are.
 
     Parameters
     ----------

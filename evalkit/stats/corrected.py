@@ -26,9 +26,9 @@ from evalkit.stats.intervals import (
 )
 
 THESE_UNITS = "these units"  # the target: the rate over all units, if each had a label
-FEW_LABELS = 20  # of fewer, the interval says so (docs/judges.md)
+FEW_LABELS = 20  # of fewer, the interval has a warning (docs/judges.md)
 SLOPE_COUNT, SHARE_COUNT = 0.5, 1.0  # pseudo-labels of each label at the judge's least and largest verdict
-EXACT = 0.2  # share of Clopper and Pearson's bounds, which are too wide, in those of Wilson, which may be too narrow
+EXACT = 0.2  # weight of Clopper and Pearson's bounds, which are too wide; the rest is Wilson's, which may be too narrow
 METHOD = "PPI++, wilson on the effective n"
 
 

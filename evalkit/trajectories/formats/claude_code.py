@@ -1,7 +1,7 @@
 """Claude Code 1 and 2: sessions and subagents, a line for each block of an answer.
 
-What ``claude -p --output-format stream-json`` prints is a session, too. There, the answers of subagents follow those of
-the main agent, and lines of newer versions count only the first token that an answer has: its result counts them all.
+The output of ``claude -p --output-format stream-json`` is a session, too. There, the answers of subagents follow the
+main agent's, and lines of newer versions count only the first token of an answer: the result counts all tokens.
 """
 
 import io
@@ -62,7 +62,7 @@ def _named(record: Any) -> Any:
 
 
 def summary(path: str, file: BinaryIO) -> Session:
-    """Read what a file says of its session, one line at a time.
+    """Read what a file states of its session, one line at a time.
 
     A message has a line for each of its blocks, all with its id and usage: the line with most tokens written counts.
     """
@@ -72,7 +72,7 @@ def summary(path: str, file: BinaryIO) -> Session:
     tools: dict[str, ToolUse] = {}  # by their own ids
     is_main = False
     totals: dict[str, Any] = {}  # tokens by model, as a printed result states them
-    unended = set[str]()  # ids of answers of which no line has the end, and so counts all tokens written
+    unended = set[str]()  # ids of answers without a line that has their end, and so counts all tokens written
     for record in map(_named, records_of(file, session)):
         kind = text_of(record.get("type"))
         message = record.get("message")

@@ -1,4 +1,4 @@
-"""Harbor, by the models of its 0.26: the result of a trial, and that of its job with its lock, which state a plan."""
+"""Harbor, by the models of its 0.26: results of trials, and the result and the lock of a job, which state a plan."""
 
 import os
 from collections import Counter
@@ -52,7 +52,7 @@ def parse(path: str, value: Any) -> Parsed:
     parts = [value, *objects(value, "step_results")]
     error = min(_errors(parts), key=_is_measured, default={})
     status = error.get("exception_type") or ("completed" if value.get("finished_at") else "running")
-    if error and _is_measured(error) != (status in AGENT_FAILED):  # the file has a rule of its own
+    if error and _is_measured(error) != (status in AGENT_FAILED):  # the file states its own rule
         status = "completed" if _is_measured(error) else "reward_not_valid"
     multipliers = {name: part_of(value, "config", name) for name in _MULTIPLIERS}
     agent, model = part_of(value, "agent_info"), part_of(value, "agent_info", "model_info")

@@ -43,7 +43,7 @@ class ToolUse(msgspec.Struct, array_like=True, gc=False):
 
 
 class Session(msgspec.Struct):
-    """What the file of a session says of its run."""
+    """What the file of a session states of its run."""
 
     excerpt_of_session: str  # the format
     agent: str = ""  # if it has another name
@@ -81,7 +81,7 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
     """Yield the objects in the lines of a file, and count other lines in the session."""
     most = most_bytes() // CHARACTER
     for line in iter(partial(file.readline, most), b""):
-        if len(line) == most and not line.endswith(b"\n"):  # the length of the whole line is the limit that it needs
+        if len(line) == most and not line.endswith(b"\n"):  # the error names the limit that the whole line needs
             size = most
             while part := file.readline(HEAD):
                 size += len(part)
