@@ -43,7 +43,7 @@ class AgentLog(msgspec.Struct, gc=False):
 LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
-WORDINGS = {  # final messages, as whole texts, by what they say
+WORDINGS = {  # final messages, as whole texts, by their meaning
     "scored": (Wording("Task ended ", r"(?:with score : |in score ?: )(?P<score>\S+)"),),
     "succeeded": (Wording("Task completed", r"(?:, exiting)?"), Wording("Task successful", _CODE)),
     "timed_out": (Wording("Task unsuccessful: Timeout reached"), Wording("Task timeout reached", _CODE)),
@@ -63,7 +63,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScr
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
 COMMAND = re.compile(r"!(?<![\w!]!)[A-Za-z]")  # not within a word
 
-# characters of game logs, the most frequent first; those of none of them are the rarest
+# characters of game logs, the most frequent first; all others are rarer
 _COMMON = " etaoinsrhldcumpgfbwyvk\n_.,:-0123456789()\"'CTSIARBDMNPOFLEWGHUVKYJ!"
 
 
@@ -82,7 +82,7 @@ class Phrases:
             self._by_place[place] = (*self._by_place.get(place, ()), phrase)
 
     def are_in(self, text: str) -> bool:
-        """Return whether a text holds any of the phrases."""
+        """Return whether a text contains any of the phrases."""
         for (character, offset), phrases in self._by_place.items():
             at = text.find(character, offset)
             while at >= 0:
@@ -108,7 +108,7 @@ LOG_KEYS = MEMORY_KEYS | {"name", "turns"}
 TURN_KEYS = frozenset(("role", "content", "imagePath"))
 ROLES = frozenset(("system", "assistant", "user"))
 NO_TURNS = "no list of turns in it"  # of JSON that is no log, and nothing else that is known
-RESULTS = "results.txt"  # beside the task folders of an experiment; no JSON
+RESULTS = "results.txt"  # next to the task folders of an experiment; no JSON
 MAX_RESULTS = 100_000  # bytes: a results file is a few lines; a bigger one is something else
 MAX_INT = 2**53  # above it, floats skip whole numbers
 NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
@@ -163,7 +163,7 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
 
 
 def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
-    """Return a record of a log as a dictionary for users, with what the file's name says."""
+    """Return a record of a log as a dictionary for users, with the facts in the file's name."""
     name, repetition = split_stem(stem_of(source))
     shared = {key: record[key] for key in AgentOutcome.__annotations__ if key in record}
     own = {
@@ -257,7 +257,7 @@ def parse_results(data: bytes) -> dict[str, Any]:
 
 
 def is_agent_log(value: Any) -> bool:
-    """Return whether JSON is an agent's log, perhaps a damaged one: turns with roles, or beside parts of a memory."""
+    """Return whether JSON is an agent's log, perhaps a damaged one: turns with roles, or with parts of a memory."""
     if isinstance(value, dict):
         turns = value.get("turns", ())
         if isinstance(turns, list) and any(isinstance(turn, dict) and "role" in turn for turn in turns):
@@ -269,7 +269,7 @@ def is_agent_log(value: Any) -> bool:
 
 
 def other_kind(value: Any) -> str | None:
-    """Name what a decoded JSON file of an experiment is that holds no turns; None for any other file."""
+    """Name what a decoded JSON file of an experiment without turns is; None for any other file."""
     if not isinstance(value, dict):
         return None
     if {"total", "successful"} & value.keys() and {"model", "exp_name", "task_path"} & value.keys():
@@ -321,7 +321,7 @@ def _decode_log(data: bytes) -> tuple[Any, list[str]]:
         value, repaired = decode_json(data)
     else:
         log = AgentLog(turns=value) if isinstance(value, list) else value
-        may_differ = log is not value or (log.turns and log.turns[0].role is None)  # other JSON holds lists, too
+        may_differ = log is not value or (log.turns and log.turns[0].role is None)  # other JSON contains lists, too
         if may_differ:
             value, _ = decode_json(data)
         if not may_differ or is_agent_log(value):
@@ -346,7 +346,7 @@ def _as_log(value: Any) -> AgentLog:
 
 
 def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, Any]:
-    """Return the record of a log whose file holds `data`, of which some was repaired."""
+    """Return the record of a log with the contents `data`, of which some was repaired."""
     texts: dict[str | None, list[str]] = {"system": [], "assistant": [], "": []}
     others = texts[""]
     for turn in log.turns:
@@ -354,7 +354,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
             texts.get(turn.role, others).append(turn.content)
     system, agent = texts["system"], texts["assistant"]
     messages = len(system) + len(agent) + len(others)
-    joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
+    joined = "\n".join(system)  # no event spans lines, and no final wording contains a line break
     events: Mapping[str, int] = {}
     if EVENT_PHRASES.are_in(joined):
         events = Counter(match.lastgroup or "" for match in EVENT.finditer(joined))
@@ -377,7 +377,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     score = scored[0].score if scored else None
 
     start = positive_number(log.taskStart, LATEST_START)
-    # equal for copies: length, checksum (with a start in milliseconds, that of both ends suffices) and start
+    # equal for copies: length, checksum (of both ends only, with a start in milliseconds) and start
     if start is None:
         digest = f"{len(data):x}-{zlib.crc32(data):08x}"
     else:

@@ -58,7 +58,7 @@ def context_files(files: Sequence[str]) -> list[str]:
 
 
 def recognises(head: bytes) -> str | tuple[str, str]:
-    """Return the title of a log with its format, or that of another file, by the first bytes; empty for other files."""
+    """Return the title of a log with its format, or of a file next to logs, by the first bytes; else empty."""
     try:
         start, title = decode_start(head), "inspect_ai log" if is_inspect(head) else ""
         title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "")
