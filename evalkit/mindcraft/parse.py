@@ -43,8 +43,8 @@ class AgentLog(msgspec.Struct, gc=False):
 LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
-WORDINGS = {  # final messages, as whole texts, by their meaning
-    "scored": (Wording("Task ended ", r"(?:with score : |in score ?: )(?P<score>\S+)"),),
+WORDINGS = {  # final messages, as whole texts, by their meaning; the score follows a wording of `scored`
+    "scored": (Wording("Task ended ", r"(?:with score : |in score ?: )"),),
     "succeeded": (Wording("Task completed", r"(?:, exiting)?"), Wording("Task successful", _CODE)),
     "timed_out": (Wording("Task unsuccessful: Timeout reached"), Wording("Task timeout reached", _CODE)),
     "ended": (
@@ -53,9 +53,16 @@ WORDINGS = {  # final messages, as whole texts, by their meaning
         Wording("No other agents found", _CODE),
     ),
 }
-FINAL = re.compile(
-    "|".join(f"(?P<{name}>{'|'.join(text.pattern for text in texts)})" for name, texts in WORDINGS.items())
-)
+
+
+def _pattern(meaning: str) -> str:
+    """Return the pattern of the final messages with a meaning."""
+    texts = "|".join(text.pattern for text in WORDINGS[meaning])
+    score = r"(?P<score>\S+)" if meaning == "scored" else ""
+    return f"(?P<{meaning}>(?:{texts}){score})"
+
+
+FINAL = re.compile("|".join(map(_pattern, WORDINGS)))
 FINAL_STARTS = tuple(text.start for texts in WORDINGS.values() for text in texts)
 NEARLY_FINAL = re.compile(rf"{FINAL.pattern}|Task ended (?:with|in) score")  # within a longer text
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
@@ -93,6 +100,7 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
+OUTCOME_PHRASES = Phrases(text.start for meaning in ("scored", "succeeded") for text in WORDINGS[meaning])
 EVENT_PHRASES = Phrases(event.start for event in EVENTS.values())
 
 # the keys that distinguish the other JSON files of an experiment from agent logs
@@ -238,7 +246,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, names a score or a success in one of the game's final wordings."""
-    if "Task " not in text:  # with which all of these begin
+    if not OUTCOME_PHRASES.are_in(text):
         return False
     return any(match.lastgroup not in ("timed_out", "ended") for match in NEARLY_FINAL.finditer(text))
 
