@@ -212,7 +212,7 @@ def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Select the runs that rates include: all except those that a flag excludes, such as copies of other runs.
+    """Select the runs that rates include: all except runs that a flag excludes, such as copies of other runs.
 
     Parameters
     ----------
