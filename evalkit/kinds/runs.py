@@ -65,11 +65,9 @@ class Outcomes(NamedTuple):
         return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
 
 
-def judge_mark(warnings: Iterable[Notes]) -> str:
-    """Return what follows the name of estimates with these warnings: that they rest on a judge, or nothing."""
-    for one in chain.from_iterable(warning.only(JUDGED).notes for warning in warnings):
-        return f" partly{BY_JUDGE}" if one.values["is_partly"] else BY_JUDGE
-    return ""
+def judge_mark(table: pd.DataFrame) -> str:
+    """Return the mark of estimates that rest on a judge, which follows their name; empty for other tables."""
+    return BY_JUDGE if any(JUDGED in warning for warning in table.get("warning", ())) else ""
 
 
 def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
@@ -215,7 +213,7 @@ def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Select the runs that rates include: all except those that a flag excludes, such as copies of other runs.
+    """Select the runs that rates include: all except runs that a flag excludes, such as copies of other runs.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from evalkit.trajectories.table import LAZY_TABLES
 _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=True))
 
 
-MOST_WRITTEN = 20_000  # characters of a message that may hold a call as text
+MOST_WRITTEN = 20_000  # characters of a message that may contain a call as text
 # calls that are text only: of ReAct, of blocks of shell commands (mini-swe-agent 1), of tags; and their results
 _WRITTEN = re.compile(
     r"^Action:\s*(?P<act>\w[\w.-]*)(?:\s*\[(?P<in>.*)\]|\s*\nAction Input:\s*(?P<input>.*))?\s*\Z"
@@ -101,7 +101,7 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
 
 
 def _written(text: str) -> Call | None:
-    """Return the only call that the text of a message holds, in one of the forms without structure; else None."""
+    """Return the call in the text of a message, if it has just one, in one of the forms without structure."""
     if len(text) > MOST_WRITTEN:
         return None
     if "Action:" not in text and "```" not in text and "<tool_call>" not in text:
