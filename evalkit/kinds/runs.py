@@ -65,9 +65,11 @@ class Outcomes(NamedTuple):
         return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
 
 
-def judge_mark(table: pd.DataFrame) -> str:
-    """Return the mark of estimates that rest on a judge, which follows their name; empty for other tables."""
-    return BY_JUDGE if any(JUDGED in warning for warning in table.get("warning", ())) else ""
+def judge_mark(warnings: Iterable[Notes]) -> str:
+    """Return what follows the name of estimates with these warnings: that they rest on a judge, or nothing."""
+    for one in chain.from_iterable(warning.only(JUDGED).notes for warning in warnings):
+        return f" partly{BY_JUDGE}" if one.values["is_partly"] else BY_JUDGE
+    return ""
 
 
 def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:

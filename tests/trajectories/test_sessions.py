@@ -617,6 +617,11 @@ def test_sessions_of_gemini_count_each_message_once(tmp_path, name):
     assert told(logs.tools, "tool", "calls", "errors") == [["shell", 1, 1]]
 
 
+def test_answers_of_gemini_without_ids_are_calls_of_their_own(tmp_path):
+    make.lines(tmp_path / "session-1.jsonl", START, *({**one, "id": None} for one in (GEMINI[1], GEMINI[3])))
+    assert told(trajectories.load(tmp_path).runs, "turns", *TOKENS) == [[2, 20, 8, 10]]
+
+
 def test_sessions_of_qwen_are_no_sessions_of_claude_and_have_their_subagents_in_place(tmp_path):
     def line(uuid, kind, *parts, **more):
         return {"uuid": uuid, "sessionId": "s1", "type": kind, "message": {"parts": parts}, **more}

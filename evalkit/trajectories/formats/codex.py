@@ -88,7 +88,7 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
     Since 2026, the first line of a subagent states which line is the first that it did not copy from its parent.
     """
     first = 0
-    waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages without a double so far, and their places
+    waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages without a double so far, with the type of their line
     for record in _lines(file, session):
         payload = record.get("payload")
         outer = text_of(record.get("type"))

@@ -107,6 +107,7 @@ def summary(path: str, file: BinaryIO) -> Session:
         if role == "assistant":
             session.error = None
             call_id = text_of(message.get("id") or message.get("uuid"))
+            call_id = call_id or f"{session.session_id} {session.messages}"
             model = text_of(message.get("model")) or model
             usage = _usage(call_id, model, message)
             if usage.tokens_in is not None or not calls or (call_id not in calls and not message.get("isSidechain")):
