@@ -1,4 +1,4 @@
-"""The command that says why runs fail."""
+"""The command that shows why runs fail."""
 
 from typing import Any
 

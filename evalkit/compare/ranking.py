@@ -40,7 +40,7 @@ _STANDING = ["kind", "outcome", "model_name", "n", "n_tasks", "estimate", "low",
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Leaderboard(Comparison):
-    """Models in order, as far as the data show one.
+    """Models in the order that the data show.
 
     The table has one row per model, the one with the highest adjusted estimate first; equal ones are in the order of
     their names, which means nothing: model_name, n (runs), n_tasks, coverage (of the tasks that any model ran),

@@ -63,7 +63,7 @@ def describe_comparison(
     detect: float = 0.0,
     everything: bool = False,
 ) -> str:
-    """Format which model is best, the models with their ranks and rates, and pairs, those of the first model first.
+    """Format which model is best, the models with their ranks and rates, and pairs, starting with the first model's.
 
     Below is how many tasks would decide, also for a difference of `detect` (`evalkit.compare.plan_findings`);
     `planned` as for `leaderboard`. What does not fit on a screen is left out, or with `everything` printed, too.

@@ -32,7 +32,7 @@ _SIGNATURES = (
 
 
 class Secret(NamedTuple):
-    """A form of credential: what any text with one holds, in lower case; what is kept of it; and the rest of it."""
+    """A form of credential: what any text with one contains, in lower case; what is kept of it; and the rest of it."""
 
     hint: str
     kept: str
@@ -148,5 +148,5 @@ def masking(is_on: bool) -> Iterator[None]:
 
 
 def is_masking() -> bool:
-    """Return whether credentials are masked in text that is made plain; they are unless something else was said."""
+    """Return whether credentials are masked in text that is made plain; they are by default."""
     return _is_masking.get()

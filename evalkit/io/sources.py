@@ -111,7 +111,7 @@ def _as_archive(path: str) -> str:
 
 
 def expand(text: str) -> tuple[str, list[str]]:
-    """Return the files and folders that a name or glob stands for; before them the folder that a glob searches."""
+    """Return the files and folders that a name or glob matches; before them the folder that a glob searches."""
     if not has_magic(text) or (not is_url(text) and os.path.lexists(text)):
         return "", [resolve(text)]
     check_path(text)

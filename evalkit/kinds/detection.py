@@ -105,7 +105,7 @@ def kind_of_source(source: Source) -> LogKind:
 
 
 def kinds_of_source(source: Source) -> list[LogKind]:
-    """Return the kinds that read a source, that of most files first: that of a dataset, else what files look like.
+    """Return the kinds that read a source, the most frequent first: the kind of a dataset, else what files look like.
 
     Other files of a kind, such as definitions of tasks, count only where there are no logs of any kind. SourceError if
     no file is of a kind.
@@ -143,8 +143,8 @@ def nothing_used(
 ) -> SourceError:
     """Return the error for a source without usable files; `entries` are its ledger, `wanted` is the title of a log.
 
-    It says how many files there are (those that don't match the pattern, if none does), what they look like by their
-    content, which command reads those, and the first causes.
+    It states how many files there are (other files, if none matches the pattern), what they look like by their
+    content, which command reads these, and the first causes.
     """
     files = [entry.source for entry in entries]
     others = files or list_source(source, recursive=recursive).files

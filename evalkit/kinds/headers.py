@@ -63,7 +63,7 @@ _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECAS
 
 
 def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[str, Any]] = ()) -> bool:
-    """Return whether a table has columns for tasks, for scores or outcomes, for those of `also`, and another one.
+    """Return whether a table has columns for tasks, for scores or outcomes, for the roles `also`, and another one.
 
     A column of statuses counts as outcomes if all of those in `rows` are words for outcomes.
     """
@@ -81,7 +81,7 @@ def roles_of(columns: Sequence[str]) -> set[str]:
 def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     """Return the column of a table for each column of runs: those in `given`, and others by their names.
 
-    Without a column of scores, one of statuses is that of success if all are words for outcomes, such as failed.
+    Without a column of scores, a column of statuses that are all words for outcomes, such as failed, is success.
     SourceError for a given column that is missing, several that fit, and a table without tasks or scores.
     """
     columns = list(map(str, table))

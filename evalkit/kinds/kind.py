@@ -157,7 +157,7 @@ class LogKind:
     records: Mapping[str, Sequence[Column]]  # the stored columns of a file, by table; `source` is added
     # of (path, bytes or OSError): parses one file; never raises for its contents, and depends on nothing else
     parse: Callable[[str, bytes | OSError], Parsed]
-    # of the first bytes of a file: its title, or that of another file of this kind, alone or with the name of its
+    # of the first bytes of a file: the title of a log, or of another file of this kind, alone or with the name of its
     # format; empty for any other file
     recognises: Callable[[bytes], str | tuple[str, str]]
     # the tables of records that logs have rows in, by default the first; a file without rows in any only describes logs
@@ -177,7 +177,7 @@ class LogKind:
     # builds the frames; by default rows of records become rows of the frame of the same name
     assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
     rates: RateRules = RateRules()
-    planned: Callable[[Any], Sequence[str]] = lambda logs: ()  # the tasks that each model was to run, if logs tell
+    planned: Callable[[Any], Sequence[str]] = lambda logs: ()  # the tasks that each model was to run, if logs state it
     # of (Logs, runs): these runs and the planned ones that are absent, which have failed, with the status ``missing``
     over_planned: Callable[[Any, pd.DataFrame], pd.DataFrame] | None = None
     flags: Mapping[str, str] = field(default_factory=dict)  # of runs, and what each means, for tables that count them
@@ -193,7 +193,7 @@ class LogKind:
     command: Command = Command()
 
     def __post_init__(self) -> None:
-        """Derive what follows from other fields: by default the columns of the frames from those of the records."""
+        """Derive what follows from other fields: by default, the columns of the frames from columns of the records."""
         if not self.tables:
             (runs, first), *others = self.records.items()
             common = {column.name for column in RUN_COLUMNS}

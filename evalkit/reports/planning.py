@@ -225,9 +225,9 @@ def _targets_of_kinds(
 
 
 def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only: Sequence[Path]) -> list[Target]:
-    """Select notebooks for sources of logs of one kind: all those of the kind, or those of `only`.
+    """Select notebooks for sources of logs of one kind: all of the kind, or the ones in `only`.
 
-    One that needs more than logs, by its metadata ``only_if_named``, is selected only if it is one of these.
+    One that needs more than logs, by its metadata ``only_if_named``, is selected only if it is in `only`.
     """
     known = []
     for path in (places.all_notebooks() | {path.stem: path for path in only}).values():

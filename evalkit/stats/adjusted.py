@@ -100,7 +100,7 @@ def _raw_rates(cells: Cells, kind: Kind) -> pd.DataFrame:
 def standardise(cells: Cells, strata: np.ndarray, kind: Kind) -> np.ndarray:
     """Estimate the rate or mean of each model for one mix of strata, such as types of tasks (direct standardisation).
 
-    Weights are the shares of tasks. Intervals of bounded values are combined from those of the strata (Zou and Donner
+    Weights are the shares of tasks. Intervals of bounded values are combined from intervals of strata (Zou and Donner
     2008), others are Welch's t. Returns estimate, low and high of each model; NaN for one without values of a stratum.
     """
     weights = np.bincount(strata) / len(strata)
@@ -228,10 +228,7 @@ def _logistic(
 
 
 def _least_squares(values: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Fit effects of models and tasks; return each model's effect plus the mean effect of tasks.
-
-    The effects of tasks are eliminated first; the effects of models add up to 0.
-    """
+    """Fit effects of models, which add up to 0, and of tasks; return each model's plus the mean effect of tasks."""
     shares = there / there.sum(axis=1)[:, None]
     levels = (values * shares).sum(axis=1)
     laplacian = np.diag(there.sum(axis=0)) - shares.T @ there

@@ -48,7 +48,7 @@ class Trend(NamedTuple):
     Where the levels separate successes from failures, the odds ratio is 0 or infinite, without bounds. The bounds
     include 1 exactly where the test does not reject it.
 
-    The direction says what the data show: "falls" where the test finds a trend and the interval of every step lies
+    The direction is what the data show: "falls" where the test finds a trend and the interval of every step is
     below 0; "falls overall" where no step rises, but some step alone is not shown; "falls, not steadily" where a step
     rises; likewise "rises"; "no" where no trend is found, or clusters are too uneven to claim one; "" without a test.
     """
@@ -75,7 +75,7 @@ def trend_test(
 ) -> Trend:
     """Test for a trend of success rates over an ordered factor (docs/statistics.md).
 
-    The p value is that of a permutation test of Σ (score − mean) × rate, studentised (DiCiccio and Romano 2017). It
+    The p value is from a permutation test of Σ (score − mean) × rate, studentised (DiCiccio and Romano 2017). It
     assigns whole clusters to new levels or, if at least half of the clusters span levels, permutes the levels within
     each. Clusters have equal weight. The odds ratio comes from a logistic fit.
 
@@ -148,8 +148,8 @@ def trend_by(
 ) -> pd.DataFrame:
     """Test for a trend in each group of rows, corrected for the number of groups.
 
-    The columns are those of the group (such as the model), of the ordered factor (numbers), of the 0/1 outcome of a
-    run, and of what repeats, such as the task. The table has one row per group: `by`, the fields of `Trend`, and p_holm
+    The columns contain the group (such as the model), the ordered factor (numbers), the 0/1 outcome of a run, and what
+    repeats, such as the task. The table has one row per group: `by`, the fields of `Trend`, and p_holm
     after p_value. A direction is "no" where Holm's correction over the groups leaves no trend.
 
     Parameters

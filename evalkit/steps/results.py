@@ -398,7 +398,7 @@ ANALYSES = {
     "search_enrichment_semantic": Analysis("search", (dict, list, str), _read_search),
 }
 
-_PLOTS: dict[str, tuple[int | None, str]] = {  # what stands for a plot: the number of plots, the status
+_PLOTS: dict[str, tuple[int | None, str]] = {  # what a plot is stored as: the number of plots, the status
     "html": (1, "generated"),
     "file_ref": (1, "stored_in_file"),
     "text": (0, "message_instead"),
@@ -443,7 +443,7 @@ def _read_plot(record: StepRecord, reading: Reading, options: Options) -> None:
 
 
 def _read_page(plot: Any) -> tuple[str, int | None, str | None]:
-    """Return what stands for one plot (of `_PLOTS`), the length of its HTML, and why it is none."""
+    """Return what one plot is stored as (of `_PLOTS`), the length of its HTML, and why it is none."""
     page = plot.get("html") if isinstance(plot, Mapping) else plot
     if isinstance(plot, Mapping) and not isinstance(page, str):
         if plot.get("type") == "file_ref" or isinstance(plot.get("path"), str):

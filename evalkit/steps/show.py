@@ -42,7 +42,7 @@ def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:
 
 
 def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of steps that fit on a page; `remark` says what went wrong, or what was done."""
+    """Return the columns of steps that fit on a page; `remark` is what went wrong, or what was done."""
     remarks = steps[["silent_failure_reason", "error", "skip_reason", "summary"]]
     first = ["position", "step_index", "attempt", "function_name", "verdict"]
     last = ["result_type", "truncated", "cell_type", "history", "turn"]

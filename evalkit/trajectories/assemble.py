@@ -37,7 +37,7 @@ JOINED_FORMATS = (harbor, tau2, lm_eval, openhands, terminal_bench)
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    """Build the frames; options are those of `load`."""
+    """Build the frames; options are as for `load`."""
     facts = records.tables["facts"].to_pylist()
     scores = records.tables["scores"]
     logged = records.tables["runs"]
@@ -292,10 +292,7 @@ def _repeated(runs: Runs) -> dict[str, list[bool]]:
 
 
 def _overruled(runs: Runs, path: str) -> list[bool]:
-    """Set the outcomes that a CSV file states, and whether a judge gave them; return which runs it names.
-
-    Its columns are run_id, outcome, and optionally reason and judge.
-    """
+    """Set outcomes by a CSV file with run_id, outcome and, if any, reason and judge; return which runs it names."""
     if not path:
         return [False] * len(runs["run_id"])
     try:

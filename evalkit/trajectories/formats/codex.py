@@ -83,11 +83,8 @@ def _lines(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
 
 
 def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
-    """Yield the meaning of the lines of a file; a message in an item and in an event is yielded once.
-
-    Since 2026, the first line of a subagent states which line is the first that it did not copy from its parent.
-    """
-    first = 0
+    """Yield the meaning of the lines of a file; a message in an item and in an event is yielded once."""
+    first = 0  # line that a subagent did not copy from its parent, which its first line states since 2026
     waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages without a double so far, with the type of their line
     for record in _lines(file, session):
         payload = record.get("payload")

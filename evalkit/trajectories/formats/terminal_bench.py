@@ -186,8 +186,8 @@ def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     """Fill in what files and folders state of their trials, and find the copies of trials.
 
-    A trial has a file of its own, or an entry in the summary of its run, or both; a resumed run holds a copy of an
-    earlier run. All of these are one run, except in different submissions.
+    A trial has a file of its own, or an entry in the summary of its run, or both; a resumed run contains a copy of
+    an earlier run. All of these are one run, except in different submissions.
     """
     about: dict[_Key, dict[str, str]] = {}
     plan_at: dict[_Key, str] = {}
