@@ -17,8 +17,8 @@ _WRAPPING = re.compile(  # before the text itself, but no heading
     re.IGNORECASE,
 )
 _EXCEPTION = (  # httpx.ReadTimeout: …, KeyError('x')
-    r"(?:[a-z_]\w*\.)+[A-Z]\w*(?=:\s|[()]|\s*$)"
-    r"|[A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|NotFound|DoesNotExist|Violation)(?=:\s|[()]|\s*$)"
+    r"(?:[a-z_]\w*\.)+[A-Z]\w*(?=:\s|\()"
+    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|NotFound|DoesNotExist|Violation)(?=:\s|[()]|\s*$)"
 )
 _REFUSES = (
     r"(?i:(?:fatal|failed to|unable to|cannot|can['’]t|could not|couldn['’]t|no such|permission denied"
@@ -39,13 +39,15 @@ _FIRST = re.compile(
         r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
         r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code|\d{3})\b)",
         r"something went wrong",
-        r"(?:fail(?:ed|ure)|fatal|unable|could ?n[o']t|cannot|can['’]?t|could not)\b(?!\s*[:=]\s*0\b)(?! tests?: 0)",
+        r"fail(?:ed|ure)\b(?! rate| \w+\s*[:=]|\s*[:=]\s*\d)|fatal(?: error|\s*[:!-])",  # not: Failed logins: 3
+        r"(?:unable|could ?n[o']t|cannot|can['’]?t|could not)\b",
         r"(?:[a-z_]\w* ){1,3}failed\b(?!\s*[:=]\s*\d)",  # Request failed with …
         r"traceback \(most recent|\d+ validation errors? for ",
         r"(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing) (?:\w+ ){0,2}?(?:tool|function"
         r"|command|action|argument|parameter|option|request|file|directory|path|table|column|method|input|value|item"
         r"|key|id|name|type|field|order|user|syntax|credentials)s?\b",
-        r"permission denied|access denied|unauthori[sz]ed|forbidden|not found|rate limit",
+        r"permission denied|access denied|(?:unauthori[sz]ed|forbidden|not found)\s*(?:[.:!,(]|$)",
+        r"rate.?limit(?:ed| exceeded| reached| hit| error)",
         r"(?:[\w'\"./-]+ ){1,5}(?:was |could not be )?not found\s*(?:[.:!,(]|$)",
         r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b",
         r"(?:\w+ ){0,3}timed out\b",

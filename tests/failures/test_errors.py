@@ -24,6 +24,11 @@ bash: foo: command not found
 sh: 1: foo: not found
 cat: a.txt: No such file or directory
 ls: /root: Permission denied
+Forbidden
+Unauthorized: the token has expired
+Rate limit exceeded
+Failure: the order is closed
+Fatal error: out of memory
 out\\n[exit code: 1]
 Process exited with code 127
 some output\\nexit code 2
@@ -40,6 +45,11 @@ Command !dance does not exist.
 Invalid item type: breads.
 Invalid arguments for get_order
 Permission denied
+Forbidden
+Unauthorized: the token has expired
+Rate limit exceeded
+Failure: the order is closed
+Fatal error: out of memory
 Request timed out
 Timeout after 30 seconds
 {"error": "not found"}
@@ -58,6 +68,8 @@ npm ERR! missing script: test
 fatal: not a git repository
 SyntaxError: invalid syntax
 aiohttp.ConnectTimeout: the host took too long
+django.core.exceptions.ObjectDoesNotExist
+(pymysql.err.ProgrammingError) (1146, "no such table")
 ZeroDivisionError('division by zero')
 curl: (6) Could not resolve host: shop.test
 python: can't open file '/app/run.py': [Errno 2] No such file or directory
@@ -116,6 +128,12 @@ Saved 'Error: look again'
 Failed: 0, passed: 12
 name: Unknown Soldier
 total: (3) items
+Forbidden City: open from 9 to 5
+Rate limit: 100 per minute
+Failed logins: 3
+Failure rate: 0.02
+Fatal accidents in 2020: 3
+photo.JPG\\nnotes.MD
 """
 # results of calls that show what others wrote, by the name and the arguments of the call
 SHOWN = {
