@@ -25,6 +25,9 @@ class Edit(NamedTuple):
 
 RECIPES = {
     "a final wording": [Edit("mindcraft/parse.py", 'Wording("Task completed"', 'Wording("Quest won"), ')],
+    "a final wording with a score": [
+        Edit("mindcraft/parse.py", 'Wording("Task ended "', 'Wording("Kitchen closed, scored "), '),
+    ],
     "an event": [
         Edit("mindcraft/table.py", '    "deaths": Wording(', '    "thefts": Wording("A creeper stole ", r"\\w+"),\n'),
     ],
@@ -57,6 +60,7 @@ logs = mindcraft.load("runs")
 page = CliRunner().invoke(main, ["mindcraft", "runs"]).output
 print(json.dumps({
     "a final wording": logs.runs.set_index("task_id").loc["won", "status"],
+    "a final wording with a score": float(logs.runs.set_index("task_id").loc["half", "score"]),
     "an event": int(logs.runs.set_index("task_id").loc["robbed", "thefts"]),
     "a flag": [flags for flags in logs.runs["run_flags"].map(list)][0],
     "a wording": finding_text(Finding("nobody", "", {"n": 3})),
@@ -77,15 +81,18 @@ def test_what_a_recipe_adds_is_there_for_users(tmp_path):
             path.write_text(text.replace(edit.before, edit.added + edit.before), "utf-8")
     robbed = log()
     robbed["turns"] += said("A creeper stole everything", "Task ended with score : 0")
-    write_all(tmp_path / "runs", {"m/won/Andy_0_0.json": log("Quest won"), "m/robbed/Andy_0_0.json": robbed})
+    half = log("Kitchen closed, scored 0.5")
+    runs = {"m/won/Andy_0_0.json": log("Quest won"), "m/robbed/Andy_0_0.json": robbed, "m/half/Andy_0_0.json": half}
+    write_all(tmp_path / "runs", runs)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "EVALKIT_CACHE": "off"}
     done = subprocess.run([sys.executable, "-c", USES], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["a final wording"] == "SUCCESS"
+    assert found["a final wording with a score"] == 0.5
     assert found["an event"] == 1
     assert "lonely" in found["a flag"]
     assert found["a wording"] == "3 players left."
-    assert found["an estimate"] == 2
+    assert found["an estimate"] == 3
     assert found["a command"].startswith("hello\n")
     assert "Says hello." in found["a command"]

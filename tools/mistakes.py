@@ -97,8 +97,7 @@ MUTATIONS = (
     ),
     Mutation(
         "left out as failures", "evalkit/kinds/success_rates.py",
-        "return rates(runs, by, value, kind, missing=missing",
-        'return rates(runs, by, value, kind, missing="failure"',
+        "_rates_of(scored, runs, by, kind, missing) if", '_rates_of(scored, runs, by, kind, "failure") if',
     ),
     Mutation(
         "partial plan among full plans", "evalkit/mindcraft/analysis.py",
@@ -127,7 +126,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lowest score of the agents", "evalkit/mindcraft/assemble.py",
-        'raw_score=("raw_score", "max")', 'raw_score=("raw_score", "min")',
+        '"timed_out", "duration", "original"]].max()', '"timed_out", "duration", "original"]].min()',
     ),
     # Mindcraft: terminal
     Mutation(
@@ -245,7 +244,7 @@ def find(mutation: Mutation, root: Path = ROOT) -> tuple[str, str, str]:
     if mutation.file.endswith(".ipynb"):
         old, new = (json.dumps(text, ensure_ascii=False)[1:-1] for text in (old, new))
     if (n := content.count(old)) != mutation.times:
-        raise ValueError(f"{mutation.name}: {mutation.old!r} stands {n} times in {mutation.file}, not {mutation.times}")
+        raise ValueError(f"{mutation.name}: {mutation.old!r} occurs {n} times in {mutation.file}, not {mutation.times}")
     return content, old, new
 
 

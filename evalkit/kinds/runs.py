@@ -65,7 +65,7 @@ class Outcomes(NamedTuple):
 
 
 def judge_mark(table: pd.DataFrame) -> str:
-    """Return what follows the name of the estimates of a table: that they rest on a judge, or nothing."""
+    """Return the mark of estimates that rest on a judge, which follows their name; empty for other tables."""
     return BY_JUDGE if any(JUDGED in warning for warning in table.get("warning", ())) else ""
 
 
@@ -212,7 +212,7 @@ def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
 
 
 def counted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Select the runs that rates include: all except those that a flag excludes, such as copies of other runs.
+    """Select the runs that rates include: all except runs that a flag excludes, such as copies of other runs.
 
     Parameters
     ----------

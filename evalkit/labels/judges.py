@@ -187,7 +187,7 @@ def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate)
     is_yes_or_no = len(known) and np.isin(known, (0.0, 1.0)).all()
     arguments = _arguments(units, verdicts)
     half_width, after = (found.high - found.low) / 2, np.nan
-    if len(arguments[2]) >= MORE:  # of all labels together, while `found` may be weighted from those of models
+    if len(arguments[2]) >= MORE:  # of all labels together, while `found` may be weighted from estimates of models
         after = half_width * half_width_after(MORE, *arguments) / half_width_after(0, *arguments)
     return {
         "judge": judge,

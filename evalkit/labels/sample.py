@@ -8,7 +8,7 @@ import pandas as pd
 from evalkit.kinds import Logs, outcome_of, wherever
 from evalkit.kinds.runs import UNKNOWN, is_excluded
 
-ACTED = ("assistant", "action")  # roles of the turns of an agent: those that are labelled
+ACTED = ("assistant", "action")  # roles of the turns of an agent, which are labelled
 
 
 class Unit(NamedTuple):

@@ -113,7 +113,7 @@ def _find_runs(
         prefix = f"{folder.task_id}_" if folder.flat else ""
         names = tuple(sources[place].rpartition("/")[2].removeprefix(prefix) for place in folder.logs)
         n_logs = None
-        if len(definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may tell which is meant
+        if len(definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may show which is meant
             n_logs = max(len(repetition.logs) for repetition in split_repetitions(names, None))
         type_of_path = named.fields.get("task_type", "")
         key = (task_id, named.task_path, n_logs, type_of_path)
@@ -134,7 +134,7 @@ def _find_runs(
 
 
 def _known(found: Sequence[Run]) -> pd.DataFrame:
-    """Return what is known of runs, besides the facts of their tasks, before their logs are looked at."""
+    """Return what is known of runs before their logs are read, apart from the facts of their tasks."""
     paths = [run.folder.path for run in found]
     numbers = [run.repetition.number for run in found]
     values = {
@@ -154,7 +154,7 @@ def _known(found: Sequence[Run]) -> pd.DataFrame:
         "n_agents": np.array([len(set(run.repetition.agents)) for run in found], int),
         "fits_layout": np.array([run.named.fits_layout for run in found], bool),
     }
-    return pd.DataFrame(values).assign(seed=None, tokens_in=None, tokens_out=None, cost=None)  # which no log says
+    return pd.DataFrame(values).assign(seed=None, tokens_in=None, tokens_out=None, cost=None)  # which no log states
 
 
 def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.DataFrame:
@@ -173,7 +173,7 @@ def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.Data
 
 
 def _gathered(logs: pd.DataFrame) -> pd.DataFrame:
-    """Flag the logs that are copies, which give no start, and return what the logs of each run say together."""
+    """Flag the logs that are copies, which give no start, and return what the logs of each run state together."""
     is_stale = logs["original"] >= 0
     logs.loc[is_stale, "flags"] = logs.loc[is_stale, "flags"].map(lambda flags: [*flags, "stale_copy"])
     started = logs["task_start"].mask(is_stale)
@@ -223,7 +223,7 @@ def _add_endings(runs: pd.DataFrame, logs: pd.DataFrame) -> None:
     runs["copied_model"] = runs["model_name"].reindex(original).to_numpy()
     unread = logs.loc[~logs["agent_log_processed"], ["run", "parsing_errors"]]
     runs["parsing_errors"] = unread.groupby("run")["parsing_errors"].agg("; ".join).reindex(runs.index, fill_value="")
-    # the final message is that of the first log that agrees with the run's status, else of the first that has any
+    # the final message of the first log that agrees with the run's status, else of the first that has any
     speaking = logs.loc[logs["final_system_message"].notna(), ["run", "final_system_message"]]
     speaking["differs"] = logs["completion_status"] != logs["run"].map(runs["status"])
     first = speaking.sort_values(["run", "differs"], kind="stable").drop_duplicates("run")
@@ -243,7 +243,7 @@ def _status(table: pd.DataFrame, timed_out: pd.Series, is_unread: pd.Series) -> 
 
 
 def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
-    """Return the flags of each run: those of its logs, and those of the run itself."""
+    """Return the flags of each run: its logs' and its own."""
     flagged: dict[str, set[int]] = {flag: set() for flag in LOG_FLAGS}
     for run, own in zip(logs["run"], logs["flags"], strict=True):
         for flag in own:
@@ -276,7 +276,7 @@ def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
 def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
     """Find logs that are copies: equal content or start of the agent of that name; return the original's run, else -1.
 
-    Of the runs that share a log, the one that came later holds the copy: one whose other agents started more than
+    Of the runs that share a log, the one that came later has the copy: one whose other agents started more than
     `LEFT_OVER` later, as the log is left over from before; else the one whose file is younger, if the files' times are
     original; else the one with more words in its path (`paths`), as a copied folder has, or the later one by its path.
     """

@@ -43,8 +43,8 @@ class AgentLog(msgspec.Struct, gc=False):
 LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
-WORDINGS = {  # final messages, as whole texts, by what they say
-    "scored": (Wording("Task ended ", r"(?:with score : |in score ?: )(?P<score>\S+)"),),
+WORDINGS = {  # final messages, as whole texts, by their meaning; the score follows a wording of `scored`
+    "scored": (Wording("Task ended ", r"(?:with score : |in score ?: )"),),
     "succeeded": (Wording("Task completed", r"(?:, exiting)?"), Wording("Task successful", _CODE)),
     "timed_out": (Wording("Task unsuccessful: Timeout reached"), Wording("Task timeout reached", _CODE)),
     "ended": (
@@ -53,9 +53,16 @@ WORDINGS = {  # final messages, as whole texts, by what they say
         Wording("No other agents found", _CODE),
     ),
 }
-FINAL = re.compile(
-    "|".join(f"(?P<{name}>{'|'.join(text.pattern for text in texts)})" for name, texts in WORDINGS.items())
-)
+
+
+def _pattern(meaning: str) -> str:
+    """Return the pattern of the final messages with a meaning."""
+    texts = "|".join(text.pattern for text in WORDINGS[meaning])
+    score = r"(?P<score>\S+)" if meaning == "scored" else ""
+    return f"(?P<{meaning}>(?:{texts}){score})"
+
+
+FINAL = re.compile("|".join(map(_pattern, WORDINGS)))
 FINAL_STARTS = tuple(text.start for texts in WORDINGS.values() for text in texts)
 NEARLY_FINAL = re.compile(rf"{FINAL.pattern}|Task ended (?:with|in) score")  # within a longer text
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
@@ -63,7 +70,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScr
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
 COMMAND = re.compile(r"!(?<![\w!]!)[A-Za-z]")  # not within a word
 
-# characters of game logs, the most frequent first; those of none of them are the rarest
+# characters of game logs, the most frequent first; all others are rarer
 _COMMON = " etaoinsrhldcumpgfbwyvk\n_.,:-0123456789()\"'CTSIARBDMNPOFLEWGHUVKYJ!"
 
 
@@ -82,7 +89,7 @@ class Phrases:
             self._by_place[place] = (*self._by_place.get(place, ()), phrase)
 
     def are_in(self, text: str) -> bool:
-        """Return whether a text holds any of the phrases."""
+        """Return whether a text contains any of the phrases."""
         for (character, offset), phrases in self._by_place.items():
             at = text.find(character, offset)
             while at >= 0:
@@ -93,6 +100,7 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
+OUTCOME_PHRASES = Phrases(text.start for meaning in ("scored", "succeeded") for text in WORDINGS[meaning])
 EVENT_PHRASES = Phrases(event.start for event in EVENTS.values())
 
 # the keys that distinguish the other JSON files of an experiment from agent logs
@@ -108,7 +116,7 @@ LOG_KEYS = MEMORY_KEYS | {"name", "turns"}
 TURN_KEYS = frozenset(("role", "content", "imagePath"))
 ROLES = frozenset(("system", "assistant", "user"))
 NO_TURNS = "no list of turns in it"  # of JSON that is no log, and nothing else that is known
-RESULTS = "results.txt"  # beside the task folders of an experiment; no JSON
+RESULTS = "results.txt"  # next to the task folders of an experiment; no JSON
 MAX_RESULTS = 100_000  # bytes: a results file is a few lines; a bigger one is something else
 MAX_INT = 2**53  # above it, floats skip whole numbers
 NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
@@ -163,7 +171,7 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
 
 
 def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
-    """Return a record of a log as a dictionary for users, with what the file's name says."""
+    """Return a record of a log as a dictionary for users, with the facts in the file's name."""
     name, repetition = split_stem(stem_of(source))
     shared = {key: record[key] for key in AgentOutcome.__annotations__ if key in record}
     own = {
@@ -238,7 +246,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, names a score or a success in one of the game's final wordings."""
-    if "Task " not in text:  # with which all of these begin
+    if not OUTCOME_PHRASES.are_in(text):
         return False
     return any(match.lastgroup not in ("timed_out", "ended") for match in NEARLY_FINAL.finditer(text))
 
@@ -257,7 +265,7 @@ def parse_results(data: bytes) -> dict[str, Any]:
 
 
 def is_agent_log(value: Any) -> bool:
-    """Return whether JSON is an agent's log, perhaps a damaged one: turns with roles, or beside parts of a memory."""
+    """Return whether JSON is an agent's log, perhaps a damaged one: turns with roles, or with parts of a memory."""
     if isinstance(value, dict):
         turns = value.get("turns", ())
         if isinstance(turns, list) and any(isinstance(turn, dict) and "role" in turn for turn in turns):
@@ -269,7 +277,7 @@ def is_agent_log(value: Any) -> bool:
 
 
 def other_kind(value: Any) -> str | None:
-    """Name what a decoded JSON file of an experiment is that holds no turns; None for any other file."""
+    """Name what a decoded JSON file of an experiment without turns is; None for any other file."""
     if not isinstance(value, dict):
         return None
     if {"total", "successful"} & value.keys() and {"model", "exp_name", "task_path"} & value.keys():
@@ -321,7 +329,7 @@ def _decode_log(data: bytes) -> tuple[Any, list[str]]:
         value, repaired = decode_json(data)
     else:
         log = AgentLog(turns=value) if isinstance(value, list) else value
-        may_differ = log is not value or (log.turns and log.turns[0].role is None)  # other JSON holds lists, too
+        may_differ = log is not value or (log.turns and log.turns[0].role is None)  # other JSON contains lists, too
         if may_differ:
             value, _ = decode_json(data)
         if not may_differ or is_agent_log(value):
@@ -346,7 +354,7 @@ def _as_log(value: Any) -> AgentLog:
 
 
 def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, Any]:
-    """Return the record of a log whose file holds `data`, of which some was repaired."""
+    """Return the record of a log with the contents `data`, of which some was repaired."""
     texts: dict[str | None, list[str]] = {"system": [], "assistant": [], "": []}
     others = texts[""]
     for turn in log.turns:
@@ -354,7 +362,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
             texts.get(turn.role, others).append(turn.content)
     system, agent = texts["system"], texts["assistant"]
     messages = len(system) + len(agent) + len(others)
-    joined = "\n".join(system)  # no event spans lines, and no final wording holds a line break
+    joined = "\n".join(system)  # no event spans lines, and no final wording contains a line break
     events: Mapping[str, int] = {}
     if EVENT_PHRASES.are_in(joined):
         events = Counter(match.lastgroup or "" for match in EVENT.finditer(joined))
@@ -377,7 +385,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     score = scored[0].score if scored else None
 
     start = positive_number(log.taskStart, LATEST_START)
-    # equal for copies: length, checksum (with a start in milliseconds, that of both ends suffices) and start
+    # equal for copies: length, checksum (of both ends only, with a start in milliseconds) and start
     if start is None:
         digest = f"{len(data):x}-{zlib.crc32(data):08x}"
     else:

@@ -224,7 +224,7 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     gone = missing(runs, plans)
     rows = counted(runs[~_is_running(runs)])
     is_broken = rows["score"].isna() & rows["is_successful"].isna() & ~has_flag(rows, "no_outcome")
-    counts = bool(is_broken.all() or rows["is_successful"].notna().any())  # else scores say how much
+    counts = bool(is_broken.all() or rows["is_successful"].notna().any())  # else scores are amounts
     rows = rows.assign(is_successful=rows["is_successful"].mask(is_broken & counts, False))
     gone = gone.loc[gone.index.repeat(gone["missing"])].reset_index(drop=True)
     added = gone.reindex(columns=list(rows)).assign(kind=NAME, status="missing", score=0.0)

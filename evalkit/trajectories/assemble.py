@@ -230,7 +230,7 @@ def _set_success(runs: Runs) -> None:
     for of_format, dataset, key, *_ in rows:
         if key:
             scorers.setdefault((of_format, dataset), key)
-    graded = set[tuple[Any, ...]]()  # scores that say how much, not whether: no run with one succeeds or fails
+    graded = set[tuple[Any, ...]]()  # scores that are amounts: no run with one succeeds or fails
     for of_format, dataset, key, score, _ in rows:
         is_between = score is not None and min(abs(score), abs(score - 1)) > _ROUNDING
         if is_between and (of_format, key) not in _WHOLE_REWARDS:

@@ -17,7 +17,7 @@ from evalkit.trajectories.records import SESSIONS, Facts, Joined, Runs
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
 _MOST_NESTED = 100  # subagents of subagents
-_COUNTED = {  # columns of the frames that count calls, besides `source`
+_COUNTED = {  # columns of the frames that count calls, with `source`
     "usage": ("model_name", "calls", *TOKENS),
     "tools": ("model_name", "tool", "calls", "results", "errors"),
 }
@@ -109,7 +109,7 @@ def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
         if known is not None:
             repeated[rows] = _replay(ids[rows].tolist(), set(known))
         else:
-            repeated[rows] = is_replayed[rows] == True  # noqa: E712 - None: the file doesn't tell
+            repeated[rows] = is_replayed[rows] == True  # noqa: E712 - None: the file doesn't state it
             calls.loc[rows[pd.isna(is_replayed[rows])], list(TOKENS)] = np.nan
         of_session[file.log_id] = ids[rows]
     return repeated

@@ -1,4 +1,4 @@
-"""Messages of trajectories of any format, and those in the form of chat interfaces."""
+"""Messages of trajectories of any format, and the messages of chat interfaces."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

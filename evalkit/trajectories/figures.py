@@ -13,7 +13,7 @@ from evalkit.trajectories.table import ENDINGS
 __all__ = ["cost", "endings", "reliability"]
 
 _UNITS = {"cost": "US dollars per run", "tokens": "tokens per run", "duration": "seconds per run"}
-MOST_MODELS = 12  # curves or points of one figure; those with the highest estimates
+MOST_MODELS = 12  # curves or points of one figure: the highest estimates
 
 
 def endings(table: pd.DataFrame, ax: Axes | None = None) -> Axes:

@@ -34,11 +34,12 @@ LINE_FORMATS = (lm_eval, openhands, every_eval_ever)  # of JSON lines, decoded i
 FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, *LINE_FORMATS, swe_agent)
 SESSIONS = (gemini_cli, claude_code, codex)  # of which one line at a time is read
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
-# other titles are of files that describe logs
-_LOGS = (
-    *("trial result", "trajectory", "simulation", "-bench results", "-Bench results", "samples", "log", "session"),
-    *("table of runs", "chat"),
-)
+# titles of files that describe logs, or that are no logs without options; every other title is a log's
+_NO_LOGS = {
+    *("Harbor job lock", "Harbor job result", "Terminal-Bench lock", "Terminal-Bench run description"),
+    *("lm-eval results file", "OpenHands metadata file", "OpenHands index scores file", "Every Eval Ever evaluation"),
+    *("SWE-bench predictions", "SWE-bench report", "table", "spreadsheet", "Parquet file"),
+}
 _ANYTHING = msgspec.json.Decoder()
 
 
@@ -58,7 +59,7 @@ def context_files(files: Sequence[str]) -> list[str]:
 
 
 def recognises(head: bytes) -> str | tuple[str, str]:
-    """Return the title of a log with its format, or that of another file, by the first bytes; empty for other files."""
+    """Return the title of a log with its format, or of a file next to logs, by the first bytes; else empty."""
     try:
         start, title = decode_start(head), "inspect_ai log" if is_inspect(head) else ""
         title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "")
@@ -66,7 +67,7 @@ def recognises(head: bytes) -> str | tuple[str, str]:
         title = title or table.recognises(head)
     except Exception:
         return ""
-    return (TITLE, title) if title.endswith(_LOGS) else title
+    return title if not title or title in _NO_LOGS else (TITLE, title)
 
 
 def is_inspect(data: bytes) -> bool:

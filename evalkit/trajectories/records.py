@@ -25,7 +25,7 @@ _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless
     "SWE-bench": "empty_patch unresolved",
     "Terminal-Bench": "agent_timeout context_length_exceeded output_length_exceeded fatal_llm_parse_error",
 }
-_ENDED = {  # the status of a run that came to its end: a score tells the outcome
+_ENDED = {  # the status of a run that came to its end: the score is the outcome
     "": "completed",
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
@@ -95,7 +95,7 @@ FACTS = (  # what files state about runs of other files
     Column("model_name", "name", "model of the entry; empty for all"),
     Column("value", "str", "what the file states"),
 )
-CALLS = (  # of models, where several files may hold the same one
+CALLS = (  # of models, where several files may contain the same one
     Column("call_id", "str", "its id, which is the same in another file"),
     Column("model_name", "name", "the model"),
     Column("tokens_in", "int?", "tokens that it read, with those from a cache", "tokens"),
@@ -129,13 +129,13 @@ class Joined(NamedTuple):
     left_out: Collection[int] = ()  # places of runs that are no runs of their own
     plan_of: Mapping[str, str | None] = MappingProxyType({})  # by the file of runs: the file that states their plan
     without_plan: Collection[str] = ()  # files whose plan another file states, or whose runs are copies of others
-    entries: Sequence[Entry] = ()  # of the ledger, in place of those of the files
+    entries: Sequence[Entry] = ()  # of the ledger, which replace the entries of the files
     filters: Mapping[str, Sequence[str]] = MappingProxyType({})  # names of filters, in order, by the file of runs
     notes: Notes = NO_NOTES
 
 
 def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = MappingProxyType({})) -> list[tuple]:
-    """Return rows of `RUNS` from columns as logged and values that all share; those of another type are missing."""
+    """Return rows of `RUNS` from columns as logged and values that all share; a value of another type is missing."""
     if unknown := (columns.keys() | shared.keys()) - _COLUMNS.keys():
         raise TypeError(f"no columns of runs: {sorted(unknown)}")
     cells: list[Iterable[Any]] = []

@@ -1,4 +1,4 @@
-"""Put the runs of tables together: what their columns mean, which rows are copies, and what the ledger says."""
+"""Put the runs of tables together: the meaning of columns, copies of rows, and reasons for the ledger."""
 
 import os
 import re

@@ -29,7 +29,7 @@ _SPARE = [status.text for status in ENDINGS.values()]  # columns that a narrow s
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format rates or mean scores by model, how runs ended, and what is missing of the plan.
 
-    Where no log states an outcome, the table says what runs took.
+    Where no log states an outcome, the table shows what runs took.
     """
     unmeasured: list[str] = []
     if has_outcomes(logs.runs):
@@ -55,7 +55,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     models = counted(logs.runs)["model_name"].nunique()
     expected = planned if snapshot.expected is None else snapshot.expected * models
     if snapshot.expected is None and planned is not None:
-        table = table[table["planned"].notna()]  # what files without a plan hold is none of the planned trials
+        table = table[table["planned"].notna()]  # runs of files without a plan are none of the planned trials
     done = int(table["present"].sum())
     total = f"\ntotal: {so_far(done, expected, 'trial')} done, {counted_noun(int(running.sum()), 'run')} running"
     ended = logs.runs[~running]
@@ -89,7 +89,7 @@ def _taken_rows(table: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _notes(logs: Logs) -> list[str]:
-    """Say what is missing of the plan, counts in no rate, or was overruled."""
+    """State what is missing of the plan, counts in no rate, or was overruled."""
     table, runs = trials(logs.runs, logs.plans), logs.runs
     missing, planned = int(table["missing"].sum()), int(table["planned"].sum())
     repeated, overruled = int(table["repeated"].sum()), int(has_flag(runs, "overruled").sum())

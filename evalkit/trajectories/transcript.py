@@ -23,7 +23,7 @@ from evalkit.trajectories.table import LAZY_TABLES
 _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=True))
 
 
-MOST_WRITTEN = 20_000  # characters of a message that may hold a call as text
+MOST_WRITTEN = 20_000  # characters of a message that may contain a call as text
 # calls that are text only: of ReAct, of blocks of shell commands (mini-swe-agent 1) or JSON, of tags; and their results
 _WRITTEN = re.compile(
     r"^Action:\s*(?P<act>\w[\w.-]*)(?:\s*\[(?P<in>.*)\]|\s*\nAction Input:\s*(?P<input>.*))?\s*\Z"
@@ -110,7 +110,7 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
 
 
 def _written(text: str) -> Call | None:
-    """Return the only call that the text of a message holds, in one of the forms without structure; else None."""
+    """Return the call in the text of a message, if it has just one, in one of the forms without structure."""
     if len(text) > MOST_WRITTEN or not _MAY_BE_WRITTEN.search(text):
         return None
     found = list(islice(_WRITTEN.finditer(text), 2))
@@ -129,7 +129,8 @@ def _written(text: str) -> Call | None:
         value = msgspec.json.decode(groups["json"])
         name = next((value[key] for key in ("name", "action", "tool") if key in value), None)
         given = next((value[key] for key in ("arguments", "action_input", "input", "parameters") if key in value), None)
-        if name and given is not None and name != "Final Answer":
+        is_call = found[0][0].startswith("<") or given is not None  # a block of JSON may be an answer
+        if name and is_call and name != "Final Answer":
             return Call(text_of(name), canonical(text_of(given)))
     return None
 

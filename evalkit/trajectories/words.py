@@ -27,7 +27,7 @@ def took(
     tool_errors: int | None,
     **_: Any,
 ) -> str:
-    """Describe what all runs took together, as far as logs tell, where none states an outcome."""
+    """Describe what all runs took together, where logs state it but no outcome."""
     parts = []
     if turns is not None:
         parts.append(counted_noun(turns, "turn"))

@@ -37,7 +37,8 @@ def test_a_planted_defect_is_found_by_its_check(name):
 
 def test_a_board_without_a_defect_raises_no_alarm():
     table = audited(board(Random(0)))
-    assert table["verdict"].value_counts().to_dict() == {"fine": 20, "not computed": 3}
+    assert set(table["verdict"]) == {"fine", "not computed"}
+    assert table["verdict"].eq("not computed").sum() == 3
     assert table.loc[table["verdict"].eq("fine"), "count"].eq(0).all()
     assert table.loc[table["verdict"].eq("not computed"), "notes"].map(str).ne("").all()
 

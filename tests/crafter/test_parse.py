@@ -5,6 +5,7 @@ import json
 import math
 
 import msgspec
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from evalkit.crafter.format import Trace, fit
 from evalkit.crafter.kind import KIND
 from evalkit.crafter.parse import judge_trace, parse_file
 from evalkit.crafter.transcript import transcript
+from evalkit.io.sources import Listing
 from evalkit.kinds import Records
 from evalkit.kinds.reading import tables_of
 from tests.crafter.traces import config, environment, hook, language_model, results, runtime, trace, write
@@ -248,7 +250,8 @@ def test_anything_like_a_trace_goes_through_every_step(content):
         return
     assert parsed.status == "used"
     events = content["event_history"] if isinstance(content.get("event_history"), list) else []
-    frames = assemble(Records(tables_of(KIND.records, {"x": parsed.rows}), None, None), {}).frames
+    files, listing = pa.table({"source": ["x"], "size": [len(data)]}), Listing("", ["x"], {}, {})
+    frames = assemble(Records(tables_of(KIND.records, {"x": parsed.rows}), files, listing), {}).frames
     assert [len(frame) for frame in frames.values()] == [1, len(events), 22]
     assert frames["events"]["invalid"].map(len).tolist() == frames["events"]["invalid_actions"].tolist()
     assert transcript(["x"], lambda _: data).text().startswith("x\n")

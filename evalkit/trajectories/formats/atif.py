@@ -60,7 +60,7 @@ def _run(path: str, value: Any, part: str) -> tuple:
         model_name=part_of(value, "agent", "model_name") or models[0],
         agent=part_of(value, "agent", "name"),
         agent_version=part_of(value, "agent", "version"),
-        temperature=part_of(value, "agent", "extra", "temperature"),  # as Terminus tells it
+        temperature=part_of(value, "agent", "extra", "temperature"),  # as Terminus states it
         started=times[0],
         ended=times[-1],
         turns=sum(step.get("source") == "agent" for step in steps),

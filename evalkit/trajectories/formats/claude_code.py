@@ -62,7 +62,7 @@ def _named(record: Any) -> Any:
 
 
 def summary(path: str, file: BinaryIO) -> Session:
-    """Read what a file says of its session, one line at a time.
+    """Read the session of a file, one line at a time.
 
     A message has a line for each of its blocks, all with its id and usage: the line with most tokens written counts.
     """

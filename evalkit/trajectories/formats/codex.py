@@ -1,4 +1,4 @@
-"""Codex of OpenAI: rollouts from early 2025 on, in whose lines messages, calls, and totals of tokens stand."""
+"""Codex of OpenAI: rollouts from early 2025 on, whose lines contain messages, calls, and totals of tokens."""
 
 import io
 import os
@@ -22,7 +22,7 @@ _LINES = frozenset({
     "session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state",
     "inter_agent_communication", "inter_agent_communication_metadata", "token_usage_record",
 })  # fmt: skip
-_NO_MESSAGES = frozenset({  # payloads that repeat others, or hold none
+_NO_MESSAGES = frozenset({  # payloads that repeat others, or are empty
     "agent_reasoning_section_break", "agent_reasoning_raw_content", "context_compacted", "compaction",
     "compaction_summary", "context_compaction", "ghost_snapshot", "other", "stream_error", "warning", "plan_update",
     "turn_diff", "background_event", "entered_review_mode", "exited_review_mode", "item_started", "item_completed",
@@ -45,13 +45,13 @@ _INJECTED = ("<", "# AGENTS.md instructions")  # what the texts begin with that 
 _FIRST_OWN = "subagent_history_start_ordinal"
 _THREAD = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WAITING = 32  # messages whose double may still come
-_SECONDS_APART = 2.0  # at most, of an item and an event that hold one message
+_SECONDS_APART = 2.0  # at most, between an item and an event with the same message
 _DOUBLED = ("user", "system", "assistant", "reasoning")  # items that an event may repeat
 _BY_AGENT = ("assistant", "reasoning", "call")  # items that belong to an answer of the model
 
 
 class Item(NamedTuple):
-    """A line by what it says: of a session or its settings, a message, a call, its output, or tokens."""
+    """The meaning of a line: a session or its settings, a message, a call, its output, or tokens."""
 
     kind: str
     text: str
@@ -83,12 +83,12 @@ def _lines(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
 
 
 def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
-    """Yield what the lines of a file say; a message that is in an item and in an event is yielded once.
+    """Yield the meaning of the lines of a file; a message in an item and in an event is yielded once.
 
     Since 2026, the first line of a subagent states which line is the first that it did not copy from its parent.
     """
     first = 0
-    waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages that have no double yet, and where they stood
+    waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages without a double so far, and their places
     for record in _lines(file, session):
         payload = record.get("payload")
         outer = text_of(record.get("type"))
@@ -124,7 +124,7 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
 
 
 def _is_same(one: Item, other: Item) -> bool:
-    """Return whether two items say the same at about the same time."""
+    """Return whether two items are the same message at about the same time."""
     if (one.kind, one.text) != (other.kind, other.text):
         return False
     first, second = time_of(one.when), time_of(other.when)
@@ -132,7 +132,7 @@ def _is_same(one: Item, other: Item) -> bool:
 
 
 def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> Iterator[Item]:
-    """Yield what a payload says; one of an unknown type is counted."""
+    """Yield the meaning of a payload; unknown types are counted."""
     kind = text_of(payload.get("type"))
     if kind in ("message", "user_message", "agent_message"):
         text = content_text(payload.get("content") or payload.get("message") or payload.get("text"))
@@ -229,7 +229,7 @@ class _Calls:
             self.tools[tool_id][1].is_error = _is_error(item.payload, item.text)
 
     def settle(self) -> None:
-        """Take what the model wrote since the last time as one call: outputs may stand between calls of its tools."""
+        """Take what the model wrote since the last time as one call: outputs may come between calls of its tools."""
         del self.made[self._settled + 1 :]
         for tool_id in self._unsettled_tools:
             self.tools[tool_id] = self.made[-1], self.tools[tool_id][1]
@@ -243,7 +243,7 @@ class _Calls:
             return
         before, self._totals = self._totals, total
         taken = tuple(now - then for now, then in zip(total, before, strict=True))
-        # the totals of a fork go on from those of its parent
+        # the totals of a fork continue its parent's
         if min(taken) < 0 or total == last or (is_fork and not any(before)):
             taken = last or total
         self.settle()
@@ -272,7 +272,7 @@ def _counts(usage: Any) -> tuple[int, ...] | None:
 
 
 def summary(path: str, file: BinaryIO) -> Session:
-    """Read what a file says of its session, one line at a time.
+    """Read the session of a file, one line at a time.
 
     Calls that the file only replays are marked: until the first task that began with the session, or after it.
     """

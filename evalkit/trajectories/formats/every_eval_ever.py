@@ -31,7 +31,7 @@ def recognises(value: Any) -> str:
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the runs of samples; the scores of a run with several metrics stand in several lines."""
+    """Return the runs of samples; a run with several metrics has several lines."""
     rows = [value] if isinstance(value, dict) else list(value)
     versions = Counter(text_of(part_of(row, "schema_version")) for row in rows)
     reasons = [
@@ -45,7 +45,7 @@ def parse(path: str, value: Any) -> Parsed:
     if lost := len(rows) - sum(map(len, runs.values())):
         reasons.append(f"{counted_noun(lost, 'line')} without a sample")
     lines = [(part, row) for part, own in runs.items() for row in own]
-    # the metrics of which a score says how much, not whether
+    # the metrics whose scores are amounts, not outcomes
     graded = {_key(row) for _, row in lines if number_of(part_of(row, "evaluation", "score")) not in (0.0, 1.0)}
     scores = [(part, _key(row), _score(row), "") for part, row in lines if _score(row) is not None]
     return used([_run(part, own, graded) for part, own in runs.items()], scores, reason="; ".join(reasons))

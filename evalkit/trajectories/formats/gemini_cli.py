@@ -37,7 +37,7 @@ def recognises(records: Any) -> str:
 
 
 def _messages(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a file; what records say of the session is set in it."""
+    """Yield the messages of a file; facts about the session are set in it."""
     for record in records_of(file, session):
         session.session_id = session.session_id or text_of(record.get("sessionId"))
         listed = objects(part_of(record, "$set"), "messages") or objects(record, "messages")
@@ -86,7 +86,7 @@ def _usage(call_id: str, model: str | None, message: dict[str, Any]) -> ModelCal
 
 
 def summary(path: str, file: BinaryIO) -> Session:
-    """Read what a file says of its session, one line at a time."""
+    """Read the session of a file, one line at a time."""
     session = Session(FORMAT)
     calls: dict[str, ModelCall] = {}
     tools: dict[str, ToolUse] = {}  # by their own ids

@@ -1,4 +1,4 @@
-"""Harbor, by the models of its 0.26: the result of a trial, and that of its job with its lock, which state a plan."""
+"""Harbor, by the models of its 0.26: the result of a trial, and the result and lock of its job, which state a plan."""
 
 import os
 from collections import Counter
@@ -40,7 +40,7 @@ def recognises(value: Any) -> str:
 
 def parse(path: str, value: Any) -> Parsed:
     """Return the run of a trial, or what a job planned."""
-    if "trials" in value:  # only names are read of a lock, which may hold keys
+    if "trials" in value:  # only names are read of a lock, which may contain keys
         planned = Counter(
             (text_of(part_of(trial, "task", "name")), text_of(part_of(trial, "agent", "model_name")))
             for trial in objects(value, "trials")
@@ -108,7 +108,7 @@ def _errors(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
-    """Join trajectories to their trials and to those that they continue; these are no runs of their own."""
+    """Join trajectories to their trials and to trajectories that they continue; they are no runs of their own."""
     formats = runs["format"]
     if not {"atif", "harbor"} & set(formats):
         return Joined()
@@ -117,7 +117,7 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     for fact in facts:
         if fact["fact"] == "subagent" and fact["source"] not in joined:
             joined |= _named_files(fact["source"], fact["value"]) - {fact["source"]}
-    before: dict[str, str] = {}  # by the file of a trajectory: that of the one it continues
+    before: dict[str, str] = {}  # by the file of a trajectory: the file that it continues
     for source, at in place.items():
         if following := runs["continues"][at]:
             before |= dict.fromkeys(_named_files(source, following), source)

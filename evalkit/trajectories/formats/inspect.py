@@ -28,7 +28,7 @@ _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "workin
 
 
 def _reads(name: str, fields: str, **typed: Any) -> Any:
-    """Return a type with what is read of an object, not the rest: arguments of models (`model_args`) may hold keys."""
+    """Return a type with the fields that are read of an object: others, such as `model_args`, may contain keys."""
     own = [(field, of_type | None, None) for field, of_type in typed.items()]
     return msgspec.defstruct(name, [*own, *((field, Any, None) for field in fields.split())], omit_defaults=True)
 
@@ -73,7 +73,7 @@ def is_archive(data: bytes) -> bool:
 
 
 def excerpt(file: BinaryIO) -> bytes:
-    """Return what an archive says of its runs as a log in JSON, from header and summaries, else from what is whole."""
+    """Return the runs of an archive as a log in JSON, from header and summaries, else from what is whole."""
     header, summaries = _header_and_summaries(file)
     if header.startswith(b"{") and b'"model_usage"' in summaries:  # all is there: `parse` decodes it
         return EXCERPT + b"," + header[1:-1] + b',"samples":' + summaries + b"}"
@@ -248,7 +248,7 @@ def messages(samples: Callable[[str], Any], part: str, open_named: OpenNamed) ->
 
 
 def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
-    """Return the members of an archive by their names; of one without its end, those that are whole, and say so."""
+    """Return the members of an archive, by name; of a cut archive the whole members, and that it is cut."""
     try:
         with zipfile.ZipFile(file) as archive:
             check_members(archive.infolist())
@@ -288,7 +288,7 @@ def _header_and_summaries(file: BinaryIO) -> list[bytes]:
             if mark != b"PK\x01\x02" or name_size != len(name):
                 raise zipfile.BadZipFile(f"{name} is not listed last")
             found.append(_unpacked(file, _member(name, place, *facts)).strip())
-    except Exception:  # the whole directory tells what is wrong
+    except Exception:  # the whole directory shows what is wrong
         return [b"", b""]
     return found
 

@@ -201,7 +201,7 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
 
 
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
-    """Fill in what results state of the samples with their stamp; number repetitions, and tell documents apart.
+    """Fill in what results state of the samples with their stamp; number repetitions, and distinguish documents.
 
     The results name the model, else the folder; without a stamp, the name of the file. If results of one model differ
     in its revision, quantization or chat template, these are a part of its name.

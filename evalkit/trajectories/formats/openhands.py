@@ -29,7 +29,7 @@ _INDEX, _INDEX_SCORES = "OpenHands index log", "OpenHands index scores file"
 _ATTEMPT = re.compile(r"\.critic_attempt_(\d+)\.jsonl$")
 _MODEL_FOLDER = re.compile(r"(.+)_maxiter_\d+")
 _SPENT = ("tokens_in", "tokens_cache", "tokens_out", "cost")
-_ENDINGS = (  # the status by what an error says; the first that fits counts
+_ENDINGS = (  # the status by the text of an error; the first that fits counts
     ("error", re.compile(r"instance failed after|timeout after", re.IGNORECASE)),
     ("stuck_in_loop", re.compile(r"stuck in a loop|AgentStuck", re.IGNORECASE)),
     ("max_iterations", re.compile(r"max(imum)?[ _]?iteration", re.IGNORECASE)),

@@ -43,7 +43,7 @@ class ToolUse(msgspec.Struct, array_like=True, gc=False):
 
 
 class Session(msgspec.Struct):
-    """What the file of a session says of its run."""
+    """The facts of a run in the file of a session."""
 
     excerpt_of_session: str  # the format
     agent: str = ""  # if it has another name

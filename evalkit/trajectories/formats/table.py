@@ -27,7 +27,7 @@ from evalkit.trajectories.json_values import objects
 from evalkit.trajectories.records import run_rows, used
 
 MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns of messages
-CHATS = ("messages", "history")  # of these, those that make a row a run without a score, too
+CHATS = ("messages", "history")  # of these, the roles that make a row without a score a run
 _MOST_HEADER = 2**24  # characters of a table with that line
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
 _ANYTHING = msgspec.json.Decoder()
@@ -55,7 +55,7 @@ def recognises(head: bytes) -> str:
         return "spreadsheet"
     if head.startswith(b"PAR1"):
         if not head.endswith(b"PAR1"):
-            return "Parquet file"  # the names of its columns stand at its end
+            return "Parquet file"  # the names of its columns are at its end
         columns = pq.read_schema(pa.BufferReader(head)).names
     elif start is not None:
         are_lines = _has_object_lines(head)
@@ -85,7 +85,7 @@ def _names(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _are_chats(rows: list[Any]) -> bool:
-    """Return whether rows hold messages and neither a score nor an outcome."""
+    """Return whether rows contain messages and neither a score nor an outcome."""
     return bool(rows) and all(map(_is_chat, rows)) and not roles_of(_names(rows)) & {"score", "is_successful"}
 
 
@@ -116,7 +116,7 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
 
 
 def _answers(row: dict[str, Any]) -> int | None:
-    """Return how many of a row's messages an assistant wrote; None if that is not told."""
+    """Return how many of a row's messages an assistant wrote; None if that is unknown."""
     return sum((one.get("role") or one.get("name")) == "assistant" for one in _chat_of(row)) or None
 
 
@@ -165,7 +165,7 @@ def _check_lines(data: bytes) -> None:
 def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     """Read the rows of a Parquet file; LimitError for one that is too large once every row has its own values.
 
-    Columns are decoded to dictionaries, in which a text of many rows stands once, and counted before rows are made.
+    Columns are decoded to dictionaries, in which a text of many rows occurs once, and counted before rows are made.
     Texts in delta encodings or of a fixed length can't be: as many rows are decoded as fit, each as long as a page.
     """
     stored = pq.read_metadata(pa.BufferReader(data))

@@ -1,4 +1,4 @@
-"""Terminal-Bench 1: trials, summaries of runs, and what a run's metadata and lock say of its trials."""
+"""Terminal-Bench 1: trials, summaries of runs, and a run's metadata and lock."""
 
 import posixpath
 import re
@@ -51,7 +51,7 @@ def _is_trial(value: Any) -> bool:
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the runs of a trial or a summary, or what a run's metadata or lock plan and say of its trials."""
+    """Return the runs of a trial or a summary, or the plan and facts in a run's metadata or lock."""
     title = recognises(value)
     if title == "Terminal-Bench lock":
         return _parse_lock(value)
@@ -91,7 +91,7 @@ def _trials(value: Any) -> dict[str, dict[str, Any]]:
 
 
 def _parse_lock(lock: dict[str, Any]) -> Parsed:
-    """Return what a lock says, which is the same as metadata do, in another form, and limits."""
+    """Return the facts of a lock: the same as of metadata, in another form, and limits."""
     config = lock["run_config"]
     factor = number_of(part_of(config, "global_timeout_multiplier"))
     limits = [f"timeout_multiplier {factor:g}"] if factor not in (None, 1.0) else []
@@ -113,7 +113,7 @@ def _parse_lock(lock: dict[str, Any]) -> Parsed:
 
 
 def _described(metadata: dict[str, Any], limits: str = "", reason: str = "") -> Parsed:
-    """Return what a file says of all trials of a run, and how many trials of which tasks the run was to have."""
+    """Return the facts of all trials of a run in a file, and the planned number of trials by task."""
     dataset = [text_of(metadata.get(name)) for name in ("dataset_name", "dataset_version")]
     stated = {
         "model_name": text_of(metadata.get("model_name")),
@@ -184,7 +184,7 @@ def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
 
 
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
-    """Fill in what files and folders say of their trials, and find the copies of trials.
+    """Fill in what files and folders state of their trials, and find the copies of trials.
 
     A trial has a file of its own, or an entry in the summary of its run, or both; a resumed run holds a copy of an
     earlier run. All of these are one run, except in different submissions.
