@@ -159,7 +159,7 @@ def cycle(chat: Chat) -> set[str]:
         for n in steps:
             chat.call("get_item", {"item": n}, f"item {n} is in stock")
     chat.finish()
-    return {"cycle"}
+    return {"cycle", "repeated_call"}
 
 
 def failed_call(chat: Chat) -> set[str]:
@@ -437,6 +437,7 @@ def mindcraft(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
             for _ in range(rng.randint(3, 9)):
                 act(a, f'!collectBlocks("reed_{k}", 2)', f"Found nothing of reed_{k}.")
         elif cause == "cycle":
+            own |= {"repeated_call"}
             for _ in range(rng.randint(3, 5)):
                 act(a, f'!goToPlayer("Jill_{k}", 3)', f"You have reached Jill_{k}.")
                 act(a, f'!givePlayer("Jill_{k}", "stick", 1)', f"Jill_{k} has turned away.")
@@ -594,6 +595,7 @@ def steps(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
             for _ in range(rng.randint(3, 9)):
                 step("search_notes", {"query": f"note {k}"}, f"note {k}: cells are fine")
         elif cause == "cycle":
+            own |= {"repeated_call"}
             for _ in range(4):
                 step("search_notes", {"query": f"note {k}"}, f"note {k}: cells are fine")
                 step("list_cells", {"cell_type": f"note {k}"}, f"cells of {k}")

@@ -23,8 +23,7 @@ from typing import NamedTuple
 from tabulate import tabulate
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("evalkit", "notebooks", "params", "tests/golden", "conftest.py", "pyproject.toml", "tests/__init__.py")
-COPIED += ("tests/messy.py", "tests/crafter/traces.py", "tests/mindcraft/builders.py", "tests/trajectories/folders.py")
+COPIED = ("evalkit", "notebooks", "params", "tests", "conftest.py", "pyproject.toml")
 JOBS = 2
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from evalkit.kinds import Detector, Found, Transcript, Turn
+from evalkit.kinds import Detector, Found, Transcript
 from evalkit.kinds.detectors import shortened
 
 LEAST_NOOPS = 3  # in a row
@@ -19,16 +19,15 @@ def invalid_action(transcript: Transcript) -> Iterator[Found]:
 
 
 def repeated_noop(transcript: Transcript) -> Iterator[Found]:
-    """Find at least three turns in a row that only do nothing (noop); the detail is their number."""
-    for actions, turns in groupby(enumerate(transcript.turns, 1), lambda numbered: _actions(numbered[1])):
-        stretch = list(turns)
-        if actions == {"noop"} and len(stretch) >= LEAST_NOOPS:
-            number, first = stretch[0]
-            yield number, str(len(stretch)), shortened(first.text)
-
-
-def _actions(turn: Turn) -> set[str]:
-    return set(turn.values.get("actions", ()))
+    """Find at least three actions in a row that do nothing (noop), in one turn or more; the detail is their number."""
+    actions = [
+        (number, action) for number, turn in enumerate(transcript.turns, 1) for action in turn.values.get("actions", ())
+    ]
+    for action, same in groupby(actions, lambda numbered: numbered[1]):
+        stretch = list(same)
+        if action == "noop" and len(stretch) >= LEAST_NOOPS:
+            number = stretch[0][0]
+            yield number, str(len(stretch)), shortened(transcript.turns[number - 1].text)
 
 
 def low_health_end(transcript: Transcript) -> Iterator[Found]:

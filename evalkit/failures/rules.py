@@ -7,10 +7,10 @@ ignoring surrounding spaces and memory addresses. A result that was not logged e
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from functools import lru_cache
+from itertools import groupby, zip_longest
 
 from evalkit.kinds.detectors import (
-    UNKNOWN_TOOL,
     Detector,
     Found,
     Made,
@@ -20,6 +20,7 @@ from evalkit.kinds.detectors import (
     shortened,
     turns_of_agents,
 )
+from evalkit.kinds.errors import UNKNOWN_TOOL
 from evalkit.kinds.transcript import Transcript
 
 LEAST_REPEATS = 3  # equal calls, or rounds of a cycle, from which they are an event
@@ -52,21 +53,24 @@ CAUSES = (  # of failed calls, by what their results say; the first that fits
         }.items()
     ),
 )
+_DONE = (
+    r"(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed|refunded|confirmed"
+    r"|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built|installed|issued"
+    r"|written|implemented|submitted|set up|solved|passing|working|in (?:place|order)|live)"
+)
 _CLAIM = re.compile(
-    r"\bsuccessfully\b|\b(?:is|are|has been|have been|was|were|I've|I have|it's|all|now|we've)\s+(?:now |all |been "
-    r"|successfully ){0,4}(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed"
-    r"|refunded|confirmed|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built"
-    r"|installed|implemented|submitted|set up|solved|passing|working)\b"
-    r"|\btask (?:is )?(?:completed?|done|finished)\b|^\W*(?:done|completed|finished|success|all set)\b"
-    r"|\beverything works\b|\ball (?:tests|checks) pass",
+    r"\bsuccessfully\b|\b(?:is|are|has been|have been|was|were|I've|I have|it's|all|now|we've)\s+"
+    rf"(?:now |all |been |just |gone ahead and |successfully ){{0,4}}{_DONE}\b"
+    rf"|\bI (?:just |then |also |now )?(?!set up|live|in ){_DONE}\b|\btask (?:is )?(?:completed?|done|finished)\b"
+    rf"|^\W*(?:success|all set|(?:problem )?{_DONE}(?=\W*$|\W*[.!:,–—-]))\b"
+    r"|\b(?:everything|it) (?:now )?works\b|\bwent through\b|\ball (?:tests|checks) pass",
     re.IGNORECASE,
 )
 _IF = re.compile(r"\b(?:if|once|when|unless|until|before|after|will|would|shall|should|to be)\b|\?", re.IGNORECASE)
 _ADMITTED = re.compile(
-    r"\b(?:unable|cannot|(?:could|did|was|were|has|have|is|are|does|can)(?: not|n't)|can't|not (?:able"
-    r"|possible|been)|failed"
-    r"|fails|failure|failing|sorry|unfortunately|apologi[sz]e|unsuccessful\w*|(?:problem|issue) with|try again|retry"
-    r"|(?:an|the same|got|returned|with) error)\b",
+    r"\b(?:unable|cannot|(?:could|did|was|were|has|have|is|are|does|can)(?: not|n['’]t)|can['’]t|not (?:able"
+    r"|possible|been)|failed|fails|failure|failing|sorry|unfortunately|apologi[sz]e|unsuccessful\w*|nothing|unfinished"
+    r"|incomplete|unchanged|(?:problem|issue) with|try again|retry|(?:an|the same|got|returned|with) error)\b",
     re.IGNORECASE,
 )
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -75,7 +79,7 @@ _ACKNOWLEDGED = re.compile(
     r"\W*(?:(?:the |your |file |edit |tool |command |changes? |code output:? ?"
     r"|action output:? ?)*(?:ok(?:ay)?|done|success"
     r"(?:ful(?:ly)?)?|true|null|none|created|updated|saved|written|wrote|added|deleted|removed|applied|sent|accepted"
-    r"|received|moved|collected|placed|crafted|ran|executed|completed?)\b.{0,80}|)\Z"
+    r"|received|moved|collected|placed|crafted|ran|executed|completed?)\b.{0,80})\Z"
     r"|.{0,60}\b(?:successfully|has been (?:updated|edited|created|written|saved))\b.{0,80}\Z"
     r"|\{\W*(?:ok|success|status|result)\W+(?:true|ok|success|done)\W*\}\Z",
     re.IGNORECASE | re.DOTALL,
@@ -88,9 +92,18 @@ _LIMIT = re.compile(  # in a message at the end of a run
     r"|\b(?:reached|exceeded|hit|exhausted)\b[^.\n]{0,40}\b(?:limit|max(?:imum)?|budget)\b"
     r"|\bout of (?:\w+ )?(?:steps|turns|iterations|tokens|time|context|budget)\b"
     r"|\bmax(?:imum)?[ _](?:number of )?(?:steps|turns|iterations|messages|actions|tokens)\b(?: (?:exceeded"
-    r"|reached))?\W*$|limits?[ _]?(?:exceeded|reached)|(?:task|agent) time-?out\w*|stopped\b[^.\n]{0,40}\blimit",
+    r"|reached))?\W*$|limits?[ _]?(?:exceeded|reached)|(?:task|agent) time-?out\w*"
+    r"|(?:stopp|terminat|abort|end)ed\b[^.\n]{0,40}\blimit|(?:session|run|conversation|task|agent|episode) timed out",
     re.IGNORECASE | re.MULTILINE,
 )
+_UNIT = r"(?:steps?|turns?|iterations?|rounds?|recursion|tokens?|context|tool calls?)"
+_OWN_LIMIT = re.compile(  # in a short message that a framework puts where the agent's answer would be
+    r"(?=.*\b(?:reach|exceed|exhaust|hit\b|stopp|ran out|need more)).*\b(?:(?:max(?:imum)?|limit|out of"
+    r"|need more)\b.{0,20}"
+    rf"\b{_UNIT}|{_UNIT} (?:limit|budget|window))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_LONGEST_LIMIT = 200  # characters of such a message
 _LIMIT_STATUS = re.compile(  # why a run ended, as a status
     r"limit|max_|^max |exceeded|time-?_?out|exit_(?:cost|context|total_execution_time|command_timeout)|too_many|length"
     r"|out_of|exhausted|budget",
@@ -135,23 +148,26 @@ def cycle(transcript: Transcript) -> Iterator[Found]:
 def repeated_call(transcript: Transcript) -> Iterator[Found]:
     """Find a call that is made at least three times with the same arguments and the same result.
 
-    Other calls may come between. It is healthy polling if the next equal call returns something else, unless ten
-    returned the same before. Calls of a cycle belong to that event. The turn is the turn of the first call, and the
-    detail is the number of calls.
+    Other calls may come between, as in a cycle. It is healthy polling if the next equal call returns something else,
+    unless ten returned the same before, or the agent did something else in the meantime. The turn is the turn of the
+    first call, and the detail is the number of calls.
     """
     for calls in by_agent(transcript):
-        in_cycles = {place for start, end, _ in _cycles(calls) for place in range(start, end)}
-        equal = defaultdict[tuple[str, str], list[Made]](list)
+        equal = defaultdict[tuple[str, str], list[int]](list)
         for place, made in enumerate(calls):
-            if place not in in_cycles:
-                equal[made.call].append(made)
-        for same in equal.values():
-            stretches = [list(stretch) for _, stretch in groupby(same, lambda made: made.result)]
-            for stretch in stretches:
-                first, n = stretch[0], len(stretch)
-                least = LEAST_REPEATS if stretch is stretches[-1] else LONG_REPEATS
-                if first.result is not None and n >= least:
-                    yield first.turn, str(n), f"{first.text} → {shortened(first.result)}"
+            equal[made.call].append(place)
+        for places in equal.values():
+            results = [(calls[place].result, place) for place in places]
+            stretches = [[place for _, place in same] for _, same in groupby(results, lambda result: result[0])]
+            for stretch, following in zip_longest(stretches, stretches[1:]):
+                first, n = calls[stretch[0]], len(stretch)
+                if first.result is None or n < LEAST_REPEATS:
+                    continue
+                if following and n < LONG_REPEATS:
+                    between = {made.name for made in calls[stretch[0] : stretch[-1]]}
+                    if {made.name for made in calls[stretch[-1] : following[0]]} <= between:
+                        continue
+                yield first.turn, str(n), f"{first.text} → {shortened(first.result)}"
 
 
 def failed_call(transcript: Transcript) -> Iterator[Found]:
@@ -163,7 +179,11 @@ def failed_call(transcript: Transcript) -> Iterator[Found]:
 
 def cause_of(result: str) -> str:
     """Return the group of causes that the text of a failed result belongs to."""
-    text = result[:1000]
+    return _cause_of(result[:1000])
+
+
+@lru_cache(maxsize=1024)  # errors recur
+def _cause_of(text: str) -> str:
     return next((name for name, pattern in CAUSES if pattern.search(text)), "other")
 
 
@@ -234,8 +254,13 @@ def limit_reached(transcript: Transcript) -> Iterator[Found]:
     answers = {number + turn.call.result_after for number, turn in enumerate(turns, 1) if turn.call}
     for number in range(max(len(turns) - 1, 1), len(turns) + 1):
         turn = turns[number - 1]
-        if turn.role in ("system", "user") and number not in answers and (match := _LIMIT.search(turn.text)):
-            yield number, match[0].strip(), shortened(turn.text)
+        match = None
+        if turn.role in ("system", "user") and number not in answers:
+            match = _LIMIT.search(turn.text)
+        elif turn.role == "assistant" and number == len(turns) and len(turn.text) <= _LONGEST_LIMIT:
+            match = _OWN_LIMIT.match(turn.text)
+        if match:
+            yield number, shortened(match[0].strip())[:80], shortened(turn.text)
             return
 
 

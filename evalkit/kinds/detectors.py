@@ -9,8 +9,7 @@ from functools import cached_property
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
-import msgspec
-
+from evalkit.kinds.errors import is_error
 from evalkit.kinds.transcript import Call, Transcript, Turn
 
 Found = tuple[int, str, str]  # the number of a turn from 1, a detail, and the text that shows the event
@@ -127,7 +126,7 @@ def _made(number: int, turn: Turn, call: Call) -> Made:
     result = None if call.result is None else _ADDRESS.sub("0x", call.result.strip())
     has_failed = call.has_failed
     if has_failed is None:
-        has_failed = result is not None and is_error(result)
+        has_failed = result is not None and is_error(result, call.name, call.arguments)
     return Made(number, agent_of(turn), call.name, call.arguments, result, has_failed)
 
 
@@ -154,89 +153,3 @@ def shortened(text: str) -> str:
     """Return a text on one line, at most so long that it shows an event."""
     line = " ".join(text[: 2 * LONGEST].split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
-
-
-# how the text of a failed result begins, and lines that such a text contains
-_STARTS = re.compile(
-    r"\W*(?:(?:tool|code|action|command|execution|observation|function|api|request)s? (?:output|result|call|execution)?"
-    r"[:\s]*)?(?:\W*(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)(?:\s*[:(\[!.–—-]|\s+(?:\w+ing|while|in|on"
-    r"|at|when|from|occurred|code|calling|\d{3})\b)"
-    r"|(?:fail(?:ed|ure)|fatal|unable|could ?n[o']t|cannot|can'?t|could not)\b(?!\s*[:=]\s*0\b)(?! tests?: 0)"
-    r"|traceback \(most recent|(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing)"
-    r" (?:\w+ ){0,2}?(?:tool|function|command|action|argument|parameter|option|request|file|method|input"
-    r"|value|item|key|id|name|type|field|order|user|syntax|credentials)s?\b"
-    r"|permission denied|access denied|unauthori[sz]ed|forbidden|not found|time[d -]*out\b|rate limit"
-    r"|(?:http[/\d. ]*|status(?: code)?[: ]*)?[45]\d\d (?:bad |un|payment|forbidden|not |method|request|conflict|gone"
-    r"|too many|internal|service|gateway|client|server|error)|command (?:failed|not found)"
-    r"|<(?:tool_use_)?error>|npm err|syntax ?error|!!code threw)",
-    re.IGNORECASE,
-)
-_LINES = re.compile(
-    r"^Traceback \(most recent call last\)|^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?:: |\s*$)"
-    r"|(?:^|[\s(\[<])(?:exit|return)[ _-]?(?:code|status)\W{0,3}(?:is |was |of |with )?(?!0\b)-?[1-9]\d{0,2}\b"
-    r"|exit(?:ed)? (?:with )?(?:code|status)[ :=]*(?!0\b)-?[1-9]\d{0,2}\b|non-?zero exit"
-    r"|<returncode>\s*(?!0\s*<)-?\d+|(?:command not found|: not found)$|: No such file or directory$"
-    r"|: Permission denied$|\bHTTP(?:/[\d.]+| status(?: code)?| error)?[ :]*[45]\d\d\b"
-    r"|\bstatus(?:[ _]code)?[ :=]+[45]\d\d\b"
-    r"|^(?:[45]\d\d (?:Client|Server) Error|npm ERR!|fatal: |error: |Error: |ERROR: |ERROR - )"
-    r"|^(?:The |Error: )?(?:[Tt]ool|[Cc]ommand|[Ff]unction|[Aa]ction) \S{1,80} (?:does not exist"
-    r"|is not (?:defined|available|found|recogni[sz]ed)|not found)",
-    re.MULTILINE,
-)
-_NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
-UNKNOWN_TOOL = re.compile(
-    r"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+(?:tool|function"
-    r"|command name|command|action)s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
-    r"|(?:tool|function|command|action)(?: named| called| name)?:? \S{1,80} (?:does not exist|doesn't exist|is unknown"
-    r"|is not (?:a (?:valid|known|registered|recogni[sz]ed)\b|defined|available|found|recogni[sz]ed"
-    r"|registered|supported"
-    r"|one of|a )|(?:was )?not found|is (?:undefined|invalid))|\bno (?:tool|function|command|action) (?:named|called)\b"
-    r"|\bunsupported call: \w|not a (?:valid|known|registered|recogni[sz]ed) (?:tool|function|command|action)\b"
-    r"|there(?: is|'s) no (?:tool|function|command|action)\b|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
-    re.IGNORECASE,
-)
-_EDGE = 600  # characters at the beginning and at the end of a result, in which lines tell of a failure
-_FAILED_STATUS = ("error", "failed", "failure", "fail", "exception", "timeout", "denied")
-
-
-def is_error(result: str) -> bool:
-    """Return whether the text of a result reports that its call failed, in one of the common forms."""
-    if result.startswith(("{", "[")):
-        answer = _json_says(result)
-        if answer is not None:
-            return answer
-    head = result[:_EDGE]
-    if _NO_ERROR.match(head):
-        return False
-    if UNKNOWN_TOOL.search(head[:200]) and len(result) <= 2 * _EDGE:
-        return True
-    tail = result[-_EDGE:] if len(result) > _EDGE else ""
-    return bool(_STARTS.match(head[:200]) or _LINES.search(head) or (tail and _LINES.search(tail)))
-
-
-def _json_says(text: str) -> bool | None:
-    """Return whether JSON reports an error; None where it is no JSON, or silent about errors."""
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        return None
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if not isinstance(value, dict):
-        return False
-    keys = {str(name).lower().replace("_", ""): given for name, given in value.items()}
-    if any(keys.get(name) for name in ("error", "errors", "iserror", "errormessage", "exception", "traceback")):
-        return True
-    if keys.get("stderr") and (keys.get("exitcode") or keys.get("returncode")):
-        return True
-    if any(keys.get(name) is False for name in ("success", "ok", "succeeded")):
-        return True
-    if any(isinstance(code := keys.get(name), int) and code for name in ("exitcode", "returncode", "exitstatus")):
-        return True
-    for name in ("status", "statuscode", "code", "httpstatus", "type"):
-        given = keys.get(name)
-        if isinstance(given, int) and 400 <= given < 600:
-            return True
-        if isinstance(given, str) and given.lower() in _FAILED_STATUS:
-            return True
-    return False

@@ -13,38 +13,56 @@ LEAST_WAITS = 3  # messages in a row
 MOST_READ = 2_000  # characters of a message
 
 _PLAN = re.compile(
-    r"\b(?:plan|let'?s|let us|(?:I|we)(?:'ll| will| can| should| am going to| are going to|'m going to|'re going to)"
-    r"|first,|step 1|how about|you (?:can|should|could|collect|gather|get|craft))\b",
+    r"\bplan:|\b(?:(?:the|my|our|a|this) plan\b(?!\W*$)|plan (?:is|to)|we (?:need|have) to|first,? (?:we|you|I|let)"
+    r"|let(?:'?s| us) (?!go\b(?! to)|see|wait|know|do |continue|keep|meet)|how about (?!you\b)|I (?:propose|suggest)"
+    r"|(?:I|we)(?:'ll| will| can(?!['’]t)| should| am going to| are going to|'m going to|'re going to)"
+    r"(?! (?:wait|stay|be here|stand))|you (?:can|should|could|collect|gather|get|craft|take|cook|mine|make))\b",
     re.IGNORECASE,
 )
 _WAIT = re.compile(
-    r"\b(?:wait(?:ing)?|hold on|stand(?:ing)? by|let me know (?:when|once|if)|I(?:'ll| will) be here|ready when you)\b",
+    r"(?<!need to )(?<!n['’]t )(?<!not )\b(?:wait(?:ing)?(?!\s*[,!])|hold on|stand(?:ing)? by|let me know (?:when|once"
+    r"|if)"
+    r"|I(?:'ll| will) (?:be|stay) here|ready when you)\b",
     re.IGNORECASE,
 )
-_RECIPE = r"(?:recipe|crafting plan|ingredients?)"
+# in each message about a recipe, and faster to look for
+_OF_RECIPES = re.compile(
+    r"recipe|plan|ingredient|how |need|requir|take|ma[dk]e|craft|cook|combine|in a row", re.IGNORECASE
+)
+_RECIPE = r"(?:recipe|crafting plan)"
+_KNOW_HOW = rf"(?:{_RECIPE}|ingredients?)"
+_MAKE = r"(?:craft|make|made|cook|bake|baked|smelt|build|built)"
+_OFFER = r"(?:I(?:'ll| will| can)? |let me |do you (?:need|want)|should I|shall I|want me|I have |I(?:'ve)? got )"
 _ASKED = re.compile(
-    rf"\b{_RECIPE}\b[^.!\n]*\?|\b(?:what(?:'s| is| are)|which|tell|share|give|send|need|can you)\b[^.!\n]*\b{_RECIPE}\b"
-    r"|\b(?:how (?:do|can|should|would|to|is|are)|what do (?:I|we|you) need to)\b[^.!\n]*"
-    r"\b(?:craft|make|made|cook|bake|baked|smelt|built)\b[^.!\n]*\?"
-    rf"|\b(?:(?:do not|don't|not) (?:know|have)|lack)\b[^.!\n]*\b{_RECIPE}\b",
+    rf"(?:^|[.!?\n])\s*(?!{_OFFER})[^.!?\n]{{0,99}}(?:\b{_KNOW_HOW}\b[^.!?\n]{{0,99}}\?"
+    rf"|\b(?:what(?:'s| is| are)|which|tell|share|give|send|show|can you)\b[^.!?\n]{{0,99}}\b{_RECIPE}\b"
+    r"|\b(?:how (?:do|can|should|would|to|is|are)|what do (?:I|we|you) need to)\b[^.!?\n]{0,99}"
+    rf"\b{_MAKE}\b[^.!?\n]{{0,99}}\?)"
+    rf"|(?<!you )\b(?:need|want|like|looking for) (?:to (?:know|have|get) )?(?:the |a |your )?(?:\w+ )?{_RECIPE}\b"
+    rf"|\b(?:tell|show|teach|explain)\b[^.!?\n]{{0,20}}\bhow to {_MAKE}\b"
+    rf"|\b(?:what|which)\b[^.!?\n]{{0,99}}\bneed(?:ed)? (?:for|to {_MAKE})\b[^.!\n]{{0,99}}\?"
+    rf"|\b(?:(?:do not|don't|not) (?:know|have)|lack)\b[^.!?\n]{{0,99}}\b{_RECIPE}\b",
     re.IGNORECASE,
 )
 _TOLD = re.compile(
-    rf"\b{_RECIPE}\b[^.?!\n]{{0,99}}(?:\bis\b|\bare\b|:|\bneeds?\b|\brequires?\b|=)[^.?!\n]{{0,99}}"
+    rf"\b{_KNOW_HOW}\b[^.?!\n]{{0,99}}(?:\bis\b|\bare\b|:|\bneeds?\b|\brequires?\b|=)[^.?!\n]{{0,99}}"
     r"(?:\d|\w,|\band\b)(?![^.!\n]{0,99}\?)"
+    rf"|\b{_RECIPE}\b[^.?!\n]{{0,80}}[.:]\s*(?:\W{{0,4}}|step )1\b"  # its steps follow
     r"|\b(?:you(?:'ll)? need|we(?:'ll)? need|needs?|requires?|takes|(?:is|are) (?:made (?:of|from|with)|crafted with"
     r"|just)?|craft(?:ed)?(?: it)? (?:with|from)|makes? it with)\s+(?:\d+|one|two|three|four|a|an)\s+[\w ]{1,99}"
-    r"(?:,| and | \+ |in a row|in the (?:middle|centre|center))\s*(?:\d+|one|two|three|a|an|some|in|[.!]|\Z)"
-    r"|\bcraft(?:ed)? it (?:with|from) \d+ \w+",
+    r"(?:,| and | \+ | plus | surrounded by |in a row|in the (?:middle|centre|center))\s*"
+    r"(?:\d+|one|two|three|a|an|some|in|[.!]|\Z)|\bcraft(?:ed)? it (?:with|from) \d+ \w+|\b\d+ \w+ in a row\b"
+    r"|\bcombine [^.!?\n]{0,99}\b(?:with|and|to make)\b"
+    r"|\bfor (?:a |the |one )?\w[\w ]{0,30}? (?:you|we) need\b(?![^.!\n]{0,99}\?)",
     re.IGNORECASE,
 )
 _MADE = re.compile(r"Successfully (?:crafted|smelted|cooked)\s+(?:(?P<n>\d+)\s+)?(?P<item>[a-z_]+)", re.IGNORECASE)
 _ITEM = re.compile(r"[a-z][a-z_]{2,}")
 # items that lead to others, and tools: making one of these is no mistake
 _ON_THE_WAY = re.compile(
-    r"(?:.*_)?(?:planks|log|stick|sticks|ingot|nugget|dye|slab|wool|string|leather|paper|book|sugar|wheat|flour|bowl"
-    r"|bucket|coal|charcoal|torch|crafting_table|furnace|smoker|chest|glass|glass_pane|bottle|stone|cobblestone|brick"
-    r"|pickaxe|axe|shovel|sword|hoe|shears|block|dust|redstone|egg|seeds|bone_meal|gunpowder|cocoa_beans|milk)"
+    r"(?:.*_)?(?:planks|log|stick|sticks|ingot|nugget|dye|slab|wool|string|leather|paper|book|sugar|wheat|flour"
+    r"|bucket|coal|charcoal|crafting_table|furnace|smoker|chest|glass|glass_pane|stone|cobblestone|brick"
+    r"|pickaxe|axe|shears|block|dust|redstone|egg|seeds|bone_meal|gunpowder|cocoa_beans|milk)"
 )
 _REQUEST = re.compile(
     r"\?|\b(?:please|can you|could you|would you|need|give|bring|tell|send|show|share|help|let'?s|let us|come"
@@ -135,28 +153,32 @@ def recipe_told(transcript: Transcript) -> Iterator[Found]:
 
 
 def _said(transcript: Transcript, pattern: re.Pattern[str]) -> Iterator[Found]:
-    """Yield the turns in which an agent says what a pattern matches."""
+    """Yield the turns in which an agent says what a pattern matches, before its command if it gives one."""
     for number, turn in enumerate(transcript.turns, 1):
-        if turn.role == "assistant" and pattern.search(turn.text[:MOST_READ]):
+        words = turn.values.get("words", "")[:MOST_READ] if turn.role == "assistant" else ""
+        if words and _OF_RECIPES.search(words) and pattern.search(words):
             yield number, "", shortened(turn.text)
 
 
 def wrong_item(transcript: Transcript) -> Iterator[Found]:
-    """Find each item that an agent makes, and that is neither what the task asks for nor on the way to anything.
+    """Find each item that an agent makes, and that is neither asked for nor named in the task, nor on the way to it.
 
-    Planks, ingots, tools and the like are on the way. What the task asks for comes from its definition or id; of a task
-    without it nothing is wrong. The detail is the item.
+    Planks, ingots, tools to mine and the like are on the way, and a bowl to soups and stews. What the task asks for
+    comes from its definition or id; of a task without it nothing is wrong. The detail is the item.
     """
     targets = set(_ITEM.findall(getattr(transcript, "target", "").lower()))
     if not targets:
         return
     parts = {word for target in targets for word in target.split("_")}
+    if parts & {"soup", "stew"}:
+        parts.add("bowl")
+    told = " ".join(turn.text for turn in transcript.turns if turn.role == "system" and "goal" in turn.text).lower()
     for made in calls_of(transcript):
         match = _MADE.search(made.result or "")
         item = match["item"].lower() if match else ""
         if not item or item in targets or item.rstrip("s") in targets or _ON_THE_WAY.fullmatch(item):
             continue
-        if item not in parts:  # as pumpkin is of pumpkin_pie
+        if item not in parts and item.replace("_", " ") not in told.replace("_", " "):  # as pumpkin is of pumpkin_pie
             yield made.turn, item, shortened(made.result or "")
 
 

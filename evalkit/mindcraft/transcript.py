@@ -23,12 +23,12 @@ LOOKS_OR_TALKS = frozenset((
     "!wait", "!stop", "!stfu", "!viewChest", "!checkBlueprint", "!checkBlueprintLevel", "!getBlueprint",
     "!getBlueprintLevel",
 ))  # fmt: skip
-_FAILED = re.compile(  # answers of the game to a command that did nothing
-    r"(?:code output:|action output:)?\s*(?:failed|could ?n[o']t|could not|cannot|can't|unable|invalid"
-    r"|you (?:do not|don't)"
-    r"|not enough|there (?:is|are) no|no \w+ |path not found|!!code threw|code execution timed out"
-    r"|command !\S+ (?:does not"
-    r"|was given|requires)|incorrect|unknown|param|error|missing|i can't|does not exist)",
+_OUTPUT = re.compile(r"\s*(?:code|action) output:\s*", re.IGNORECASE)
+_FAILED = re.compile(  # how an answer of the game to a command that did nothing begins, or its last line
+    r"\s*(?:failed|could ?n[o']t|could not|cannot|can't|unable|invalid|(?:you )?(?:do not|don't) have"
+    r"|you (?:do not|don't|cannot)|not enough|there (?:is|are) no|no (?!more )\w+ |path not found(?!, but)|collected 0 "
+    r"|!!code threw|code execution timed out|command !\S+ (?:does not|was given|requires)|incorrect|unknown|param|error"
+    r"|missing|i can't|does not exist|\S+ is (?:either )?not an? |crafting \S+ requires)",
     re.IGNORECASE,
 )
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
@@ -146,7 +146,9 @@ def _add_results(shown: list[Turn], start: int, order: Sequence[tuple[int, int]]
         if asked is not None and turn.role == "system" and not turn.states_outcome:
             call = shown[asked].call
             if call:
-                has_failed = _FAILED.match(turn.text) is not None or None
+                answer = _OUTPUT.sub("", turn.text, count=1).strip()
+                says_so = _FAILED.match(answer) or _FAILED.match(answer.rpartition("\n")[2])
+                has_failed = True if says_so else None
                 call = call._replace(result=turn.text, has_failed=has_failed, result_after=place - asked)
                 shown[asked] = shown[asked]._replace(call=call)
         if turn.call:
@@ -178,17 +180,16 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
                 sources[to, turn], reached[speaker] = (speaker, said), said
     done = [0] * len(agents)
     order = []
-
-    def rank(agent: int) -> tuple[bool, int, int]:
-        """Return the sort key of an agent's next turn; a system message that ends its log comes after all else."""
-        turns, turn = agents[agent].turns, done[agent]
-        return turn + 1 == len(turns) and turns[turn][0] == "system", turn, agent
-
     for _ in range(sum(len(agent.turns) for agent in agents)):
-        left = [i for i, agent in enumerate(agents) if done[i] < len(agent.turns)]
-        sent = {i: sources.get((i, done[i])) for i in left}
-        ready = [i for i, source in sent.items() if source is None or done[source[0]] > source[1]]
-        first = min(ready or left, key=rank)  # turns that wait for each other come from texts sent twice: none waits
+        ranks = []
+        for i, agent in enumerate(agents):
+            turn = done[i]
+            if turn < len(agent.turns):
+                sender, sent = sources.get((i, turn), (i, -1))
+                waits = done[sender] <= sent  # of turns that wait for each other, as of texts sent twice, none waits
+                ends = turn + 1 == len(agent.turns) and agent.turns[turn][0] == "system"
+                ranks.append((waits, ends, turn, i))
+        *_, first = min(ranks)
         order.append((first, done[first]))
         done[first] += 1
     return order
@@ -260,9 +261,10 @@ def _facts(outcome: parse.AgentOutcome) -> list[str]:
 def _marks(role: str, content: str) -> tuple[str, ...]:
     if role != "system":
         return ()
-    if parse.read_final(content):
-        return ("final message",)
-    if parse.NEARLY_FINAL.search(content):
-        return ("nearly a final message",)
+    if any(start in content for start in parse.FINAL_STARTS):
+        if parse.read_final(content):
+            return ("final message",)
+        if parse.NEARLY_FINAL.search(content):
+            return ("nearly a final message",)
     match = parse.EVENT.search(content)
     return (match.lastgroup or "",) if match else ()

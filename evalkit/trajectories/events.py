@@ -2,6 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
 
 from evalkit.kinds import Detector, Found, Made, Transcript, Turn, calls_of
 from evalkit.kinds.detectors import shortened
@@ -18,35 +22,67 @@ _SUBMITS = re.compile(
 _ANSWERS = re.compile(r"(?:.*_)?answer|submit_\w+|respond|attempt_completion", re.IGNORECASE)
 _GOES_ON = re.compile(r'"(?:is_)?task_complete"\s*:\s*false')  # in an answer of Terminus, which is JSON
 _STOPS = re.compile(r"###(?:STOP|TRANSFER|OUT-OF-SCOPE)###", re.IGNORECASE)
-_SHELL = re.compile(r"(?:.*_)?(?:shell|bash|sh|terminal|cmd|run|command|execute\w*|exec|python|ipython)(?:_\w+)?")
+_BYE = re.compile(
+    r"[^?]{0,120}\b(?:thanks?|thank you|(?:good)?bye|see you|have a (?:nice|good|great))\b[^?]{0,120}", re.IGNORECASE
+)
+_SHELL = re.compile(
+    r"(?:.*_)?(?:shell|bash|sh|terminal|cmd|run|command|execute\w*|exec|python|ipython)(?:_\w+)?", re.IGNORECASE
+)
 _EDIT = re.compile(
-    r"(?:.*_)?(?:edit|write|create|str_replace|replace|insert|patch|multiedit|multi_edit)(?:_\w+)?", re.IGNORECASE
+    r"(?:.*_)?(?:edit|write|create|str_replace|replace|insert|patch|multi_?edit|search_replace)(?:_\w+)?", re.IGNORECASE
 )
-_EDIT_COMMAND = re.compile(
-    r"\b(?:sed -i|perl -p?i|git apply|patch -p|apply_patch|ed -s|truncate -s)\b|(?<![<>\d&-])>>?\s*(?!/dev/"
-    r"|&)[\w./~$\"']"
-    r"|\btee (?!/dev)|\b(?:str_replace|insert|create|edit) |\.write_text\(|open\([^)]*['\"][wa]['\"]\)|<<\s*['\"]?EOF"
+_OF_FILE = re.compile(r"file|path|patch|diff|old_str|start_line|search")
+_HEREDOC = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n.*?(?:^\s*\1\b|\Z)", re.DOTALL | re.MULTILINE)
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
+# what may stand before a program in a command
+_BEFORE = r"(?:^|[;&|(\n])\s*(?:\w+=\S* )*(?:(?:sudo|time|timeout \S+|poetry run|uv run|npx|bundle exec|xargs) )*"
+_EDIT_PROGRAM = re.compile(
+    rf"{_BEFORE}(?:(?:sed|perl|ruby)(?:\s[^|;&\n]*?)?\s-(?:[a-zA-Z]*i\b|i\S)|sed\s[^|;&\n]*--in-place"
+    r"|git (?:apply|am|mv|rm)\b|patch\b|apply_patch\b|mv\s|ed\s|truncate\s|(?:edit|insert|create)\s+\S"
+    r"|str_replace_editor\s+(?:str_replace|insert|create))"
+    r"|\btee\s+(?!/dev|/tmp)|(?<![<>\d&=-])>>?\s*(?!/dev/|/tmp/|[&>=])[\w./~$]"
 )
+_EDIT_CODE = re.compile(r"\.write_text\(|open\([^)]*,\s*(?:mode=)?['\"][wa]b?\+?['\"]|\.writelines?\(")
 _EDIT_ARGUMENT = re.compile(
     r"\"command\":\s*\"(?:str_replace|insert|create|write|edit)\"|\"(?:old_str|new_str|old_string)\""
 )
 _UNDO = re.compile(
-    r"\bundo(?:_edit|_last|_change)?\b|\bgit (?:checkout(?: HEAD)? (?:-- |[\w./]+\.\w)|restore"
-    r"|stash\b(?! list| pop)|reset --hard|revert|clean -\w*f)"
+    r"\bundo(?:_edit|_last|_change)?\b|\bgit (?:checkout(?: HEAD\S*)? (?:-- |\.(?:\s|$)|[\w./-]+\.\w)"
+    r"|restore (?!--staged)|stash (?:drop|clear)|reset --hard|revert|clean -\w*f)"
 )
+_SWAP = re.compile(  # the old and the new text of an edit, in JSON or as options
+    r"[\"-](?P<which>old|new)(?:_?(?:str|string|text))?\"?(?::\s*|=|\s+)"
+    r"(?P<quote>[\"'])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)",
+    re.DOTALL,
+)
+_PATH = re.compile(r"\"(?:file_?)?(?:path|name)\":\s*\"([^\"]*)\"|str_replace_editor \w+ (\S+)", re.IGNORECASE)
 _TEST = re.compile(
-    r"\b(?:pytest|unittest|nosetests?|tox|runtests|run_tests?|runtest|jest|vitest|mocha|rspec|phpunit|ctest|gotestsum|junit"
-    r"|test_\w+|\w+_test\b|tests?/|doctest)|\b(?:npm|yarn|pnpm|go|cargo|make|mvn|gradle|mix|dotnet|bundle|manage\.py|lein|swift"
-    r"|bazel|rake|composer|sbt)(?: run)? (?:-\S+ )*(?:test|check|verify)|\breproduce\w*|\brepro\w*\.py"
-    r"|\bpython3? (?:-\S+ )*\S*(?:test|repro|check|verify)\S*",
+    rf"{_BEFORE}(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php)\s+(?:-\S+\s+)*\S*(?:test|repro|check|verify|unit\b)"
+    r"|(?:npm|yarn|pnpm|go|cargo|make|mvnw?|gradlew?|mix|dotnet|bundle|lein|swift|bazel|rake|composer|sbt|deno|bun|hatch"
+    r"|\S*/gradlew|\S*/mvnw|\S*python\S*\s+\S+\.py)(?:\s+run)?(?:\s+-\S+)*\s+\S*(?:test|check|verify)"
+    r"|(?:tox|nox|rspec|phpunit|mocha|jest|vitest|behave)\b|(?!test\s+[-!\"$])[\w./-]*(?:test|repro)[\w.-]*(?:\s|$))"
+    r"|\bpytest\b|\bunittest\b|\bdoctest\b",
     re.IGNORECASE,
 )
+_TEST_TOOL = re.compile(r"(?:\w+[_.-])?(?:run_?)?(?:unit_?)?tests?(?:[_.-]\w+)?|pytest", re.IGNORECASE)
+_TEST_FILE = re.compile(r"(?:\b|_)tests?[_/]|_tests?\.\w|/tests?\.|repro", re.IGNORECASE)
 _READ = re.compile(r"(?:.*_)?(?:read|view|open|cat|get_file)(?:_\w+)?", re.IGNORECASE)
-_READ_COMMAND = re.compile(
-    r"^\W*(?:\"command\":\W*)?(?:cat|head|tail|less|more|nl|sed -n|view|open)\s+[^|;&<>]+$|\"command\":\s*\"view\""
+_READ_PROGRAM = re.compile(
+    r"\s*(?:cd \S+ && )?(?:(?:cat|head|tail|less|more|nl|bat|view|open)\s|sed -n\s|str_replace_editor view\s)"
+    r"[^|;&<>]+(?:\|\s*(?:head|tail|nl|cat -\w+)\b[^|;&<>]*)?$"
+)
+_SHOWS_CODE = re.compile(
+    rf"{_BEFORE}(?:grep|egrep|rg|ag|find|ls|cat|head|tail|less|sed|awk|git|which|pip|echo|printf|wc|vim?|nano|tree|cd"
+    rf"|mkdir|touch"
+    r"|chmod|rm|cp|mv|open|edit|create|str_replace_editor)\b[^;&|\n]*"
 )
 
 _EMPTY_WORDS = ("", "none", "null", "n/a", "...", "…", "{}", "[]", '""', "''", "<empty>", "(empty)", "no answer")
+_ANSWER = (  # an instruction on the answer
+    r"(?:(?:^|[.!?:;,\n]|\b(?:please|must|should|always|only|and|to))\s*(?:answer|respond|reply|return|output|give"
+    r"|format|write)"
+    r"|\b(?:answer|response|reply|output) (?:must|should|has to|needs to) be)\b"
+)
 _FORMS = (  # forms of an answer that instructions may ask for, and what an answer in this form looks like
     (r"\\boxed\b", r"\\boxed\s*\{"),
     (r"<answer>", r"<answer>.*?</answer>"),
@@ -56,25 +92,26 @@ _FORMS = (  # forms of an answer that instructions may ask for, and what an answ
         None,
     ),
     (
-        r"\b(?:answer|respond|reply|return|output)\b[^.\n]{0,40}\b(?:only|valid|as|in|a)\b[^.\n]{0,20}\bjson\b",
+        _ANSWER + r"[^.\n]{0,60}\bjson\b",
         r"^\W{0,12}(?:json)?\s*[\[{].*[\]}]\W*$",
     ),
     (
-        r"\b(?:answer|respond|reply)\b[^.\n]{0,40}\b(?:only|just|single|one)\b[^.\n]{0,25}\b(?:letter|option|choice)\b",
+        _ANSWER + r"[^.\n]{0,40}\b(?:only|just|single|one)\b[^.\n]{0,25}\b(?:letter|option|choice)\b",
         r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?\(?[A-Ja-j]\)?\W*$",
     ),
     (
-        r"\b(?:answer|respond|reply)\b[^.\n]{0,40}\b(?:only|just|single)\b[^.\n]{0,25}\b(?:number|integer|numeral)\b",
+        _ANSWER + r"[^.\n]{0,40}\b(?:only|just|single)\b[^.\n]{0,25}\b(?:number|integer|numeral)\b",
         r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?[$€£]?-?[\d.,]+\s*%?\W*$",
     ),
     (
-        r"\b(?:answer|respond|reply)\b[^.\n]{0,40}\b(?:only|just|simply"
+        _ANSWER + r"[^.\n]{0,40}\b(?:only|just|simply"
         r"|with)\b[^.\n]{0,15}\byes\b['\"` ,/]+(?:or )?['\"`]?no\b",
         r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?(?:yes|no)\W*$",
     ),
 )
 _ASKS = [
-    (re.compile(asks, re.IGNORECASE), given and re.compile(given, re.IGNORECASE | re.DOTALL)) for asks, given in _FORMS
+    (re.compile(asks, re.IGNORECASE | re.MULTILINE), given and re.compile(given, re.IGNORECASE | re.DOTALL))
+    for asks, given in _FORMS
 ]
 
 
@@ -90,14 +127,14 @@ def _is_final(turn: Turn) -> bool:
     """Return whether a turn ends a run by itself: an answer, or a call that hands one in."""
     if turn.call is None:
         return turn.role == "assistant" and not _GOES_ON.search(turn.text)
-    return bool(_FINISHES.fullmatch(turn.call.name) or _SUBMITS.search(turn.text))
+    return _work(turn.call.name, turn.call.arguments).submits
 
 
 def cut_off(transcript: Transcript) -> Iterator[Found]:
     """Find a run that ends without a final answer: its last act is a call that hands nothing in, or the user spoke.
 
-    A user who ends the conversation with a word such as ``###STOP###`` needs no answer. A run without any act of the
-    agent, or with a last answer that is empty, is another event.
+    A user who ends the conversation with a word such as ``###STOP###``, or with thanks, needs no answer. A run without
+    any act of the agent, or with a last answer that is empty, is another event.
     """
     last = _last_act(transcript)
     if last is None:
@@ -106,7 +143,7 @@ def cut_off(transcript: Transcript) -> Iterator[Found]:
     later = transcript.turns[number:]
     if any(_STOPS.search(other.text) for other in (turn, *later)):
         return
-    has_spoken = any(other.role == "user" and other.text.strip() for other in later)
+    has_spoken = any(other.role == "user" and other.text.strip() and not _BYE.fullmatch(other.text) for other in later)
     if not _is_final(turn) or (turn.call is None and has_spoken):
         yield number, turn.call.name if turn.call else "", shortened(transcript.turns[-1].text or turn.text)
 
@@ -148,77 +185,113 @@ def wrong_answer_form(transcript: Transcript) -> Iterator[Found]:
                 return
 
 
-def _text(made: Made) -> str:
-    """Return the arguments of a call, of long ones the first part."""
-    return made.arguments[:MOST_READ]
+class _Work(NamedTuple):
+    """What a call does with code."""
+
+    is_shell: bool = False
+    edits: bool = False
+    edits_tests: bool = False  # the file that it edits is a test, or reproduces the problem
+    reads: bool = False
+    tests: bool = False
+    undoes: bool = False
+    submits: bool = False
 
 
-def _edits(made: Made) -> bool:
-    """Return whether a call edits a file."""
-    if _is_shell(made):
-        return bool(_EDIT_COMMAND.search(_text(made)))
-    if "editor" in made.name or "str_replace" in made.name:
-        return bool(_EDIT_ARGUMENT.search(_text(made))) or not re.search(r"\"command\"", _text(made))
-    is_of_file = bool(re.search(r"file|path|patch|old_str|diff|start_line|search", f"{made.name} {_text(made)}"))
-    return bool(_EDIT.fullmatch(made.name)) and is_of_file
+@lru_cache(maxsize=1024)  # several detectors ask about the calls of a run
+def _work(name: str, arguments: str) -> _Work:
+    """Return what a call does with code, by its name and arguments, of long ones the first part."""
+    submits = _FINISHES.fullmatch(name) is not None
+    if not _SHELL.fullmatch(name):
+        text = arguments[:MOST_READ]
+        edits = _EDIT.fullmatch(name) is not None and _OF_FILE.search(f"{name} {text}") is not None
+        if "editor" in name or "str_replace" in name:
+            edits = _EDIT_ARGUMENT.search(text) is not None or '"command"' not in text
+        is_read = (
+            _READ.fullmatch(name) is not None and re.search(r"file|path|\.\w{1,5}\b", f"{name} {text}") is not None
+        )
+        return _Work(
+            edits=edits,
+            edits_tests=any(_TEST_FILE.search(path[0] or path[1]) for path in _PATH.findall(text)),
+            reads=not edits and (is_read or '"command":"view"' in text),
+            tests=_TEST_TOOL.fullmatch(name) is not None,
+            undoes=_UNDO.search(f"{name} {text}") is not None,
+            submits=submits,
+        )
+    text = _command(arguments)[:MOST_READ]
+    outer = _HEREDOC.sub("", text)
+    bare = _QUOTED.sub("''", outer)
+    edits = _EDIT_PROGRAM.search(bare) is not None or _EDIT_CODE.search(text) is not None
+    return _Work(
+        is_shell=True,
+        edits=edits,
+        edits_tests=_TEST_FILE.search(bare) is not None,
+        reads=not edits and _READ_PROGRAM.match(text) is not None,
+        tests=_TEST.search(_SHOWS_CODE.sub("", outer)) is not None,
+        undoes=_UNDO.search(bare) is not None,
+        submits=submits or _SUBMITS.search(text) is not None,
+    )
 
 
-def _is_shell(made: Made) -> bool:
-    return _SHELL.fullmatch(made.name) is not None
+def _command(arguments: str) -> str:
+    """Return the command in the arguments of a shell: their text, or the value that they name so."""
+    if not arguments.startswith("{"):
+        return arguments
+    try:
+        values = msgspec.json.decode(arguments)
+    except (msgspec.MsgspecError, RecursionError):
+        return arguments
+    given = next((values[key] for key in ("command", "cmd", "script", "code", "input") if key in values), arguments)
+    if isinstance(given, list):
+        words = list(map(str, given))
+        is_wrapped = len(words) == 3 and words[1] in ("-c", "-lc")  # bash -lc …
+        return words[2] if is_wrapped else " ".join(words)
+    return str(given)
 
 
-def _tests(made: Made) -> bool:
-    return bool(_TEST.search(_text(made) if _is_shell(made) else f"{made.name} {_text(made)}"))
-
-
-def _code_calls(transcript: Transcript) -> Sequence[Made]:
-    """Return the calls of a run that can edit files or run commands; none of other runs."""
-    calls = calls_of(transcript)
-    return calls if any(_is_shell(made) or _edits(made) for made in calls) else []
-
-
-def _reads(made: Made) -> bool:
-    if _edits(made):
-        return False
-    if _is_shell(made):
-        return bool(_READ_COMMAND.search(_text(made)))
-    if re.search(r"\"command\":\"view\"", _text(made)):
-        return True
-    return bool(_READ.fullmatch(made.name)) and bool(re.search(r"file|path|\.\w{1,5}\b", f"{made.name} {_text(made)}"))
+def _code_calls(transcript: Transcript) -> Sequence[tuple[Made, _Work]]:
+    """Return the calls of a run that can edit files or run commands, with what each does; none of other runs."""
+    calls = [(made, _work(made.name, made.arguments)) for made in calls_of(transcript)]
+    return calls if any(work.is_shell or work.edits for _, work in calls) else []
 
 
 def test_not_run(transcript: Transcript) -> Iterator[Found]:
-    """Find a run that edits files, and runs no test, and no script that reproduces the problem, after its last edit."""
-    calls = _code_calls(transcript)
-    edits = [place for place, made in enumerate(calls) if _edits(made) and not made.has_failed and not _tests(made)]
-    if edits and not any(_tests(made) for made in calls[edits[-1] + 1 :]):
-        yield calls[edits[-1]].turn, "", calls[edits[-1]].text
+    """Find a run that edits files, and from then on runs no test, and no script that reproduces the problem."""
+    first = None
+    for made, work in _code_calls(transcript):
+        if first is None and work.edits and not made.has_failed and not work.edits_tests and not work.tests:
+            first = made
+        elif first and work.tests:
+            return
+    if first:
+        yield first.turn, "", first.text
 
 
 def edit_undone(transcript: Transcript) -> Iterator[Found]:
     """Find an edit that the agent takes back: by an undo, by git, or by an edit that swaps old and new text."""
-    swaps = set[tuple[str, str]]()
+    swaps = set[tuple[str, ...]]()
     has_edited = False
-    for made in _code_calls(transcript):
+    for made, work in _code_calls(transcript):
         if made.has_failed:
             continue
-        if has_edited and _UNDO.search(f"{made.name} {_text(made)}"):
+        if has_edited and work.undoes:
             yield made.turn, "", made.text
             continue
-        old = re.search(r"\"old_str(?:ing)?\":\"((?:[^\"\\]|\\.)*)\"", _text(made))
-        new = re.search(r"\"new_str(?:ing)?\":\"((?:[^\"\\]|\\.)*)\"", _text(made))
-        if old and new:
-            if (new[1], old[1]) in swaps and new[1] != old[1]:
-                yield made.turn, "", made.text
-            swaps.add((old[1], new[1]))
-        has_edited = has_edited or _edits(made)
+        if work.edits:
+            has_edited = True
+            text = made.arguments[:MOST_READ]
+            texts = {match["which"]: match["text"] for match in _SWAP.finditer(text)}
+            path = next(filter(None, (group for match in _PATH.finditer(text) for group in match.groups())), "")
+            if len(texts) == 2 and texts["old"] != texts["new"]:
+                if (path, texts["new"], texts["old"]) in swaps:
+                    yield made.turn, "", made.text
+                swaps.add((path, texts["old"], texts["new"]))
 
 
 def file_read_again(transcript: Transcript) -> Iterator[Found]:
     """Find a file that is read again, with the same call and the same result; the detail is the number of readings."""
     first: dict[tuple[str, str], list[Made]] = {}
     for made in calls_of(transcript):
-        if made.result and not made.has_failed and _reads(made):
+        if made.result and not made.has_failed and _work(made.name, made.arguments).reads:
             first.setdefault(made.call, []).append(made)
     for same in first.values():
         equal = [made for made in same if made.result == same[0].result]
@@ -227,10 +300,12 @@ def file_read_again(transcript: Transcript) -> Iterator[Found]:
 
 
 def submitted_unchanged(transcript: Transcript) -> Iterator[Found]:
-    """Find a run that hands in its work, and can edit files, and never did."""
+    """Find a run that hands in its work, and can edit files, and never did; what it hands in is no diff."""
     calls = _code_calls(transcript)
-    submits = [made for made in calls if _FINISHES.fullmatch(made.name) or _SUBMITS.search(_text(made))]
-    if submits and not any(_edits(made) and not made.has_failed for made in calls):
+    submits = [made for made, work in calls if work.submits]
+    if not submits or "diff --git" in (submits[-1].result or ""):
+        return
+    if not any(work.edits and not made.has_failed for made, work in calls):
         yield submits[-1].turn, submits[-1].name, submits[-1].text
 
 

@@ -24,14 +24,21 @@ _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=Tr
 
 
 MOST_WRITTEN = 20_000  # characters of a message that may contain a call as text
-# calls that are text only: of ReAct, of blocks of shell commands (mini-swe-agent 1), of tags; and their results
+# calls that are text only: of ReAct, of blocks of shell commands (mini-swe-agent 1) or JSON, of tags; and their results
 _WRITTEN = re.compile(
     r"^Action:\s*(?P<act>\w[\w.-]*)(?:\s*\[(?P<in>.*)\]|\s*\nAction Input:\s*(?P<input>.*))?\s*\Z"
     r"|```(?:bash|sh|shell)\n(?P<shell>.*?)\n?```"
-    r"|<tool_call>\s*(?P<json>\{.*?\})\s*</tool_call>",
+    r"|(?:<(?:(?:tool|function)_call|tool_use)>|```(?:json)?)\s*(?P<json>\{.*?\})\s*(?:</|```)"
+    r"|<(?P<tag>tool|invoke|function|tool_call)(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?>(?P<body>.*?)</(?P=tag)>"
+    r"|<(?P<runs>execute_\w+)>(?P<code>.*?)</(?P=runs)>",
     re.MULTILINE | re.DOTALL,
 )
-_OBSERVED = re.compile(r"\s*(?:(?:Observation|OBSERVATION)\b:?\s*|(?=<returncode>|<output>)|<tool_response>\s*)")
+_MAY_BE_WRITTEN = re.compile(r"Action:|```|<(?:tool|function|invoke|execute_)")
+_OBSERVED = re.compile(
+    r"\s*(?:(?:Observation|OBSERVATION)\b:?\s*|(?=<returncode>|<output>)"
+    r"|<(?:(?:tool|function)_(?:response|result|output)s?|observation)\b[^>]*>\s*|EXECUTION RESULT of [^\n]*:\s*)"
+)
+_END_OF_TAG = re.compile(r"\s*</(?:(?:tool|function)_\w+|observation)>\s*\Z")
 _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 
 
@@ -69,7 +76,9 @@ def answer_in_order(turns: list[Turn]) -> None:
             if call:
                 returned = _RETURNED.search(turn.text)
                 has_failed = returned[1] != "0" if returned else None
-                result = _OBSERVED.sub("", turn.text, count=1) if turn.role == "user" else turn.text
+                result = turn.text
+                if turn.role == "user":
+                    result = _END_OF_TAG.sub("", _OBSERVED.sub("", turn.text, count=1))
                 call = call._replace(result=result, has_failed=has_failed, result_after=place - asked)
                 turns[asked] = turns[asked]._replace(call=call)
         elif turn.role == "assistant":
@@ -102,9 +111,7 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
 
 def _written(text: str) -> Call | None:
     """Return the call in the text of a message, if it has just one, in one of the forms without structure."""
-    if len(text) > MOST_WRITTEN:
-        return None
-    if "Action:" not in text and "```" not in text and "<tool_call>" not in text:
+    if len(text) > MOST_WRITTEN or not _MAY_BE_WRITTEN.search(text):
         return None
     found = list(islice(_WRITTEN.finditer(text), 2))
     if len(found) != 1:
@@ -114,9 +121,17 @@ def _written(text: str) -> Call | None:
         return Call(groups["act"], canonical((groups["in"] or groups["input"] or "").strip()))
     if groups["shell"] is not None:
         return Call("shell", canonical(groups["shell"]))
+    if groups["name"]:
+        return Call(groups["name"], canonical(groups["body"].strip()))
+    if groups["runs"]:
+        return Call(groups["runs"], canonical(groups["code"]))
     with suppress(msgspec.MsgspecError, RecursionError):
         value = msgspec.json.decode(groups["json"])
-        return Call(text_of(value.get("name")), canonical(text_of(value.get("arguments"))))
+        name = next((value[key] for key in ("name", "action", "tool") if key in value), None)
+        given = next((value[key] for key in ("arguments", "action_input", "input", "parameters") if key in value), None)
+        is_call = found[0][0].startswith("<") or given is not None  # a block of JSON may be an answer
+        if name and is_call and name != "Final Answer":
+            return Call(text_of(name), canonical(text_of(given)))
     return None
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.kinds.detectors import is_error
+from evalkit.kinds.errors import is_error
 
 FAILED = """
 Error: order 12 was not found
@@ -24,6 +24,11 @@ bash: foo: command not found
 sh: 1: foo: not found
 cat: a.txt: No such file or directory
 ls: /root: Permission denied
+Forbidden
+Unauthorized: the token has expired
+Rate limit exceeded
+Failure: the order is closed
+Fatal error: out of memory
 out\\n[exit code: 1]
 Process exited with code 127
 some output\\nexit code 2
@@ -40,6 +45,11 @@ Command !dance does not exist.
 Invalid item type: breads.
 Invalid arguments for get_order
 Permission denied
+Forbidden
+Unauthorized: the token has expired
+Rate limit exceeded
+Failure: the order is closed
+Fatal error: out of memory
 Request timed out
 Timeout after 30 seconds
 {"error": "not found"}
@@ -57,6 +67,32 @@ npm ERR! missing script: test
 <tool_use_error>String not found</tool_use_error>
 fatal: not a git repository
 SyntaxError: invalid syntax
+aiohttp.ConnectTimeout: the host took too long
+django.core.exceptions.ObjectDoesNotExist
+(pymysql.err.ProgrammingError) (1146, "no such table")
+ZeroDivisionError('division by zero')
+curl: (6) Could not resolve host: shop.test
+python: can't open file '/app/run.py': [Errno 2] No such file or directory
+sum.c: In function 'add':\\nsum.c:9:3: error: 'total' undeclared\\ncompilation terminated.
+src/sum.ts(3,5): error TS2322: a string is no number
+cc -c sum.c\\nmake: *** [Makefile:3: all] Error 2
+node:fs:12\\n  throw e;\\n\\nError: Cannot find module 'sum'\\nRequire stack:\\n- /app/a.js\\n    at load (node:1:2)
+Segmentation fault (core dumped)
+Collecting sum\\nERROR: No matching distribution found for sum
+(1146, "Table 'shop.orders' doesn't exist")
+ORA-00942: table or view does not exist
+The path /app/sum.py does not exist. Give another one.
+No replacement was performed, old_str `x` did not appear in /app/sum.py.
+String to replace not found in file.
+Order not found
+ENOENT: no such file or directory, open 'a.txt'
+HTTPSConnectionPool(host='shop.test', port=443): Max retries exceeded
+net::ERR_NAME_NOT_RESOLVED at https://shop.test
+Navigation timeout of 30000 ms exceeded
+2 validation errors for Order
+<html><head><title>502 Bad Gateway</title></head>
+{'error': 'no such order'}
+{"output": "Error: no such order"}
 """
 HEALTHY = """
 Collected 2 oak_log.
@@ -83,7 +119,43 @@ Your order is on its way.
 Returned 12 rows
 def f():\n    return 1
 450 passed in 0.45s
+598 server/app.py\\n627 client.py\\n1225 total
+timeout|count\\nalder|3
+#1 Error when saving (open)\\n#2 Login failed (closed)
+{"error": "none", "items": [1]}
+{"errors": 0, "output": "fine"}
+Saved 'Error: look again'
+Failed: 0, passed: 12
+name: Unknown Soldier
+total: (3) items
+Forbidden City: open from 9 to 5
+Rate limit: 100 per minute
+Failed logins: 3
+Failure rate: 0.02
+Fatal accidents in 2020: 3
+photo.JPG\\nnotes.MD
 """
+# results of calls that show what others wrote, by the name and the arguments of the call
+SHOWN = {
+    "a log": ("bash", '{"command":"tail -n 2 app.log"}', "ERROR: the shop is closed\nINFO open again"),
+    "a log with a traceback": ("bash", "cat app.log", "start\nTraceback (most recent call last):\nValueError: x"),
+    "a list of files": ("bash", "ls", "error.log"),
+    "commits": ("bash", "git log --oneline", "ab12 Fix error: handle None\ncd34 Failed login: say why"),
+    "lines of code": ("bash", "cd /app && grep -rn raise .", "./a.py:3:    raise ValueError: x"),
+    "a page": ("fetch", '{"url":"x"}', 'Questions\n"Unknown tool: fly" in my agent, what now?'),
+    "titles of pages": ("web_search", "", "1. HTTP 500 Internal Server Error explained\n2. Error 404"),
+    "rows": ("run_sql", "", "level|text\nERROR|Error: the shop answered HTTP 500\nINFO|fine"),
+    "a row": ("query", "", "(1064, 'Desk lamp')"),
+    "a file": ("read_file", '{"path":"a.md"}', "# Error handling\nWhat to do on HTTP 503"),
+}
+NOT_SHOWN = {
+    "no file": ("bash", "cat a.txt", "cat: a.txt: No such file or directory"),
+    "no repository": ("bash", "git log", "fatal: not a git repository"),
+    "an exit code": ("bash", '{"command":"grep x a.txt"}', "\n[exit code: 2]"),
+    "no page": ("fetch", '{"url":"x"}', "HTTP Error 404: Not Found"),
+    "no table": ("run_sql", "", 'ERROR:  relation "orders" does not exist\nLINE 1: SELECT'),
+    "no such file": ("read_file", '{"path":"a.md"}', "File not found: a.md"),
+}
 
 
 def lines(text):
@@ -98,6 +170,18 @@ def test_common_forms_of_failures_are_recognised(text):
 @pytest.mark.parametrize("text", lines(HEALTHY))
 def test_results_that_only_look_like_failures_are_healthy(text):
     assert not is_error(text)
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_what_a_call_shows_of_others_does_not_make_it_fail(case):
+    name, arguments, result = SHOWN[case]
+    assert not is_error(result, name, arguments)
+
+
+@pytest.mark.parametrize("case", NOT_SHOWN)
+def test_a_call_that_has_nothing_to_show_fails(case):
+    name, arguments, result = NOT_SHOWN[case]
+    assert is_error(result, name, arguments)
 
 
 @given(st.text())

@@ -3,8 +3,8 @@
 import pytest
 
 from evalkit.compare.checks import OWN_FILES
-from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, cause_of, claims_success
-from evalkit.kinds.detectors import UNKNOWN_TOOL, is_error
+from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, _OWN_LIMIT, cause_of, claims_success
+from evalkit.kinds.errors import UNKNOWN_TOOL, is_error
 from evalkit.mindcraft.events import _ASKED, _PLAN, _TOLD, _WAIT
 from evalkit.steps.events import _NOT_GIVEN
 
@@ -19,33 +19,45 @@ CASES = {
         "What's the recipe for cake?|Can you tell me how to make a cake?|Do you know how to craft a bookshelf?"
         "|I don't know the recipe. Can you share it?|Please share the recipe for the cake.|what is the recipe"
         "|What do I need to craft a compass?|Could you give me the crafting plan?|How is a cake made?"
-        "|Which ingredients do we need for the cake?|Tell me the recipe for rabbit stew",
-        "I have 3 wheat. Do you need it?|Let's craft a cake.|The recipe is 3 wheat.|How are you?|Where do I put it?",
+        "|Which ingredients do we need for the cake?|Tell me the recipe for rabbit stew"
+        "|Which items are needed to craft a lectern?|I'd like to know the recipe for cookies."
+        "|Tell me how to make bread",
+        "I have 3 wheat. Do you need it?|Let's craft a cake.|The recipe is 3 wheat.|How are you?|Where do I put it?"
+        "|I know the recipe, I need the ingredients.|Let me share the recipe with you.|Do you want the recipe?",
     ),
     "tells a recipe": (
         _TOLD.search,
         "To make a cake you need 3 milk, 2 sugar, 1 egg and 3 wheat.|The recipe is: 3 wheat|Recipe: 3 wheat in a row"
         "|Cake requires 3 wheat, 2 sugar and 1 egg|It takes 6 planks and 3 books.|You need 2 sticks and 3 iron ingots."
-        "|A bookshelf is made of 6 planks and 3 books|You craft it with 3 wheat|Ingredients: wheat, sugar, egg.",
-        "Do you have the recipe?|What is the recipe for cake?|I need 3 logs.|I have 3 wheat and 2 eggs.|Let's go.",
+        "|A bookshelf is made of 6 planks and 3 books|You craft it with 3 wheat|Ingredients: wheat, sugar, egg."
+        "|Here is the recipe for bread: Step 1: Cut the wheat."
+        "|A golden carrot takes 1 carrot surrounded by 8 gold nuggets.",
+        "Do you have the recipe?|What is the recipe for cake?|I need 3 logs.|I have 3 wheat and 2 eggs.|Let's go."
+        "|Thanks for the recipe, I look for wheat.",
     ),
     "announces a plan": (
         _PLAN.search,
-        "Here's the plan: you get wood|Plan: 1. collect 2. craft|I'll gather wood and you craft.|We should split up",
-        "Hello Jill|OK|Thanks!",
+        "Here's the plan: you get wood|Plan: 1. collect 2. craft|I'll gather wood and you craft.|We should split up"
+        "|First, we cut wood.|We need to find sheep, then cut wool.",
+        "Hello Jill|OK|Thanks!"
+        "|Good plan!|How about you?|Then let us go on.|I'll wait for Andy.|I can't wait to see it!",
     ),
     "waits": (
         _WAIT.search,
-        "I'm waiting for you.|I will wait here|Waiting...|Let me know when you are done|Standing by.",
-        "On my way|I have it",
+        "I'm waiting for you.|I will wait here|Waiting...|Let me know when you are done|Standing by."
+        "|I will stay here until you return.|Still waiting.",
+        "On my way|I have it"
+        "|No need to wait, come.|Wait, I have it already.|I can't wait to see the cake!|Don't wait for me.",
     ),
     "claims success": (
         claims_success,
         "I've successfully updated your order.|The booking is confirmed.|Great news! Your flight has been booked.|Done."
         "|All set! Your appointment is scheduled.|Task completed.|The issue has been resolved.|Everything works now."
-        "|Your refund was processed. You will get it in 5 days.|All tests pass now.|The error is fixed.",
+        "|Your refund was processed. You will get it in 5 days.|All tests pass now.|The error is fixed."
+        "|Fixed!|The payment went through.|I updated the record.|It works now.|The refund has been issued.",
         "I could not update the order.|The update failed.|Unfortunately the booking was not completed.|Shall I proceed?"
-        "|I will update it once you confirm.|There was an error, but I'm looking into it.|Once it is done I tell you.",
+        "|I will update it once you confirm.|There was an error, but I'm looking into it.|Once it is done I tell you."
+        "|Nothing was changed.|The order remains unchanged.|I created nothing.",
     ),
     "unknown tool": (
         is_unknown_tool,
@@ -58,12 +70,20 @@ CASES = {
         _LIMIT.search,
         "Maximum number of steps reached|Max steps reached.|Step limit reached (50)|Token budget exhausted"
         "|You have reached the maximum number of turns.|Context window exceeded|The agent ran out of time."
-        "|max_iterations reached|Agent stopped due to iteration limit or time limit.|Stopped: token limit",
+        "|max_iterations reached|Agent stopped due to iteration limit or time limit.|Stopped: token limit"
+        "|Terminated due to the time limit.|The session timed out.",
         "I reached the shop on time.|Your order exceeded expectations|The time is 5|Thank you",
+    ),
+    "answer in place of the agent's": (
+        _OWN_LIMIT.match,
+        "Agent stopped: it reached the maximum number of steps.|[max turns (30) exceeded]|I ran out of tokens."
+        "|Recursion limit of 9 reached.|More rounds? Need more steps to go on.",
+        "Your baggage limit was reached.|I set the maximum number of retries to 5.|The highest step is 42.",
     ),
     "status of a limit": (
         _LIMIT_STATUS.search,
-        "max_steps|timeout|LimitsExceeded|context_window_exceeded|exit_cost|AgentTimeoutError|limit_message|out_of_tokens",
+        "max_steps|timeout|LimitsExceeded|context_window_exceeded|exit_cost|AgentTimeoutError|limit_message"
+        "|out_of_tokens",
         "user_stop|agent_stop|completed|Submitted|success|failed",
     ),
 }

@@ -1,0 +1,174 @@
+"""What the text of a result says of its call: whether it failed.
+
+A failed result says so where it begins, or in the lines around the output, such as an exit code. What stands between
+depends on the call. The output of a program may contain a traceback. What a call shows of a file, a page or rows of a
+table is the text of others, and tells nothing of the call.
+"""
+
+import re
+
+import msgspec
+
+EDGE = 600  # characters at the beginning and at the end of a result that tell of a failure
+
+_WRAPPING = re.compile(  # before the text itself, but no heading
+    r"[^\w#]*(?:(?:tool|code|action|command|execution|function|api|request)?s? ?"
+    r"(?:output|result|call|execution|observation)s?\b(?!\s+\w)\W*)?(?:(?:sorry|oops|unfortunately)\b\W*)?",
+    re.IGNORECASE,
+)
+_EXCEPTION = (  # httpx.ReadTimeout: …, KeyError('x')
+    r"(?:[a-z_]\w*\.)+[A-Z]\w*(?=:\s|\()"
+    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|NotFound|DoesNotExist|Violation)(?=:\s|[()]|\s*$)"
+)
+_REFUSES = (
+    r"(?i:(?:fatal|failed to|unable to|cannot|can['’]t|could not|couldn['’]t|no such|permission denied"
+    r"|connection refused|command not found|(?:is|not) a directory|(?:invalid|unrecogni[sz]ed|illegal|unknown|missing) "
+    r"(?:option|argument|command|operand|file|syntax|flag|parameter|user|host)s?)\b|not found$)"
+)
+# a program: cat: a.txt: No such file or directory; curl: (7) Failed to connect; make: *** [all] Error 1
+_PROGRAM = re.compile(
+    rf"[a-z][\w.+/-]*: (?:[^:\n]{{1,80}}: )*{_REFUSES}|curl: \(\d+\) |make(?:\[\d+\])?: \*\*\* |fatal: "
+    r"|npm ERR!|npm error|(?:Segmentation fault|Bus error|Killed|Aborted)(?: \(core dumped\))?$",
+    re.MULTILINE,
+)
+_NAMED = re.compile(rf"{_EXCEPTION}|(?:[Ee]rror|ERROR|[Ff]atal|FATAL)(?:: | - )|E: ", re.MULTILINE)
+_CODE = r"[45]\d\d\b"
+_FIRST = re.compile(
+    "|".join((
+        r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?(?:\s*[:(\[\]!.–—-]"
+        r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
+        r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code|\d{3})\b)",
+        r"something went wrong",
+        r"fail(?:ed|ure)\b(?! rate| \w+\s*[:=]|\s*[:=]\s*\d)|fatal(?: error|\s*[:!-])",  # not: Failed logins: 3
+        r"(?:unable|could ?n[o']t|cannot|can['’]?t|could not)\b",
+        r"(?:[a-z_]\w* ){1,3}failed\b(?!\s*[:=]\s*\d)",  # Request failed with …
+        r"traceback \(most recent|\d+ validation errors? for ",
+        r"(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing) (?:\w+ ){0,2}?(?:tool|function"
+        r"|command|action|argument|parameter|option|request|file|directory|path|table|column|method|input|value|item"
+        r"|key|id|name|type|field|order|user|syntax|credentials)s?\b",
+        r"permission denied|access denied|(?:unauthori[sz]ed|forbidden|not found)\s*(?:[.:!,(]|$)",
+        r"rate.?limit(?:ed| exceeded| reached| hit| error)",
+        r"(?:[\w'\"./-]+ ){1,5}(?:was |could not be )?not found\s*(?:[.:!,(]|$)",
+        r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b",
+        r"(?:\w+ ){0,3}timed out\b",
+        r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*\D|\s*\Z|\s+(?:after|while|waiting|expired|exceeded|error|reached|of)\b)",
+        rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}|(?:\w+ ){{1,3}}returned {_CODE}",
+        rf"{_CODE} (?:bad request|unauthori|payment req|forbidden|not (?:found|acc|impl)|method not|request time"
+        r"|conflict|gone\b|too many|internal server|service un|gateway time|bad gateway|(?:client |server )?error"
+        r"|unproc)",
+        rf"(?:html>\s*<head>\s*<)?title>\s*{_CODE}",
+        r"(?:net::)?err_\w+|e(?:noent|acces|perm|exist|isdir|notdir|pipe|timedout|notfound|conn\w+|addrinuse): ",
+        r"https?connectionpool\(|[a-z]{2,4}-\d{4,5}: |errno \d",  # of urllib3, Oracle, Python
+        r"\d{4}, [\"'][^\n]*(?:error|unknown|n't exist|denied|duplicate|can't|cannot|lost connection)",  # of MySQL
+        r"no (?:\w+ )?(?:replacement|edit|match)\w* (?:was|were) (?:performed|made|applied)",  # of editors
+        r"(?:the )?(?:string|text|pattern|old_str\w*|snippet)\b.{0,80}\bnot (?:found|appear|match)",
+        r"command (?:failed|not found)|(?:tool_use_)?error>|syntax ?error|code threw",
+    )),
+    re.IGNORECASE | re.MULTILINE,
+)  # fmt: skip
+_STATUS = re.compile(  # in the first or the last line
+    r"(?:^|[\s(\[<])(?:exit|return)[ _-]?(?:code|status)\W{0,3}(?:is |was |of |with )?(?!0\b)-?[1-9]\d{0,2}\b"
+    r"|exit(?:ed)? (?:with )?(?:code|status)[ :=]*(?!0\b)-?[1-9]\d{0,2}\b|non-?zero exit|<returncode>\s*(?!0\s*<)-?\d+",
+    re.IGNORECASE,
+)
+_IN_OUTPUT = re.compile(  # lines of the output of a program, compilers among them
+    r"^Traceback \(most recent call last\)|^\S+(?::\d+(?::\d+)?|\(\d+,\d+\)): (?:fatal )?error\b|^\S+\.go:\d+:\d+: "
+    r"|^make(?:\[\d+\])?: \*\*\* |: (?:command not found|not found|No such file or directory|Permission denied)$"
+    r"|^(?:Uncaught )?[\w.]*(?:Error|Exception)\b.*\n(?:.*\n){0,3}?\s+at ",  # of Node and Java
+    re.MULTILINE,
+)
+_WORDS_OF_OUTPUT = ("rror", "xception", "Traceback", "***", "not found", "No such", "denied", ".go:")  # one in each
+_TOOL = re.compile(r"tool|function|command|action", re.IGNORECASE)
+_SHOWS = re.compile(  # names of tools that show files, pages, rows or logs
+    r"(?:\w*[_.-])?(?:read|view|open|cat|grep|glob|find|ls|search|fetch|browse|visit|scrape|crawl|query|sql|http|url"
+    r"|page"
+    r"|web|documents?|logs?)(?:[_.-]\w*)?|(?:read|view|fetch|search|grep|query|web)\w*",
+    re.IGNORECASE,
+)
+_SHELL_SHOWS = re.compile(  # commands that do
+    r"\W*(?:(?:command|cmd|script|input)\W+)?(?:cd [^;&|]+(?:&&|;)\s*)?(?:sudo )?(?:cat|head|tail|less|more|nl|sed|awk"
+    r"|e?grep|rg|ag|find|ls|tree|diff|jq|zcat|strings|journalctl|git (?:-\S+ )*(?:log|diff|show|blame|grep)"
+    r"|(?:docker|kubectl) logs)\b"
+)
+_NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
+UNKNOWN_TOOL = re.compile(
+    r"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+(?:tool|function"
+    r"|command name|command|action)s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
+    r"|(?:tool|function|command|action)(?: named| called| name)?:? \S{1,80} (?:does not exist|doesn't exist|is unknown"
+    r"|is not (?:a (?:valid|known|registered|recogni[sz]ed)\b|defined|available|found|recogni[sz]ed"
+    r"|registered|supported"
+    r"|one of|a )|(?:was )?not found|is (?:undefined|invalid))|\bno (?:tool|function|command|action) (?:named|called)\b"
+    r"|unsupported call: \w|not a (?:valid|known|registered|recogni[sz]ed) (?:tool|function|command|action)\b"
+    r"|there(?: is|'s) no (?:tool|function|command|action)\b|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
+    re.IGNORECASE,
+)
+_QUOTES = re.compile(r"[\"“?]")
+_NONE = ("none", "null", "false", "no", "0", "ok")  # said of an error that there was not
+_FAILED_STATUS = ("error", "failed", "failure", "fail", "exception", "timeout", "denied")
+
+
+def is_error(result: str, name: str = "", arguments: str = "") -> bool:
+    """Return whether the text of a result reports that its call failed, in one of the common forms.
+
+    What a call shows of others, by its name and arguments, tells nothing: of a tool that shows a page or rows, only the
+    beginning and an exit code tell; of a shell command that shows a file, only what the command itself reports.
+    """
+    if result.startswith(("{", "[")):
+        answer = _json_says(result)
+        if answer is not None:
+            return answer
+    head, tail = result[:EDGE], result[-EDGE:]
+    first, last = head.partition("\n")[0], tail.rpartition("\n")[2]
+    if _states_code(first) or (last != first and _states_code(last)) or _PROGRAM.match(head):
+        return True
+    if _NO_ERROR.match(head) or _SHELL_SHOWS.match(arguments):
+        return False
+    wrapping = _WRAPPING.match(head)
+    start = wrapping.end() if wrapping else 0
+    if _NAMED.match(head, start) or _FIRST.match(head, start):
+        return True
+    unknown = UNKNOWN_TOOL.search(first) if _TOOL.search(first) else None
+    if unknown and not _QUOTES.search(first, 0, unknown.start()):
+        return True
+    if _SHOWS.fullmatch(name):
+        return False
+    if last != first and (_NAMED.match(last) or _PROGRAM.match(last)):
+        return True
+    ends = (head, tail) if len(result) > EDGE else (head,)
+    return any(_IN_OUTPUT.search(end) for end in ends if any(word in end for word in _WORDS_OF_OUTPUT))
+
+
+def _states_code(line: str) -> bool:
+    """Return whether a line states an exit code that is not 0; most lines lack its words, which is fast to see."""
+    return ("xit" in line or "eturn" in line or "EXIT" in line) and _STATUS.search(line) is not None
+
+
+def _json_says(text: str) -> bool | None:
+    """Return whether JSON reports an error; None where it is no JSON, or silent about errors."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return None
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, dict):
+        return False
+    keys = {str(name).lower().replace("_", ""): given for name, given in value.items()}
+    said = (keys.get(name) for name in ("error", "iserror", "errors", "errormessage", "exception", "traceback"))
+    if any(given and str(given).lower() not in _NONE for given in said):
+        return True
+    if len(keys) == 1 and isinstance(only := next(iter(keys.values())), str) and not only.startswith(("{", "[")):
+        return is_error(only)
+    if keys.get("stderr") and (keys.get("exitcode") or keys.get("returncode")):
+        return True
+    if any(keys.get(name) is False for name in ("success", "ok", "succeeded")):
+        return True
+    if any(isinstance(code := keys.get(name), int) and code for name in ("exitcode", "returncode", "exitstatus")):
+        return True
+    for name in ("status", "statuscode", "code", "httpstatus", "type"):
+        given = keys.get(name)
+        if isinstance(given, int) and 400 <= given < 600:
+            return True
+        if isinstance(given, str) and given.lower() in _FAILED_STATUS:
+            return True
+    return False
