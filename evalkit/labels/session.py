@@ -62,7 +62,7 @@ class Session:
         self._task_of = dict(zip(units["run_id"], units["task"], strict=True))
         labelled: set[Unit] = set()
         if os.path.exists(self.path) and os.path.getsize(self.path):
-            with open(self.path, encoding="utf-8", errors="replace") as file:
+            with open(self.path, encoding="utf-8-sig", errors="replace") as file:
                 if file.readline().strip() != ",".join(COLUMNS):
                     raise SourceError(
                         f"{self.path}: labels can't be added, as its columns are not {', '.join(COLUMNS)}"

@@ -94,6 +94,8 @@ def test_labels_are_not_added_to_a_file_with_other_columns(logs, tmp_path):
     with pytest.raises(SourceError, match="its columns are not run_id, turn"):
         Session(logs, QUESTION, path)
     assert path.read_text() == "run_id,label\na,1\n"
+    path.write_text(",".join(COLUMNS) + "\n", encoding="utf-8-sig")  # as spreadsheets save it
+    assert Session(logs, QUESTION, path).done == 0
 
 
 def test_others_label_the_same_runs_in_the_same_file(tmp_path, logs):

@@ -137,12 +137,12 @@ def summary(path: str, file: BinaryIO) -> Session:
         session.part_of = session.session_id
     if 2 * len(unended) > len(calls):
         session.partial = len(unended)
-    for model, usage in totals.items() if session.partial else ():
-        of_model = [call for call in calls.values() if call.model == model]
-        uncounted = (count_of(part_of(usage, "outputTokens")) or 0) - sum(call.tokens_out or 0 for call in of_model)
-        if of_model and uncounted > 0:
-            of_model[-1].tokens_out = (of_model[-1].tokens_out or 0) + uncounted
-            session.partial = 0
+        for model, usage in totals.items():
+            of_model = [call for call in calls.values() if call.model == model]
+            uncounted = (count_of(part_of(usage, "outputTokens")) or 0) - sum(call.tokens_out or 0 for call in of_model)
+            if of_model and uncounted > 0:
+                of_model[-1].tokens_out = (of_model[-1].tokens_out or 0) + uncounted
+                session.partial = 0
     session.calls, session.tools = list(calls.values()), list(tools.values())
     session.model = leading_model([call for call in session.calls if call.call_id in own] or session.calls)
     return session

@@ -65,7 +65,7 @@ def by_part(rows: Iterable[Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _dataset(row: dict[str, Any]) -> str:
-    """Return what a line is of; of samples converted from lm-eval without the filter, which its metric has, too."""
+    """Return the data set of a line, without the filter that the converter of lm-eval adds, as the metric has it."""
     name = text_of(row.get("evaluation_name"))
     dataset, _, filtered = name.rpartition("/")
     return dataset if dataset and text_of(row.get("evaluation_result_id")).endswith(f":{filtered}") else name
