@@ -243,6 +243,8 @@ def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimat
         below += (part - low) ** 2
         above += (high - part) ** 2
         notes += estimate.warning
+    if not all("all_labelled" in estimate.warning for estimate in estimates):
+        notes = notes.without("all_labelled")
     n = sum(estimate.n for estimate in estimates)
     n_tasks = sum(estimate.n_tasks for estimate in estimates)
     low, high = total - math.sqrt(below), total + math.sqrt(above)

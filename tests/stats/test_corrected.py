@@ -111,6 +111,9 @@ def test_models_are_corrected_each_by_its_own_labels():
     assert opposite[:3] == pytest.approx((-found.estimate, -found.high, -found.low))
     with pytest.raises(ValueError, match="2 estimates, but 1 weights"):
         combined([lenient, exact], [1])
+    known = corrected_rate([1, 0], [1, 0], [])
+    assert "all_labelled" in corrected_difference(known, known).warning
+    assert "all_labelled" not in corrected_difference(known, exact).warning
 
 
 def test_the_planned_number_of_labels_reaches_the_width():
