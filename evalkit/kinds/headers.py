@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from evalkit.io.paths import SourceError
 from evalkit.kinds.ids import run_ids
 from evalkit.kinds.names import TABLE_KIND
 from evalkit.kinds.registry import kind_named
-from evalkit.kinds.runs import UNKNOWN
+from evalkit.kinds.runs import JUDGED, UNKNOWN
 
 # For each column of runs the names that tables give it. A tuple before others is preferred; names in one are equals
 COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
@@ -252,8 +253,12 @@ def runs_of(table: pd.DataFrame) -> pd.DataFrame:
     for problem in (choices_of(table, meaning, "table").only("no_model") + unread_cells(made, unread, meaning)).notes:
         warnings.warn(str(problem), stacklevel=3)
     columns = kind_named(TABLE_KIND).tables["runs"]
-    is_copy = made.pop("counts_as").eq("excluded") if "counts_as" in made else [False] * len(made)
-    flags: Any = [["duplicate"] if copied else [] for copied in is_copy]
+    unstated = pd.Series("", made.index)
+    raised = {
+        "duplicate": made.get("counts_as", unstated).eq("excluded"),
+        JUDGED: made.get("run_flags", unstated).astype("str").str.contains(JUDGED),
+    }
+    flags: Any = [list(compress(raised, own)) for own in zip(*raised.values(), strict=True)]
     made = made.assign(kind=TABLE_KIND, run_id=run_ids(TABLE_KIND, made.index), run_flags=flags)
     made["model_name"] = made["model_name"].fillna(UNKNOWN) if "model_name" in made else UNKNOWN
     own = made.groupby(["model_name", "task_id"]).cumcount()

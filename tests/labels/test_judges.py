@@ -8,6 +8,7 @@ from evalkit import compare, failures, kinds
 from evalkit.cli import main
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
+from evalkit.kinds.runs import exported
 from evalkit.labels import (
     compare_judges,
     detector_verdicts,
@@ -317,6 +318,8 @@ def test_rates_by_a_judge_are_marked_everywhere(tmp_path):
         logs = evalkit.load(source, outcomes=str(path))
         board = compare.leaderboard(logs.runs)
         assert board.outcomes.name == f"success rate{mark}"
+        exported(logs.runs, logs.kind).to_csv(tmp_path / "exported.csv", index=False)
+        assert compare.leaderboard(pd.read_csv(tmp_path / "exported.csv")).outcomes.name == board.outcomes.name
         assert all(("judged" in warning) == bool(judge) for warning in kinds.rates(logs.runs)["warning"])
         assert ("judged" in board.notes) == bool(judge)
         texts = [finding_text(finding) for finding in compare.findings(board)]
