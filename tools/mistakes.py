@@ -181,7 +181,7 @@ MUTATIONS = (
     # steps
     Mutation(
         "steps: headline of one history", STEPS,
-        "analysis.confirmed_success(logs.steps)", "analysis.confirmed_success(own)",
+        "analysis.confirmed_success(logs.steps)", "analysis.confirmed_success(logs.steps.head(5))",
     ),
     Mutation(
         "steps: failures of one history", STEPS, "analysis.failure_kinds(logs.steps)", "analysis.failure_kinds(own)",
