@@ -142,7 +142,9 @@ def infrastructure(audited: Audited) -> Found:
         worst = shares.sort_values("mean", ascending=False).iloc[0]
         values = {"model": shorten(str(worst.name), LONGEST), "count": int(worst["sum"]), "n": int(worst["size"])}
         notes = note("most_broken", "most affected: {model}, {count} of {n:run}", **values)
-        reasons = rows["exit_reason" if "exit_reason" in rows else "status"].fillna(rows["status"])
+        reasons = rows["status"].replace(audited.logs.kind.labels)
+        if "exit_reason" in rows:
+            reasons = rows["exit_reason"].fillna(reasons)
         notes += _counts(reasons.value_counts())
     return Found(len(rows), len(runs), rows, audited.ending(rows, True), notes=notes)
 
@@ -150,7 +152,7 @@ def infrastructure(audited: Audited) -> Found:
 @check("no outcome", "Do some runs have no outcome?")
 def no_outcome(audited: Audited) -> Found:
     """Count all runs without an outcome, with the rates by both denominators; otherwise they have failed, or count."""
-    rows = audited.runs[audited.outcome.eq("not measured") & (audited.runs["score"].isna() | _has_rate(audited))]
+    rows = audited.runs[audited.outcome.eq("not measured")]
     notes = Notes()
     if len(rows) and _has_rate(audited):
         most = rows["model_name"].fillna(UNKNOWN).value_counts().index[0]
