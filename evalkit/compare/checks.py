@@ -61,7 +61,7 @@ def missing_trials(audited: Audited) -> Found:
     return Found(int(absent["absent"].sum()), n, alternative=audited.board.with_failures(absent))
 
 
-@check("unequal runs", "Does a model have fewer runs of a task than other models?", noun="run")
+@check("unequal runs", "Does a model have fewer runs of a task than other models?", noun="expected run")
 def unequal_runs(audited: Audited) -> Found:
     """Count the runs that models lack of tasks that they ran; otherwise they have failed."""
     board = audited.board

@@ -186,7 +186,7 @@ def _qualifications(headline: Row, what: str) -> Iterable[str]:
     elif "partly" in headline:
         shared, others = (" to ".join(map(str, counts)) for counts in headline["partly"])
         yield (
-            f"; it shares {shared} tasks with each of them, and {others} that only one of the two ran count, too, "
+            f"; it shares {shared} tasks with each other model, and {others} that only one of the two ran count, too, "
             "assumed to be random samples of the same tasks"
         )
     if headline.get("few"):

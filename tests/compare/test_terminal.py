@@ -152,7 +152,7 @@ def test_tasks_that_only_one_model_ran_are_counted_beside_the_shared_ones():
     cells = [("a", f"t{task}", task % 8 > 0) for task in range(40)]
     cells += [("b", f"t{task}", task % 3 == 0) for task in range(36, 76)]
     text = describe_comparison(runs_of(cells))
-    assert "it shares 4 tasks with each of them, and 72 that only one of the two ran count, too, assumed to be random" in text
+    assert "it shares 4 tasks with each other model, and 72 that only one of the two ran count, too, assumed" in text
     assert re.search(r"^a +b +4 +72 ", text, re.MULTILINE)
     assert re.search(r"^a +4 +72 ", describe_baseline(runs_of(cells), "b")[0], re.MULTILINE)
 
