@@ -8,6 +8,7 @@ from evalkit.failures.contrasts import contrast, divergences
 from evalkit.failures.failure_modes import error_groups, event_counts, failed_runs, mode_shares, modes_of
 from evalkit.io import plain
 from evalkit.kinds import Logs
+from evalkit.kinds.runs import compared_in
 
 MOST_TEXT = 70  # characters of an error
 
@@ -83,4 +84,4 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
         Part("events", rows=counts, most=8, last=0),
         Part("where a failed and a successful run part", rows=pairs, left=1),
     ]
-    return on_screen(parts, everything=everything)
+    return on_screen(parts, everything=everything, compared_by=compared_in(logs.runs))
