@@ -174,10 +174,8 @@ class Audited:
         """Return the runs that count without these."""
         return self.runs[~self.runs["run_id"].isin(runs["run_id"])]
 
-    def ending(self, runs: pd.DataFrame, is_successful: bool) -> pd.DataFrame | None:
-        """Return the runs that count as if these had succeeded, or failed; None for scores other than shares."""
-        if not self.board.outcomes.is_share:
-            return None
+    def ending(self, runs: pd.DataFrame, is_successful: bool) -> pd.DataFrame:
+        """Return the runs that count as if these had succeeded, or failed."""
         is_changed = self.runs["run_id"].isin(runs["run_id"])
         success = self.runs["is_successful"].astype("boolean").mask(is_changed, is_successful)
         score = self.runs["score"].mask(is_changed, float(is_successful))

@@ -146,7 +146,8 @@ def infrastructure(audited: Audited) -> Found:
         if "exit_reason" in rows:
             reasons = rows["exit_reason"].fillna(reasons)
         notes += _counts(reasons.value_counts())
-    return Found(len(rows), len(runs), rows, audited.ending(rows, True), notes=notes)
+    alternative = audited.ending(rows, True) if audited.board.outcomes.is_share else None
+    return Found(len(rows), len(runs), rows, alternative, notes=notes)
 
 
 @check("no outcome", "Do some runs have no outcome?")

@@ -181,3 +181,10 @@ def test_a_table_hides_no_two_rows_for_one_line():
     for rows, shown in ((10, 10), (11, 11), (12, 9)):
         text = on_screen([Part("rows", rows=[{"m": f"m{i}"} for i in range(rows)])], everything=False)
         assert len(re.findall(r"^m\d", text, re.MULTILINE)) == shown
+
+
+def test_a_plan_names_models_that_differ_in_their_middle_apart():
+    cells = [(f"lab/model-{m}-instruct", f"t{task}", task % (m + 2) == 0) for m in range(2) for task in range(12)]
+    (text,) = [line for line in describe_comparison(runs_of(cells)).splitlines() if line.startswith("To detect")]
+    assert "del-0-instruct and " in text
+    assert "del-1-instruct, plan" in text
