@@ -236,6 +236,8 @@ def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") 
     if name == "source" and folder:
         return [plain(path.removeprefix(folder).lstrip("/")) for path in values]
     labels = all_labels() if name.endswith(_CODES) else _VALUES.get(name, {})
+    if name == "event":  # names such as failed_call; of Crafter, positions
+        labels = {value: plain(value).replace("_", " ") for value in values if isinstance(value, str)}
     is_float = pd.api.types.is_float_dtype(values)
     if name.startswith("p_") and is_float:
         return ["< 0.001" if value < 0.001 else _cell(value, 3) for value in values]
