@@ -10,7 +10,7 @@ import pandas as pd
 from evalkit._notes import NO_NOTES, Notes, note
 from evalkit.compare.comparison import Comparison
 from evalkit.compare.ranking import Leaderboard, leaderboard
-from evalkit.kinds import Logs, outcome_of, outcomes
+from evalkit.kinds import Logs, outcomes
 from evalkit.kinds.runs import UNKNOWN, is_excluded
 from evalkit.kinds.success_rates import best_first
 from evalkit.stats import adjusted_rates
@@ -139,8 +139,8 @@ class Audited:
 
     @cached_property
     def outcome(self) -> pd.Series:
-        """The outcome of each run that counts: success, failure, not measured or running."""
-        return outcome_of(self.runs, self.logs.kind)
+        """The outcome of each run that counts: success, failure, not measured or running; of scores also scored."""
+        return self.board.outcomes.table["outcome"]
 
     @cached_property
     def estimates(self) -> pd.Series:

@@ -61,7 +61,7 @@ def missing_trials(audited: Audited) -> Found:
     return Found(int(absent["absent"].sum()), n, alternative=audited.board.with_failures(absent))
 
 
-@check("unequal runs", "Does a model have fewer runs of a task than other models?", noun="run")
+@check("unequal runs", "Does a model have fewer runs of a task than other models?", noun="expected run")
 def unequal_runs(audited: Audited) -> Found:
     """Count the runs that models lack of tasks that they ran; otherwise they have failed."""
     board = audited.board
@@ -142,15 +142,18 @@ def infrastructure(audited: Audited) -> Found:
         worst = shares.sort_values("mean", ascending=False).iloc[0]
         values = {"model": shorten(str(worst.name), LONGEST), "count": int(worst["sum"]), "n": int(worst["size"])}
         notes = note("most_broken", "most affected: {model}, {count} of {n:run}", **values)
-        reasons = rows["exit_reason" if "exit_reason" in rows else "status"].fillna(rows["status"])
+        reasons = rows["status"].replace(audited.logs.kind.labels)
+        if "exit_reason" in rows:
+            reasons = rows["exit_reason"].fillna(reasons)
         notes += _counts(reasons.value_counts())
-    return Found(len(rows), len(runs), rows, audited.ending(rows, True), notes=notes)
+    alternative = audited.ending(rows, True) if audited.board.outcomes.is_share else None
+    return Found(len(rows), len(runs), rows, alternative, notes=notes)
 
 
 @check("no outcome", "Do some runs have no outcome?")
 def no_outcome(audited: Audited) -> Found:
     """Count all runs without an outcome, with the rates by both denominators; otherwise they have failed, or count."""
-    rows = audited.runs[audited.outcome.eq("not measured") & (audited.runs["score"].isna() | _has_rate(audited))]
+    rows = audited.runs[audited.outcome.eq("not measured")]
     notes = Notes()
     if len(rows) and _has_rate(audited):
         most = rows["model_name"].fillna(UNKNOWN).value_counts().index[0]

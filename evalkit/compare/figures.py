@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from evalkit._text import counted_noun
 from evalkit.compare.ranking import Leaderboard
-from evalkit.display import plots, set_alt
+from evalkit.display import nothing_to_draw, plots, set_alt
 from evalkit.kinds import judge_mark
 from evalkit.stats.adjusted import RAW
 
@@ -29,13 +29,15 @@ def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        A row per model, with 95 % intervals.
+        A row per model, with 95 % intervals; nothing where no model was measured.
 
     Examples
     --------
     >>> ax = compare.figures.ranking(compare.leaderboard(runs))
     """
     values, table = board.outcomes, board.table
+    if table["estimate"].isna().all():
+        return nothing_to_draw("measured runs", ax)
     hue = None
     if board.is_adjusted:
         hue, columns = "which", {"estimate": "adjusted", "low": "adjusted_low", "high": "adjusted_high"}

@@ -4,6 +4,8 @@ import pandas as pd
 
 from evalkit.compare.comparison import Comparison, comparison, leading_cells
 from evalkit.compare.ranking import Leaderboard
+from evalkit.display.words import MOST_NAME
+from evalkit.io.text import distinct_names
 from evalkit.kinds import Finding, sections
 from evalkit.stats import plan as plan_pairs
 
@@ -54,7 +56,8 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
     if len(near):
         row = near.sort_values("p_adjusted").iloc[0]
         runs_so_far = max(row["n_runs"] / max(2 * row["n_tasks"], 1), 1.0)
-        wanted.append((abs(row["estimate"]), [row["model_a"], row["model_b"]], int(row["n_tasks"])))
+        names = distinct_names(board.table["model_name"], MOST_NAME)
+        wanted.append((abs(row["estimate"]), [names[row["model_a"]], names[row["model_b"]]], int(row["n_tasks"])))
     if detect:
         wanted.append((detect / 100 if data.is_share else detect, [], None))
     cells = leading_cells(board.cells)

@@ -104,9 +104,11 @@ def answer_table(table: pd.DataFrame, episodes: pd.DataFrame) -> tuple[pd.DataFr
     'Models, the best first'
     """
     means = mean_scores(episodes)
+    is_doubtful = means["without_suspects"].ne(means["estimate"]) & means["estimate"].notna()
+    added = ["without_suspects"] if is_doubtful.any() else []
     if not budgets(episodes):
-        return table.join(means.set_index("model_name")["without_suspects"], on="model_name"), "Models, the best first"
-    rows = means[["model_name", *_BOUNDS, "n", "n_tasks", "without_suspects"]]
+        return table.join(means.set_index("model_name")[added], on="model_name"), "Models, the best first"
+    rows = means[["model_name", *_BOUNDS, "n", "n_tasks", *added]]
     return with_usage(rows, episodes), "Models by budget, the best at each first"
 
 

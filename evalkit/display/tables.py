@@ -37,6 +37,8 @@ TITLES = {  # of common columns and of estimates; others have the label of their
     "highest_estimate": "if the unmeasured had succeeded",
     "is_successful": "success",
     "k": "runs per task (k)",
+    "leading": "main reason",
+    "logged_model": "model as logged",
     "lowest_estimate": "if the unmeasured had failed",
     "mean_baseline": "mean of baseline",
     "n_said": "yes by the judge",
@@ -52,7 +54,7 @@ TITLES = {  # of common columns and of estimates; others have the label of their
     "n_tasks": "tasks",
     "n_unshared": "unshared tasks",
     "on_front": "on the Pareto front",
-    "p_adjusted": "p, corrected for all pairs",
+    "p_adjusted": "p, corrected",
     "p_holm": "p, corrected for all models",
     "p_not_worse": "p, not worse",
     "p_value": "p",
@@ -73,6 +75,7 @@ TITLES = {  # of common columns and of estimates; others have the label of their
     "task_type": "type of task",
     "tasks_expected": "expected tasks",
     "tasks_used": "share of tasks with k runs",
+    "tokens_cache": "tokens from a cache",
     "what": "entry",
     "zero_estimate": "if the unmeasured had scored 0",
 }
@@ -233,6 +236,8 @@ def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") 
     if name == "source" and folder:
         return [plain(path.removeprefix(folder).lstrip("/")) for path in values]
     labels = all_labels() if name.endswith(_CODES) else _VALUES.get(name, {})
+    if name == "event":  # names such as failed_call; of Crafter, positions
+        labels = {value: plain(value).replace("_", " ") for value in values if isinstance(value, str)}
     is_float = pd.api.types.is_float_dtype(values)
     if name.startswith("p_") and is_float:
         return ["< 0.001" if value < 0.001 else _cell(value, 3) for value in values]

@@ -196,11 +196,14 @@ def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value
     table = table[(table["n_not_measured"] > 0) & (table["n_measured"] > 0)]  # others have no rate in any way
     if table.empty:
         return []
+    titles = {column: column_title(column) for column in by}
+    if "model_name" in titles and compared_in(runs):
+        titles["model_name"] = columns_in_words(compared_in(runs))
     ways = ["measured", "zero"] if "zero_estimate" in table else ["measured", "lowest", "highest"]
     names = {column: group_names(table[column]) for column in by}
     rows = []
     for place, row in enumerate(table.to_dict("records")):
-        cells = {column_title(column): names[column][place] for column in by}
+        cells = {titles[column]: names[column][place] for column in by}
         cells["not measured"] = f"{row['n_not_measured']} of {row['n_measured'] + row['n_not_measured']}"
         for name in ways:
             way = name if f"{name}_estimate" in row else ""

@@ -102,6 +102,8 @@ def _endings(endings: Mapping[str, int], n: int, noun: str) -> str:
     if not failed:
         return f"None of {counted_noun(n, noun)} failed."
     ways = sorted(endings.items(), key=lambda item: (-item[1], item[0]))
+    if set(endings) == {"failure"}:
+        return f"{failed:,} of {counted_noun(n, noun)} did not succeed."
     shown = listed((f"{name} ({count:,})" for name, count in ways if count), MOST_WAYS)
     return f"{failed:,} of {counted_noun(n, noun)} did not succeed: {shown}."
 
@@ -184,7 +186,7 @@ def _qualifications(headline: Row, what: str) -> Iterable[str]:
     elif "partly" in headline:
         shared, others = (" to ".join(map(str, counts)) for counts in headline["partly"])
         yield (
-            f"; pairs with it share {shared} tasks; {others} that only one model ran count, too, "
+            f"; it shares {shared} tasks with each other model, and {others} that only one of the two ran count, too, "
             "assumed to be random samples of the same tasks"
         )
     if headline.get("few"):
@@ -312,7 +314,7 @@ def _plan(
     what = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
     shares = "they share" if models else "a pair now shares"
     if models:
-        what = f"the observed {what} between {short_name(models[0])} and {short_name(models[1])}"
+        what = f"the observed {what} between {models[0]} and {models[1]}"
     ways = []
     for repeats, count in tasks.items():
         if not math.isnan(count):

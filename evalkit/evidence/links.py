@@ -107,6 +107,8 @@ class Evidence:
 
     def __init__(self, logs: Logs, runs: pd.DataFrame, *columns: str, **renamed: str) -> None:
         columns = (*columns, *renamed.values())
+        if "logged_model" in runs:  # something else than models is compared
+            columns = (*columns, "logged_model")
         check_columns(runs, *_COLUMNS, "run_id", "run_flags", *columns)
         self._logs = logs
         self._renamed = renamed

@@ -8,6 +8,7 @@ from evalkit.failures.contrasts import contrast, divergences
 from evalkit.failures.failure_modes import error_groups, event_counts, failed_runs, mode_shares, modes_of
 from evalkit.io import plain
 from evalkit.kinds import Logs
+from evalkit.kinds.runs import compared_in
 
 MOST_TEXT = 70  # characters of an error
 
@@ -27,7 +28,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
             "model": plain(row["model_name"]),
             "mode": plain(row["mode"]),
             "runs": f"{row['runs']} of {row['n']}",
-            "leads": str(row["leading"]),
+            "main reason": str(row["leading"]),
             f"share{INTERVAL}": format_interval(row["estimate"], row["low"], row["high"]),
         }
         for row in mode_shares(table).to_dict("records")
@@ -37,10 +38,10 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
         points = [row[name] * 100 for name in ("estimate", "low", "high")]
         contrasts.append(
             {
-                "event": row["event"],
+                "event": plain(row["event"].replace("_", " ")),
                 "tasks": str(row["n_tasks"]),
-                "failed": f"{row['failed_share']:.0%}",
-                "successful": f"{row['successful_share']:.0%}",
+                "failed": format_interval(row["failed_share"], None, None),
+                "successful": format_interval(row["successful_share"], None, None),
                 f"difference, points{INTERVAL}": format_interval(*points, percent=False, digits=0),
                 "p, corrected": f"{row['p_adjusted']:.2g}",
                 "": "differs" if row["claimed"] else "not decided",
@@ -58,7 +59,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
     ]
     counts = [
         {
-            "event": row["event"],
+            "event": plain(row["event"].replace("_", " ")),
             "runs": f"{row['runs']} of {row['n']}",
             "events": str(row["events"]),
             "for example": f"{row['run_id']}, turn {row['turn']}",
@@ -83,4 +84,4 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
         Part("events", rows=counts, most=8, last=0),
         Part("where a failed and a successful run part", rows=pairs, left=1),
     ]
-    return on_screen(parts, everything=everything)
+    return on_screen(parts, everything=everything, compared_by=compared_in(logs.runs))

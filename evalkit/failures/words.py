@@ -50,9 +50,11 @@ def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplai
 
 def errors(calls: int, groups: int, error: str, n: int, runs: int) -> str:
     """Describe the most frequent error of calls, in all runs."""
-    where = f"{n:,} times in {counted_noun(runs, 'run')}"
-    failed = f"{counted_noun(calls, 'call')} failed, with {counted_noun(groups, 'kind')} of errors"
-    return f"{failed}; the most frequent, {where}: {shorten(error, 60)}."
+    failed, where = f"{counted_noun(calls, 'call')} failed", f"in {counted_noun(runs, 'run')}: {shorten(error, 60)}."
+    if groups == 1:
+        return f"{failed} {where}"
+    times = "once" if n == 1 else f"{n:,} times"
+    return f"{failed}, with {groups:,} kinds of errors; the most frequent, {times} {where}"
 
 
 def mode_of_models(mode: str, rows: Sequence[Mapping[str, Any]]) -> str:
@@ -64,6 +66,8 @@ def mode_of_models(mode: str, rows: Sequence[Mapping[str, Any]]) -> str:
 def contrasts(claimed: Sequence[Mapping[str, Any]], tested: int, n_tasks: int) -> str:
     """Describe which events differ between failed and successful runs of the same tasks."""
     tasks = f"{counted_noun(n_tasks, 'task')} with both outcomes"
+    if not n_tasks:
+        return "No event can be compared between failed and successful runs: no task has both."
     if not tested:
         return f"No event can be compared between failed and successful runs: {tasks}."
     if not claimed:

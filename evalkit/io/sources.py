@@ -25,7 +25,9 @@ MISSING = FileState(0, 0)  # a dangling link, or a file that vanished after it w
 _ARCHIVES = ("zip", "tar")
 _SAMPLES = "samples:"
 _SAMPLES_FOLDER = Path(__file__).parents[1] / "samples"
-_PROJECT = re.compile(r"(?:(?<=/)|\A)(?:-|[A-Za-z]--)[A-Za-z0-9-]+(?=/|\Z)")  # an encoded path of a folder
+_PROJECT = re.compile(  # an encoded path of a folder, and no number or option such as -1 or -v
+    r"(?:(?<=/)|\A(?=-[A-Za-z]\w*[-/]|[A-Za-z]--))(?:-|[A-Za-z]--)[A-Za-z0-9-]+(?=/|\Z)"
+)
 _PARTS = re.compile(r"::|!/|[a-z]+://")
 
 

@@ -16,7 +16,7 @@ def corrected(judge: str, n: int, raw: float, estimate: float, low: float, high:
         verb = "corrects" if n == 1 else "correct"
         text = f"{judge} says {format_interval(raw, None, None)}; {labels} {verb} this to {rate}"
     if after < (high - low) / 2:
-        text += f"; {more} more would give ± {100 * after:.0f}"
+        text += f"; {more} more would give ± {100 * after:.0f} points"
     return f"{text}."
 
 
@@ -40,9 +40,10 @@ def no_better(judges: Sequence[str], of: int, constant: str, accuracy: float) ->
 
 def people(number: int, several: int, disagreed: int, ties: int, agreement: Mapping[str, Any]) -> str:
     """State how people agree."""
-    text = f"{number} people; of {counted_noun(several, 'unit')} that several labelled, they differ on {disagreed}"
+    units = counted_noun(several, "unit")
+    text = f"{number} people labelled; they differ on {disagreed} of {units} that several labelled"
     if ties:
-        text += f", {ties} without a majority, which {'is' if ties == 1 else 'are'} left out"
+        text += f", and {ties} without a majority {'is' if ties == 1 else 'are'} left out"
     if agreement["estimate"] == agreement["estimate"]:
         value = format_interval(agreement["estimate"], agreement["low"], agreement["high"], percent=False)
         text += f"; {agreement['method'].partition(',')[0]} {value}"

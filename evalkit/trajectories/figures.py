@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import AutoLocator
 
-from evalkit.display import Look, describe_curves, plots, set_alt, with_zero
+from evalkit.display import Look, describe_curves, nothing_to_draw, plots, set_alt, with_zero
 from evalkit.kinds import judge_mark
 from evalkit.trajectories.table import ENDINGS
 
@@ -94,13 +94,15 @@ def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Ax
     Returns
     -------
     Axes
-        A curve per model, of at most the 12 models with the highest rate at k = 1.
+        A curve per model, of at most the 12 models with the highest rate at k = 1; nothing where no task was repeated.
 
     Examples
     --------
     >>> ax = trajectories.figures.reliability(analysis.reliability(runs, logs.plans), "pass^")
     """
     rows = table[table["measure"].str.startswith(measure) & table["trials"].ne("measured")]
+    if not rows["k"].gt(1).any():
+        return nothing_to_draw("repeated tasks", ax)
     best = rows[rows["k"] == 1].sort_values("estimate", ascending=False)["model_name"].head(MOST_MODELS)
     rows = rows[rows["model_name"].isin(best)]
     ylabel = f"{measure}k, share of tasks{judge_mark(table['warning'])}"

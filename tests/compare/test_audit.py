@@ -153,3 +153,13 @@ def test_the_command_prints_the_answer_first_and_strict_fails_only_for_an_error(
 )
 def test_only_commands_that_open_files_of_a_benchmark_count_as_leaks(command, is_opened):
     assert bool(OWN_FILES.search(command)) == is_opened
+
+
+def test_a_run_with_a_score_was_measured():
+    table = compare.audit(evalkit.load("samples:crafter"), checks=["infrastructure", "no outcome"]).table
+    assert table["verdict"].eq("fine").all()
+
+
+def test_reasons_are_in_words():
+    table = compare.audit(evalkit.load("samples:mindcraft"), checks=["infrastructure"]).table
+    assert "no score logged: 8" in str(table["notes"].iloc[0])

@@ -152,7 +152,7 @@ def test_tasks_that_only_one_model_ran_are_counted_beside_the_shared_ones():
     cells = [("a", f"t{task}", task % 8 > 0) for task in range(40)]
     cells += [("b", f"t{task}", task % 3 == 0) for task in range(36, 76)]
     text = describe_comparison(runs_of(cells))
-    assert "pairs with it share 4 tasks; 72 that only one model ran count, too, assumed to be random samples" in text
+    assert "it shares 4 tasks with each other model, and 72 that only one of the two ran count, too, assumed" in text
     assert re.search(r"^a +b +4 +72 ", text, re.MULTILINE)
     assert re.search(r"^a +4 +72 ", describe_baseline(runs_of(cells), "b")[0], re.MULTILINE)
 
@@ -181,3 +181,10 @@ def test_a_table_hides_no_two_rows_for_one_line():
     for rows, shown in ((10, 10), (11, 11), (12, 9)):
         text = on_screen([Part("rows", rows=[{"m": f"m{i}"} for i in range(rows)])], everything=False)
         assert len(re.findall(r"^m\d", text, re.MULTILINE)) == shown
+
+
+def test_a_plan_names_models_that_differ_in_their_middle_apart():
+    cells = [(f"lab/model-{m}-instruct", f"t{task}", task % (m + 2) == 0) for m in range(2) for task in range(12)]
+    (text,) = [line for line in describe_comparison(runs_of(cells)).splitlines() if line.startswith("To detect")]
+    assert "del-0-instruct and " in text
+    assert "del-1-instruct, plan" in text

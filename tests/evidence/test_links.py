@@ -79,6 +79,12 @@ def test_groups_whose_values_look_alike_in_a_table_have_links_of_their_own(logs,
     assert shown[-1]["text/html"].count(">0.70002<") == 2
 
 
+def test_rows_of_logged_models_have_links_where_something_else_is_compared(logs, shown):
+    runs = logs.runs.assign(logged_model=logs.runs["model_name"], model_name="agent")
+    linked = Evidence(logs, runs).link(runs[["logged_model"]].drop_duplicates())
+    assert linked["href"].ne("").all()
+
+
 def test_parts_of_a_bar_lead_to_their_own_runs_and_what_nobody_ran_leads_nowhere(logs, shown):
     counts = analysis.status_counts(logs.runs)
     (alder, birch) = Evidence(logs, logs.runs).link(counts, parts="status")["href"]

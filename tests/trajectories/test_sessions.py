@@ -470,6 +470,11 @@ def test_folders_named_after_a_persons_are_hidden(text, is_hidden):
     assert ("jane" not in without_projects(text)) == is_hidden
 
 
+@pytest.mark.parametrize("text", ["-1", "-0.5", "-1/2", "-v", "--help", "--no-sandbox"])
+def test_numbers_and_options_are_no_folders(text):
+    assert without_projects(text) == text
+
+
 RECORDS = (
     HI,
     make.claude("s1", 2, make.answer("m1", "x", ("Agent", "t1"))),
