@@ -153,19 +153,19 @@ def repeated_call(transcript: Transcript) -> Iterator[Found]:
     first call, and the detail is the number of calls.
     """
     for calls in by_agent(transcript):
-        equal = defaultdict[tuple[str, str], list[int]](list)
+        equal = defaultdict[tuple[str, str], list[tuple[int, Made]]](list)
         for place, made in enumerate(calls):
-            equal[made.call].append(place)
-        for places in equal.values():
-            results = [(calls[place].result, place) for place in places]
-            stretches = [[place for _, place in same] for _, same in groupby(results, lambda result: result[0])]
+            equal[made.call].append((place, made))
+        for numbered in equal.values():
+            stretches = [list(same) for _, same in groupby(numbered, lambda one: one[1].result)]
             for stretch, following in zip_longest(stretches, stretches[1:]):
-                first, n = calls[stretch[0]], len(stretch)
+                n = len(stretch)
+                (start, first), (end, _) = stretch[0], stretch[-1]
                 if first.result is None or n < LEAST_REPEATS:
                     continue
                 if following and n < LONG_REPEATS:
-                    between = {made.name for made in calls[stretch[0] : stretch[-1]]}
-                    if {made.name for made in calls[stretch[-1] : following[0]]} <= between:
+                    between = {made.name for made in calls[start:end]}
+                    if {made.name for made in calls[end : following[0][0]]} <= between:
                         continue
                 yield first.turn, str(n), f"{first.text} → {shortened(first.result)}"
 
