@@ -29,7 +29,7 @@ THESE_UNITS = "these units"  # the target: the rate over all units, if each had 
 FEW_LABELS = 20  # of fewer, the interval has a warning (docs/judges.md)
 SLOPE_COUNT, SHARE_COUNT = 0.5, 1.0  # pseudo-labels of each label at the judge's least and largest verdict
 EXACT = 0.2  # weight of Clopper and Pearson's bounds, which are too wide; the rest is Wilson's, which may be too narrow
-METHOD = "PPI++, wilson on the effective n"
+METHOD = "PPI++, Wilson on the effective n"
 
 
 class _Fit(NamedTuple):
