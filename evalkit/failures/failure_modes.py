@@ -257,17 +257,17 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     bad = bad.assign(masked=text.map(masked_text), evidence=text)
     counts = bad["masked"].value_counts()
     group: dict[str, str] = {}
-    sizes: dict[str, int] = {}  # words of the texts that head a group
-    heads_with: dict[str, list[str]] = {}  # by word: comparing a text with every head would take a minute
+    heads: list[tuple[str, int]] = []  # the first text of each group, and the number of its words
+    heads_with: dict[str, list[int]] = {}  # places in `heads` by word: comparing a text with every head takes long
     for masked in counts.index:
         words = frozenset(masked.lower().split())
         shared = Counter(chain.from_iterable(heads_with.get(word, ()) for word in words))
-        alike = [head for head, n in shared.items() if n >= ALIKE * (sizes[head] + len(words) - n)]
-        if not alike and len(sizes) < MOST_TEXTS:
-            sizes[masked] = len(words)
+        alike = [place for place, n in shared.items() if n >= ALIKE * (heads[place][1] + len(words) - n)]
+        if not alike and len(heads) < MOST_TEXTS:
             for word in words:
-                heads_with.setdefault(word, []).append(masked)
-        group[masked] = min(alike, key=list(sizes).index) if alike else masked
+                heads_with.setdefault(word, []).append(len(heads))
+            heads.append((masked, len(words)))
+        group[masked] = heads[min(alike)][0] if alike else masked
     groups = bad.assign(error=bad["masked"].map(group)).groupby("error", sort=False)
     table = groups.agg(
         cause=("detail", lambda details: details.value_counts().index[0]),
