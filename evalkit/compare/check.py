@@ -11,7 +11,7 @@ from evalkit._notes import NO_NOTES, Notes, note
 from evalkit.compare.comparison import Comparison
 from evalkit.compare.ranking import Leaderboard, leaderboard
 from evalkit.kinds import Logs, outcomes
-from evalkit.kinds.runs import UNKNOWN, is_excluded
+from evalkit.kinds.runs import UNKNOWN, counted
 from evalkit.kinds.success_rates import best_first
 from evalkit.stats import adjusted_rates
 from evalkit.stats.adjusted import NONE
@@ -124,7 +124,7 @@ class Audited:
     @cached_property
     def runs(self) -> pd.DataFrame:
         """The runs that count in rates."""
-        return self.all_runs[~is_excluded(self.all_runs, self.logs.kind)]
+        return counted(self.all_runs, self.logs.kind)
 
     @cached_property
     def planned_runs(self) -> pd.DataFrame | None:

@@ -25,7 +25,7 @@ from evalkit.display.show import REPORT, RunLink
 from evalkit.display.tables import cell_texts
 from evalkit.evidence.references import RUNS, page_name, reference
 from evalkit.kinds import Finding, Logs
-from evalkit.kinds.runs import is_excluded
+from evalkit.kinds.runs import counted
 
 EVIDENCE = "application/vnd.evalkit.evidence+json"  # the data of pages of runs; never part of a report's page
 MOST_RUNS = 200  # that one report links to
@@ -112,7 +112,7 @@ class Evidence:
         check_columns(runs, *_COLUMNS, "run_id", "run_flags", *columns)
         self._logs = logs
         self._renamed = renamed
-        self._runs = runs[~is_excluded(runs, logs.kind)].reset_index(drop=True)
+        self._runs = counted(runs, logs.kind).reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
         order = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()  # an even choice among these
         self._shown = sorted(order.sort_values(kind="stable").index[:MOST_RUNS])

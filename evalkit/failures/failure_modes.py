@@ -12,7 +12,7 @@ from evalkit._text import check_columns
 from evalkit.failures.search import detectors, events, search
 from evalkit.io.frames import Column, frame
 from evalkit.kinds import Logs, outcomes
-from evalkit.kinds.runs import is_excluded
+from evalkit.kinds.runs import counted
 from evalkit.stats import estimate_by
 
 UNEXPLAINED = "unexplained"  # the mode of a failed run that no rule explains
@@ -283,7 +283,7 @@ def error_groups(logs: Logs) -> pd.DataFrame:
 
 def _counted_ids(logs: Logs) -> set[str]:
     """Return the ids of the runs that count in rates."""
-    return set(logs.runs.loc[~is_excluded(logs.runs, logs.kind), "run_id"])
+    return set(counted(logs.runs, logs.kind)["run_id"])
 
 
 def event_counts(logs: Logs) -> pd.DataFrame:

@@ -214,13 +214,15 @@ def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     return has_flag(runs, *kind.rates.excluding_flags)
 
 
-def counted(runs: pd.DataFrame) -> pd.DataFrame:
+def counted(runs: pd.DataFrame, kind: LogKind | None = None) -> pd.DataFrame:
     """Select the runs that rates include: all except runs that a flag excludes, such as copies of other runs.
 
     Parameters
     ----------
     runs : DataFrame
         One row per run, such as `logs.runs`.
+    kind : LogKind, optional
+        The kind of the runs; by default the one that their column kind names.
 
     Returns
     -------
@@ -232,7 +234,7 @@ def counted(runs: pd.DataFrame) -> pd.DataFrame:
     >>> len(runs) - len(kinds.counted(runs))
     1
     """
-    return runs[~is_excluded(runs, kind_of(runs))]
+    return runs[~is_excluded(runs, kind or kind_of(runs))]
 
 
 def has_flag(runs: pd.DataFrame, *flags: str) -> pd.Series:

@@ -17,8 +17,8 @@ from evalkit.kinds.runs import (
     NO_SCORE,
     UNKNOWN,
     Outcomes,
+    counted,
     has_flag,
-    is_excluded,
     kind_of,
     outcome_of,
     outcomes,
@@ -220,7 +220,7 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     True
     """
     kind = kind or kind_of(runs)
-    runs = runs[~is_excluded(runs, kind)].reset_index(drop=True)
+    runs = counted(runs, kind).reset_index(drop=True)
     data = outcomes(runs, "score", kind).table
     rows = runs[_list(by)].assign(task=data["task"], family=data["family"], outcome=outcome_of(runs, kind))
     values = runs[list(_TAKEN)].astype("Float64").astype("float64")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evalkit.kinds import Logs, outcome_of, wherever
-from evalkit.kinds.runs import UNKNOWN, is_excluded
+from evalkit.kinds.runs import UNKNOWN, counted
 
 ACTED = ("assistant", "action")  # roles of the turns of an agent, which are labelled
 
@@ -46,7 +46,7 @@ def draw(logs: Logs, runs: pd.DataFrame | None = None, *, turns: bool = False, s
     (36, 3)
     """
     runs = logs.runs if runs is None else runs
-    runs = runs[~is_excluded(runs, logs.kind)]
+    runs = counted(runs, logs.kind)
     units = pd.DataFrame({
         "run_id": runs["run_id"],
         "model_name": runs["model_name"].fillna(UNKNOWN),
