@@ -54,9 +54,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     of_sessions, counts = join_sessions(runs, facts, records.tables)
     joined = [of_tables, of_sessions, *(one.join(runs, facts, published) for one in JOINED_FORMATS)]
     chosen = sum((one.notes for one in joined), chosen)
-    if filters := {source: names for one in joined for source, names in one.filters.items() if names}:
+    if score_names := {source: name_of for one in joined for source, name_of in one.score_names.items()}:
         rows = zip(scores["source"].to_pylist(), scores["key"].to_pylist(), strict=True)
-        keys = [lm_eval.named_filter(key, filters.get(source, ())) for source, key in rows]
+        keys = [score_names[source](key) if source in score_names else key for source, key in rows]
         scores = scores.set_column(scores.column_names.index("key"), "key", pa.array(keys, pa.large_string()))
     left_out = {at for one in joined for at in one.left_out}
     plan_of_source = {source: plan for one in joined for source, plan in one.plan_of.items()}

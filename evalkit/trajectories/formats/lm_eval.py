@@ -13,7 +13,8 @@ import json
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -222,7 +223,7 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     for at, of_format in enumerate(runs["format"]):
         if of_format == FORMAT:
             places.setdefault(runs["source"][at], []).append(at)
-    filters: dict[str, Sequence[str]] = {}  # by the file of samples
+    score_names: dict[str, Callable[[str], str]] = {}  # by the file of samples
     settings: dict[str, dict[str, Any]] = {}  # likewise
     cut: dict[str, tuple[int, int]] = {}  # documents with samples, and all, by task
     hashes: dict[tuple[str, str], set[str]] = {}  # of the documents with an id
@@ -236,7 +237,8 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             if named := _NAMED.search(stem.removesuffix(f"_{task}")):
                 model = _HOME.sub("~", named[1].replace("__", "/"))
         fact = stated.get((folder, stamp, task), {})
-        filters[source] = fact.get("filters", ())
+        if filters := fact.get("filters"):
+            score_names[source] = partial(_named_filter, filters=filters)
         if not stamp and fact.get("model_name") != model:  # results of a later run
             fact = {}
         with_samples.add((folder, stamp, task))
@@ -271,7 +273,8 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             missing.setdefault(fact["source"], []).append(fact["task_id"])
     without = "no samples of {}, only scores over all documents"
     entries = [Entry(source, "used", without.format(listed(tasks))) for source, tasks in missing.items()]
-    return Joined(entries=entries, filters=filters, notes=note("samples_cut", tasks=cut) if cut else NO_NOTES)
+    notes = note("samples_cut", tasks=cut) if cut else NO_NOTES
+    return Joined(entries=entries, score_names=score_names, notes=notes)
 
 
 def _names(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -287,8 +290,8 @@ def _names(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return names
 
 
-def named_filter(key: str, filters: Sequence[str]) -> str:
-    """Return the key of a score with the name of its filter, which the samples do not state, from those in order."""
+def _named_filter(key: str, filters: Sequence[str]) -> str:
+    """Return the key of a score with the name of its filter; `filters` are in order, as samples do not state names."""
     metric, _, filtered = key.rpartition(",")
     for place, name in enumerate(filters):
         if filtered == _unnamed(place):
