@@ -6,10 +6,10 @@ from typing import Any
 import click
 
 from evalkit._text import counted_noun
-from evalkit.cli.options import LISTS, click_option, print_paged, refuse, split
+from evalkit.cli.options import LISTS, click_option, print_runs, refuse, split
 from evalkit.compare.terminal import answer
 from evalkit.display.follow import Following
-from evalkit.display.terminal import choose, list_runs, printed_table, summary
+from evalkit.display.terminal import printed_table, summary
 from evalkit.io.screen import progress_bar, show_live
 from evalkit.io.sources import read_storage_options
 from evalkit.io.text import plain
@@ -21,7 +21,6 @@ from evalkit.kinds.names import kind_names
 from evalkit.kinds.options import COMMON, Option
 from evalkit.kinds.pipeline import load
 from evalkit.kinds.registry import kind_named
-from evalkit.kinds.runs import exported
 
 SHORTEST_INTERVAL = 0.5  # seconds between two updates
 _SOURCES: click.Parameter = click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")
@@ -74,9 +73,7 @@ def kind_command(kind: LogKind) -> click.Command:
             check_output(output)
         logs = load(list(sources), kind, **reading, **options)
         if which:
-            print_paged(list_runs(logs, which) + "\n")
-            if output:
-                write_frame(choose(exported(logs.runs, kind), which), output)
+            print_runs(logs, which, output)
             return
         grouped = any(views[option.name] for option in kind.command.views if option.regroups)
         first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs, kind.planned(logs))

@@ -8,12 +8,14 @@ from typing import Any, get_args
 
 import click
 
-from evalkit.display.terminal import Which
+from evalkit.display.terminal import Which, choose, list_runs
 from evalkit.io.paths import SourceError
-from evalkit.io.write import OUTPUT
+from evalkit.io.write import OUTPUT, write_frame
+from evalkit.kinds.logs import Logs
 from evalkit.kinds.names import kind_names
 from evalkit.kinds.options import COMMON, Option
 from evalkit.kinds.registry import kind_named
+from evalkit.kinds.runs import exported
 
 LISTS = get_args(Which)
 COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
@@ -80,6 +82,13 @@ def refuse(where: str, **given: object) -> None:
     for name, value in given.items():
         if value is not None and value is not False and value != ():
             raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
+
+
+def print_runs(logs: Logs, which: Which, output: str | None) -> None:
+    """Print a list of runs; with `output`, write it to a file from which comparisons give the same rates."""
+    print_paged(list_runs(logs, which) + "\n")
+    if output:
+        write_frame(choose(exported(logs.runs, logs.kind), which), output)
 
 
 def print_paged(text: str) -> None:

@@ -13,6 +13,7 @@ from evalkit.cli.options import (
     detecting,
     of_kind,
     print_paged,
+    print_runs,
     refuse,
     unmasked,
     with_reading_options,
@@ -22,12 +23,11 @@ from evalkit.compare.audit import audit as audit_logs
 from evalkit.compare.baseline import against
 from evalkit.compare.ranking import leaderboard, rank_table
 from evalkit.compare.terminal import describe_audit, describe_baseline, describe_comparison
-from evalkit.display.terminal import choose, chosen_lines, list_runs
+from evalkit.display.terminal import choose, chosen_lines
 from evalkit.io.text import plain
 from evalkit.io.write import check_output, write_frame
 from evalkit.kinds.detection import describe_source, kinds_of_source
 from evalkit.kinds.pipeline import load
-from evalkit.kinds.runs import exported
 
 TARGETS: dict[str, Any] = {"new": "new tasks", "these": "these tasks"}
 VALUES = click.Choice(["is_successful", "score"])
@@ -60,9 +60,7 @@ def show(
         kind = next((known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")), None)
     logs = load(source, kind or "", **given)
     if which or (not run and len(logs.runs) > 1):
-        print_paged(list_runs(logs, which or "all") + "\n")
-        if output:
-            write_frame(choose(exported(logs.runs, logs.kind), which or "all"), output)
+        print_runs(logs, which or "all", output)
         return
     refuse("with one run", output=output)
     print_paged(logs.show(run or "", mask=mask).text(last))

@@ -1,10 +1,9 @@
 """The paragraph on methods that belongs to a comparison, with the reference of each method that it used."""
 
-import re
-
 from evalkit._text import counted_noun
 from evalkit._version import __version__
 from evalkit.compare.ranking import Leaderboard
+from evalkit.kinds import judge_mark
 
 REFERENCES = {
     "Agresti and Min 2005": "A. Agresti and Y. Min (2005), Simple improved confidence intervals for comparing matched "
@@ -57,8 +56,9 @@ def methods_text(board: Leaderboard) -> str:
     """
     outcomes = board.outcomes
     table = outcomes.table
-    what = re.sub(r"(rate|score)\b", r"\1s", outcomes.name)
-    sentences = [f"We report {what} with 95 % confidence intervals for new tasks of the same kind."]
+    what = "success rates" if outcomes.kind == "proportion" else "mean scores"
+    mark = judge_mark([outcomes.judged])
+    sentences = [f"We report {what}{mark} with 95 % confidence intervals for new tasks of the same kind."]
     sentences.append("Tasks have equal weight, regardless of their number of runs.")
     if outcomes.is_share:
         sentences.append(WILSON)
