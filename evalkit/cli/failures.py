@@ -22,7 +22,7 @@ from evalkit.kinds.pipeline import load
 def failures(
     sources: tuple[str, ...], kind: str | None, output: str | None, everything: bool, given: dict[str, Any]
 ) -> None:
-    """Say why runs of SOURCE fail: events such as repeated calls and ignored errors, counted in all transcripts.
+    """Show why runs of SOURCE fail: events such as repeated calls and ignored errors, counted in all transcripts.
 
     Rules find events; no language model does. `evalkit show SOURCE --run RUN` prints a run with the turns that are
     named. The rules and their measured precision are in docs/failures.md.

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-import scipy  # imports scipy.stats, which takes half a second, on first use
+import scipy  # the first use of `scipy.stats` imports it, which takes half a second
 
 from evalkit._notes import note
 from evalkit.compare.comparison import Comparison, comparison

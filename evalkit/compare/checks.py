@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-import scipy  # imports scipy.stats, which takes half a second, on first use
+import scipy  # the first use of `scipy.stats` imports it, which takes half a second
 
 from evalkit._notes import Notes, note
 from evalkit._text import listed
@@ -179,7 +179,7 @@ def stopped_but_successful(audited: Audited) -> Found:
 
 @check("scores out of range", "Are some scores outside 0 to 1, although most are inside?")
 def out_of_range(audited: Audited) -> Found:
-    """Count the scores below 0 or above 1, if at least 9 of 10 lie between; otherwise these runs are left out."""
+    """Count the scores below 0 or above 1, if at least 9 of 10 are between; otherwise these runs are left out."""
     audited.needs("score")
     scored = audited.runs.dropna(subset="score")
     is_within = scored["score"].between(0, 1)
@@ -353,7 +353,7 @@ def idle_tasks(audited: Audited) -> Found:
 
 @check("leaks", "Did agents see the expected answer at the start, or open the benchmark's own files?")
 def leaks(audited: Audited) -> Found:
-    """Count the runs, of at most 100, whose agent was told the answer, or looked at files of the benchmark."""
+    """Count the runs, of at most 100, whose agent was given the answer, or looked at files of the benchmark."""
     if audited.logs.kind.transcript is None:
         raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
     order = audited.runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")

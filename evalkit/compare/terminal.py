@@ -148,7 +148,7 @@ def _budget_rows(board: Leaderboard) -> list[dict[str, str]]:
 
 
 def _tasks(row: Mapping[Any, Any], table: pd.DataFrame) -> dict[str, str]:
-    """Return the numbers of tasks of a row, also of those that only one model ran if any row of the table has such."""
+    """Return the numbers of tasks of a row, also of tasks that only one model ran, if any row of the table has some."""
     if not table["n_unshared"].any():
         return {"tasks": str(row["n_tasks"])}
     return {"tasks": str(row["n_tasks"]), "unshared": str(row["n_unshared"])}

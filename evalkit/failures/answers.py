@@ -191,7 +191,7 @@ def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
     return {name: row[name] for name in ("estimate", "low", "high", "n")}, f"failed runs: {row['mode']}"
 
 
-def describe_rule(logs: Logs) -> str:
+def describe_rule(logs: Logs, failed: Failed | None = None) -> str:
     """Describe which runs of logs count as failed, with notes on their outcomes; the answer states an unknown rule."""
     judged = outcomes(logs.runs, kind=logs.kind).judged
-    return " ".join([words.RULES[failed_runs(logs).rule], *map(sentence, judged.notes)]).strip()
+    return " ".join([words.RULES[(failed or failed_runs(logs)).rule], *map(sentence, judged.notes)]).strip()

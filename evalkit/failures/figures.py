@@ -8,7 +8,7 @@ from evalkit.display import nothing_to_draw, plots, set_alt
 
 __all__ = ["by_model", "modes"]
 
-MOST_MODELS = 12  # columns of a figure, those with the most failed runs
+MOST_MODELS = 12  # columns of a figure: the models with the most failed runs
 
 
 def modes(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:

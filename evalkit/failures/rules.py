@@ -29,7 +29,7 @@ DIFFERENT_CALLS = 10  # with one and the same result, from which on there is no 
 STALE_CALLS = 5  # different calls of the last third without a new result
 LATE, LATE_SHARE = 5, 0.25  # messages before the first call, and their least share of all
 
-CAUSES = (  # of failed calls, by what their results say; the first that fits
+CAUSES = (  # of failed calls, by the texts of their results; the first that fits
     ("unknown tool", UNKNOWN_TOOL),
     ("invalid action", re.compile(r"^invalid \w+: ")),
     *(
@@ -171,7 +171,7 @@ def repeated_call(transcript: Transcript) -> Iterator[Found]:
 
 
 def failed_call(transcript: Transcript) -> Iterator[Found]:
-    """Find each call that failed, as the log or the text of its result says; the detail is a group of causes."""
+    """Find each call that failed by the log or the text of its result; the detail is a group of causes."""
     for made in calls_of(transcript):
         if made.has_failed:
             yield made.turn, cause_of(made.result or ""), shortened(made.result or made.text)
@@ -215,7 +215,7 @@ def ignored_error(transcript: Transcript) -> Iterator[Found]:
 
 
 def claims_success(text: str) -> bool:
-    """Return whether a sentence of a message says that something was done, and none admits that it was not."""
+    """Return whether a sentence of a message claims that something was done, and none admits that it was not."""
     if not _CLAIM.search(text) or _ADMITTED.search(text):
         return False
     return any(_CLAIM.search(sentence) and not _IF.search(sentence) for sentence in _SENTENCES.split(text))

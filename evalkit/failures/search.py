@@ -127,7 +127,7 @@ def search(logs: Logs) -> Search:
 
 
 class _Run(NamedTuple):
-    """A run to search, with what detectors learn besides its turns."""
+    """A run to search, and what detectors learn in addition to its turns."""
 
     files: RunFiles
     target: str

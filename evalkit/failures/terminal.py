@@ -77,7 +77,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
         for row in (divergences(logs).to_dict("records") if everything else [])
     ]
     parts = [
-        Part("the answer", [*warned, *answer, *filter(None, [describe_rule(logs)]), *chosen], always=True),
+        Part("the answer", [*warned, *answer, *filter(None, [describe_rule(logs, failed)]), *chosen], always=True),
         Part("modes by model", rows=shares, most=8, last=0, left=2),
         Part("events in failed and successful runs of a task", rows=contrasts, most=5, last=0),
         Part("errors", rows=errors, most=5, last=0, left=2, spare=("for example",)),

@@ -1,15 +1,15 @@
-"""What the text of a result says of its call: whether it failed.
+"""Decide from the text of a result whether its call failed.
 
-A failed result says so where it begins, or in the lines around the output, such as an exit code. What stands between
-depends on the call. The output of a program may contain a traceback. What a call shows of a file, a page or rows of a
-table is the text of others, and tells nothing of the call.
+A failed result reports the failure at its beginning, or in the lines around the output, such as an exit code. The text
+between them depends on the call. The output of a program may contain a traceback, which is a failure. The contents of
+a file, a page or rows of a table, which a call only shows, are no evidence of a failure.
 """
 
 import re
 
 import msgspec
 
-EDGE = 600  # characters at the beginning and at the end of a result that tell of a failure
+EDGE = 600  # characters at the beginning and at the end of a result that are searched for a failure
 
 _WRAPPING = re.compile(  # before the text itself, but no heading
     r"[^\w#]*(?:(?:tool|code|action|command|execution|function|api|request)?s? ?"
@@ -85,7 +85,7 @@ _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs
     r"|web|documents?|logs?)(?:[_.-]\w*)?|(?:read|view|fetch|search|grep|query|web)\w*",
     re.IGNORECASE,
 )
-_SHELL_SHOWS = re.compile(  # commands that do
+_SHELL_SHOWS = re.compile(  # shell commands that show these
     r"\W*(?:(?:command|cmd|script|input)\W+)?(?:cd [^;&|]+(?:&&|;)\s*)?(?:sudo )?(?:cat|head|tail|less|more|nl|sed|awk"
     r"|e?grep|rg|ag|find|ls|tree|diff|jq|zcat|strings|journalctl|git (?:-\S+ )*(?:log|diff|show|blame|grep)"
     r"|(?:docker|kubectl) logs)\b"
@@ -103,15 +103,15 @@ UNKNOWN_TOOL = re.compile(
     re.IGNORECASE,
 )
 _QUOTES = re.compile(r"[\"“?]")
-_NONE = ("none", "null", "false", "no", "0", "ok")  # said of an error that there was not
+_NONE = ("none", "null", "false", "no", "0", "ok")  # values of an error field where there was no error
 _FAILED_STATUS = ("error", "failed", "failure", "fail", "exception", "timeout", "denied")
 
 
 def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     """Return whether the text of a result reports that its call failed, in one of the common forms.
 
-    What a call shows of others, by its name and arguments, tells nothing: of a tool that shows a page or rows, only the
-    beginning and an exit code tell; of a shell command that shows a file, only what the command itself reports.
+    The name and arguments of the call identify calls that only show contents. Of a tool that shows a page or rows, only
+    the beginning and an exit code count; of a shell command that shows a file, only what the command itself reports.
     """
     if result.startswith(("{", "[")):
         answer = _json_says(result)
@@ -139,7 +139,7 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
 
 
 def _states_code(line: str) -> bool:
-    """Return whether a line states an exit code that is not 0; most lines lack its words, which is fast to see."""
+    """Return whether a line states an exit code that is not 0; a quick test for its words rules out most lines."""
     return ("xit" in line or "eturn" in line or "EXIT" in line) and _STATUS.search(line) is not None
 
 
@@ -154,16 +154,20 @@ def _json_says(text: str) -> bool | None:
     if not isinstance(value, dict):
         return False
     keys = {str(name).lower().replace("_", ""): given for name, given in value.items()}
-    said = (keys.get(name) for name in ("error", "iserror", "errors", "errormessage", "exception", "traceback"))
-    if any(given and str(given).lower() not in _NONE for given in said):
-        return True
-    if len(keys) == 1 and isinstance(only := next(iter(keys.values())), str) and not only.startswith(("{", "[")):
-        return is_error(only)
+    for name in ("error", "iserror", "errors", "errormessage", "exception", "traceback"):
+        given = keys.get(name)
+        if given and str(given).lower() not in _NONE:
+            return True
+    if len(keys) == 1:
+        (only,) = keys.values()
+        if isinstance(only, str) and not only.startswith(("{", "[")):
+            return is_error(only)
     if keys.get("stderr") and (keys.get("exitcode") or keys.get("returncode")):
         return True
     if any(keys.get(name) is False for name in ("success", "ok", "succeeded")):
         return True
-    if any(isinstance(code := keys.get(name), int) and code for name in ("exitcode", "returncode", "exitstatus")):
+    codes = [keys.get(name) for name in ("exitcode", "returncode", "exitstatus")]
+    if any(isinstance(code, int) and code for code in codes):
         return True
     for name in ("status", "statuscode", "code", "httpstatus", "type"):
         given = keys.get(name)

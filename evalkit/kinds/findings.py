@@ -41,7 +41,7 @@ class Finding(NamedTuple):
 
 
 def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Example, ...]:
-    """Return the first run of each label, a list of which runs have it, as an example, for up to three labels."""
+    """Return an example for each of up to three labels: its first run. `labels` marks the runs of each label."""
     if "run_id" not in runs:
         return ()
     first = ((label, runs.loc[is_example, "run_id"].head(1)) for label, is_example in labels.items())

@@ -72,6 +72,6 @@ def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
 
 
 def _digest(*keys: object) -> str:
-    """Return eight hexadecimal digits."""
+    """Return eight hexadecimal digits; they begin the 12 digits of ids of earlier versions, hence the digest's size."""
     identity = "\0".join(map(str, keys)).encode(errors="surrogatepass")
     return hashlib.blake2b(identity, digest_size=6).hexdigest()[: _PLACE - 2]

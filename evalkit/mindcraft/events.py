@@ -58,7 +58,7 @@ _TOLD = re.compile(
 )
 _MADE = re.compile(r"Successfully (?:crafted|smelted|cooked)\s+(?:(?P<n>\d+)\s+)?(?P<item>[a-z_]+)", re.IGNORECASE)
 _ITEM = re.compile(r"[a-z][a-z_]{2,}")
-# items that lead to others, and tools: making one of these is no mistake
+# ingredients of other items, and tools: making one of these is no mistake
 _ON_THE_WAY = re.compile(
     r"(?:.*_)?(?:planks|log|stick|sticks|ingot|nugget|dye|slab|wool|string|leather|paper|book|sugar|wheat|flour"
     r"|bucket|coal|charcoal|crafting_table|furnace|smoker|chest|glass|glass_pane|stone|cobblestone|brick"
@@ -83,7 +83,7 @@ def plan_not_started(transcript: Transcript) -> Iterator[Found]:
 
 
 def waiting(transcript: Transcript) -> Iterator[Found]:
-    """Find an agent that only waits for at least three of its turns in a row: it says so, or commands ``!stay``.
+    """Find an agent that only waits, in words or by ``!stay``, for at least three of its turns in a row.
 
     The detail is the number of these turns.
     """
@@ -104,7 +104,7 @@ def _waits(turn: Turn) -> bool:
 
 
 def unanswered_message(transcript: Transcript) -> Iterator[Found]:
-    """Find messages of another agent after which the one that got them acts on or gets more, and never says a word.
+    """Find messages after which their receiver acts, or gets more messages, and never answers.
 
     A single message counts if it asks for something, or if its receiver never says anything. Farewells and thanks need
     no answer. Where an agent begins a conversation, takes three more turns, and hears nothing, its message is
@@ -153,7 +153,7 @@ def recipe_told(transcript: Transcript) -> Iterator[Found]:
 
 
 def _said(transcript: Transcript, pattern: re.Pattern[str]) -> Iterator[Found]:
-    """Yield the turns in which an agent says what a pattern matches, before its command if it gives one."""
+    """Yield the turns in which the words of an agent, before a command if there is one, match a pattern."""
     for number, turn in enumerate(transcript.turns, 1):
         words = turn.values.get("words", "")[:MOST_READ] if turn.role == "assistant" else ""
         if words and _OF_RECIPES.search(words) and pattern.search(words):

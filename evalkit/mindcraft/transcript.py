@@ -186,7 +186,7 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
             turn = done[i]
             if turn < len(agent.turns):
                 sender, sent = sources.get((i, turn), (i, -1))
-                waits = done[sender] <= sent  # of turns that wait for each other, as of texts sent twice, none waits
+                waits = done[sender] <= sent  # if all agents wait, as for a text that was sent twice, the first goes on
                 ends = turn + 1 == len(agent.turns) and agent.turns[turn][0] == "system"
                 ranks.append((waits, ends, turn, i))
         *_, first = min(ranks)

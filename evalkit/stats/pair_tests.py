@@ -321,9 +321,8 @@ def combine(
 
     Weights are inverse to the variances; to the variance of the unshared tasks, the disagreement of the two
     differences beyond chance is added. Tests are combined by their normal quantiles (Lipták 1958), intervals by Zou and
-    Donner (2008).
-    Without shared tasks it is Welch's t, without others `paired`. `variance` is the variance of the mean of the
-    `differences` on shared tasks.
+    Donner (2008). Without shared tasks it is Welch's t, without others `paired`. `variance` is the variance of the mean
+    of the `differences` on shared tasks.
     """
     unlike, difference = apart.variance, apart.mean_a - apart.mean_b
     if paired is not None:

@@ -43,7 +43,7 @@ class StepRecord(TypedDict):
 class Options:
     """Limits, thresholds and patterns of storage and evaluation; docs/steps.md lists the defaults."""
 
-    # functions whose results are stored as they are, and prefixes of the names of those that make plots
+    # functions whose results are stored as they are, and prefixes of names of functions that make plots
     structured_functions: frozenset[str] = frozenset(
         {
             "perform_enrichment_analyses",

@@ -392,7 +392,7 @@ def findings(
     """
     rows = with_endings(counted(runs))
     table = trials(runs, plans)
-    codes = ("conditions", "ranking", "nearest_pair", "alone")  # of those that come first
+    codes = ("conditions", "ranking", "nearest_pair", "alone")  # of the findings that come first
     first = [finding for finding in ranked if finding.code in codes]
     rest = [finding for finding in ranked if finding.code not in codes]
     own = []

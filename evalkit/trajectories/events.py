@@ -34,7 +34,7 @@ _EDIT = re.compile(
 _OF_FILE = re.compile(r"file|path|patch|diff|old_str|start_line|search")
 _HEREDOC = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n.*?(?:^\s*\1\b|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
-# what may stand before a program in a command
+# what may precede a program in a command
 _BEFORE = r"(?:^|[;&|(\n])\s*(?:\w+=\S* )*(?:(?:sudo|time|timeout \S+|poetry run|uv run|npx|bundle exec|xargs) )*"
 _EDIT_PROGRAM = re.compile(
     rf"{_BEFORE}(?:(?:sed|perl|ruby)(?:\s[^|;&\n]*?)?\s-(?:[a-zA-Z]*i\b|i\S)|sed\s[^|;&\n]*--in-place"
