@@ -12,6 +12,7 @@ from evalkit.cli import main
 from evalkit.display.terminal import choose
 from evalkit.io import SourceError
 from evalkit.kinds import RateRules, load, outcome_of, outcomes
+from evalkit.kinds.runs import exported
 from tests import messy
 from tests.compare.runs import runs_of
 from tests.kinds.toy import TOY
@@ -79,6 +80,14 @@ def test_conditions_name_the_columns_that_a_run_has():
     conditions = outcomes(runs, kind=replace(KIND, rates=rules)).table["condition"]
     assert list(conditions) == ["max_turns=4, version=x", "max_turns=4", "max_turns=20, version=x", ""]
     assert set(outcomes(runs, kind=KIND).table["condition"]) == {""}
+
+
+def test_exported_runs_keep_the_columns_of_their_kind_under_other_names():
+    runs = frame(("a", "t", True, None), ("a", "u", None, None), task=["one", "two"], checkpoint=[7, 8])
+    table = exported(runs, KIND)
+    assert table[["task", "counts_as"]].to_numpy().tolist() == [["t", "success"], ["u", "not measured"]]
+    assert table[["toy_task", "toy_checkpoint"]].to_numpy().tolist() == [["one", 7], ["two", 8]]
+    assert table.columns.is_unique
 
 
 def test_what_runs_take_is_estimated_over_tasks_and_by_success():
