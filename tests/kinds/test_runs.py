@@ -104,6 +104,14 @@ def test_what_runs_take_is_estimated_over_tasks_and_by_success():
         assert kinds.usage(runs, by).empty
 
 
+@pytest.mark.parametrize(("denominator", "price"), [("measured", 2), ("all", 4)])
+def test_the_price_of_a_success_is_of_the_runs_that_the_rate_counts(denominator, price):
+    runs = runs_of([("a", f"t{n % 5}", [True, False, None, None][n % 4]) for n in range(20)]).assign(cost=1.0)
+    kind = replace(KIND, rates=RateRules(outcome_of=WORDS, denominator=denominator))
+    (row,) = kinds.usage(runs, kind=kind)[["n", "estimate", "per_success"]].to_numpy().tolist()
+    assert row == pytest.approx([20, 1, price])
+
+
 def run(*arguments):
     result = CliRunner().invoke(main, list(map(str, arguments)))
     return result.exit_code, result.output
