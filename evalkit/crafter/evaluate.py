@@ -4,8 +4,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from evalkit.crafter.assemble import NO_SCORED_EVENTS, Counting, EventScore, check_rules, score_event, score_traces
 from evalkit.crafter.format import WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND, PATTERN
@@ -148,7 +146,7 @@ def evaluate_all_traces(
     return TraceScores(_results(records.tables, weights, counting), Ledger(entries))
 
 
-def _results(tables: Mapping[str, pa.Table], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
+def _results(tables: Mapping[str, Any], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
     """Score the records of traces, by table, as `assemble` does."""
     episodes = tables["episodes"].to_pydict()
     events = tables["events"].select(["hooks", "suspect_invalid_actions"]).to_pydict()
