@@ -140,8 +140,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     episodes, events = records.tables["episodes"], records.tables["events"]
     columns = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags")}
     copies = _copies(episodes, events, columns)
-    for place in copies:
-        columns["flags"][place] = [*columns["flags"][place], "duplicate"]
+    for copy in copies:
+        columns["flags"][copy] = [*columns["flags"][copy], "duplicate"]
     hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
     scores, event_scores = score_traces(columns, hooks, weights, counting)
     n = len(episodes)
