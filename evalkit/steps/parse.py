@@ -27,7 +27,6 @@ from evalkit.steps.record import HISTORY_KEY, PLAN_KEY, is_record
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
-_DECODER = msgspec.json.Decoder()
 _OTHER = Parsed("skipped", "not an execution history")
 
 _NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (module, name, data, ...)
@@ -45,22 +44,20 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
     suffix = Path(path).suffix.lower()
     values: list[Any] = []
     broken: list[str] = []
-    recovered: dict[str, None] = {}
     try:
         if isinstance(data, OSError):
             raise data
         if data.startswith(b"SQLite format 3\0"):
             return _parse_checkpoints(path, data)
         content, mark = without_mark(data)
-        recovered |= dict.fromkeys(mark)
-    except OSError as error:
-        return Parsed("failed", reason_of(error))
-    except BrokenFileError as error:
-        return Parsed("failed", str(error)) if suffix in SUFFIXES else _OTHER
+    except (OSError, BrokenFileError) as error:
+        is_other = isinstance(error, BrokenFileError) and suffix not in SUFFIXES
+        return _OTHER if is_other else Parsed("failed", reason_of(error))
+    recovered = dict.fromkeys(mark)
     for i, text in enumerate(content.splitlines() if suffix in LINES else [content], start=1):
         try:
             if text.strip():
-                value, found = decode_json(text, _DECODER)
+                value, found = decode_json(text)
                 values.append(value)
                 recovered |= dict.fromkeys(found)
         except BrokenFileError as error:
@@ -75,7 +72,7 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
 
     value = values if suffix in LINES else values[0]
     value = to_jsonable(value) if is_deep(value) else value  # too deep to be handled safely
-    state = _state_in(value)
+    state = state_in(value)
     entries = state[HISTORY_KEY] if state else [value] if is_record(value) else value
     records = list(filter(is_record, entries)) if isinstance(entries, list) else []
     if not isinstance(entries, list) or (entries and not records):
@@ -115,13 +112,7 @@ def _rows(histories: list[tuple[str, list, Any]]) -> dict[str, list[tuple]]:
     return rows
 
 
-def is_history(value: Any) -> bool:
-    """Return whether decoded JSON is a history, or the record of a step as on a line of one."""
-    entries = value if isinstance(value, list) else [value]
-    return _state_in(value) is not None or any(map(is_record, entries))
-
-
-def _state_in(value: Any) -> Mapping | None:
+def state_in(value: Any) -> Mapping | None:
     """Find the state with a history, or one level below, as in a dumped snapshot."""
     if not isinstance(value, Mapping):
         return None
