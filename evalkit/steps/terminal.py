@@ -127,7 +127,11 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
         explained.append(f"Together: {together['warning']}.")
     confirmed, reported = _rates(together)
     rest = f"{reported} as they reported it: the difference" if together[SILENT] else "as they reported it: none"
-    answers = [f"{confirmed} of the steps of {counted_noun(len(rows), 'history')} succeeded, {rest} failed silently."]
+    of_steps = "of the steps of 1 history succeeded"
+    if total:
+        judged = sum(row["n"] > 0 for row in rows)
+        of_steps = f"of a history's steps succeeded, on average over {counted_noun(judged, 'history')}"
+    answers = [f"{confirmed} {of_steps}, {rest} failed silently."]
     if named:
         answers.append(f"Histories with equal executions count once: {listed(named, 3)}.")
     return [
