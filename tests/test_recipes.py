@@ -72,7 +72,7 @@ print(json.dumps({
 
 @pytest.mark.slow
 def test_what_a_recipe_adds_is_there_for_users(tmp_path):
-    shutil.copytree(ROOT / "evalkit", tmp_path / "evalkit", ignore=shutil.ignore_patterns("samples", "__pycache__"))
+    shutil.copytree(ROOT / "evalkit", tmp_path / "evalkit", ignore=shutil.ignore_patterns("samples"))
     for name, edits in RECIPES.items():
         for edit in edits:
             path = tmp_path / "evalkit" / edit.file

@@ -1,7 +1,7 @@
 """The example of a kind of one's own, installed as a package: all that evalkit does for kinds works for it."""
 
 import importlib.util
-import json
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 import evalkit
 from evalkit.display.follow import Following
@@ -19,8 +20,7 @@ from evalkit.kinds.names import BUILT_IN
 from tests.kinds.toy import assert_same_frames
 from tests.mindcraft.builders import write_all
 
-ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples" / "evalkit-quiz"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "evalkit-quiz"
 SHEETS = {
     "a/1.json": ("alpha", "capitals", [True, True]),
     "a/2.json": ("alpha", "rivers", [True, False]),
@@ -96,23 +96,24 @@ COMMANDS = {
 }
 
 
-EACH = """
-import json, sys
-from click.testing import CliRunner
-from evalkit.cli import main
-results = {line: CliRunner().invoke(main, line.split()) for line in sys.argv[1:]}
-print(json.dumps({line: (done.exit_code, done.stderr, done.stdout) for line, done in results.items()}))
-"""
+def run_all(lines, results):
+    """Run commands in a process of their own, for they know the kinds of the time when they were imported."""
+    for name in [name for name in sys.modules if name.startswith("evalkit.cli")]:
+        del sys.modules[name]
+    main = importlib.import_module("evalkit.cli").main
+    done = {line: CliRunner().invoke(main, line.split()) for line in lines}
+    results.send({line: (result.exit_code, result.stderr, result.stdout) for line, result in done.items()})
 
 
-def test_commands_work_for_it_as_for_any_kind(site, sheets):
+def test_commands_work_for_it_as_for_any_kind(sheets):
     os.utime(sheets / "broken.json", (1, 1))  # else it counts as being written
-    environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "EVALKIT_CACHE": "off"}
-    command = [sys.executable, "-c", EACH, *COMMANDS]  # commands know the kinds of the time when they were imported
-    done = subprocess.run(command, cwd=sheets.parent, env=environment, capture_output=True, text=True, timeout=240)
-    assert (done.returncode, done.stderr) == (0, "")
-    for line, (code, complaint, out) in json.loads(done.stdout).items():
+    received, results = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=run_all, args=(COMMANDS, results))
+    process.start()
+    results.close()  # so that a process that fails ends the wait
+    for line, (code, complaint, out) in received.recv().items():
         assert (code, complaint, [words for words in COMMANDS[line] if words not in out]) == (0, "", []), line
+    process.join()
 
 
 ODD = ["", "[]", "5", '{"answers": 5}', "[" * 100_000, "\x00", '{"model": 1, "quiz": [], "answers": [{}]}']

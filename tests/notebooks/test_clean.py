@@ -2,11 +2,8 @@
 
 import ast
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
@@ -18,6 +15,8 @@ from evalkit import kinds
 from evalkit.kinds.options import COMMON
 from evalkit.mindcraft import analysis
 from evalkit.reports.notebooks import read_notebook
+
+pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -89,19 +88,15 @@ def test_it_has_one_headline_a_published_table_and_a_report(path):
 
 
 @pytest.mark.parametrize(("options", "passes"), [(["--nbval"], False), ([], True)])
-def test_stored_outputs_are_compared_where_nbval_asks_for_it(tmp_path, options, passes):
+def test_stored_outputs_are_compared_where_nbval_asks_for_it(pytester, options, passes):
     for name in ("conftest.py", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
+        shutil.copy(ROOT / name, pytester.path)
     cell = nbformat.v4.new_code_cell(
         "print(1)", execution_count=1, outputs=[nbformat.v4.new_output("stream", text="2\n")]
     )
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "tampered.ipynb")
-    plugins = ["-p", "no:cacheprovider", "-p", "nbval.plugin"]
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *plugins, *options, "tampered.ipynb"],
-        cwd=tmp_path, env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert (found.returncode == 0) == passes, found.stdout
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), pytester.path / "tampered.ipynb")
+    found = pytester.runpytest_inprocess("-p", "no:cacheprovider", *options, "tampered.ipynb")
+    found.assert_outcomes(passed=int(passes), failed=int(not passes))
 
 
 def test_a_string_for_a_list_parameter_as_papermill_passes_it_is_a_list_of_one():

@@ -48,15 +48,23 @@ ACTIVE = """() => [...document.querySelectorAll('*')].filter(e =>
 
 
 class Visit:
-    """A page opened in a browser, with what it asked for and complained of."""
+    """A page opened in a browser, with what it asked for and complained of; one tab shows all, one after the other."""
 
     def __init__(self, browser, path, *, width=1280, scheme="light"):
         self.address = path.as_uri()
-        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        if not browser.contexts:
+            browser.new_page()  # which takes longer than all that a visit does
+        self.page = browser.contexts[0].pages[0]
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(media="null", color_scheme=scheme)
         self.complaints, self.requests = [], []
-        self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", self._note)
+        self.noted = {
+            "console": lambda message: self.complaints.append(f"{message.type}: {message.text}"),
+            "pageerror": lambda error: self.complaints.append(str(error)),
+            "request": self._note,
+        }
+        for event, note in self.noted.items():
+            self.page.on(event, note)
         self.page.goto(self.address)
 
     def _note(self, request):
@@ -102,4 +110,6 @@ class Visit:
         return self
 
     def __exit__(self, *_):
-        self.page.close()
+        for event, note in self.noted.items():
+            self.page.remove_listener(event, note)
+        self.page.goto("about:blank")
