@@ -28,10 +28,6 @@ OUTCOMES = {"success": True, "failure": False, "not measured": None}
 _STATING_SUCCESS = ("table", every_eval_ever.FORMAT)  # formats that state what they know of the success of runs
 _WHOLE_REWARDS = {("tau-bench", "reward")}  # of which a part is a failure
 _ROUNDING = 1e-6  # by which a score may differ from 0 or 1
-_AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
-    *("source", "part", "log_id", "format", "created", "target", "error", "extra", "seed", "started", "duration"),
-)
-
 # of runs that other files describe; the `join` of each module fills in what these state
 JOINED_FORMATS = (harbor, tau2, lm_eval, openhands, terminal_bench)
 
@@ -63,7 +59,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     above = records.files.filter(records.files["context"])["source"].to_pylist()  # their plans are of other runs, too
     entries = [entry for one in joined for entry in one.entries if entry.source not in above]
     places = [at for at in range(len(logged)) if at not in left_out]
-    runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
+    runs = _taken(runs, sorted(places, key=runs["source"].__getitem__))
     runs["run_id"] = run_ids(NAME, runs["source"], runs["part"], records=records)
     models = _by_task(facts, "model")  # of SWE-bench's predictions
     for at, (task, model, source) in enumerate(_rows(runs, "task_id", "model_name", "source")):
@@ -80,7 +76,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     id_of = dict(zip(runs["source"], runs["run_id"], strict=True))
     counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}
     named = counts["usage"][counts["usage"]["model_name"].ne(UNKNOWN)]
-    models_of = named.groupby("run_id")["model_name"].nunique()
+    models_of = named.groupby("run_id")["model_name"].nunique().to_dict()
     flags = _repeated(runs)
     flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
     flags[JUDGED] = runs["is_judged"]
@@ -99,10 +95,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     equal = {"kind": NAME, "success_rate": None}  # the pipeline fills in the last
     runs |= {name: [value] * len(places) for name, value in equal.items()}
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
-    runs, logged = _taken(runs, logged, order)
+    runs = _taken(runs, order)
     tables: dict[str, Any] = {"runs": runs, "scores": scores, "plans": plans, "published": published, **counts}
-    if "table" not in runs["format"]:  # these columns are as they were logged, and need no conversion
-        tables["runs"] = runs | {name: logged[name] for name in _AS_LOGGED}
     frames = {
         name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
         for name, columns in TABLES.items()
@@ -112,11 +106,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     return Assembled(frames, entries, lazy=lazy, chosen=chosen)
 
 
-def _taken(runs: Runs, logged: pa.Table, places: list[int]) -> tuple[Runs, pa.Table]:
+def _taken(runs: Runs, places: list[int]) -> Runs:
     """Return the runs at some places, in their order."""
-    if places == list(range(len(logged))):
-        return runs, logged
-    return {name: [values[at] for at in places] for name, values in runs.items()}, logged.take(places)
+    return {name: [values[at] for at in places] for name, values in runs.items()}
 
 
 def _rows(runs: Runs, *columns: str) -> Iterator[tuple[Any, ...]]:

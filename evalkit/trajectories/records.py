@@ -5,6 +5,8 @@ from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import msgspec
+
 from evalkit._notes import NO_NOTES, Notes
 from evalkit.io import Column, Entry
 from evalkit.kinds import Parsed, run_columns
@@ -181,6 +183,21 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
             else:
                 rows.append((part, own, number_of(value), content_text(value)))
     return rows
+
+
+def places_of(runs: Runs, of_format: str) -> dict[str, list[int]]:
+    """Return the places of the runs of a format, by their files."""
+    places: dict[str, list[int]] = {}
+    for at, (source, own) in enumerate(zip(runs["source"], runs["format"], strict=True)):
+        if own == of_format:
+            places.setdefault(source, []).append(at)
+    return places
+
+
+def stated_by(facts: Facts, of_format: str) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return what the files of a format state about runs: the file, the task, if it is of one, and the values."""
+    own = [fact for fact in facts if fact["fact"] == of_format]
+    return [(fact["source"], fact["task_id"], msgspec.json.decode(fact["value"])) for fact in own]
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {"int?": count_of, "float": number_of, "time": time_of}  # others are texts

@@ -15,7 +15,7 @@ from evalkit.io import Entry, SourceError
 from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import JUDGED
 from evalkit.trajectories.json_values import count_of
-from evalkit.trajectories.records import RUNS, Joined, Runs
+from evalkit.trajectories.records import RUNS, Joined, Runs, places_of
 
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
@@ -33,10 +33,7 @@ def join_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) 
         if not equals:
             raise SourceError(f"column {pair!r}: write ROLE=NAME, such as score=reward")
         given[role.strip()] = name.strip()
-    places: dict[str, list[int]] = {}  # of the rows of each file among the runs
-    for at, of_format in enumerate(runs["format"]):
-        if of_format == "table":
-            places.setdefault(runs["source"][at], []).append(at)
+    places = places_of(runs, "table")
     rows = {at: msgspec.json.decode(runs["extra"][at]) for own in places.values() for at in own}
     alike: dict[tuple[str, ...], list[str]] = {}  # files by the names of their columns
     for source, own in places.items():

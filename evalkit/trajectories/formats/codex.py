@@ -6,15 +6,16 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, content_text
 from evalkit.trajectories.formats import sessions
-from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, leading_model, records_of
+from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, records_of
 from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, time_of
 
 FORMAT = "Codex"
@@ -59,34 +60,27 @@ class Item(NamedTuple):
     when: str
 
 
-def recognises(records: Any) -> str:
-    """Return ``Codex session`` for the first records of a rollout, or for one of them; empty for anything else."""
-    for record in records if isinstance(records, list) else [records]:
-        kind, payload = part_of(record, "type"), part_of(record, "payload")
-        is_document = isinstance(part_of(record, "session", "id"), str) and bool(objects(record, "items"))
-        is_wrapped = isinstance(kind, str) and kind in _LINES and isinstance(payload, dict)
-        is_state = part_of(record, "record_type") == "state"
-        is_bare = kind == "message" and any(part.get("type") == "input_text" for part in objects(record, "content"))
-        if is_wrapped or is_state or is_bare or is_document:
-            return f"{FORMAT} session"
-    return ""
+def recognises(record: Any) -> str:
+    """Return ``Codex session`` for a record of a rollout; empty for anything else."""
+    kind = part_of(record, "type")
+    is_document = isinstance(part_of(record, "session", "id"), str) and bool(objects(record, "items"))
+    is_wrapped = isinstance(kind, str) and kind in _LINES and isinstance(record.get("payload"), dict)
+    is_state = part_of(record, "record_type") == "state"
+    is_bare = kind == "message" and any(part.get("type") == "input_text" for part in objects(record, "content"))
+    return f"{FORMAT} session" if is_wrapped or is_state or is_bare or is_document else ""
 
 
-def _lines(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a file; the first versions of 2025 write one document, with the session and its items."""
-    for record in records_of(file, session):
-        if isinstance(record.get("session"), dict):
-            yield record["session"]
-            yield from objects(record, "items")
-        else:
-            yield record
+def _listed(line: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the records of a line; the first versions of 2025 write one document, with the session and its items."""
+    session = line.get("session")
+    return [session, *objects(line, "items")] if isinstance(session, dict) else [line]
 
 
 def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
     """Yield the meaning of the lines of a file; a message in an item and in an event is yielded once."""
     first = 0  # line that a subagent did not copy from its parent, which its first line states since 2026
     waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages without a double so far, with the type of their line
-    for record in _lines(file, session):
+    for record in chain.from_iterable(map(_listed, records_of(file, session))):
         payload = record.get("payload")
         outer = text_of(record.get("type"))
         when = text_of(record.get("timestamp"))
@@ -253,15 +247,14 @@ class _Calls:
         call.tokens_in, call.tokens_cache, call.tokens_out, *_ = taken
         self._content = blake2b(digest_size=9)
 
-    def identified(self) -> tuple[list[ModelCall], list[ToolUse]]:
-        """Return the calls of models and tools; the totals of a call of a model identify it, else its content."""
+    def identify(self) -> None:
+        """Name each call of a model by its totals, else by its content, and how often these occurred before."""
         times = Counter[str]()
         for call in self.made:
             times[call.call_id] += 1
             call.call_id = f"{call.call_id} {times[call.call_id]}"
         for call, tool in self.tools.values():
             tool.call_id = call.call_id
-        return self.made, [tool for _, tool in self.tools.values()]
 
 
 def _counts(usage: Any) -> tuple[int, ...] | None:
@@ -273,7 +266,7 @@ def summary(path: str, file: BinaryIO) -> Session:
 
     Calls that the file only replays are marked: until the first task that began with the session, or after it.
     """
-    session, calls = Session(FORMAT), _Calls()
+    session, calls = Session(FORMAT, is_main=True), _Calls()
     model: str | None = None
     is_replay = has_times = False  # it replays another session; tasks have times
     first_own: int | None = None  # the place of the first call that the session made itself
@@ -306,16 +299,16 @@ def summary(path: str, file: BinaryIO) -> Session:
             if kind in _BY_AGENT:
                 session.error = None
                 calls.made[-1].is_replayed = _is_before(session, when)
-    if not session.session_id:
-        name = os.path.basename(path)
-        session.session_id = next(reversed(_THREAD.findall(name)), name.removesuffix(".jsonl"))
-    session.calls, session.tools = calls.identified()
-    for at, call in enumerate(session.calls if is_replay else ()):
+    session.session_id = session.session_id or next(reversed(_THREAD.findall(os.path.basename(path))), "")
+    calls.identify()
+    for at, call in enumerate(calls.made if is_replay else ()):
         if first_own is None:
             call.is_replayed = True if has_times else None
         else:
             call.is_replayed = call.is_replayed or at < first_own
-    session.model = leading_model([call for call in session.calls if not call.is_replayed])
+    session.calls = {call.call_id: call for call in calls.made}
+    session.tools = {tool_id: tool for tool_id, (_, tool) in calls.tools.items()}
+    session.complete(path, [call for call in calls.made if not call.is_replayed])
     return session
 
 
@@ -340,9 +333,7 @@ def _identify(session: Session, payload: dict[str, Any], when: str) -> None:
         session.forked_from = text_of(payload.get("forked_from_id")) or session.part_of
 
 
-def parse(path: str, data: bytes) -> Parsed:
-    """Return the run of a session, or of a subagent, which `evalkit.trajectories.calls` joins to its session."""
-    return sessions.parsed(path, data, summary)
+parse = partial(sessions.parsed, summary)
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:

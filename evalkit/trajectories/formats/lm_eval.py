@@ -26,7 +26,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Facts, Joined, Runs, run_rows, score_rows, used
+from evalkit.trajectories.records import Facts, Joined, Runs, places_of, run_rows, score_rows, stated_by, used
 
 FORMAT = "lm-eval"
 ENCODED = frozenset(("doc", "arguments", "resps", "filtered_resps"))  # large values that only transcripts need
@@ -177,19 +177,20 @@ def _results(value: dict[str, Any]) -> Parsed:
             "agent_version": text_of(value.get("lm_eval_version")),
             "temperature": number_of(part_of(generation, "temperature")),
             "lower_is_better": lower,
+            "model_name": model,
             "variant": ", ".join(variant),
             "documents": documents,
-            "filters": [text_of(one.get("name")) for one in objects(part_of(value, "configs", task), "filter_list")],
+            "filters": [text_of(one.get("name")) for one in objects(value, "configs", task, "filter_list")],
         }
-        facts.append((FORMAT, task, model, text_of(settings)))
+        facts.append((FORMAT, task, "", text_of(settings)))
     reason = "" if model and (named or not config) else "model_args name no model: its name is a random id"
     return used(facts=facts, published=published, reason=reason)
 
 
 def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:
     """Return whether a metric is the mean of its values in samples: of perplexity, these are log-likelihoods."""
-    listed_metrics = objects(part_of(value, "configs", task), "metric_list")
-    aggregation = next((one.get("aggregation") for one in listed_metrics if one.get("metric") == metric), None)
+    metrics = objects(value, "configs", task, "metric_list")
+    aggregation = next((one.get("aggregation") for one in metrics if one.get("metric") == metric), None)
     return aggregation == "mean" or (aggregation is None and not re.search("perplexity|bits_per_byte|bypass", metric))
 
 
@@ -207,11 +208,10 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     The results name the model, else the folder; without a stamp, the name of the file. If results of one model differ
     in its revision, quantization or chat template, these are a part of its name.
     """
-    stated: dict[tuple[str, str, str], Mapping[str, Any]] = {}  # by folder, stamp and task
-    for fact in facts:
-        if fact["fact"] == FORMAT:
-            folder, stamp, _ = name_parts(fact["source"])
-            stated[folder, stamp, fact["task_id"]] = fact | msgspec.json.decode(fact["value"])
+    stated: dict[tuple[str, str, str], dict[str, Any]] = {}  # by folder, stamp and task
+    for source, task, values in stated_by(facts, FORMAT):
+        folder, stamp, _ = name_parts(source)
+        stated[folder, stamp, task] = values | {"source": source, "task_id": task}
     if stated and not runs["source"]:
         source = min(fact["source"] for fact in stated.values())
         without = "only scores over all documents; --log_samples lets lm-eval write those of each"
@@ -219,14 +219,10 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     names = _names(stated.values())
     for at, source in enumerate(published["source"]):
         published["model_name"][at] = names.get(source) or published["model_name"][at]
-    places: dict[str, list[int]] = {}  # of the runs of each file of samples
-    for at, of_format in enumerate(runs["format"]):
-        if of_format == FORMAT:
-            places.setdefault(runs["source"][at], []).append(at)
+    places = places_of(runs, FORMAT)
     score_names: dict[str, Callable[[str], str]] = {}  # by the file of samples
-    settings: dict[str, dict[str, Any]] = {}  # likewise
     cut: dict[str, tuple[int, int]] = {}  # documents with samples, and all, by task
-    hashes: dict[tuple[str, str], set[str]] = {}  # of the documents with an id
+    digests: dict[tuple[str, str], dict[int, str]] = {}  # of a document's runs, by its task and id
     with_samples = set[tuple[str, str, str]]()
     for source, own in places.items():
         folder, stamp, task = name_parts(source)
@@ -236,37 +232,34 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             stem, task = task, max(ends, key=len, default=task)
             if named := _NAMED.search(stem.removesuffix(f"_{task}")):
                 model = _HOME.sub("~", named[1].replace("__", "/"))
+        with_samples.add((folder, stamp, task))
         fact = stated.get((folder, stamp, task), {})
         if filters := fact.get("filters"):
             score_names[source] = partial(_named_filter, filters=filters)
         if not stamp and fact.get("model_name") != model:  # results of a later run
             fact = {}
-        with_samples.add((folder, stamp, task))
-        settings[source] = {name: fact.get(name) for name in _STATED}
-        settings[source]["model_name"] = names.get(fact.get("source", "")) or model
-        settings[source]["model_source"] = "log"
+        settings = {name: fact.get(name) for name in _STATED}
+        settings |= {"dataset": task, "model_source": "log", "model_name": names.get(fact.get("source", "")) or model}
         if not fact:
-            settings[source]["model_source"] = "folder" if stamp else "file"
+            settings["model_source"] = "folder" if stamp else "file"
         present, of_all = len({runs["task_id"][at] for at in own}), fact.get("documents") or 0
         if present < of_all:
             before, before_all = cut.get(task, (0, 0))
             cut[task] = (before + present, before_all + of_all)
         for at in own:
-            runs["dataset"][at] = task
-            hashes.setdefault((task, runs["task_id"][at]), set()).add(runs["task_checksum"][at])
-    for source, own in places.items():
-        for at in own:
-            task = runs["task_id"][at]
-            if len(hashes[runs["dataset"][at], task]) > 1:
-                runs["task_id"][at] = f"{task} {runs['task_checksum'][at][:8]}"
-            for column, value in settings[source].items():
+            digests.setdefault((task, runs["task_id"][at]), {})[at] = runs["task_checksum"][at]
+            for column, value in settings.items():
                 runs[column][at] = None if value == "" else value
+    for (_, document), of_runs in digests.items():
+        if len(set(of_runs.values())) > 1:
+            for at, digest in of_runs.items():
+                runs["task_id"][at] = f"{document} {digest[:8]}"
     counts = Counter[tuple[Any, ...]]()
     in_order = [(runs["experiment"][at] or "", source, at) for source, own in places.items() for at in own]
     for _, _, at in sorted(in_order):
-        document = tuple(runs[column][at] for column in ("model_name", "dataset", "task_id"))
-        runs["repetition"][at] = counts[document]
-        counts[document] += 1
+        of_model = tuple(runs[column][at] for column in ("model_name", "dataset", "task_id"))
+        runs["repetition"][at] = counts[of_model]
+        counts[of_model] += 1
     missing: dict[str, list[str]] = {}  # tasks without samples, by the file of results
     for place, fact in stated.items():
         if place not in with_samples:

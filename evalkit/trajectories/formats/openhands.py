@@ -13,14 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-import msgspec
-
 from evalkit._text import counted_noun
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, used
+from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, stated_by, used
 
 FORMAT = "OpenHands"
 ENCODED = frozenset(("history", "instance", "instruction"))  # large values that only transcripts need
@@ -218,7 +216,7 @@ def _index_runs(path: str, value: dict[str, Any]) -> Parsed:
 def _index_scores(value: list[Any]) -> Parsed:
     """Return the figures that the index publishes, in per cent there, and the agent's version for each benchmark."""
     facts, published = list[tuple](), list[tuple]()
-    for one in objects({"scores": value}, "scores"):
+    for one in objects(value):
         benchmark, components = text_of(one.get("benchmark")), part_of(one, "component_scores")
         facts.append((FORMAT, benchmark, "", text_of({"agent_version": text_of(one.get("agent_version"))})))
         figures = {text_of(one.get("metric")) or "score": one.get("score")}
@@ -247,19 +245,16 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
 def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     """Fill in what metadata state; of the files of an instance, keep the output, with the spend of all attempts."""
     stated: dict[str, list[dict[str, Any]]] = {}  # by folder, those about all runs first
-    for fact in sorted(facts, key=lambda one: bool(one["task_id"])):
-        if fact["fact"] == FORMAT:
-            values = {"dataset": fact["task_id"]} | msgspec.json.decode(fact["value"])
-            stated.setdefault(os.path.dirname(fact["source"]), []).append(values)
+    for file, benchmark, values in sorted(stated_by(facts, FORMAT), key=lambda fact: bool(fact[1])):
+        stated.setdefault(os.path.dirname(file), []).append({"dataset": benchmark} | values)
     for at, source in enumerate(published["source"]):
         for values in stated.get(os.path.dirname(source), ()):
             for column in ("model_name", "agent"):
                 published[column][at] = published[column][at] or values.get(column) or None
     files: dict[tuple[str, str, str], list[int]] = {}  # the places of each instance of each output
-    for at, of_format in enumerate(runs["format"]):
+    for at, (source, of_format) in enumerate(zip(runs["source"], runs["format"], strict=True)):
         if of_format != FORMAT:
             continue
-        source = runs["source"][at]
         folder, name = os.path.split(source)
         is_index = os.path.basename(folder) == "instance_results"
         for values in stated.get(os.path.dirname(folder) if is_index else folder, ()):

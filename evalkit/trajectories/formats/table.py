@@ -30,7 +30,6 @@ MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # colu
 CHATS = ("messages", "history")  # of these, the roles that make a row without a score a run
 _MOST_HEADER = 2**24  # characters of a table with that line
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
-_ANYTHING = msgspec.json.Decoder()
 _END = "\0end of the table"  # a line after the last one: it is a row of its own if all quotes are closed
 csv.field_size_limit(2**28)  # by default 131,072 characters, less than many transcripts
 
@@ -139,7 +138,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
         text = _text(data)
         start = text[:_MOST_HEADER].lstrip()[:1]
         if start == "[":
-            rows = decode_json(text.encode(), _ANYTHING)[0]
+            rows = decode_json(text.encode())[0]
         elif start == "{":
             data = text.encode()
             del text

@@ -14,7 +14,7 @@ from evalkit.io.text import shorten
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, ToolCall
 from evalkit.trajectories.json_values import count_of, number_of, part_of, text_of
-from evalkit.trajectories.records import AGENT_FAILED, Facts, Joined, Runs, run_row, used
+from evalkit.trajectories.records import AGENT_FAILED, Facts, Joined, Runs, places_of, run_row, stated_by, used
 
 FORMAT = "Terminal-Bench"
 LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the folder of a trial; the first counts
@@ -192,29 +192,25 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     about: dict[_Key, dict[str, str]] = {}
     plan_at: dict[_Key, str] = {}
     no_plans = set[str]()
-    stated = sorted((fact["source"], fact["value"]) for fact in facts if fact["fact"] == FORMAT)
-    stated.sort(key=lambda fact: fact[0].endswith(".lock"))  # metadata first
-    for source, text in stated:
+    stated = sorted(stated_by(facts, FORMAT), key=lambda fact: (fact[0].endswith(".lock"), fact[0]))  # metadata first
+    for source, _, values in stated:
         of_run, run = _key(source)
-        values = msgspec.json.decode(text)
-        names = {run}
-        if run:
-            names.add(values.get("run", ""))
-        for name in names:
+        for name in {run, values.get("run", "")} if run else {run}:
             about[of_run, name] = values | about.get((of_run, name), {})
             if plan_at.setdefault((of_run, name), source) != source:
                 no_plans.add(source)
-    places = [at for at, own in enumerate(runs["format"]) if own == FORMAT]
-    run_of = {source: _nearest(source, about) for source in {runs["source"][at] for at in places}}
+    files = places_of(runs, FORMAT)
+    run_of = {source: _nearest(source, about) for source in files}
     settings = {source: _settings(source, about.get(run, {})) for source, run in run_of.items()}
     for at, source in enumerate(published["source"]):
         for column in ("model_name", "agent", "dataset"):
             published[column][at] = settings.get(source, {}).get(column) or published[column][at]
     groups: dict[tuple[Any, ...], list[int]] = {}  # places of one trial
-    for at in places:
-        for column, value in settings[runs["source"][at]].items():
-            runs[column][at] = value or None
-        groups.setdefault((runs["experiment"][at], *_identity(runs, at)), []).append(at)
+    for source, places in files.items():
+        for at in places:
+            for column, value in settings[source].items():
+                runs[column][at] = value or None
+            groups.setdefault((runs["experiment"][at], *_identity(runs, at)), []).append(at)
 
     def outermost(at: int) -> tuple[Any, ...]:  # of these, a file of its own comes first
         source = runs["source"][at]
