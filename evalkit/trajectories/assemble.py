@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit._notes import note
+from evalkit._notes import NO_NOTES, note
 from evalkit._text import as_list
 from evalkit.io import SourceError, frame_of
 from evalkit.kinds import Assembled, Records, find_runs, run_ids
@@ -39,17 +39,16 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     logged = records.tables["runs"]
     runs: Runs = {name: logged[name].to_pylist() for name in logged.column_names if name != "started"}
     runs["started"] = logged["started"].to_numpy().tolist()  # of times, `to_pylist` takes a hundred times as long
-    runs |= {
-        name: [None] * len(logged) for name in ("score", "score_key", "is_successful", "lower_is_better", "is_turned")
-    }
+    made = ("score", "score_key", "is_successful", "lower_is_better", "is_turned")
+    runs |= {name: [None] * len(logged) for name in made}
     runs["trajectories"] = [[] for _ in range(len(logged))]
     runs["model_source"] = ["log"] * len(logged)
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     published = records.tables["published"].to_pydict()
-    of_tables, chosen = join_tables(runs, as_list(options.get("columns") or ()), reasons)
+    of_tables = join_tables(runs, as_list(options.get("columns") or ()), reasons)
     of_sessions, counts = join_sessions(runs, facts, records.tables)
     joined = [of_tables, of_sessions, *(one.join(runs, facts, published) for one in JOINED_FORMATS)]
-    chosen = sum((one.notes for one in joined), chosen)
+    chosen = sum((one.notes for one in joined), NO_NOTES)
     if score_names := {source: name_of for one in joined for source, name_of in one.score_names.items()}:
         rows = zip(scores["source"].to_pylist(), scores["key"].to_pylist(), strict=True)
         keys = [score_names[source](key) if source in score_names else key for source, key in rows]
@@ -92,8 +91,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     stated = stated.filter(pc.invert(pc.is_in(stated["source"], pa.array(sorted(without_plan), pa.large_string()))))
     plans = _plans(runs, stated, plan_of_source)
     runs["task_type"] = runs["dataset"]
-    equal = {"kind": NAME, "success_rate": None}  # the pipeline fills in the last
-    runs |= {name: [value] * len(places) for name, value in equal.items()}
+    runs["kind"] = [NAME] * len(places)
+    runs["success_rate"] = [None] * len(places)  # the pipeline fills it in
     order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
     runs = _taken(runs, order)
     tables: dict[str, Any] = {"runs": runs, "scores": scores, "plans": plans, "published": published, **counts}
@@ -101,8 +100,10 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
         for name, columns in TABLES.items()
     }
-    made_later = {"messages": messages_frame, "tool_calls": tool_calls_frame}
-    lazy = {name: partial(make, frames["runs"]) for name, make in made_later.items()}
+    lazy = {
+        "messages": partial(messages_frame, frames["runs"]),
+        "tool_calls": partial(tool_calls_frame, frames["runs"]),
+    }
     return Assembled(frames, entries, lazy=lazy, chosen=chosen)
 
 
@@ -219,11 +220,10 @@ def _set_success(runs: Runs) -> None:
     """Set the success of runs by their scores; a run that its agent ended without a score has failed."""
     rows = list(_rows(runs, "format", "dataset", "score_key", "score", "status"))
     scorers: dict[tuple[str, Any], str] = {}  # the first scorer of each format and dataset
-    for of_format, dataset, key, *_ in rows:
-        if key:
-            scorers.setdefault((of_format, dataset), key)
     graded = set[tuple[Any, ...]]()  # scores that are amounts: no run with one succeeds or fails
     for of_format, dataset, key, score, _ in rows:
+        if key:
+            scorers.setdefault((of_format, dataset), key)
         is_between = score is not None and min(abs(score), abs(score - 1)) > _ROUNDING
         if is_between and (of_format, key) not in _WHOLE_REWARDS:
             graded.add((of_format, dataset, key))
@@ -252,14 +252,10 @@ def _repeated(runs: Runs) -> dict[str, list[bool]]:
     identities = _rows(runs, "experiment", "dataset", "agent", "model_name", "task_id")
     group = [groups.setdefault(identity, len(groups)) for identity in identities]
     number = runs["repetition"]
-    stated = Counter(
-        trial
-        for trial, of_format, created in zip(
-            zip(group, number, strict=True), runs["format"], runs["created"], strict=True
-        )
-        if trial[1] is not None and not created and of_format != "table"
-    )
-    if clashing := {own for (own, _), n in stated.items() if n > 1}:  # trials of several logs, each numbered from 0
+    numbered = zip(group, number, runs["created"], runs["format"], strict=True)
+    stated = Counter((own, n) for own, n, created, of_format in numbered if not created and of_format != "table")
+    clashing = {own for (own, n), count in stated.items() if n is not None and count > 1}
+    if clashing:  # trials of several logs, each numbered from 0
         number[:] = [None if own in clashing else n for own, n in zip(group, number, strict=True)]
     if None in number:
         begun = [(started is None, started, *own) for started, *own in _rows(runs, "started", "source", "part")]

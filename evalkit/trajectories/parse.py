@@ -63,7 +63,7 @@ def recognises(head: bytes) -> str | tuple[str, str]:
     try:
         start, title = decode_start(head), "inspect_ai log" if is_inspect(head) else ""
         title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "")
-        title = title or _session(_first_records(head))[1]
+        title = title or _session(sessions.first_records(head))[1]
         title = title or table.recognises(head)
     except Exception:
         return ""
@@ -78,11 +78,6 @@ def is_inspect(data: bytes) -> bool:
     return b'"eval"' in head and bool(inspect.recognises(decode_start(head)))
 
 
-def _first_records(head: bytes) -> list[Any]:
-    """Return the records in the first lines of a file, or the start of one that is longer than the examined bytes."""
-    return sessions.first_records(head) or [decode_start(head[: sessions.HEAD])]
-
-
 def _session(records: list[Any]) -> tuple[Any, str]:
     """Return the module that reads a session, by some of its records, and its title; None for other files."""
     titles = ((one, one.recognises(record)) for one in SESSIONS for record in records)
@@ -94,7 +89,7 @@ def _session_format(path: str, head: bytes) -> Any:
     for one in SESSIONS:
         if head.startswith(sessions.EXCERPT + msgspec.json.encode(one.FORMAT)):
             return one
-    records = _first_records(head)
+    records = sessions.first_records(head)
     if any(one.recognises(records[:1]) for one in FORMATS):
         return None
     name = os.path.basename(path)

@@ -177,11 +177,8 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
     rows = []
     for key, score in scores.items() if isinstance(scores, dict) else ():
         for name, value in score.items() if isinstance(score, dict) else (("", score),):
-            own = f"{key}/{name}" if name else key
-            if isinstance(value, str):
-                rows.append((part, own, grades.get(value), value))
-            else:
-                rows.append((part, own, number_of(value), content_text(value)))
+            number = grades.get(value) if isinstance(value, str) else number_of(value)
+            rows.append((part, f"{key}/{name}" if name else key, number, content_text(value)))
     return rows
 
 

@@ -21,7 +21,7 @@ _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
 
 
-def join_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> tuple[Joined, Notes]:
+def join_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> Joined:
     """Fill in the runs of tables, which have their rows in `extra`; note what columns were taken for.
 
     Tables with the same columns are read as one. `columns` are meanings as ``ROLE=NAME``; `reasons` has what the ledger
@@ -82,7 +82,7 @@ def join_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) 
         raise SourceError(f"{in_order[0].source}: {in_order[0].reason}")
     for source in filter(doubts.__contains__, places):
         chosen += doubts[source]
-    return Joined(left_out, entries=in_order), chosen
+    return Joined(left_out, entries=in_order, notes=chosen)
 
 
 def _fill_columns(

@@ -16,13 +16,7 @@ _USAGE = {
     "tokens_out": "n_output_tokens",
     "cost": "cost_usd",
 }
-_OF_MANY_RUNS = (
-    "table",
-    "inspect_ai",
-    "tau2-bench",
-    "lm-eval",
-    "OpenHands",
-)  # formats of which files have many runs
+_OF_MANY_RUNS = ("table", "inspect_ai", "tau2-bench", "lm-eval", "OpenHands")  # formats of which files have many runs
 _TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
 _MULTIPLIERS = ("timeout_multiplier", "agent_timeout_multiplier")
 _MOST_FILES = 100  # of one trajectory

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from evalkit._text import counted_noun
-from evalkit.io import BrokenFileError, decode_json
+from evalkit.io import BrokenFileError, decode_json, decode_start
 from evalkit.io.paths import CHARACTER, check_text, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
@@ -94,8 +94,9 @@ SESSION = msgspec.json.Decoder(Session)
 
 
 def first_records(data: bytes) -> list[Any]:
-    """Return the objects in the first lines of a file; one longer than the examined bytes is left out."""
-    return list(records_of(io.BytesIO(data[:HEAD]), Session("")))
+    """Return the objects in the first lines of a file, or the start of one that is longer than the examined bytes."""
+    head = data[:HEAD]
+    return list(records_of(io.BytesIO(head), Session(""))) or [decode_start(head)]
 
 
 def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
@@ -112,11 +113,8 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
         if line.isspace():
             continue
         record = None
-        try:
-            record = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            with suppress(BrokenFileError):
-                record = decode_json(line)[0]  # as real writers write it
+        with suppress(BrokenFileError):
+            record = decode_json(line)[0]
         if isinstance(record, dict):
             yield record
         else:

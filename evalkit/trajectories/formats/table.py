@@ -109,14 +109,10 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
             if not has_task:
                 own["task_id"] = stem if len(cells) == 1 else f"{stem} {number + 1}"
     columns: dict[str, Any] = {"part": map(str, range(len(rows))), "extra": cells}
-    columns["turns"] = [_answers(row) for row in rows]
+    roles = ([one.get("role") or one.get("name") for one in _chat_of(row)] for row in rows)
+    columns["turns"] = [own.count("assistant") or None for own in roles]
     runs = run_rows(columns, {"format": "table"})
     return used(runs) if runs else Parsed("skipped", "a table without rows")
-
-
-def _answers(row: dict[str, Any]) -> int | None:
-    """Return how many of a row's messages an assistant wrote; None if that is unknown."""
-    return sum((one.get("role") or one.get("name")) == "assistant" for one in _chat_of(row)) or None
 
 
 def messages(rows: list[dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
