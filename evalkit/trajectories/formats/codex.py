@@ -155,31 +155,23 @@ def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> I
         session.add_unknown(f"{outer} {kind}".strip())
 
 
-def _printed(text: str) -> str:
-    """Return what a command printed, after its exit code unless that is 0."""
-    if text.startswith('{"output":'):
+def _outcome(payload: dict[str, Any], text: str) -> tuple[str, bool]:
+    """Return what a command printed, after its exit code unless that is 0, and whether the call failed."""
+    has_failed = part_of(payload, "output", "success") is False or payload.get("status") == "failed"
+    printed, code = text, ""
+    if text.startswith("{"):
         with suppress(msgspec.DecodeError, RecursionError):
             value = msgspec.json.decode(text)
-            printed, code = text_of(value["output"]), text_of(part_of(value, "metadata", "exit_code"))
-            return printed if code in ("", "0") else f"Exit code {code}\n{printed}"
-    if header := _HEADER.match(text):
-        code = header["code"] or header["exit"] or "0"
+            code = text_of(part_of(value, "metadata", "exit_code"))
+            printed = text_of(value.get("output")) if "output" in value else text
+    elif header := _HEADER.match(text):
+        code = header["code"] or header["exit"] or ""
         printed = text[header.end() :]
-        return printed if code == "0" else f"Exit code {code}\n{printed}"
-    return text
-
-
-def _is_error(payload: dict[str, Any], text: str) -> bool:
-    if part_of(payload, "output", "success") is False or payload.get("status") == "failed":
-        return True
-    if text.startswith("{"):
-        try:
-            code = part_of(msgspec.json.decode(text), "metadata", "exit_code")
-        except (msgspec.DecodeError, RecursionError):
-            code = None
-        return bool(code)
-    found = _EXIT_CODE.search(text[:_MOST_EXAMINED])
-    return found[1] != "0" if found else bool(_REFUSED.match(text))
+    if not code and not text.startswith("{"):
+        found = _EXIT_CODE.search(text[:_MOST_EXAMINED])
+        has_failed = has_failed or (found[1] != "0" if found else _REFUSED.match(text) is not None)
+    is_error = code not in ("", "0")
+    return f"Exit code {code}\n{printed}" if is_error else printed, has_failed or is_error
 
 
 def _tool(payload: dict[str, Any]) -> str:
@@ -217,7 +209,7 @@ class _Calls:
             self._unsettled_tools.append(tool_id or f"call {len(self.tools)}")
             self.tools[self._unsettled_tools[-1]] = self.made[-1], ToolUse("", _tool(item.payload))
         elif item.kind == "output" and tool_id in self.tools:
-            self.tools[tool_id][1].is_error = _is_error(item.payload, item.text)
+            self.tools[tool_id][1].is_error = _outcome(item.payload, item.text)[1]
 
     def settle(self) -> None:
         """Take what the model wrote since the last time as one call: outputs may come between calls of its tools."""
@@ -360,9 +352,8 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
             call = {"name": tools[call_id], "arguments": text, "id": call_id}
             chat.append({**about, "role": "assistant", "tool_calls": [call]})
         elif kind == "output":
-            chat.append(
-                {"role": "tool", "tool_call_id": call_id, "content": _printed(text), "error": _is_error(payload, text)}
-            )
+            printed, has_failed = _outcome(payload, text)
+            chat.append({"role": "tool", "tool_call_id": call_id, "content": printed, "error": has_failed})
             if "agent" in tools.get(call_id, ""):
                 agents.setdefault(call_id, []).extend(f"-{thread}.jsonl" for thread in _THREAD.findall(text))
         elif kind == "agent":

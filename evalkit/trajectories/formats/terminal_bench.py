@@ -58,8 +58,8 @@ def parse(path: str, value: Any) -> Parsed:
     if title == "Terminal-Bench run description":
         return _described(value)
     trials = _trials(value)
-    reasons = []
     listed = value if isinstance(value, list) else value.get("results", [value])
+    reasons = []
     if lost := len(listed) - len(trials):
         reasons.append(f"{lost} of {len(listed)} results are no trials")
     modes = Counter(text_of(trial.get("failure_mode")) for trial in trials.values())
@@ -92,21 +92,16 @@ def _trials(value: Any) -> dict[str, dict[str, Any]]:
 
 def _parse_lock(lock: dict[str, Any]) -> Parsed:
     """Return the facts of a lock: the same as of metadata, in another form, and limits."""
-    config = lock["run_config"]
+    config, agent, dataset = lock["run_config"], lock.get("agent"), lock.get("dataset")
     factor = number_of(part_of(config, "global_timeout_multiplier"))
     limits = [f"timeout_multiplier {factor:g}"] if factor not in (None, 1.0) else []
     for name in ("agent_timeout_sec", "test_timeout_sec"):
         seconds = number_of(part_of(config, f"global_{name}"))
         if seconds is not None:
             limits.append(f"{name} {seconds:g}")
-    metadata = {
-        "model_name": part_of(lock, "agent", "model_name"),
-        "agent_name": part_of(lock, "agent", "name"),
-        "dataset_name": part_of(lock, "dataset", "name"),
-        "dataset_version": part_of(lock, "dataset", "version"),
-        "task_ids": part_of(lock, "dataset", "task_ids"),
-        "n_attempts": part_of(config, "n_attempts"),
-    }
+    metadata = {f"dataset_{name}": part_of(dataset, name) for name in ("name", "version")}
+    metadata |= {"model_name": part_of(agent, "model_name"), "agent_name": part_of(agent, "name")}
+    metadata |= {"task_ids": part_of(dataset, "task_ids"), "n_attempts": part_of(config, "n_attempts")}
     version = text_of(lock["lockfile_version"])
     reason = "" if version in _LOCK_VERSIONS else f"lockfile_version {version} is unknown"
     return _described(metadata, ", ".join(limits), reason)
