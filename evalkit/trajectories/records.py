@@ -1,6 +1,7 @@
 """The records that the readers of all formats fill, and which statuses are outcomes, as data."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import field, make_dataclass
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -121,14 +122,31 @@ RECORDS = {
 }
 
 
-Runs = dict[str, list[Any]]  # columns of runs by name: plain values, with None for what is missing
-Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
+LOGGED = ("source", *(column.name for column in RUNS))
+_ADDED = (
+    *("run_id", "kind", "task_type", "task_version", "plan"),
+    *("score", "score_key", "lower_is_better", "is_successful", "success_rate"),
+)
+Run: Any = make_dataclass(  # a run while it is put together: values by columns, None for what is missing
+    "Run",
+    [
+        *((name, Any) for name in LOGGED),
+        *((name, Any, None) for name in _ADDED),
+        ("model_source", str, "log"),
+        *((name, bool, False) for name in ("is_turned", "is_copy", "is_judged")),
+        *((name, list, field(default_factory=list)) for name in ("trajectories", "run_flags")),
+    ],
+    eq=False,
+    slots=True,
+)
+Runs = Sequence[Any]
+Rows = Sequence[dict[str, Any]]  # of a table of records
 
 
 class Joined(NamedTuple):
     """What a format found out by joining the runs of a source to its other files."""
 
-    left_out: Collection[int] = ()  # places of runs that are no runs of their own
+    left_out: Collection[Any] = ()  # runs that are no runs of their own
     plan_of: Mapping[str, str | None] = MappingProxyType({})  # by the file of runs: the file that states their plan
     without_plan: Collection[str] = ()  # files whose plan another file states, or whose runs are copies of others
     entries: Sequence[Entry] = ()  # of the ledger, which replace the entries of the files
@@ -161,11 +179,11 @@ def run_row(*, ended: Any = None, **values: Any) -> tuple:
     return run_rows({name: [value] for name, value in values.items()})[0]
 
 
-Rows = Sequence[tuple]
+_Cells = Sequence[tuple]
 
 
 def used(
-    runs: Rows = (), scores: Rows = (), plans: Rows = (), facts: Rows = (), reason: str = "", **others: Rows
+    runs: _Cells = (), scores: _Cells = (), plans: _Cells = (), facts: _Cells = (), reason: str = "", **others: _Cells
 ) -> Parsed:
     """Return the contents of a log, or of a file that describes logs; `others` are further tables of `RECORDS`."""
     rows = {"runs": runs, "scores": scores, "plans": plans, "facts": facts, **others}
@@ -182,16 +200,16 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
     return rows
 
 
-def places_of(runs: Runs, of_format: str) -> dict[str, list[int]]:
-    """Return the places of the runs of a format, by their files."""
-    places: dict[str, list[int]] = {}
-    for at, (source, own) in enumerate(zip(runs["source"], runs["format"], strict=True)):
-        if own == of_format:
-            places.setdefault(source, []).append(at)
-    return places
+def by_file(runs: Runs, of_format: str) -> dict[str, list[Any]]:
+    """Return the runs of a format by their files."""
+    files: dict[str, list[Any]] = {}
+    for run in runs:
+        if run.format == of_format:
+            files.setdefault(run.source, []).append(run)
+    return files
 
 
-def stated_by(facts: Facts, of_format: str) -> list[tuple[str, str, dict[str, Any]]]:
+def stated_by(facts: Rows, of_format: str) -> list[tuple[str, str, dict[str, Any]]]:
     """Return what the files of a format state about runs: the file, the task, if it is of one, and the values."""
     own = [fact for fact in facts if fact["fact"] == of_format]
     return [(fact["source"], fact["task_id"], msgspec.json.decode(fact["value"])) for fact in own]

@@ -26,7 +26,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Facts, Joined, Runs, places_of, run_rows, score_rows, stated_by, used
+from evalkit.trajectories.records import Joined, Rows, Runs, by_file, run_rows, score_rows, stated_by, used
 
 FORMAT = "lm-eval"
 ENCODED = frozenset(("doc", "arguments", "resps", "filtered_resps"))  # large values that only transcripts need
@@ -202,7 +202,7 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
             yield f"{folder}/results_{stamp}.json"
 
 
-def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
+def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     """Fill in what results state of the samples with their stamp; number repetitions, and distinguish documents.
 
     The results name the model, else the folder; without a stamp, the name of the file. If results of one model differ
@@ -212,19 +212,19 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     for source, task, values in stated_by(facts, FORMAT):
         folder, stamp, _ = name_parts(source)
         stated[folder, stamp, task] = values | {"source": source, "task_id": task}
-    if stated and not runs["source"]:
+    if stated and not runs:
         source = min(fact["source"] for fact in stated.values())
         without = "only scores over all documents; --log_samples lets lm-eval write those of each"
         raise SourceError(f"{source}: {without}")
     names = _names(stated.values())
-    for at, source in enumerate(published["source"]):
-        published["model_name"][at] = names.get(source) or published["model_name"][at]
-    places = places_of(runs, FORMAT)
+    for figure in published:
+        figure["model_name"] = names.get(figure["source"]) or figure["model_name"]
+    files = by_file(runs, FORMAT)
     score_names: dict[str, Callable[[str], str]] = {}  # by the file of samples
     cut: dict[str, tuple[int, int]] = {}  # documents with samples, and all, by task
-    digests: dict[tuple[str, str], dict[int, str]] = {}  # of a document's runs, by its task and id
+    documents: dict[tuple[str, str], list[tuple[str, Any]]] = {}  # the digests and runs of each, by its task and id
     with_samples = set[tuple[str, str, str]]()
-    for source, own in places.items():
+    for source, own in files.items():
         folder, stamp, task = name_parts(source)
         model = posixpath.basename(folder).replace("__", "/", 1)
         if not stamp:
@@ -242,23 +242,23 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
         settings |= {"dataset": task, "model_source": "log", "model_name": names.get(fact.get("source", "")) or model}
         if not fact:
             settings["model_source"] = "folder" if stamp else "file"
-        present, of_all = len({runs["task_id"][at] for at in own}), fact.get("documents") or 0
+        present, of_all = len({run.task_id for run in own}), fact.get("documents") or 0
         if present < of_all:
             before, before_all = cut.get(task, (0, 0))
             cut[task] = (before + present, before_all + of_all)
-        for at in own:
-            digests.setdefault((task, runs["task_id"][at]), {})[at] = runs["task_checksum"][at]
+        for run in own:
+            documents.setdefault((task, run.task_id), []).append((run.task_checksum, run))
             for column, value in settings.items():
-                runs[column][at] = None if value == "" else value
-    for (_, document), of_runs in digests.items():
-        if len(set(of_runs.values())) > 1:
-            for at, digest in of_runs.items():
-                runs["task_id"][at] = f"{document} {digest[:8]}"
+                setattr(run, column, None if value == "" else value)
+    for (_, document), same in documents.items():
+        if len({digest for digest, _ in same}) > 1:
+            for digest, run in same:
+                run.task_id = f"{document} {digest[:8]}"
     counts = Counter[tuple[Any, ...]]()
-    in_order = [(runs["experiment"][at] or "", source, at) for source, own in places.items() for at in own]
-    for _, _, at in sorted(in_order):
-        of_model = tuple(runs[column][at] for column in ("model_name", "dataset", "task_id"))
-        runs["repetition"][at] = counts[of_model]
+    of_files = (run for own in files.values() for run in own)
+    for run in sorted(of_files, key=lambda run: (run.experiment or "", run.source)):
+        of_model = (run.model_name, run.dataset, run.task_id)
+        run.repetition = counts[of_model]
         counts[of_model] += 1
     missing: dict[str, list[str]] = {}  # tasks without samples, by the file of results
     for place, fact in stated.items():

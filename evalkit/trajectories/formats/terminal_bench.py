@@ -14,7 +14,7 @@ from evalkit.io.text import shorten
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, ToolCall
 from evalkit.trajectories.json_values import count_of, number_of, part_of, text_of
-from evalkit.trajectories.records import AGENT_FAILED, Facts, Joined, Runs, places_of, run_row, stated_by, used
+from evalkit.trajectories.records import AGENT_FAILED, Joined, Rows, Runs, by_file, run_row, stated_by, used
 
 FORMAT = "Terminal-Bench"
 LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the folder of a trial; the first counts
@@ -178,7 +178,7 @@ def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
     return spoken
 
 
-def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
+def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     """Fill in what files and folders state of their trials, and find the copies of trials.
 
     A trial has a file of its own, or an entry in the summary of its run, or both; a resumed run contains a copy of
@@ -194,30 +194,26 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             about[of_run, name] = values | about.get((of_run, name), {})
             if plan_at.setdefault((of_run, name), source) != source:
                 no_plans.add(source)
-    files = places_of(runs, FORMAT)
+    files = by_file(runs, FORMAT)
     run_of = {source: _nearest(source, about) for source in files}
     settings = {source: _settings(source, about.get(run, {})) for source, run in run_of.items()}
-    for at, source in enumerate(published["source"]):
+    for figure in published:
         for column in ("model_name", "agent", "dataset"):
-            published[column][at] = settings.get(source, {}).get(column) or published[column][at]
-    groups: dict[tuple[Any, ...], list[int]] = {}  # places of one trial
-    for source, places in files.items():
-        for at in places:
+            figure[column] = settings.get(figure["source"], {}).get(column) or figure[column]
+    trials: dict[tuple[Any, ...], list[Any]] = {}  # the copies of each
+    for source, own in files.items():
+        for run in own:
             for column, value in settings[source].items():
-                runs[column][at] = value or None
-            groups.setdefault((runs["experiment"][at], *_identity(runs, at)), []).append(at)
-
-    def outermost(at: int) -> tuple[Any, ...]:  # of these, a file of its own comes first
-        source = runs["source"][at]
-        return bool(runs["part"][at]), source.count("/"), source, at
-
-    copies = set[int]()
-    for group in groups.values():
-        copies.update(sorted(group, key=outermost)[1:])
-        keys = sorted({run_of[runs["source"][at]] for at in group}, key=lambda key: (key[0].count("/"), key))
+                setattr(run, column, value or None)
+            trials.setdefault((run.experiment, *_identity(run)), []).append(run)
+    left_out = list[Any]()
+    for copies in trials.values():  # of the outermost files, a trial's own comes first
+        copies.sort(key=lambda run: (bool(run.part), run.source.count("/"), run.source))
+        left_out += copies[1:]
+        keys = sorted({run_of[run.source] for run in copies}, key=lambda key: (key[0].count("/"), key))
         no_plans.update(plan_at[key] for key in keys[1:] if key in plan_at)
     plans = {key: plan for key, plan in plan_at.items() if plan not in no_plans}
-    return Joined(copies, {source: plans.get(_nearest(source, plans)) for source in run_of}, no_plans)
+    return Joined(left_out, {source: plans.get(_nearest(source, plans)) for source in run_of}, no_plans)
 
 
 def _settings(source: str, stated: Mapping[str, str]) -> dict[str, str]:
@@ -271,12 +267,12 @@ def _nearest(source: str, known: Mapping[_Key, Any]) -> _Key:
     return (folder, "") if (folder, "") in known else own
 
 
-def _identity(runs: Mapping[str, list[Any]], at: int) -> tuple[str, ...]:
+def _identity(run: Any) -> tuple[str, ...]:
     """Return what copies of a trial share: its id, else its run's name, its own and its start."""
-    if runs["log_id"][at]:
-        return runs["log_id"][at], runs["task_id"][at]
-    folder, run = _key(runs["source"][at])
-    if not runs["part"][at] and posixpath.basename(posixpath.dirname(folder)) == runs["task_id"][at]:  # RUN/TASK/TRIAL
+    if run.log_id:
+        return run.log_id, run.task_id
+    folder, name = _key(run.source)
+    if not run.part and posixpath.basename(posixpath.dirname(folder)) == run.task_id:  # RUN/TASK/TRIAL
         folder = posixpath.dirname(posixpath.dirname(folder))
-    name = text_of(part_of(msgspec.json.decode(runs["extra"][at]), "trial_name"))
-    return run or posixpath.basename(folder), name, str(runs["started"][at])
+    trial = text_of(part_of(msgspec.json.decode(run.extra), "trial_name"))
+    return name or posixpath.basename(folder), trial, str(run.started)
