@@ -27,8 +27,8 @@ OUTCOMES = {"success": True, "failure": False, "not measured": None}
 _STATING_SUCCESS = ("table", every_eval_ever.FORMAT)  # formats that state what they know of the success of runs
 _WHOLE_REWARDS = {("tau-bench", "reward")}  # of which a part is a failure
 _ROUNDING = 1e-6  # by which a score may differ from 0 or 1
-# of runs that other files describe; the `join` of each module fills in what these state
-JOINED_FORMATS = (harbor, tau2, lm_eval, openhands, terminal_bench)
+# of runs that other files describe; the `join` of each module fills in what these state, and may return a `Joined`
+JOINED_FORMATS: Sequence[Any] = (harbor, tau2, lm_eval, openhands, terminal_bench)
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
@@ -41,21 +41,21 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs: Runs = list(map(Run, *(columns[name] for name in LOGGED)))
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     of_tables = join_tables(runs, as_list(options.get("columns") or ()), reasons)
-    of_sessions, counts = join_sessions(runs, facts, records.tables)
-    joined = [of_tables, of_sessions, *(one.join(runs, facts, published) for one in JOINED_FORMATS)]
+    counts = join_sessions(runs, facts, records.tables)
+    joined = [of_tables, *filter(None, (one.join(runs, facts, published) for one in JOINED_FORMATS))]
     chosen = sum((one.notes for one in joined), NO_NOTES)
     if score_names := {source: name_of for one in joined for source, name_of in one.score_names.items()}:
         rows = zip(scores["source"].to_pylist(), scores["key"].to_pylist(), strict=True)
         keys = [score_names[source](key) if source in score_names else key for source, key in rows]
         scores = scores.set_column(scores.column_names.index("key"), "key", pa.array(keys, pa.large_string()))
-    left_out = {run for one in joined for run in one.left_out}
     plan_of_source = {source: plan for one in joined for source, plan in one.plan_of.items()}
     above = records.files.filter(records.files["context"])["source"].to_pylist()  # their plans are of other runs, too
     entries = [entry for one in joined for entry in one.entries if entry.source not in above]
-    runs = sorted((run for run in runs if run not in left_out), key=attrgetter("source"))
+    runs = sorted((run for run in runs if not run.is_left_out), key=attrgetter("source"))
     ids = run_ids(NAME, [run.source for run in runs], [run.part for run in runs], records=records)
     models = _by_task(facts, "model")  # of SWE-bench's predictions
-    for run, run.run_id in zip(runs, ids, strict=True):
+    for run, run_id in zip(runs, ids, strict=True):
+        run.run_id = run_id
         if run.model_name is None and run.task_id in models and run.format != openhands.FORMAT:
             run.model_name = _nearest(run.source, models[run.task_id])
         run.model_name = run.model_name or UNKNOWN

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.formats import claude_code, codex
-from evalkit.trajectories.records import SESSIONS, Joined, Rows, Runs
+from evalkit.trajectories.records import SESSIONS, Rows, Runs
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
 _MOST_NESTED = 100  # subagents of subagents
@@ -23,15 +23,15 @@ _COUNTED = {  # columns of the frames that count calls, with `source`
 }
 
 
-def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> tuple[Joined, dict[str, pd.DataFrame]]:
+def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
     """Join the files of each session to one run, and fill in what it took.
 
-    Returns also the frames that count calls: ``usage`` by run and model, ``tools`` by run, model and tool. In these,
+    Returns the frames that count calls: ``usage`` by run and model, ``tools`` by run, model and tool. In these,
     `source` is the run's.
     """
     runs = [run for run in runs if run.format in SESSIONS]
     if not runs:  # most sources have no sessions, and joining none takes as long as joining few
-        return Joined(), {name: pd.DataFrame(columns=["source", *columns]) for name, columns in _COUNTED.items()}
+        return {name: pd.DataFrame(columns=["source", *columns]) for name, columns in _COUNTED.items()}
     columns = ("source", "format", "log_id", "started")
     files = pd.DataFrame({name: [getattr(run, name) for run in runs] for name in columns}).astype({"source": "str"})
     calls, tools = (tables[name].to_pandas() for name in ("calls", "tools"))
@@ -53,11 +53,12 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> tu
     with_calls = set(calls["run"])
     continuing = set(calls.loc[~calls["is_own"], "source"])
     joined = files[files["source"].ne(files["run"])]
-    others = joined.groupby("run")["source"].agg(list).to_dict()
     left_out = set(joined["source"])
+    others = joined.groupby("run")["source"].agg(list).to_dict()
     for run in runs:
         source = run.source
         if source in left_out:
+            run.is_left_out = True
             continue
         taken = sums.get(source, {"calls": 0})
         run.turns = taken["calls"]
@@ -72,8 +73,7 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> tu
     used = tools.merge(own[["source", "call_id", *keys]], on=["source", "call_id"])
     results = used.assign(is_error=used["is_error"].astype("Float64")).groupby([*keys, "tool"])["is_error"]
     frames = {"usage": _sums(own, keys), "tools": results.agg(calls="size", results="count", errors="sum")}
-    joined_files = Joined([run for run in runs if run.source in left_out])
-    return joined_files, {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
+    return {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
 
 
 def _sums(calls: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

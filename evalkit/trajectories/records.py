@@ -123,22 +123,16 @@ RECORDS = {
 
 
 LOGGED = ("source", *(column.name for column in RUNS))
-_ADDED = (
-    *("run_id", "kind", "task_type", "task_version", "plan"),
-    *("score", "score_key", "lower_is_better", "is_successful", "success_rate"),
-)
-Run: Any = make_dataclass(  # a run while it is put together: values by columns, None for what is missing
-    "Run",
-    [
-        *((name, Any) for name in LOGGED),
-        *((name, Any, None) for name in _ADDED),
-        ("model_source", str, "log"),
-        *((name, bool, False) for name in ("is_turned", "is_copy", "is_judged")),
-        *((name, list, field(default_factory=list)) for name in ("trajectories", "run_flags")),
-    ],
-    eq=False,
-    slots=True,
-)
+_MISSING_AT_FIRST = "run_id kind task_type task_version plan score score_key lower_is_better is_successful success_rate"
+_FIELDS: list[Any] = [
+    *LOGGED,
+    *((name, Any, None) for name in _MISSING_AT_FIRST.split()),
+    *((name, bool, False) for name in ("is_turned", "is_copy", "is_judged", "is_left_out")),  # the last: no run
+    *((name, list, field(default_factory=list)) for name in ("trajectories", "run_flags")),
+    ("model_source", str, "log"),
+]
+# a run while it is put together: values by the names of columns, None for what is missing
+Run: Any = make_dataclass("Run", _FIELDS, eq=False, slots=True)
 Runs = Sequence[Any]
 Rows = Sequence[dict[str, Any]]  # of a table of records
 
@@ -146,7 +140,6 @@ Rows = Sequence[dict[str, Any]]  # of a table of records
 class Joined(NamedTuple):
     """What a format found out by joining the runs of a source to its other files."""
 
-    left_out: Collection[Any] = ()  # runs that are no runs of their own
     plan_of: Mapping[str, str | None] = MappingProxyType({})  # by the file of runs: the file that states their plan
     without_plan: Collection[str] = ()  # files whose plan another file states, or whose runs are copies of others
     entries: Sequence[Entry] = ()  # of the ledger, which replace the entries of the files

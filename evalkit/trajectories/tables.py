@@ -80,12 +80,14 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
             chosen += choices_of(table.loc[[at for source in used for at in places[source]]], meaning, files)
         _fill_columns(runs, rows, made, meaning)
     in_order = [entries[source] for source in places]
-    left_out = [runs[at] for entry in in_order if entry.status == "skipped" for at in places[entry.source]]
-    if left_out and len(left_out) == len(all_runs):
+    for entry in in_order:
+        for at in places[entry.source]:
+            runs[at].is_left_out = entry.status == "skipped"
+    if runs and all(run.is_left_out for run in all_runs):
         raise SourceError(f"{in_order[0].source}: {in_order[0].reason}")
     for source in filter(doubts.__contains__, places):
         chosen += doubts[source]
-    return Joined(left_out, entries=in_order, notes=chosen)
+    return Joined(entries=in_order, notes=chosen)
 
 
 def _fill_columns(runs: Runs, rows: Rows, made: pd.DataFrame, meaning: Mapping[str, str]) -> None:

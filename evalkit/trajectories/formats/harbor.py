@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed
 from evalkit.trajectories.json_values import count_of, objects, part_of, text_of, total
-from evalkit.trajectories.records import AGENT_FAILED, Joined, Rows, Runs, run_row, score_rows, used
+from evalkit.trajectories.records import AGENT_FAILED, Rows, Runs, run_row, score_rows, used
 
 _USAGE = {
     "tokens_in": "n_input_tokens",
@@ -101,10 +101,10 @@ def _errors(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [error for part in parts if isinstance(error := part.get("exception_info"), dict)]
 
 
-def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
+def join(runs: Runs, facts: Rows, published: Rows) -> None:
     """Join trajectories to their trials and to trajectories that they continue; they are no runs of their own."""
     if not any(run.format in ("atif", "harbor") for run in runs):
-        return Joined()
+        return
     run_of = {run.source: run for run in runs if run.format not in _OF_MANY_RUNS}
     joined = set[str]()
     for fact in facts:
@@ -138,7 +138,8 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
             for column in ("model_name", *_TOTALS):
                 if getattr(trial, column) is None:
                     setattr(trial, column, getattr(run_of[source], column))
-    return Joined([run for run in runs if run.source in joined])
+    for run in runs:
+        run.is_left_out = run.is_left_out or run.source in joined
 
 
 def _named_files(source: str, name: str) -> set[str]:

@@ -18,7 +18,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Joined, Rows, Runs, run_row, score_rows, stated_by, used
+from evalkit.trajectories.records import Rows, Runs, run_row, score_rows, stated_by, used
 
 FORMAT = "OpenHands"
 ENCODED = frozenset(("history", "instance", "instruction"))  # large values that only transcripts need
@@ -242,7 +242,7 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
             yield from (f"{posixpath.dirname(folder)}/{other}" for other in ("metadata.json", "scores.json"))
 
 
-def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
+def join(runs: Runs, facts: Rows, published: Rows) -> None:
     """Fill in what metadata state; of the files of an instance, keep the output, with the spend of all attempts."""
     stated: dict[str, list[dict[str, Any]]] = {}  # by folder, those about all runs first
     for file, benchmark, values in sorted(stated_by(facts, FORMAT), key=lambda fact: bool(fact[1])):
@@ -267,12 +267,12 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
             run.model_name, run.model_source = called[1], "folder"
         if not is_index:
             files.setdefault((folder, name.partition(".")[0], run.part), []).append(run)
-    left_out = list[Any]()
     for same in files.values():
         if len(same) == 1:
             continue
         own = max(same, key=lambda run: _importance(run.source))
-        left_out += [run for run in same if run is not own]
+        for run in same:
+            run.is_left_out = run is not own
         attempts = [run for run in same if _ATTEMPT.search(run.source)]
         if own.log_id not in [run.log_id for run in attempts]:
             attempts.append(own)  # without a file of its own
@@ -280,7 +280,6 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
             spent = [getattr(run, column) for run in attempts]
             setattr(own, column, None if None in spent else sum(spent))
         own.retries = len(attempts) - 1 or None
-    return Joined(left_out)
 
 
 def _importance(source: str) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Any
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Joined, Rows, Runs, run_row, score_rows, stated_by, used
+from evalkit.trajectories.records import Rows, Runs, run_row, score_rows, stated_by, used
 
 FORMAT = "tau2-bench"
 _KEYS = {"task_id", "termination_reason"}  # of a simulation
@@ -51,7 +51,7 @@ def parse(path: str, value: Any) -> Parsed:
     return used([_run(shared, one) for one in simulations], scores, plans, facts, reason)
 
 
-def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
+def join(runs: Runs, facts: Rows, published: Rows) -> None:
     """Fill in what results state of the simulations in a folder next to them."""
     for results, _, shared in stated_by(facts, FORMAT):
         folder = os.path.join(os.path.dirname(results), "simulations", "")
@@ -59,7 +59,6 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
             if run.source.startswith(folder):
                 for column, value in shared.items():
                     setattr(run, column, value or getattr(run, column))
-    return Joined()
 
 
 def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:

@@ -206,14 +206,14 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
             for column, value in settings[source].items():
                 setattr(run, column, value or None)
             trials.setdefault((run.experiment, *_identity(run)), []).append(run)
-    left_out = list[Any]()
     for copies in trials.values():  # of the outermost files, a trial's own comes first
         copies.sort(key=lambda run: (bool(run.part), run.source.count("/"), run.source))
-        left_out += copies[1:]
+        for run in copies[1:]:
+            run.is_left_out = True
         keys = sorted({run_of[run.source] for run in copies}, key=lambda key: (key[0].count("/"), key))
         no_plans.update(plan_at[key] for key in keys[1:] if key in plan_at)
     plans = {key: plan for key, plan in plan_at.items() if plan not in no_plans}
-    return Joined(left_out, {source: plans.get(_nearest(source, plans)) for source in run_of}, no_plans)
+    return Joined({source: plans.get(_nearest(source, plans)) for source in run_of}, no_plans)
 
 
 def _settings(source: str, stated: Mapping[str, str]) -> dict[str, str]:
