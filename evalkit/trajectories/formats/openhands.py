@@ -221,13 +221,11 @@ def _index_scores(value: list[Any]) -> Parsed:
         facts.append((FORMAT, benchmark, "", text_of({"agent_version": text_of(one.get("agent_version"))})))
         figures = {text_of(one.get("metric")) or "score": one.get("score")}
         figures |= {name: figure for name, figure in (components or {}).items() if name.endswith("_accuracy")}
-        for metric, figure in figures.items():
-            if (percent := number_of(figure)) is not None:
+        amounts = {name: one.get(name) for name in ("cost_per_instance", "average_runtime")}
+        for metric, figure in (figures | amounts).items():
+            if (number := number_of(figure)) is not None:
                 n = count_of(part_of(components, f"{metric.removesuffix('_accuracy')}_total"))
-                published.append((None, None, benchmark, metric, percent / 100, n))
-        for metric in ("cost_per_instance", "average_runtime"):
-            if (figure := number_of(one.get(metric))) is not None:
-                published.append((None, None, benchmark, metric, figure, None))
+                published.append((None, None, benchmark, metric, number if metric in amounts else number / 100, n))
     return used(facts=facts, published=published)
 
 

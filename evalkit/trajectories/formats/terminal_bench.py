@@ -35,11 +35,10 @@ def recognises(value: Any) -> str:
     """Return what a decoded file is: a trial, the results of a run, its metadata or lock; empty for anything else."""
     if _is_trial(value):
         return "Terminal-Bench trial result"
-    if isinstance(value, list):
-        return "Terminal-Bench results" if any(map(_is_trial, value[:1])) else ""
     keys = value.keys() if isinstance(value, dict) else set()
-    if isinstance(results := part_of(value, "results"), list):
-        is_summary = any(map(_is_trial, results[:1])) or {"n_resolved", "n_unresolved"} <= keys
+    listed = value if isinstance(value, list) else part_of(value, "results")
+    if isinstance(listed, list):
+        is_summary = any(map(_is_trial, listed[:1])) or {"n_resolved", "n_unresolved"} <= keys
         return "Terminal-Bench results" if is_summary else ""
     if {"run_id", "n_attempts"} <= keys and keys & {"task_ids", "dataset_name", "dataset_path"}:
         return "Terminal-Bench run description"
