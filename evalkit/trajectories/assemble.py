@@ -44,9 +44,11 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     counts = join_sessions(runs, facts, records.tables)
     joined = [of_tables, *filter(None, (one.join(runs, facts, published) for one in JOINED_FORMATS))]
     chosen = sum((one.notes for one in joined), NO_NOTES)
-    if score_names := {source: name_of for one in joined for source, name_of in one.score_names.items()}:
-        rows = zip(scores["source"].to_pylist(), scores["key"].to_pylist(), strict=True)
-        keys = [score_names[source](key) if source in score_names else key for source, key in rows]
+    if filters := {source: names for one in joined for source, names in one.filters.items()}:
+        keys = scores["key"].to_pylist()
+        for at, source in enumerate(scores["source"].to_pylist()):
+            metric, comma, filtered = keys[at].rpartition(",")
+            keys[at] = metric + comma + filters.get(source, {}).get(filtered, filtered)
         scores = scores.set_column(scores.column_names.index("key"), "key", pa.array(keys, pa.large_string()))
     plan_of_source = {source: plan for one in joined for source, plan in one.plan_of.items()}
     above = records.files.filter(records.files["context"])["source"].to_pylist()  # their plans are of other runs, too

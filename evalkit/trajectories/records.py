@@ -143,8 +143,7 @@ class Joined(NamedTuple):
     plan_of: Mapping[str, str | None] = MappingProxyType({})  # by the file of runs: the file that states their plan
     without_plan: Collection[str] = ()  # files whose plan another file states, or whose runs are copies of others
     entries: Sequence[Entry] = ()  # of the ledger, which replace the entries of the files
-    # by the file of runs: the name of a score, from its name in that file
-    score_names: Mapping[str, Callable[[str], str]] = MappingProxyType({})
+    filters: Mapping[str, Mapping[str, str]] = MappingProxyType({})  # names of filters of lm-eval, by the file of runs
     notes: Notes = NO_NOTES
 
 

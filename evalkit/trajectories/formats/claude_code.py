@@ -210,4 +210,4 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
                 chat.append({**about, "role": "system", "content": _WENT_BACK})
             prompted.add(parent)
         chat.append({**about, "role": "system" if is_injected else "user", "content": text})
-    return sessions.with_subagents(chat, agents, lambda data: messages(data, part, open_named), open_named)
+    return sessions.with_subagents(chat, agents, messages, open_named)

@@ -363,4 +363,4 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
         elif kind in ("error", "ended", "system", "user", "assistant") and text:
             role = kind if kind in ("user", "assistant") else "system"
             chat.append({**about, "role": role, "content": text})
-    return sessions.with_subagents(chat, agents, lambda data: messages(data, part, open_named), open_named)
+    return sessions.with_subagents(chat, agents, messages, open_named)

@@ -158,4 +158,4 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
         for tool_id, answer, is_error in _results(message):
             given = part_of(answer, "output") or part_of(answer, "error") or answer
             chat.append({"role": "tool", "tool_call_id": tool_id, "content": given, "error": is_error})
-    return sessions.with_subagents(chat, agents, lambda data: messages(data, part, open_named), open_named)
+    return sessions.with_subagents(chat, agents, messages, open_named)

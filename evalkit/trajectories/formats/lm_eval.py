@@ -13,8 +13,7 @@ import json
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -220,7 +219,7 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     for figure in published:
         figure["model_name"] = names.get(figure["source"]) or figure["model_name"]
     files = by_file(runs, FORMAT)
-    score_names: dict[str, Callable[[str], str]] = {}  # by the file of samples
+    filters: dict[str, dict[str, str]] = {}  # names by those that samples without any get, by the file of samples
     cut: dict[str, tuple[int, int]] = {}  # documents with samples, and all, by task
     documents: dict[tuple[str, str], list[tuple[str, Any]]] = {}  # the digests and runs of each, by its task and id
     with_samples = set[tuple[str, str, str]]()
@@ -234,8 +233,7 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
                 model = _HOME.sub("~", named[1].replace("__", "/"))
         with_samples.add((folder, stamp, task))
         fact = stated.get((folder, stamp, task), {})
-        if filters := fact.get("filters"):
-            score_names[source] = partial(_named_filter, filters=filters)
+        filters[source] = {_unnamed(place): name for place, name in enumerate(fact.get("filters", ()))}
         if not stamp and fact.get("model_name") != model:  # results of a later run
             fact = {}
         settings = {name: fact.get(name) for name in _STATED}
@@ -267,7 +265,7 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     without = "no samples of {}, only scores over all documents"
     entries = [Entry(source, "used", without.format(listed(tasks))) for source, tasks in missing.items()]
     notes = note("samples_cut", tasks=cut) if cut else NO_NOTES
-    return Joined(entries=entries, score_names=score_names, notes=notes)
+    return Joined(entries=entries, filters=filters, notes=notes)
 
 
 def _names(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -281,15 +279,6 @@ def _names(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         for source, variant in by_source.items():
             names[source] = f"{model} ({variant})" if variant and differ else model
     return names
-
-
-def _named_filter(key: str, filters: Sequence[str]) -> str:
-    """Return the key of a score with the name of its filter; `filters` are in order, as samples do not state names."""
-    metric, _, filtered = key.rpartition(",")
-    for place, name in enumerate(filters):
-        if filtered == _unnamed(place):
-            return f"{metric},{name}"
-    return key
 
 
 def _unnamed(place: int) -> str:

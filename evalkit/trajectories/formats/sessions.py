@@ -162,7 +162,7 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
 def with_subagents(
     chat: list[dict[str, Any]],
     agents: Mapping[str, Iterable[str]],
-    messages: Callable[[bytes], list[Message]],
+    messages: Callable[[bytes, str, OpenNamed], list[Message]],
     open_named: OpenNamed,
 ) -> list[Message]:
     """Return the messages of a session; messages of a subagent follow the call that started it.
@@ -176,5 +176,5 @@ def with_subagents(
         out.append(message)
         for name in (name for call in message.calls for name in agents.get(call.call_id, ())):
             if (of_agent := open_named(name)) is not None:
-                out += messages(of_agent)
+                out += messages(of_agent, "", open_named)
     return out
