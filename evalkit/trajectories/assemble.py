@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from evalkit._notes import NO_NOTES, note
 from evalkit._text import as_list
-from evalkit.io import SourceError, frame, frame_of
+from evalkit.io import SourceError, frame_of
 from evalkit.kinds import Assembled, Records, find_runs, run_ids
 from evalkit.kinds.runs import JUDGED, UNKNOWN
 from evalkit.trajectories.calls import join_sessions
@@ -89,12 +89,12 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     plans = _plans(runs, stated, records.tables["plans"].schema, plan_of_source)
     runs.sort(key=attrgetter("source", "repetition"))
     of_runs = {column.name: map(attrgetter(column.name), runs) for column in TABLES["runs"]}
-    tables: dict[str, Any] = {"runs": of_runs, "scores": scores, "plans": plans, **counts}
+    figures = {column.name: map(itemgetter(column.name), published) for column in TABLES["published"]}
+    tables: dict[str, Any] = {"runs": of_runs, "scores": scores, "plans": plans, "published": figures, **counts}
     frames = {
-        name: frame_of({column.name: table[column.name] for column in TABLES[name]}, TABLES[name])
-        for name, table in tables.items()
+        name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
+        for name, columns in TABLES.items()
     }
-    frames["published"] = frame(published, TABLES["published"])
     lazy = {
         "messages": partial(messages_frame, frames["runs"]),
         "tool_calls": partial(tool_calls_frame, frames["runs"]),
@@ -236,11 +236,13 @@ def _number_repetitions(runs: Runs) -> None:
         if len(set(stated)) < len(stated):  # trials of several logs, each numbered from 0
             for run in own:
                 run.repetition = None
-        own.sort(key=lambda run: (run.started is None, run.started, run.source, run.part))
+        if any(run.repetition is None for run in own):
+            own.sort(key=lambda run: (run.started is None, run.started, run.source, run.part))
+            for number, run in enumerate(own):
+                if run.repetition is None:
+                    run.repetition = number
         latest: dict[int, str] = {}
-        for number, run in enumerate(own):
-            if run.repetition is None:
-                run.repetition = number
+        for run in own:
             latest[run.repetition] = max(latest.get(run.repetition, ""), run.created or "")
         for run in own:
             if run.created and run.created < latest[run.repetition]:
