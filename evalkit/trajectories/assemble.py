@@ -237,7 +237,7 @@ def _number_repetitions(runs: Runs) -> None:
             for run in own:
                 run.repetition = None
         if any(run.repetition is None for run in own):
-            own.sort(key=lambda run: (run.started is None, run.started, run.source, run.part))
+            own.sort(key=_begun)
             for number, run in enumerate(own):
                 if run.repetition is None:
                     run.repetition = number
@@ -247,6 +247,11 @@ def _number_repetitions(runs: Runs) -> None:
         for run in own:
             if run.created and run.created < latest[run.repetition]:
                 run.run_flags.append("superseded")
+
+
+def _begun(run: Any) -> tuple[Any, ...]:
+    """Return what sorts repetitions: those without a start come last."""
+    return run.started is None, run.started, run.source, run.part
 
 
 def _flag_duplicates(runs: Runs) -> None:

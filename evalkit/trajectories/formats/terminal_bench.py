@@ -91,16 +91,21 @@ def _trials(value: Any) -> dict[str, dict[str, Any]]:
 
 def _parse_lock(lock: dict[str, Any]) -> Parsed:
     """Return the facts of a lock: the same as of metadata, in another form, and limits."""
-    config, agent, dataset = lock["run_config"], lock.get("agent"), lock.get("dataset")
+    config = lock["run_config"]
     factor = number_of(part_of(config, "global_timeout_multiplier"))
     limits = [f"timeout_multiplier {factor:g}"] if factor not in (None, 1.0) else []
     for name in ("agent_timeout_sec", "test_timeout_sec"):
         seconds = number_of(part_of(config, f"global_{name}"))
         if seconds is not None:
             limits.append(f"{name} {seconds:g}")
-    metadata = {f"dataset_{name}": part_of(dataset, name) for name in ("name", "version")}
-    metadata |= {"model_name": part_of(agent, "model_name"), "agent_name": part_of(agent, "name")}
-    metadata |= {"task_ids": part_of(dataset, "task_ids"), "n_attempts": part_of(config, "n_attempts")}
+    metadata = {
+        "model_name": part_of(lock, "agent", "model_name"),
+        "agent_name": part_of(lock, "agent", "name"),
+        "dataset_name": part_of(lock, "dataset", "name"),
+        "dataset_version": part_of(lock, "dataset", "version"),
+        "task_ids": part_of(lock, "dataset", "task_ids"),
+        "n_attempts": part_of(config, "n_attempts"),
+    }
     version = text_of(lock["lockfile_version"])
     reason = "" if version in _LOCK_VERSIONS else f"lockfile_version {version} is unknown"
     return _described(metadata, ", ".join(limits), reason)
@@ -205,8 +210,12 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
             for column, value in settings[source].items():
                 setattr(run, column, value or None)
             trials.setdefault((run.experiment, *_identity(run)), []).append(run)
-    for copies in trials.values():  # of the outermost files, a trial's own comes first
-        copies.sort(key=lambda run: (bool(run.part), run.source.count("/"), run.source))
+
+    def outermost(run: Any) -> tuple[Any, ...]:  # of these, a file of its own comes first
+        return bool(run.part), run.source.count("/"), run.source
+
+    for copies in trials.values():
+        copies.sort(key=outermost)
         for run in copies[1:]:
             run.is_left_out = True
         keys = sorted({run_of[run.source] for run in copies}, key=lambda key: (key[0].count("/"), key))
