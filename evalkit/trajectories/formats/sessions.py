@@ -113,8 +113,11 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
         if line.isspace():
             continue
         record = None
-        with suppress(BrokenFileError):
-            record = decode_json(line)[0]
+        try:
+            record = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            with suppress(BrokenFileError):
+                record = decode_json(line)[0]  # as real writers write it
         if isinstance(record, dict):
             yield record
         else:
