@@ -231,6 +231,9 @@ def _number_repetitions(runs: Runs) -> None:
         task = (run.experiment, run.dataset, run.agent, run.model_name, run.task_id)
         repeated.setdefault(task, []).append(run)
     for own in repeated.values():
+        if len(own) == 1:
+            own[0].repetition = own[0].repetition or 0
+            continue
         numbers = [run.repetition for run in own if not run.created and run.format != "table"]
         stated = [number for number in numbers if number is not None]
         if len(set(stated)) < len(stated):  # trials of several logs, each numbered from 0
@@ -300,16 +303,16 @@ def _plans(runs: Runs, stated: Rows, schema: pa.Schema, plan_of_source: Mapping[
     """Return what was planned, by file, model and task; set for each run the file with its plan."""
     jobs = {os.path.dirname(plan["source"]): plan["source"] for plan in stated if not plan["task_id"]}
     for plan in stated:
-        folder, name = os.path.split(plan["source"])
-        if name == "lock.json":  # a job's lock is part of the plan that its result states
-            plan["source"] = jobs.get(folder, plan["source"])
+        if os.path.basename(plan["source"]) == "lock.json":  # a job's lock is part of the plan that its result states
+            plan["source"] = jobs.get(os.path.dirname(plan["source"]), plan["source"])
     files, logs = {plan["source"] for plan in stated}, {run.source for run in runs}
     by_folder = {os.path.dirname(source): source for source in files - logs}
     plan_of_log = {source: source if source in files else harbor.nearest_above(source, by_folder) for source in logs}
     plan_of_log |= plan_of_source
     for run in runs:
         run.plan = plan_of_log[run.source]
-    _complete_plans(stated, runs)
+    if any(None in (plan["model_name"], plan["dataset"]) for plan in stated):
+        _complete_plans(stated, runs)
     table = pa.Table.from_pylist(stated, schema)
     sums = table.group_by(schema.names[:4], use_threads=False).aggregate([(name, "sum") for name in schema.names[4:]])
     return sums.rename_columns(schema.names)  # two names of a lock may be one task
