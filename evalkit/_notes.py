@@ -81,8 +81,11 @@ def _alike(names: Sequence[str], one: str) -> str:
     return f"perhaps one model: {listed(names)}; {' '.join(options)} (parameter rename) merges them"
 
 
-def _columns(file: str, meaning: Mapping[str, str]) -> str:
-    return f"columns of {file}: {', '.join(r if r == name else f'{r} = {name}' for r, name in meaning.items())}"
+def _columns(file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Sequence[str]]) -> str:
+    text = f"columns of {file}: {', '.join(r if r == name else f'{r} = {name}' for r, name in meaning.items())}"
+    for role, names in doubtful.items():
+        text += f"; not used, since each could be the {role}: {listed(names)} (--column {role}={names[0]} takes one)"
+    return text
 
 
 def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str) -> str:

@@ -19,6 +19,7 @@ from evalkit.display.follow import Following
 from evalkit.display.words import finding_text, headline_text
 from evalkit.io import plain
 from evalkit.kinds import Logs, collect, kind_named, load, rates, rates_by_denominator
+from evalkit.kinds.options import COMMON
 from evalkit.kinds.runs import compared_in
 from evalkit.reports import plan, run
 from tests import messy
@@ -303,7 +304,7 @@ def test_the_page_gives_the_same_n_estimate_and_interval(kind, logs, expected, p
         assert shown.get(name) == pytest.approx(wanted.get(name)), name
 
 
-@pytest.mark.parametrize("way", ["", "where", "cluster", "rename", "compare_by"])
+@pytest.mark.parametrize("way", ["", *(option.name for option in COMMON if option.name != "model")])
 def test_doors_that_compare_models_give_the_same_with_each_option(kind, way):
     given = {way: kind.ways[way]} if way else {}
     logs = kind.load(

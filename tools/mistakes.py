@@ -108,7 +108,7 @@ MUTATIONS = (
     ),
     Mutation(
         "construction means without zeros", "evalkit/mindcraft/analysis.py",
-        "out = score_by(building, by)", 'out = score_by(building[building["score"] != 0], by)',
+        'out = rates(building, by, "score")', 'out = rates(building[building["score"] != 0], by, "score")',
     ),
     Mutation(
         "overall rows of known numbers only", "evalkit/mindcraft/analysis.py",

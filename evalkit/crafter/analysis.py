@@ -4,12 +4,13 @@ Functions take frames and return frames with estimate, low, high and n. Aborted 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from evalkit._notes import left_out, note
-from evalkit._text import counted_noun, format_interval
+from evalkit._text import as_list, counted_noun, format_interval
 from evalkit.crafter import words
 from evalkit.crafter.assemble import BANDS, DIGITS, band
 from evalkit.crafter.benchmark import pooled_score
@@ -17,7 +18,7 @@ from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHT
 from evalkit.io import short_paths
 from evalkit.io.text import message_pattern
 from evalkit.kinds import Finding, counted, data_finding, examples_of, flag_counts, has_flag
-from evalkit.kinds.success_rates import with_usage
+from evalkit.kinds.success_rates import sums_by, with_usage
 from evalkit.stats import estimate_by, mean_interval
 from evalkit.stats.intervals import Kind
 
@@ -34,6 +35,7 @@ _BY_TIER = pd.CategoricalDtype(list(TIER_OF), ordered=True)  # easy achievements
 _NO_UNLOCKS = note("no_values").worded(words.UNLOCKS)
 _BOUNDS = ("estimate", "low", "high")
 _ESTIMATE = (*_BOUNDS, "method", "warning")
+number = partial(format_interval, low=None, high=None, percent=False)  # writes points
 
 By = str | Sequence[str]
 
@@ -169,7 +171,7 @@ def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.Da
     rows = with_worlds(episodes)
     rows["aborted"] = has_flag(rows, "aborted")
     table = estimates(rows.assign(score=rows["score"].mask(rows["aborted"], 0.0)), by, "score")
-    table.insert(len(_columns(by)), "aborted", _groups(rows, by)["aborted"].sum().to_numpy())
+    table.insert(len(as_list(by)), "aborted", _groups(rows, by)["aborted"].sum().to_numpy())
     return table[table["aborted"] > 0].reset_index(drop=True)
 
 
@@ -194,7 +196,7 @@ def breakdown(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     >>> analysis.breakdown(episodes)["hook"].iloc[0]
     'easy'
     """
-    by, rows = _columns(by), with_worlds(episodes)
+    by, rows = as_list(by), with_worlds(episodes)
     long = rows.melt(id_vars=[*by, "world", "family"], value_vars=list(HOOKS), var_name="hook", value_name="count")
     long["count"] = long["count"].astype("Float64")
     long["hook"] = pd.Categorical(long["hook"].map(HOOKS), categories=list(HOOKS.values()), ordered=True)
@@ -225,7 +227,7 @@ def points(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     >>> "score" in analysis.points(episodes)
     True
     """
-    by, table = _columns(by), breakdown(episodes, by).drop(columns=["total", "points"])
+    by, table = as_list(by), breakdown(episodes, by).drop(columns=["total", "points"])
     weight = table["hook"].astype("str").map(_POINTS).astype("float64")
     ends = table[["low", "high"]].mul(weight, axis=0)
     table["estimate"] *= weight
@@ -257,9 +259,8 @@ def bands(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     """
     episodes = counted(episodes)
     named = episodes["score"].map(band, na_action="ignore")
-    rows = episodes.assign(**{name: named.eq(name).fillna(False).astype("int64") for name in BANDS})
-    groups = _groups(rows.assign(n=named.notna().astype("int64")), by)
-    return groups[["n", *BANDS]].sum().reset_index(drop=not len(by))
+    counts = pd.DataFrame({"n": named.notna(), **{name: named.eq(name).fillna(False) for name in BANDS}})
+    return sums_by(episodes, by, counts)[0]
 
 
 def invalid_actions(events: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
@@ -283,7 +284,7 @@ def invalid_actions(events: pd.DataFrame, by: By = "model_name") -> pd.DataFrame
     >>> "reason" in analysis.invalid_actions(logs.events)
     True
     """
-    by = _columns(by)
+    by = as_list(by)
     judged = events[events["invalid"].map(len) > 0].explode(["invalid", "reasons"])
     patterns = {reason: message_pattern(reason[:_LONGEST]) for reason in judged["reasons"].unique()}
     rows = judged.assign(action=judged["invalid"].fillna(UNKNOWN), reason=judged["reasons"].map(patterns))
@@ -459,8 +460,7 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
         if known.empty:
             rows.append({"model_name": name, "n": 0, "warning": _NO_UNLOCKS})
             continue
-        table = known.assign(unlocked=known["unlocked"].astype(int))
-        table = table.pivot(index=["family", "source"], columns="achievement", values="unlocked")[list(ACHIEVEMENTS)]
+        table = known.pivot(index=["family", "source"], columns="achievement", values="unlocked")[list(ACHIEVEMENTS)]
         score = pooled_score(table.to_numpy(float), table.index.get_level_values("family"))
         lost = left_out(group["source"].nunique() - known["source"].nunique(), "episode").worded(words.UNLOCKS)
         rows.append({"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": score.warning + lost})
@@ -514,18 +514,9 @@ def estimates(
     return table.assign(warning=[notes.worded(texts) for notes in table["warning"]])
 
 
-def number(value: float) -> str:
-    """Format points with two decimals, never as -0.00, and a missing value as ``–``."""
-    return "–" if pd.isna(value) else f"{round(value, 2) + 0.0:.2f}"
-
-
 def interval_text(row: Mapping[Any, Any]) -> str:
     """Format an estimate in points, with its interval if there is one, and a missing one as ``–``."""
     return format_interval(*map(row.get, _BOUNDS), percent=False)
-
-
-def _columns(by: By) -> list[str]:
-    return [by] if isinstance(by, str) else list(by)
 
 
 def _groups(rows: pd.DataFrame, by: By) -> "pd.api.typing.DataFrameGroupBy":

@@ -21,9 +21,8 @@ Columns = Mapping[str, Sequence[Any]]
 
 BANDS = {"Excellent": 2.0, "Good": 1.0, "Limited": 0.0, "Poor": float("-inf")}  # lowest scores; the first that fits
 NO_SCORED_EVENTS = "(no scored events)"
-DIGITS = 10  # decimals of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
-_UNKNOWN = ("task_type", "repetition", "is_successful", "success_rate")  # common columns of runs
+DIGITS = 10  # decimals of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
 _NO_TURN = np.iinfo(np.int64).min
 
 
@@ -32,13 +31,6 @@ class EventScore(NamedTuple):
 
     score: float
     symbol: str
-
-
-class Scored(NamedTuple):
-    """The scores of traces, as columns of episodes (None for those without events) and of events."""
-
-    episodes: dict[str, list]
-    events: dict[str, Any]
 
 
 def check_rules(weights: Mapping[str, float], counting: Counting) -> dict[str, float]:
@@ -61,12 +53,9 @@ def count_hooks(hooks: Iterable[tuple[str, int, int]], counting: Counting) -> di
 def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) -> EventScore:
     """Score one event, as `evalkit.crafter.evaluate_event` describes."""
     score, symbol = 0.0, ""
-    if not hooks:
-        return EventScore(score, symbol)
-    if counting == "achievement":
-        for name, n in count_hooks(hooks, counting).items():
-            score += n * weights[name]
-        score = round(score, DIGITS) + 0.0
+    if hooks and counting == "achievement":
+        counts = count_hooks(hooks, counting)
+        score = round(sum(n * weights[name] for name, n in counts.items()), DIGITS) + 0.0
         return EventScore(score, "+" if score > 0 else "-" if score < 0 else "0")
     for name, _, known in hooks:
         if known:
@@ -75,8 +64,10 @@ def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) 
     return EventScore(score, symbol if score else "")
 
 
-def score_traces(episodes: Columns, events: Columns, weights: Mapping[str, float], counting: Counting) -> Scored:
-    """Score the records of traces, given as lists of values by column."""
+def score_traces(
+    episodes: Columns, events: Columns, weights: Mapping[str, float], counting: Counting
+) -> tuple[dict[str, list], dict[str, Any]]:
+    """Score the records of traces, lists by column; return columns of episodes (None without events), and of events."""
     sizes = np.array(episodes["events"], dtype="int64")
     n = len(sizes)
     episode_of = np.repeat(np.arange(n), sizes)  # of each event
@@ -84,46 +75,37 @@ def score_traces(episodes: Columns, events: Columns, weights: Mapping[str, float
     # each distinct text of hooks is scored once
     places: dict[str | None, int] = {None: 0}
     codes = np.array([places.setdefault(text, len(places)) for text in events["hooks"]], dtype="int64")
-    hooks = [_parse_hooks(text) for text in places]
+    hooks = list[Hooks]()
+    for text in places:
+        parts = [hook.split(":") for hook in text.split(" ")] if text else []
+        hooks.append(tuple([(name, int(count), int(is_known)) for name, count, is_known in parts]))
     scored = [score_event(event, weights, counting) for event in hooks]
     counts = np.array([list(count_hooks(event, counting).values()) for event in hooks])[codes].T
     scores = np.array([event.score for event in scored])[codes]
     event_counts = {f"{name}s": column for name, column in zip(WEIGHTS, counts, strict=True)}
-    sums = {name: np.bincount(episode_of, column, n).astype("int64") for name, column in event_counts.items()}
+    summed = {**event_counts, "suspect_invalid_actions": events["suspect_invalid_actions"]}
+    sums = {name: np.bincount(episode_of, column, n).astype("int64") for name, column in summed.items()}
     totals: np.ndarray = np.bincount(episode_of, scores, n)  # a running sum in order, as in the original
     if counting == "achievement":
         totals = np.round(sum(sums[f"{name}s"] * weights[name] for name in WEIGHTS), DIGITS) + 0.0
-    suspects = np.bincount(episode_of, events["suspect_invalid_actions"], n).astype("int64")
     symbols = [scored[code].symbol for code in codes.tolist()]
     ends = np.cumsum([0, *sizes]).tolist()
     columns = {
         "score": totals.tolist(),
-        "suspect_invalid_actions": suspects.tolist(),
         "trajectory": ["".join(symbols[start:end]) or NO_SCORED_EVENTS for start, end in pairwise(ends)],
         **{name: count.tolist() for name, count in sums.items()},
     }
     for name, values in columns.items():
         columns[name] = [value if size else None for value, size in zip(values, episodes["events"], strict=True)]
-    columns["run_flags"] = _flags_of(episodes["flags"], episodes["session_id"])
-    return Scored(columns, {"score": np.where(codes > 0, scores, np.nan), **event_counts})
-
-
-def _parse_hooks(text: str | None) -> Hooks:
-    parts = [hook.split(":") for hook in text.split(" ")] if text else []
-    return tuple([(name, int(count), int(is_known)) for name, count, is_known in parts])
-
-
-def _flags_of(flags: Sequence[Sequence[str]], sessions: Sequence[str | None]) -> list[list[str]]:
-    """Return the flags of traces in the order of `FLAGS`, with ``duplicate_session`` where several have one session."""
-    pairs = list(zip(flags, sessions, strict=True))
-    n_of_session = Counter(session for own, session in pairs if "duplicate" not in own)
-    raised = []
-    for own, session in pairs:
-        known = set(own)
-        if session is not None and n_of_session[session] > 1 and "duplicate" not in own:
-            known.add("duplicate_session")
-        raised.append([*(flag for flag in FLAGS if flag in known), *(flag for flag in own if flag not in FLAGS)])
-    return raised
+    pairs = list(zip(episodes["flags"], episodes["session_id"], strict=True))
+    n_of_session = Counter(session for flags, session in pairs if "duplicate" not in flags)
+    order = {flag: place for place, flag in enumerate(FLAGS)}
+    columns["run_flags"] = []
+    for flags, session in pairs:
+        is_shared = session is not None and n_of_session[session] > 1 and "duplicate" not in flags
+        known = [*flags, "duplicate_session"] if is_shared else flags
+        columns["run_flags"].append(sorted(known, key=lambda flag: order.get(flag, len(order))))
+    return columns, {"score": np.where(codes > 0, scores, np.nan), **event_counts}
 
 
 def band(score: float) -> str | None:
@@ -158,13 +140,21 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     episodes, events = records.tables["episodes"], records.tables["events"]
     columns = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags")}
     copies = _copies(episodes, events, columns)
-    for place in copies:
-        columns["flags"][place] = [*columns["flags"][place], "duplicate"]
+    for copy in copies:
+        columns["flags"][copy] = [*columns["flags"][copy], "duplicate"]
     hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
-    scored = score_traces(columns, hooks, weights, counting)
+    scores, event_scores = score_traces(columns, hooks, weights, counting)
     n = len(episodes)
     episode_of = np.repeat(np.arange(n), columns["events"])  # of each event
-    unlocked, turns = _unlocks(n, episode_of, events)
+    # whether an episode unlocks an achievement, and the turn of the first hook that names it
+    unlocked = np.zeros((n, len(PLACE)), bool)
+    turns = np.full(unlocked.shape, _NO_TURN)
+    named = events["achievements"].to_pylist(), events["turn"].to_pylist()
+    for episode, names, turn in zip(episode_of.tolist(), *named, strict=True):
+        for place in map(PLACE.get, names.split(" ") if names else ()):
+            if place is not None and not unlocked[episode, place]:
+                unlocked[episode, place] = True
+                turns[episode, place] = _NO_TURN if turn is None else turn
     can_tell = episodes["can_tell"].to_numpy()
     each = np.repeat(np.arange(n), len(ACHIEVEMENTS))
     achievements = {
@@ -174,13 +164,13 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "unlocked": pa.array(unlocked.ravel(), mask=~unlocked.ravel() & ~can_tell[each]),
         "turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
     }
-    score, suspects = np.array([scored.episodes[name] for name in ("score", "suspect_invalid_actions")], dtype=float)
+    score, suspects = np.array([scores[name] for name in ("score", "suspect_invalid_actions")], dtype=float)
     is_known = can_tell & (np.array(columns["events"], dtype=int) > 0)
     n_unlocked = unlocked.sum(axis=1)
     rows = {
         **dict(zip(episodes.column_names, episodes.columns, strict=True)),
-        **scored.episodes,
-        **dict.fromkeys(_UNKNOWN, [None] * n),
+        **scores,
+        **dict.fromkeys(("task_type", "repetition", "is_successful", "success_rate"), [None] * n),
         "run_id": run_ids("crafter", episodes["source"].to_pylist(), records=records),
         "kind": ["crafter"] * n,
         "score_without_suspects": np.round(score - suspects * weights["invalid_action"], DIGITS),
@@ -190,7 +180,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     }
     event_rows = {
         **dict(zip(events.column_names, events.columns, strict=True)),
-        **scored.events,
+        **event_scores,
         **{name: episodes[name].take(episode_of) for name in ("model_name", "task_id", "difficulty")},
     }
     frames = {
@@ -221,17 +211,3 @@ def _copies(episodes: pa.Table, events: pa.Table, columns: Columns) -> list[int]
             copies.append(place)
         seen.add(content)
     return copies
-
-
-def _unlocks(n: int, episode_of: np.ndarray, events: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return, per episode and achievement, whether a hook names it, and the turn of the first one that does."""
-    unlocked = np.zeros((n, len(ACHIEVEMENTS)), bool)
-    turns = np.full(unlocked.shape, _NO_TURN)
-    columns = episode_of.tolist(), events["achievements"].to_pylist(), events["turn"].to_pylist()
-    for episode, names, turn in zip(*columns, strict=True):
-        for name in names.split(" ") if names else ():
-            place = PLACE.get(name)
-            if place is not None and not unlocked[episode, place]:
-                unlocked[episode, place] = True
-                turns[episode, place] = _NO_TURN if turn is None else turn
-    return unlocked, turns

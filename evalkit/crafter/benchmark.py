@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes, note
-from evalkit.crafter.format import ACHIEVEMENTS, ANYTHING, UNKNOWN, OtherShapeError
+from evalkit.crafter.format import ACHIEVEMENTS, UNKNOWN, OtherShapeError
 from evalkit.crafter.parse import judge_trace
-from evalkit.io import BrokenFileError, Ledger, SourceError, absolute, decode_json, list_source, read_files
+from evalkit.io import BrokenFileError, Ledger, SourceError, absolute, decode_json, list_source, read_files, reason_of
 from evalkit.io import Source as Files
 from evalkit.stats import Estimate, jackknife_interval, mean_interval
 
@@ -36,7 +36,6 @@ __all__ = [
 BUDGET = 1_000_000
 POOLED = "pooled"  # seed of runs of a single episode
 COLUMNS = {name: f"achievement_{name}" for name in ACHIEVEMENTS}
-ONE_SEED = note("one_seed", "a single seed has no interval")
 
 Run = dict[str, Any]
 Source = str | os.PathLike | Mapping | Sequence[Mapping]
@@ -205,10 +204,8 @@ def load_runs(source: Files) -> Runs:
     for path, data in read_files(p for p in listing.files if p.lower().endswith((".json", ".jsonl"))):
         try:
             runs, remark = _runs_of_file(path, data, listing.root)
-        except OtherShapeError as error:
-            ledger.add(path, "skipped", str(error))
         except BrokenFileError as error:
-            ledger.add(path, "failed", str(error))
+            ledger.add(path, "skipped" if isinstance(error, OtherShapeError) else "failed", str(error))
         else:
             ledger.add(path, "used", remark)
             found += [(run, path) for run in runs]
@@ -261,11 +258,11 @@ def _is_count(value: Any) -> bool:
 def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run], str]:
     """Read one file of any kind; return its runs, and a remark for the ledger."""
     if isinstance(data, OSError):
-        raise BrokenFileError(f"{type(data).__name__}: {data.strerror or data}")
+        raise BrokenFileError(reason_of(data))
     if path.endswith(".jsonl"):
         return _runs_of_stats(path, data, root)
     if b'"event_history"' not in data:  # traces may be large, and are never fully decoded
-        value, notes = decode_json(data, ANYTHING)
+        value, notes = decode_json(data)
         runs = value if isinstance(value, list) and value else [value]
         try:
             if isinstance(runs[0], Mapping) and any(column in runs[0] for column in COLUMNS.values()):
@@ -294,7 +291,7 @@ def _runs_of_stats(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
         if not line.strip():
             continue
         try:
-            row, _ = decode_json(line, ANYTHING)
+            row, _ = decode_json(line)
             check_run({column: [row[column]] for column in COLUMNS.values()} | {"xs": [row["length"]]})
             rows.append(row)
         except (BrokenFileError, ValueError, TypeError, KeyError) as error:
@@ -352,8 +349,9 @@ def _official(runs: list[Run], budget: float) -> CrafterScore:
         return pooled_score(np.concatenate(seeds))
     scores = np.array([np.expm1(np.log1p(100 * unlocked.mean(axis=0)).mean()) for unlocked in used])
     interval, several = mean_interval(scores), len(used) > 1
+    warning = interval.warning if several else note("one_seed", "a single seed has no interval")
     left_out = f"; {len(runs) - len(used)} seeds without episodes left out" if len(used) < len(runs) else ""
     method = f"mean of scores per seed{left_out}; {interval.method} over seeds"
-    bounds = interval.low, interval.high, method, interval.warning if several else ONE_SEED
+    bounds = interval.low, interval.high, method, warning
     std = float(scores.std()) if several else math.nan
     return CrafterScore(float(scores.mean()), std, tuple(scores.tolist()), len(used), sum(map(len, used)), *bounds)

@@ -12,7 +12,7 @@ from evalkit.crafter.table import EPISODES, RECORDS
 from evalkit.crafter.terminal import TraceScore as TraceScore
 from evalkit.crafter.terminal import parts, results_of, trace_text
 from evalkit.display.terminal import file_lines, on_screen
-from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, paused_gc, plain, read_file, storage
+from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, paused_gc, plain, read_files, storage
 from evalkit.io.frames import cut_texts
 from evalkit.io.sources import source_names
 from evalkit.io.store import read_manifest
@@ -94,10 +94,7 @@ def evaluate_trace(
     """
     weights, place = check_rules(weights, counting), os.fspath(path)
     check_path(place)
-    try:
-        data: bytes | OSError = read_file(path)
-    except OSError as error:
-        data = error
+    ((_, data),) = read_files([place])
     parsed = parse_file(place, data)
     if parsed.status == "used":
         return _results(_columns({place: parsed.rows}), weights, counting)[0]
@@ -173,8 +170,8 @@ def _columns(traces: Mapping[str, Mapping[str, Sequence[tuple]]]) -> dict[str, d
 
 def _results(traces: Mapping[str, Any], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
     """Score the records of traces, by table, as `assemble` does."""
-    scored = score_traces(traces["episodes"], traces["events"], weights, counting)
-    return results_of({**traces["episodes"], **scored.episodes}, {"weights": weights, "counting": counting})
+    scores, _ = score_traces(traces["episodes"], traces["events"], weights, counting)
+    return results_of({**traces["episodes"], **scores}, {"weights": weights, "counting": counting})
 
 
 def print_trace_evaluation(result: TraceScore) -> None:

@@ -36,7 +36,6 @@ UNKNOWN = "unknown"
 _IMAGE = b'observation_image_base64"'  # a long text is found faster than the end that all keys of images share
 _MAP_END = b'map_base64"'
 _OPENING = b': "'  # of a text after its key, as most writers separate them
-_BACKSLASH = ord("\\")
 _NEAR = 256  # bytes between the image and the map of one observation
 _APART = 1_400  # bytes between two observations, at least: one that is nearer keeps its image
 _FIRST = 1 << 17  # bytes searched for the first image, which is in the second event, or in none
@@ -44,7 +43,6 @@ _MAP = b'"world_material_map_base64"'
 _MAP_VALUE = re.compile(rb'\s*:\s*"([A-Za-z0-9+/]{64,}={0,2})"')
 
 Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # larger values are no counts, and overflow columns
-ANYTHING = msgspec.json.Decoder()
 _decoder = cache(lambda kind: msgspec.json.Decoder(kind | None))
 
 
@@ -192,11 +190,11 @@ def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
         trace, recovered = decode_json(data, _TRACE)
         notes = dict.fromkeys(recovered, "")
     except WrongShapeError as error:
-        value, recovered = decode_json(data, ANYTHING)
+        value, recovered = decode_json(data)
         trace, notes = fit(value, Trace), dict.fromkeys(recovered, "")
         notes["malformed_fields"] = str(error.__cause__)
     if trace.event_history is None and (trace.session_id is None or trace.session_metadata is None):
-        value, _ = decode_json(data, ANYTHING)
+        value, _ = decode_json(data)
         if trace.session_id is None or not value.keys() <= TRACE_KEYS:  # other programs have sessions, too
             raise OtherShapeError("not a session trace: it has no event_history")
     return trace, notes
@@ -218,7 +216,7 @@ def without_images(data: bytes) -> bytes:
         start = rest + len(_OPENING)
         if data[rest:start] == _OPENING:
             end = data.find(b'"', start)
-            if end > 0 and data[end - 1] != _BACKSLASH:
+            if end > 0 and data[end - 1 : end] != b"\\":
                 pieces.append(view[copied:start])
                 copied = rest = end
         near = data.find(_MAP_END, rest, rest + _NEAR) if key is _IMAGE else -1
@@ -242,7 +240,7 @@ def peek(raw: Any, kind: Any) -> Any:
     try:
         return _decoder(kind).decode(raw)
     except msgspec.ValidationError:
-        return fit(ANYTHING.decode(raw), kind)
+        return fit(msgspec.json.decode(raw), kind)
 
 
 def fit(value: Any, kind: Any) -> Any:

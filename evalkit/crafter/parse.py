@@ -26,7 +26,7 @@ from evalkit.crafter.format import (
     without_images,
 )
 from evalkit.crafter.table import RECORDS
-from evalkit.io import BrokenFileError
+from evalkit.io import BrokenFileError, reason_of
 from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import Parsed
 
@@ -74,7 +74,7 @@ class Judged(NamedTuple):
 def parse_file(path: str, data: bytes | OSError) -> Parsed:
     """Parse one file into a row of `table.RECORDS` for its episode, and one for each event."""
     if isinstance(data, OSError):
-        return Parsed("failed", f"{type(data).__name__}: {data.strerror or data}")
+        return Parsed("failed", reason_of(data))
     try:
         judged = judge_trace(data)
     except BrokenFileError as error:
@@ -165,8 +165,8 @@ def read_hooks(event: Event) -> Verdict:
     named = []
     for hook in entries:
         if name := hook.hook_name:  # newer writers use the plural
-            is_own = name in WEIGHTS
-            named.append((name if is_own else name.strip().lower().replace("-", "_").removesuffix("s"), is_own, hook))
+            singular = name.strip().lower().replace("-", "_").removesuffix("s")
+            named.append((singular, name in WEIGHTS, hook))
     hooks: list[tuple[str, int, int]] = []
     achievements: list[str] = []
     invalid: list[Invalid] = []

@@ -51,9 +51,7 @@ RECORDS = {
         Column("turn", "int?", "turn or step in the game, from 0; differs from the number in the transcript"),
         Column("kind", "str", "language_model, runtime, environment or other"),
         Column("actions", "int?", "actions of a runtime event", "count"),
-        Column(
-            "hooks", "str", "scored hooks in order: NAME:ACHIEVEMENTS:K; K is 1 if the original trace_eval scores it"
-        ),
+        Column("hooks", "str", "scored, in order: NAME:ACHIEVEMENTS:K; K is 1 if the original trace_eval scores it"),
         Column("suspect_invalid_actions", "int", "judged over a turn of several actions", "count"),
         Column("achievements", "str", "names, separated by spaces"),
         Column("invalid", "list", "actions that were judged invalid"),

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -20,7 +20,6 @@ from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, has_flag
 from evalkit.kinds.success_rates import best_first
 
-Group = Literal["model_name", "difficulty"]
 TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`
 
 _NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
@@ -84,7 +83,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     everything = bool(views.get("all"))
     if len(logs.ledger) == 1 and len(episodes) == 1:
         return [Part("the trace", trace_text(*results_of(episodes, rules)).split("\n"), always=True)]
-    by: list[Group] = ["model_name", "difficulty"] if views.get("by_difficulty") else ["model_name"]
+    by = ["model_name", "difficulty"] if views.get("by_difficulty") else ["model_name"]
     verbose = results_of(episodes, rules) if views.get("verbose") else ()
     reasons = analysis.invalid_actions(logs.events, [])  # the most frequent first
     why = []
@@ -112,7 +111,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
 
 
 def parts(
-    episodes: pd.DataFrame, by: Sequence[Group] = (), verbose: Sequence[TraceScore] = (), *, everything: bool = False
+    episodes: pd.DataFrame, by: Sequence[str] = (), verbose: Sequence[TraceScore] = (), *, everything: bool = False
 ) -> list[Part]:
     """Format every trace of `verbose`, the groups, all traces together, and the ranking of traces."""
     traces = [line for result in verbose for line in (trace_text(result), "")]
@@ -140,11 +139,22 @@ def parts(
     if everything and row["n"]:
         spread = (number(row[name]) for name in ("minimum", "maximum", "median", "std"))
         together.append("Range: {} to {}; median {}; standard deviation {}".format(*spread))
+
+    short = short_paths(episodes["source"])
+    files = distinct_names(short.values(), _FILE)
+    ranked = analysis.counted(episodes).sort_values("score", ascending=False, kind="stable", na_position="last")
+    ranking = []
+    for rank, episode in enumerate(ranked.to_dict("records"), start=1):
+        score = number(episode["score"])
+        cells = {"rank": str(rank), "score": score, "trajectory": plain(episode["trajectory"], _STRIP)}
+        if pd.isna(episode["score"]):  # which come last
+            cells |= {"rank": "–", "trajectory": "(aborted: no events)"}
+        ranking.append({**cells, "file": files[short[episode["source"]]]})
     return [
         Part("every trace", traces, always=True),
         *groups,
         Part("all traces together", together),
-        Part("traces", rows=_ranking(episodes), most=MOST_TRACES, left=0, spare=("trajectory",)),
+        Part("traces", rows=ranking, most=MOST_TRACES, left=0, spare=("trajectory",)),
     ]
 
 
@@ -161,7 +171,7 @@ def _aborted(episodes: pd.DataFrame) -> list[str]:
     ]
 
 
-def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | None = None) -> list[dict[str, str]]:
+def group_rows(episodes: pd.DataFrame, by: str, seen: Callable[[int], str] | None = None) -> list[dict[str, str]]:
     """Format a row per group, and a second one with aborted traces at 0; `seen` formats its number of traces so far."""
     episodes = analysis.per_budget(episodes) if by == "model_name" else episodes
     table = analysis.mean_scores(episodes, by)
@@ -182,19 +192,4 @@ def group_rows(episodes: pd.DataFrame, by: Group, seen: Callable[[int], str] | N
         if other := zero.get(row[by]):
             again = {by.removesuffix("_name"): f"with {other['aborted']} aborted at 0", "n": str(other["n"])}
             rows.append(dict.fromkeys(cells, "") | again | {f"mean score{INTERVAL}": interval_text(other)})
-    return rows
-
-
-def _ranking(episodes: pd.DataFrame) -> list[dict[str, str]]:
-    """Format the episodes in descending order of score; aborted ones, which have no score, come last."""
-    short = short_paths(episodes["source"])
-    shown = distinct_names(short.values(), _FILE)
-    episodes = analysis.counted(episodes)
-    ranked = episodes.sort_values("score", ascending=False, kind="stable", na_position="last").to_dict("records")
-    rows = []
-    for rank, row in enumerate(ranked, start=1):
-        cells = {"rank": str(rank), "score": number(row["score"]), "trajectory": plain(row["trajectory"], _STRIP)}
-        if pd.isna(row["score"]):
-            cells |= {"rank": "–", "trajectory": "(aborted: no events)"}
-        rows.append({**cells, "file": shown[short[row["source"]]]})
     return rows

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
 from functools import cache, partial
 from glob import has_magic
 from pathlib import Path
@@ -209,8 +209,9 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
 
 def fits(path: str, pattern: str) -> bool:
     """Return whether a file's name matches a glob; its extension may be in capitals."""
-    stem, dot, ending = os.path.basename(path).rpartition(".")
-    return fnmatch(f"{stem}{dot}{ending.lower()}", pattern) or fnmatch(f"{stem}{dot}{ending}", pattern)
+    name = os.path.basename(path)
+    stem, dot, ending = name.rpartition(".")
+    return fnmatchcase(f"{stem}{dot}{ending.lower()}", pattern) or fnmatchcase(name, pattern)
 
 
 def _is_as_before(folders: Mapping[str, int]) -> bool:

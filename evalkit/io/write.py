@@ -5,7 +5,7 @@ import glob
 import os
 import platform
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -23,9 +23,7 @@ from evalkit.io.text import plain
 
 LOCK = ".evalkit.lock"  # the file locked while a process writes into a folder
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
-OUTPUT = "FILE.csv, .xlsx, .tex, .json or .parquet"
 TEMPORARY = f".evalkit-{platform.node()}-"  # the prefix of a file's name while it is written, before the process
-_SUFFIXES = (".csv", ".json", ".parquet", ".tex", ".xlsx")
 
 
 def _for_people(table: pd.DataFrame) -> pd.DataFrame:
@@ -82,12 +80,42 @@ def _as_text(value: Any) -> Any:
     return value
 
 
+def _write_csv(table: pd.DataFrame, path: str) -> None:
+    for_spreadsheets(table, mask=is_masking()).to_csv(path, index=False)
+
+
+def _write_excel(table: pd.DataFrame, path: str) -> None:
+    for_spreadsheets(_for_people(table)).to_excel(path, index=False)
+
+
+def _write_latex(table: pd.DataFrame, path: str) -> None:
+    _for_people(table).to_latex(path, index=False, escape=True, na_rep="–", float_format="%.4g")
+
+
+def _write_json(table: pd.DataFrame, path: str) -> None:
+    with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False)
+
+
+def _write_parquet(table: pd.DataFrame, path: str) -> None:
+    with_texts(table).to_parquet(path, index=False)
+
+
+WRITERS: dict[str, Callable[[pd.DataFrame, str], None]] = {  # by the suffix of a file
+    ".csv": _write_csv,
+    ".xlsx": _write_excel,
+    ".tex": _write_latex,
+    ".json": _write_json,
+    ".parquet": _write_parquet,
+}
+OUTPUT = f"FILE{', '.join(list(WRITERS)[:-1])} or {list(WRITERS)[-1]}"  # as help texts name it
+
+
 def check_output(path: str) -> None:
     """Raise SourceError for an output file that can't be written, before any work is done for it."""
     check_path(path)
     suffix = os.path.splitext(path)[1].lower()
-    if suffix not in _SUFFIXES:
-        raise SourceError(f"{path}: the output's name must end in {', '.join(_SUFFIXES)}")
+    if suffix not in WRITERS:
+        raise SourceError(f"{path}: the output's name must end in {', '.join(WRITERS)}")
     if suffix == ".xlsx" and not find_spec("openpyxl"):
         raise SourceError(f"{path}: openpyxl, which writes Excel files, is not installed: pip install openpyxl")
     folder = os.path.dirname(os.path.abspath(path))
@@ -117,16 +145,7 @@ def write_frame(table: pd.DataFrame, path: str) -> None:
     check_output(path)
     with _replaced(path) as new:
         try:
-            if new.endswith(".csv"):
-                for_spreadsheets(table, mask=is_masking()).to_csv(new, index=False)
-            elif new.endswith(".json"):
-                with_texts(table).to_json(new, orient="records", indent=1, force_ascii=False)
-            elif new.endswith(".parquet"):
-                with_texts(table).to_parquet(new, index=False)
-            elif new.endswith(".tex"):
-                _for_people(table).to_latex(new, index=False, escape=True, na_rep="–", float_format="%.4g")
-            else:
-                for_spreadsheets(_for_people(table)).to_excel(new, index=False)
+            WRITERS[os.path.splitext(new)[1]](table, new)
         except ValueError as error:  # such as more rows than a sheet has
             raise SourceError(f"{path}: {error}") from error
 

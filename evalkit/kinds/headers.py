@@ -4,7 +4,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -56,9 +56,14 @@ _TRUTH |= dict.fromkeys(
     ("false", "f", "no", "n", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
 )
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # in columns of numbers and times
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
+_THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII)  # `float` also reads 1_0
 _MINUTES = re.compile(r"\d+:\d+(\.\d+)?", re.ASCII)  # and seconds
+_EPOCH = re.compile(r"(\d{10}|\d{13}|\d{16}|\d{19})(\.\d+)?", re.ASCII)  # time since 1970
+_EPOCH_UNITS: dict[int, Literal["s", "ms", "us", "ns"]] = {10: "s", 13: "ms", 16: "us", 19: "ns"}  # by digits
+_DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b", re.ASCII)
+_WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
+_OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
 MOST_NAMES = 50  # different values of a column that may name models
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
 
@@ -82,8 +87,9 @@ def roles_of(columns: Sequence[str]) -> set[str]:
 def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     """Return the column of a table for each column of runs: those in `given`, and others by their names.
 
-    Without a column of scores, a column of statuses that are all words for outcomes, such as failed, is success.
-    SourceError for a given column that is missing, several that fit, and a table without tasks or scores.
+    Without a column of scores, a column of statuses that are all words for outcomes, such as failed, is success. Of
+    several columns that fit none is taken if comparisons do without; SourceError for others, for a given column that is
+    missing, and for a table without tasks or scores.
     """
     columns = list(map(str, table))
     there = ", ".join(columns)
@@ -99,12 +105,14 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     for role, levels in COLUMN_NAMES.items():
         for level in () if "counts_as" in columns else levels:
             names = [name for name in _called(columns, level) if name not in found.values()]
-            if role not in found and len(names) > 1:
+            if role in found or not names:
+                continue
+            if len(names) == 1:
+                found[role] = names[0]
+            elif role not in _OPTIONAL:
                 raise SourceError(
                     f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
                 )
-            if role not in found and names:
-                found[role] = names[0]
     if not found.keys() & {"score", "is_successful"} and "status" in found and _are_outcomes(table[found["status"]]):
         found["is_successful"] = found["status"]
     for role, instead in (("task_id", "task_id"), ("score", "is_successful")):
@@ -123,17 +131,11 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
     return bool(words) and words <= _TRUTH.keys()
 
 
-def columns_of_runs(
-    table: pd.DataFrame, meaning: Mapping[str, str], files: list[str] | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the columns of runs from tables that have the same columns.
 
-    The success of a run is a column of its own, or follows from scores if all of a file are 0 or 1: a score between
-    says how much, not whether. A table with both keeps each as it is.
-
-    `meaning` has the column of the table for each column of runs (`meanings`); `files` has the file of each row, by
-    default one for all. Returns the columns of runs, in which cells that can't be read are missing, and these cells as
-    they are in the table, of the columns that have any.
+    `meaning` has the column of the table for each column of runs (`meanings`). Returns the columns of runs, in which
+    cells that can't be read are missing, and these cells as they are in the table, of the columns that have any.
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     for role, name in meaning.items():
@@ -141,31 +143,47 @@ def columns_of_runs(
         missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
         values = table[name].astype("object").where(~missing, None)
         if role == "started":
-            runs[role] = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
+            runs[role] = _times(values)
         elif role == "is_successful":
             truths = values.map(truth_or_number).astype("float64")
             runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
             runs[role] = values.map(truth_or_number).astype("float64")
+            if texts.str.endswith("%").any():  # 90 next to 80% has no unit
+                runs[role] = runs[role].where(texts.str.contains("[%/]") | texts.isin(_TRUTH))
         elif role == "duration":
             seconds = values.map(_seconds).astype("float64")
             runs[role] = seconds.where(seconds >= 0)
         elif role in _NUMBERS:
-            runs[role] = values.map(_number).astype("float64")
+            numbers = values.map(_number).astype("float64")
+            runs[role] = numbers.where(numbers % 1 == 0) if role in _WHOLE else numbers
         else:
             runs[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
         is_unread = values.notna() & runs[role].isna()
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
-    if "is_successful" not in runs:
-        runs["is_successful"] = runs["score"].where(_is_binary(runs["score"], files))
-    elif "score" not in runs:
-        runs["score"] = runs["is_successful"]
-    if "counts_as" in runs:  # a run that was not measured may count as a failure
-        counted = runs["counts_as"].map({"success": 1.0, "failure": 0.0})
-        runs["is_successful"] = counted.where(counted.notna(), runs["is_successful"])
-    runs["is_successful"] = runs["is_successful"].gt(0.5).where(runs["is_successful"].notna(), None)
     return runs, unread
+
+
+def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
+    """Add success to columns of runs that were loaded together, and scores where there is only success.
+
+    Success follows from scores if all of a dataset are 0 or 1: a score between says how much, not whether. A table with
+    both keeps each as it is.
+    """
+    scored = [runs[["score"]].assign(dataset=runs.get("dataset")) for runs in tables if "is_successful" not in runs]
+    if scored:
+        together = pd.concat(scored)
+        success = together["score"].where(_is_binary(together["score"], together["dataset"].fillna("")))
+    for runs in tables:
+        if "is_successful" not in runs:
+            runs["is_successful"] = success[runs.index]
+        elif "score" not in runs:
+            runs["score"] = runs["is_successful"]
+        if "counts_as" in runs:  # a run that was not measured may count as a failure
+            counted = runs["counts_as"].map({"success": 1.0, "failure": 0.0})
+            runs["is_successful"] = counted.where(counted.notna(), runs["is_successful"])
+        runs["is_successful"] = runs["is_successful"].gt(0.5).where(runs["is_successful"].notna(), None)
 
 
 def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str, str]) -> Notes:
@@ -185,23 +203,26 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
 def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
     """Note what the columns of a table were taken for and, where none is the model, which ones are left."""
     told = {role: name for role, name in meaning.items() if table[name].notna().any()}
+    unused = [name for name in map(str, table) if name not in meaning.values()]
+    doubtful = {role: _called(unused, COLUMN_NAMES[role][0]) for role in _OPTIONAL.difference(meaning)}
+    doubtful = {role: names for role, names in sorted(doubtful.items()) if len(names) > 1}
+    chosen = note("columns", file=file, meaning=told, doubtful=doubtful)
     if "model_name" in meaning:
-        return note("columns", file=file, meaning=told)
-    left = {name: table[name].astype("str").nunique() for name in map(str, table) if name not in meaning.values()}
+        return chosen
+    left = {name: table[name].astype("str").nunique() for name in unused}
     likely = [name for name, values in left.items() if 1 < values < min(len(table), MOST_NAMES + 1)]
     likely = [name for name in likely if not _are_outcomes(table[name]) and table[name].map(_is_name).any()]
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
     no_model = note("no_model", file=file, rows=len(table), left=left, likely=next(iter(likely), ""))
-    return no_model + note("columns", file=file, meaning=told)
+    return no_model + chosen
 
 
-def _is_binary(scores: pd.Series, files: list[str] | None) -> pd.Series:
-    """Return for each score whether all of its file are 0 or 1, but for rounding; not if all are very small."""
+def _is_binary(scores: pd.Series, datasets: pd.Series) -> pd.Series:
+    """Return for each score whether all of its dataset are 0 or 1, but for rounding; not if all are very small."""
     size = scores.abs()
     is_between = size.gt(1e-6) & (scores - 1).abs().gt(1e-6)
-    files = files or [""] * len(scores)
-    largest = size.groupby(files).transform("max")
-    return ~is_between.groupby(files).transform("any") & ~largest.between(0, 0.5, inclusive="neither")
+    largest = size.groupby(datasets).transform("max")
+    return ~is_between.groupby(datasets).transform("any") & ~largest.between(0, 0.5, inclusive="neither")
 
 
 def _is_name(value: Any) -> bool:
@@ -210,7 +231,7 @@ def _is_name(value: Any) -> bool:
 
 def _number(value: Any) -> float | None:
     if isinstance(value, str):
-        text = _THOUSANDS.sub("", value.strip().lower().lstrip("$€£"))
+        text = _without_thousands(value.strip().lower().lstrip("$€£"))
         above, _, below = text.partition("/")  # as in 3/4
         above, below = above.strip(), below.strip() or ("100" if above.endswith("%") else "1")
         parts = [above.rstrip(" %"), below]
@@ -229,16 +250,44 @@ def truth_or_number(value: Any) -> float | None:
     return _TRUTH.get(str(value).strip().lower(), _number(value))
 
 
+def _without_thousands(text: str) -> str:
+    return _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
+
+
 def _seconds(value: Any) -> float | None:
-    """Return the seconds of a duration: a number, or as in ``46s``, ``2m 5s``, ``1:03`` and ``1:02:03``."""
-    number = _number(value)
-    if number is not None or not isinstance(value, str):
+    """Return the seconds of a duration: a number, or as in ``46s``, ``12,5 s``, ``2m 5s``, ``1:03`` and ``1:02:03``."""
+    if not isinstance(value, str):
+        return _number(value)
+    text = _without_thousands(value.strip()).replace(",", ".")
+    number = _number(text)
+    if number is not None:
         return number
-    text = value.strip()
     try:
         return pd.Timedelta(f"0:{text}" if _MINUTES.fullmatch(text) else text).total_seconds()
     except ValueError:
         return None
+
+
+def _times(values: pd.Series) -> pd.Series:
+    """Read the times of a column: texts, or seconds since 1970 (or thousandths, millionths, nanoseconds).
+
+    In ``01/02/2026``, the day comes first if a number there is above 12 in any cell, or between dots; else the month.
+    """
+    dates = [match for value in values if (match := _DAY_OR_MONTH.match(str(value)))]
+    is_day_first = any(match[2] == "." or int(match[1]) > 12 for match in dates)
+    times = [_time(value, is_day_first) for value in values]
+    return pd.to_datetime(pd.Series(times, values.index), errors="coerce", utc=True, format="mixed")
+
+
+def _time(value: Any, is_day_first: bool) -> Any:
+    """Return a time as pandas reads it; None for a number that is none."""
+    text = str(value).strip()
+    if match := _EPOCH.fullmatch(text):
+        return pd.Timestamp(float(text) if match[2] else int(text), unit=_EPOCH_UNITS[len(match[1])], tz="UTC")
+    if match := _DAY_OR_MONTH.match(text):
+        day, month = (match[1], match[3]) if is_day_first else (match[3], match[1])
+        return f"{match[4]}-{month:0>2}-{day:0>2}{text[match.end() :]}"
+    return None if isinstance(value, int | float) else value
 
 
 def runs_of(table: pd.DataFrame) -> pd.DataFrame:
@@ -250,6 +299,7 @@ def runs_of(table: pd.DataFrame) -> pd.DataFrame:
         return table
     meaning = meanings(table, {})
     made, unread = columns_of_runs(table.reset_index(drop=True), meaning)
+    add_outcomes([made])
     for problem in (choices_of(table, meaning, "table").only("no_model") + unread_cells(made, unread, meaning)).notes:
         warnings.warn(str(problem), stacklevel=3)
     columns = kind_named(TABLE_KIND).tables["runs"]

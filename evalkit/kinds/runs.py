@@ -173,6 +173,7 @@ def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:
 
     The columns are counts_as (success, failure, scored, not measured, running, or excluded from rates), task (its
     identity within its type), condition (what else makes runs comparable) and checkpoint (the seed that runs share).
+    A kind's own columns of these names begin with the name of the kind.
     """
     data = outcomes(runs, kind=kind)
     table = data.table.set_index("run_id")
@@ -181,7 +182,8 @@ def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:
         counts_as = table["value"].map({1.0: "success", 0.0: "failure"}).fillna(counts_as)
     tasks = [task.removeprefix(f"{of_type}/") for task, of_type in zip(table["task"], table["task_type"], strict=True)]
     added = table[["condition"]].assign(counts_as=counts_as, task=tasks, checkpoint=table["seed"])
-    return runs.join(added, on="run_id").fillna({"counts_as": "excluded"})
+    own = {name: f"{kind.name}_{name}" for name in added}
+    return runs.rename(columns=own).join(added, on="run_id").fillna({"counts_as": "excluded"})
 
 
 def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:

@@ -20,7 +20,6 @@ from evalkit.kinds.runs import (
     counted,
     has_flag,
     kind_of,
-    outcome_of,
     outcomes,
 )
 from evalkit.stats import estimate_by, positive_mean_interval, ratio_interval
@@ -211,8 +210,8 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     -------
     DataFrame
         `by`, quantity (with its unit), n (runs with the quantity), n_tasks, estimate (mean per run), low, high, median,
-        total, per_success with bounds (mean over the success rate of the same runs), warning. No rows if nothing is
-        logged.
+        total, per_success with bounds (mean over the success rate, of the runs that the rate counts), warning. No rows
+        if nothing is logged.
 
     Examples
     --------
@@ -221,18 +220,19 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     """
     kind = kind or kind_of(runs)
     runs = counted(runs, kind).reset_index(drop=True)
-    data = outcomes(runs, "score", kind).table
-    rows = runs[_list(by)].assign(task=data["task"], family=data["family"], outcome=outcome_of(runs, kind))
+    data = outcomes(runs, "is_successful", kind).table
+    rows = runs[_list(by)].assign(task=data["task"], family=data["family"], succeeded=data["value"])
     values = runs[list(_TAKEN)].astype("Float64").astype("float64")
     parts = [rows.assign(quantity=title, value=values[name]) for name, title in _TAKEN.items()]
     long = pd.concat(parts, ignore_index=True).dropna(subset="value")
     long["quantity"] = pd.Categorical(long["quantity"], categories=list(_TAKEN.values()), ordered=True)
     keys = [*_list(by), "quantity"]
-    groups = long.assign(succeeded=long["outcome"].eq("success")).groupby(keys, dropna=False, observed=True)
+    groups = long.groupby(keys, dropna=False, observed=True)
     table, made = groups.agg(median=("value", "median"), total=("value", "sum")), []
     for _, own in groups:
         mean = positive_mean_interval(own["value"], own["task"], families=own["family"])
-        price = ratio_interval(own["value"], own["succeeded"], own["task"], own["family"])
+        rated = own.dropna(subset="succeeded")
+        price = ratio_interval(rated["value"], rated["succeeded"], rated["task"], rated["family"])
         made.append((mean.n, mean.n_tasks, *mean[:3], *price[:3], mean.warning))
     names = ["n", "n_tasks", "estimate", "low", "high", *_PRICE, "warning"]
     table = table.join(pd.DataFrame(made, table.index, names))

@@ -14,21 +14,12 @@ from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, counted_noun
 from evalkit.io import SourceError
 from evalkit.io.sources import is_sample
-from evalkit.kinds import (
-    Example,
-    Finding,
-    data_finding,
-    examples_of,
-    outcomes,
-    rates,
-    rates_by_denominator,
-    sections,
-)
-from evalkit.kinds.findings import doubts, flag_counts
-from evalkit.kinds.runs import NO_OUTCOME, copied, counted, has_flag, kind_of, outcome_of
+from evalkit.kinds import Example, Finding, sections
+from evalkit.kinds.findings import data_finding, doubts, examples_of, flag_counts
+from evalkit.kinds.runs import NO_OUTCOME, copied, counted, has_flag, kind_of, outcome_of, outcomes
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
-from evalkit.kinds.success_rates import best_first, sums_by
+from evalkit.kinds.success_rates import best_first, rates, rates_by_denominator, sums_by
 from evalkit.mindcraft import words
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import COUNT_COLUMNS, STATUSES, SUCCEEDED_LATE, CompletionStatus
@@ -244,11 +235,6 @@ def with_total(runs: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
     if len(groups) < 2:
         return groups
     return pd.concat([success_by(runs, []).assign(**{by: name}), groups], ignore_index=True)[list(groups)]
-
-
-def score_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Estimate the mean score, from 0 to 1, of the runs that have one; columns as `evalkit.kinds.rates`."""
-    return rates(runs, by, "score")
 
 
 def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
@@ -578,9 +564,9 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
     is_completed = building["score"] > 0
     is_successful = is_completed.astype("boolean").where(building["is_successful"].notna())
     share = success_by(building.assign(is_successful=is_successful), by)
-    done = score_by(building.assign(score=building["score"].where(is_completed)), by)
+    done = rates(building.assign(score=building["score"].where(is_completed)), by, "score")
     # each table has one row per group, in the same order
-    out = score_by(building, by).join(share[["estimate", "low", "high"]].add_prefix("completion_"))
+    out = rates(building, by, "score").join(share[["estimate", "low", "high"]].add_prefix("completion_"))
     return out.join(done[["estimate", "low", "high", "n"]].add_prefix("completed_"))
 
 

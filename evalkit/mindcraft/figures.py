@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evalkit.display import Look, describe_estimates, plots, set_alt
-from evalkit.mindcraft.analysis import counted, score_by
+from evalkit.kinds import rates
+from evalkit.mindcraft.analysis import counted
 from evalkit.mindcraft.table import STATUSES
 
 __all__ = ["by_blocked", "estimates", "heatmap", "scores", "statuses"]
@@ -63,7 +64,7 @@ def scores(runs: pd.DataFrame, highlight: str | None = None, ax: Axes | None = N
     """
     building = counted(runs[runs["task_type"] == "construction"])
     style: dict[str, Any] = {"highlight": highlight, "xlabel": "construction score", "percent": True, "ax": ax}
-    return plots.strips(building, "model_name", "score", means=score_by(building), **style)
+    return plots.strips(building, "model_name", "score", means=rates(building, value="score"), **style)
 
 
 def by_blocked(table: pd.DataFrame) -> Figure:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import pandas as pd
@@ -197,14 +197,7 @@ def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
     return load(path, tasks, **options).agents
 
 
-def models(
-    runs: Source,
-    tasks: Tasks = (),
-    rename: Sequence[str] = (),
-    where: Sequence[str] = (),
-    compare_by: str = "",
-    **options: Any,
-) -> list[str]:
+def models(runs: Source, tasks: Tasks = (), **options: Any) -> list[str]:
     """List the models of a folder of task runs, the one with the highest success rate first.
 
     Parameters
@@ -213,14 +206,8 @@ def models(
         Logs of task runs.
     tasks : path, paths, mapping or TaskDefinitions
         Definitions of the tasks.
-    rename : sequence of str
-        ``OLD=NEW``: read model OLD as NEW.
-    where : sequence of str
-        ``COLUMN=VALUE``: load only these runs.
-    compare_by : str
-        Columns to compare by, such as ``agent,model_name``; by default the model, with the agent if agents differ.
     **options : Any
-        Options of `load`.
+        Options of `load`, such as ``where``.
 
     Returns
     -------
@@ -232,7 +219,7 @@ def models(
     >>> mindcraft.models("samples:mindcraft/runs")[0]
     'alder-large'
     """
-    rows = load(runs, tasks, rename=rename, where=where, compare_by=compare_by, **options).runs
+    rows = load(runs, tasks, **options).runs
     is_successful = rows["is_successful"].fillna(False).astype("float64")  # a run that was not measured is no success
     rates = is_successful.groupby(rows["model_name"]).mean()  # in the order of names
     return rates.sort_values(ascending=False, kind="stable").index.tolist()

@@ -22,6 +22,7 @@ LOG_TITLE = "Mindcraft agent log"
 UNKNOWN = "unknown"  # the name of an unknown model
 LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
 ENDS = 1024  # bytes
+USUAL_SIZE = 10_000_000  # bytes; of a larger log, the memory that decoding takes is checked first
 _NO_EVENTS = dict.fromkeys(EVENTS, 0)
 _row = itemgetter(*(column.name for column in RECORDS["logs"]))
 
@@ -34,10 +35,16 @@ class LoggedTurn(msgspec.Struct, gc=False):
 
 
 class AgentLog(msgspec.Struct, gc=False):
-    """A copy of an agent's memory, of any version; `turns` is a window of its last messages."""
+    """A copy of an agent's memory, of any version; `turns` is a window of its last messages.
+
+    The fields that nobody reads are here so that decoding checks their text, too.
+    """
 
     turns: list[LoggedTurn]
     taskStart: Any = None  # epoch milliseconds
+    memory: str | None = None
+    self_prompt: str | None = None
+    last_sender: str | None = None
 
 
 LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
@@ -323,6 +330,13 @@ def broken_log(error: str) -> dict[str, Any]:
 
 def _decode_log(data: bytes) -> tuple[Any, list[str]]:
     """Decode a log, or any other JSON value; also return the flags of what was repaired."""
+    if len(data) <= USUAL_SIZE:
+        try:
+            value = LOG.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            value = None
+        if isinstance(value, AgentLog) and value.turns and value.turns[0].role is not None:
+            return value, []
     try:
         value, repaired = decode_json(data, LOG)
     except WrongShapeError:

@@ -66,8 +66,34 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     """Format the progress of each model, and the rates of its finished runs; running ones count in no rate."""
     by = list(dict.fromkeys(options.get("by") or ["model_name"]))
     runs = _with_groups(snapshot.logs.runs, by).assign(_running=_running(snapshot))
-    done = _tasks_done(runs, snapshot.expected, len(snapshot.logs.definitions))
-    table = fit_table(_progress_rows(runs, by, done), left=len(by), spare=_SPARE, width=snapshot.width)
+    n_definitions = len(snapshot.logs.definitions)
+    tasks: dict[Any, dict[str, float]] = {}  # of each model: those done (some run finished, none running), and expected
+    wanted: float
+    for model, group in runs.groupby("model_name"):
+        totals, keys = group.groupby("experiment_folder")["experiment_total"].max(), ["task_id"]
+        if snapshot.expected is not None:
+            wanted = snapshot.expected
+        elif totals.notna().all():
+            wanted, keys = int(totals.sum()), ["experiment_folder", "task_id"]
+        else:
+            wanted = n_definitions or math.nan
+            group = group[group["has_definition"]] if n_definitions else group
+        tasks[model] = {"done": int((~group.groupby(keys)["_running"].any()).sum()), "expected": wanted}
+    done = pd.DataFrame.from_dict(tasks, orient="index").astype({"done": "int64", "expected": "float64"})
+    running = runs.groupby(by, dropna=False)["_running"].sum().rename("running").reset_index()
+    finished = runs[~runs["_running"]]
+    counts = dict.fromkeys(["n", *STATUSES], 0)
+    if finished.empty:
+        rates = running.assign(**counts, estimate=math.nan, low=math.nan, high=math.nan)
+    else:
+        rates = best_first(analysis.overview(finished, by).merge(running, on=by, how="outer").fillna(counts))
+    rates, rows = rates.astype(dict.fromkeys(counts, "int64")), []
+    for row, cells in zip(rates.to_dict("records"), _rows(rates, by), strict=True):
+        head = {column_title(column): cells.pop(column_title(column)) for column in by}
+        if by == ["model_name"]:
+            head["tasks"] = so_far(*done.loc[row["model_name"], ["done", "expected"]])
+        rows.append({**head, "running": str(row["running"]), **cells})
+    table = fit_table(rows, left=len(by), spare=_SPARE, width=snapshot.width)
     n_done, expected = done["done"].sum(), done["expected"].sum(skipna=False)
     n_running = int(runs["_running"].sum())
     total = f"\ntotal: {so_far(n_done, expected, 'task')} done, {counted_noun(n_running, 'run')} running"
@@ -86,41 +112,6 @@ def _running(snapshot: Snapshot) -> list[bool]:
         own = paths.get(run_id, [source]) if run_id not in ended else ()
         running.append(any(path in snapshot.being_written or snapshot.unchanged_for(path) < idle for path in own))
     return running
-
-
-def _tasks_done(runs: pd.DataFrame, expected: int | None, n_definitions: int) -> pd.DataFrame:
-    """Count for each model the tasks that are done (some run finished, none running), and those expected."""
-    rows: dict[Any, dict[str, float]] = {}
-    wanted: float
-    for model, group in runs.groupby("model_name"):
-        totals = group.groupby("experiment_folder")["experiment_total"].max()
-        if expected is not None:
-            wanted, keys = expected, ["task_id"]
-        elif totals.notna().all():
-            wanted, keys = int(totals.sum()), ["experiment_folder", "task_id"]
-        else:
-            wanted, keys = n_definitions or math.nan, ["task_id"]
-            group = group[group["has_definition"]] if n_definitions else group
-        rows[model] = {"done": int((~group.groupby(keys)["_running"].any()).sum()), "expected": wanted}
-    return pd.DataFrame.from_dict(rows, orient="index").astype({"done": "int64", "expected": "float64"})
-
-
-def _progress_rows(runs: pd.DataFrame, by: list[str], done: pd.DataFrame) -> list[dict[str, str]]:
-    """Return the rows of the table: rates of the finished runs, and how many are running."""
-    running = runs.groupby(by, dropna=False)["_running"].sum().rename("running").reset_index()
-    finished = runs[~runs["_running"]]
-    counts = dict.fromkeys(["n", *STATUSES], 0)
-    if finished.empty:
-        table = running.assign(**counts, estimate=math.nan, low=math.nan, high=math.nan)
-    else:
-        table = best_first(analysis.overview(finished, by).merge(running, on=by, how="outer").fillna(counts))
-    table, rows = table.astype(dict.fromkeys(counts, "int64")), []
-    for row, cells in zip(table.to_dict("records"), _rows(table, by), strict=True):
-        head = {column_title(column): cells.pop(column_title(column)) for column in by}
-        if by == ["model_name"]:
-            head["tasks"] = so_far(*done.loc[row["model_name"], ["done", "expected"]])
-        rows.append({**head, "running": str(row["running"]), **cells})
-    return rows
 
 
 def _rows(table: pd.DataFrame, by: Sequence[str]) -> list[dict[str, str]]:

@@ -22,6 +22,7 @@ from evalkit.io.read import end_with_parent
 from evalkit.io.sources import expand, is_sample, own_sources, resolve, without_projects
 from evalkit.io.text import cut_line, warnings_as_lines
 from evalkit.kinds.detection import kinds_of_source
+from evalkit.kinds.options import COMMON
 from evalkit.kinds.registry import kind_named
 from evalkit.reports.kernels import start_method
 from evalkit.reports.notebooks import (
@@ -391,7 +392,11 @@ def _items(draft: Draft, name: str, hook: str) -> list:
 
 
 def _call(hook: str, parameters: dict[str, Any]) -> list:
+    """Call a function of a kind with the parameters that it takes; ``**options`` takes the options of every kind."""
     function = resolve_name(hook)
-    wanted = inspect.signature(function).parameters
+    wanted = inspect.signature(function).parameters.values()
+    names = [parameter.name for parameter in wanted]
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in wanted):
+        names += [option.name for option in COMMON if option.name != "model"]  # of a notebook, the model to show
     with warnings_as_lines():
-        return list(dict.fromkeys(function(**{name: parameters[name] for name in wanted if name in parameters})))
+        return list(dict.fromkeys(function(**{name: parameters[name] for name in names if name in parameters})))

@@ -14,17 +14,9 @@ from evalkit.steps.judge import History, plan_adherence
 from evalkit.steps.record import NOT_JUDGED, NOT_RUN, SILENT, STATUSES, VERDICTS, WENT_WRONG, cell_types_of, is_talk
 
 __all__ = [
-    "adherence",
-    "confirmed_success",
-    "coverage",
-    "failure_kinds",
-    "focus",
-    "found",
-    "overview",
-    "success_rates",
-    "total",
-    "truncation",
-]
+    "adherence", "confirmed_success", "coverage", "failure_kinds", "focus", "found", "overview", "success_rates",
+    "total", "truncation",
+]  # fmt: skip
 MOST_PAIRS = 100_000  # of cell types and analyses of one history
 REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradicted by the result
 

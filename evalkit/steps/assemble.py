@@ -16,8 +16,6 @@ from evalkit.steps.literals import as_count
 from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, cell_types_of
 from evalkit.steps.table import FLAGS, QUANTITY, TABLES
 
-STATUS_OF_ROUTE = {"complete": "completed", "abort": "aborted", "continue": "unfinished"}
-
 
 @paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
@@ -85,7 +83,8 @@ def _run_row(history: History) -> dict[str, Any]:
             times.append((time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC))
     records, loops = len(history.records), len(find_loops(history))
     n = records - verdicts["skipped"] - verdicts["unknown"]
-    status = STATUS_OF_ROUTE.get(end_of_route(history)[0])
+    statuses = {"complete": "completed", "abort": "aborted", "continue": "unfinished"}
+    status = statuses.get(end_of_route(history)[0])
     ended = {step.status for step in plan_adherence(history)} - {"skipped"}
     is_known = ended and "unknown" not in ended and status not in (None, "unfinished")
     raised = {

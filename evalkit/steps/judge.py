@@ -36,7 +36,6 @@ from evalkit.steps.results import Check, Reading, Severity, check, read_result
 
 ENOUGH_WORDS = 20  # different words of results, which distinguish histories without times
 _WORD = re.compile(r"(?:\b(?:np|numpy)\.\w+\()?([\w.+-]+)")  # 88 in np.int64(88)
-_DECODER = msgspec.json.Decoder()
 _log = logging.getLogger(__name__)
 _SEVERITIES: dict[str, Severity] = {SILENT: "error", "failure": "error", CRITICAL: "critical", "unknown": "warning"}
 
@@ -120,10 +119,10 @@ def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Op
     """Build histories from rows (source, thread, plan) and (source, thread, entry); labels are as ``c.sqlite · t1``."""
     plans = defaultdict[str, dict[str, Any]](dict)  # by source, then by thread
     for source, thread, plan in histories:
-        plans[source][thread] = None if plan is None else _DECODER.decode(plan)
+        plans[source][thread] = None if plan is None else msgspec.json.decode(plan)
     entries = defaultdict[tuple[str, str], list[Any]](list)
     for source, thread, entry in steps:
-        entries[source, thread].append(_DECODER.decode(entry))
+        entries[source, thread].append(msgspec.json.decode(entry))
     paths, unique = short_paths(plans), UniqueNames("{} #{}")
     found: list[History] = []
     for source, threads in plans.items():

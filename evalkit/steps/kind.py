@@ -12,8 +12,8 @@ from evalkit.kinds import Command, FileRules, LoadOptions, LogKind, Logs, Option
 from evalkit.steps.assemble import assemble, frames_of
 from evalkit.steps.events import DETECTORS, FAILURES
 from evalkit.steps.judge import as_history
-from evalkit.steps.parse import companions, is_history, parse_file
-from evalkit.steps.record import DEFAULTS, Options
+from evalkit.steps.parse import companions, parse_file, state_in
+from evalkit.steps.record import DEFAULTS, Options, is_record
 from evalkit.steps.table import LABELS, RECORDS, TABLES
 from evalkit.steps.terminal import describe, progress
 from evalkit.steps.transcript import transcript
@@ -24,11 +24,10 @@ _STATE = re.compile(rb'\ASQLite format 3|"execution_history"\s*:\s*\[')
 
 def _recognises(head: bytes) -> str:
     """Return the title of a history by the first bytes of its file; empty for any other file."""
-    return _TITLE if _STATE.search(head) or is_history(decode_start(head)) else ""
-
-
-def _run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
-    return RunFiles([run["source"]], run["thread"] or "")
+    value = decode_start(head)
+    entries = value if isinstance(value, list) else [value]
+    is_history = _STATE.search(head) or state_in(value) or any(map(is_record, entries))
+    return _TITLE if is_history else ""
 
 
 KIND = LogKind(
@@ -46,7 +45,7 @@ KIND = LogKind(
     transcript=transcript,
     detectors=DETECTORS,
     failure_events=FAILURES,
-    run_files=_run_files,
+    run_files=lambda logs, run: RunFiles([run["source"]], run["thread"]),
     command=Command(
         summary="Verdicts on the steps of a plan-and-execute analysis agent.",
         help="""Judge the steps of an analysis agent.

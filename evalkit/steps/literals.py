@@ -111,8 +111,6 @@ def as_bool(value: Any) -> bool | None:
 
 def as_count(value: Any) -> int | None:
     """Convert a whole number of at least 0, or its text, to int; None for anything else."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        return int(value) if 0 <= int(value) < 2**53 else None
     read = as_number(value)
     return int(read) if read is not None and read.is_integer() and 0 <= read < 2**53 else None
 
@@ -143,13 +141,6 @@ class CutDict(dict):
 CUT: tuple[type, ...] = (CutList, CutDict)  # of a list or dict: it is only the beginning of the original
 
 
-class Literal(NamedTuple):
-    """The literal in a text: the value (None if nothing could be parsed), and whether the text was cut inside it."""
-
-    value: Any
-    cut: bool
-
-
 class _Bracket(NamedTuple):
     """An opening bracket without its closing one yet, and its contents so far."""
 
@@ -158,16 +149,15 @@ class _Bracket(NamedTuple):
     items: list  # of a dict the values, and a key before its colon
 
 
-def read_literal(text: str, start: int = 0) -> Literal:
+def read_literal(text: str, start: int = 0) -> Any:
     """Parse the list, tuple or dict that begins at `start` (after white space): a Python repr or JSON, complete or cut.
 
     Of a cut one the complete elements are kept; lists and dicts that were still open at the cut become `CutList` and
     `CutDict`. Text after the closing bracket is ignored. For other text, the value is None.
     """
-    unreadable = Literal(None, False)
     begin, end = _BEGIN.match(text, start), len(text.rstrip())
     if begin is None or len(text) > MAX_LENGTH:
-        return unreadable
+        return None
     brackets: list[_Bracket] = []
     wants_value = True
     value: Any = None
@@ -178,11 +168,11 @@ def read_literal(text: str, start: int = 0) -> Literal:
                 break
             is_opening, is_closing = kind == "call" or token in _CLOSING, token in _CLOSING.values()
             if wants_value != (is_opening or kind != "sign") and not is_closing:
-                return unreadable
+                return None
             if is_opening:
                 brackets.append(_Bracket(token, [], []))
                 if len(brackets) > MAX_BRACKETS:
-                    return unreadable
+                    return None
                 continue
 
             opening, keys, items = brackets[-1]
@@ -196,13 +186,13 @@ def read_literal(text: str, start: int = 0) -> Literal:
                 items.append(_WORDS[token] if token in _WORDS else int(token) if is_whole else float(token))
             elif token == ":":
                 if opening != "{" or len(items) != len(keys) + 1:
-                    return unreadable
+                    return None
                 key = items.pop()
                 keys.append(tuple(key) if isinstance(key, list) else key)
             elif is_closing:
                 is_call = opening not in _CLOSING  # np.float64(0.5) is 0.5
                 if token != _CLOSING[opening[-1]] or (is_call and len(items) != 1):
-                    return unreadable
+                    return None
                 if is_call or (opening == "(" and len(items) == 1 and not wants_value):
                     value = items[0]
                 elif opening == "{":
@@ -211,7 +201,7 @@ def read_literal(text: str, start: int = 0) -> Literal:
                     value = items
                 brackets.pop()
                 if not brackets:
-                    return Literal(value, False)
+                    return value
                 brackets[-1].items.append(value)
             wants_value = token in (",", ":")
 
@@ -226,8 +216,8 @@ def read_literal(text: str, start: int = 0) -> Literal:
             else:
                 value = items[0] if items else None
     except (ValueError, SyntaxError, TypeError):  # no literal; a dict or a list as a key
-        return unreadable
-    return Literal(value, True)
+        return None
+    return value
 
 
 def _without_escapes(token: str) -> str:

@@ -4,6 +4,7 @@ Checkpoints are read as plain data: nothing that they name is imported or called
 schema is not trusted (https://www.sqlite.org/security.html), and only a real table is asked: a view could run for ever.
 """
 
+import io
 import json
 import os
 import re
@@ -19,7 +20,7 @@ import msgspec
 
 from evalkit.io import BrokenFileError, Status, decode_json, is_url, reason_of, without_mark
 from evalkit.io.frames import cut_name
-from evalkit.io.paths import check_regular, check_size, most_bytes
+from evalkit.io.paths import CELL, check_regular, check_size, check_text, most_bytes
 from evalkit.io.text import UniqueNames
 from evalkit.kinds import Parsed
 from evalkit.steps.literals import is_deep, to_jsonable
@@ -27,7 +28,6 @@ from evalkit.steps.record import HISTORY_KEY, PLAN_KEY, is_record
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
-_DECODER = msgspec.json.Decoder()
 _OTHER = Parsed("skipped", "not an execution history")
 
 _NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (module, name, data, ...)
@@ -45,22 +45,22 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
     suffix = Path(path).suffix.lower()
     values: list[Any] = []
     broken: list[str] = []
-    recovered: dict[str, None] = {}
     try:
         if isinstance(data, OSError):
             raise data
         if data.startswith(b"SQLite format 3\0"):
             return _parse_checkpoints(path, data)
         content, mark = without_mark(data)
-        recovered |= dict.fromkeys(mark)
-    except OSError as error:
-        return Parsed("failed", reason_of(error))
-    except BrokenFileError as error:
-        return Parsed("failed", str(error)) if suffix in SUFFIXES else _OTHER
-    for i, text in enumerate(content.splitlines() if suffix in LINES else [content], start=1):
+        if suffix in LINES:
+            check_text(len(content), sum(map(content.count, b",[{\n")))
+    except (OSError, BrokenFileError) as error:
+        is_other = isinstance(error, BrokenFileError) and suffix not in SUFFIXES
+        return _OTHER if is_other else Parsed("failed", reason_of(error))
+    recovered = dict.fromkeys(mark)
+    for i, text in enumerate(io.BytesIO(content) if suffix in LINES else [content], start=1):
         try:
             if text.strip():
-                value, found = decode_json(text, _DECODER)
+                value, found = decode_json(text)
                 values.append(value)
                 recovered |= dict.fromkeys(found)
         except BrokenFileError as error:
@@ -75,7 +75,7 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
 
     value = values if suffix in LINES else values[0]
     value = to_jsonable(value) if is_deep(value) else value  # too deep to be handled safely
-    state = _state_in(value)
+    state = state_in(value)
     entries = state[HISTORY_KEY] if state else [value] if is_record(value) else value
     records = list(filter(is_record, entries)) if isinstance(entries, list) else []
     if not isinstance(entries, list) or (entries and not records):
@@ -84,44 +84,37 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         notes.append(f"{len(entries) - len(records)} of {len(entries)} entries are not records of steps")
     if not entries:
         notes.append("no steps")
-    return Parsed("used", "; ".join(notes), _rows([("", records, state.get(PLAN_KEY) if state else None)]))
+    rows: dict[str, list[tuple]] = {"histories": [], "steps": []}
+    _add_history(rows, "", records, state.get(PLAN_KEY) if state else None)
+    return Parsed("used", "; ".join(notes), rows)
 
 
 def _parse_checkpoints(path: str, data: bytes) -> Parsed:
-    histories: list[tuple[str, list, Any]] = []
+    rows: dict[str, list[tuple]] = {"histories": [], "steps": []}
     reasons: list[str] = []
     without = 0
     for thread, values in read_checkpoints(path, data):
         if isinstance(values, BrokenFileError):
             reasons.append(f"thread {thread}: {values}")
         elif isinstance(values.get(HISTORY_KEY), list):
-            histories.append((thread, to_jsonable(values[HISTORY_KEY]), to_jsonable(values.get(PLAN_KEY))))
+            _add_history(rows, thread, to_jsonable(values[HISTORY_KEY]), to_jsonable(values.get(PLAN_KEY)))
         else:
             without += 1
-    status: Status = "used" if histories else "failed" if reasons else "skipped"
+    status: Status = "used" if rows["histories"] else "failed" if reasons else "skipped"
     if without:
         reasons.append(f"{without} threads without {HISTORY_KEY}")
-    if not (reasons or histories):
+    if not (reasons or rows["histories"]):
         reasons.append("no checkpoints")
-    return Parsed(status, "; ".join(reasons), _rows(histories))
+    return Parsed(status, "; ".join(reasons), rows)
 
 
-def _rows(histories: list[tuple[str, list, Any]]) -> dict[str, list[tuple]]:
-    """Return the rows of histories, each given by thread, records and plan; these are kept as JSON text."""
-    rows: dict[str, list[tuple]] = {"histories": [], "steps": []}
-    for thread, records, plan in histories:
-        rows["histories"].append((thread, None if plan is None else msgspec.json.encode(plan).decode()))
-        rows["steps"] += [(thread, msgspec.json.encode(record).decode()) for record in records]
-    return rows
+def _add_history(rows: dict[str, list[tuple]], thread: str, records: list, plan: Any) -> None:
+    """Add the rows of a history; its plan and records are kept as JSON text, which takes less memory than objects."""
+    rows["histories"].append((thread, None if plan is None else msgspec.json.encode(plan).decode()))
+    rows["steps"] += [(thread, msgspec.json.encode(record).decode()) for record in records]
 
 
-def is_history(value: Any) -> bool:
-    """Return whether decoded JSON is a history, or the record of a step as on a line of one."""
-    entries = value if isinstance(value, list) else [value]
-    return _state_in(value) is not None or any(map(is_record, entries))
-
-
-def _state_in(value: Any) -> Mapping | None:
+def state_in(value: Any) -> Mapping | None:
     """Find the state with a history, or one level below, as in a dumped snapshot."""
     if not isinstance(value, Mapping):
         return None
@@ -181,9 +174,15 @@ def _connect(path: str, data: bytes) -> sqlite3.Connection:
 
 def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
     try:
-        if kind not in ("msgpack", "json"):
+        if kind == "msgpack":
+            check_size(len(blob) * CELL)  # each of its bytes may be a value
+            checkpoint = msgspec.msgpack.decode(blob, ext_hook=_data_of)
+        elif kind == "json":
+            text = blob.encode() if isinstance(blob, str) else blob
+            check_text(len(text), sum(map(text.count, b",[{")))
+            checkpoint = json.loads(text)
+        else:
             return BrokenFileError(f"a checkpoint of type {kind!r:.40} is not read")  # pickles run code
-        checkpoint = msgspec.msgpack.decode(blob, ext_hook=_data_of) if kind == "msgpack" else json.loads(blob)
     except (ValueError, RecursionError, TypeError) as error:
         return BrokenFileError(f"a checkpoint can't be decoded: {error}")
     values = checkpoint.get("channel_values") if isinstance(checkpoint, dict) else None

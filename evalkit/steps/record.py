@@ -1,16 +1,13 @@
 """The record of a step, and the options of storage and evaluation."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, get_args
 
 from evalkit.steps.literals import as_bool, as_count, as_text
 
-Shape = Literal["A", "B", "C"]  # nested and untyped; nested and typed, what this package writes; flat, on disk
 ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]
 
-PSEUDO_STEPS = frozenset({"conversational_response", "final_question"})
 HISTORY_KEY, PLAN_KEY = "execution_history", "execution_plan"  # of a dumped state and of a checkpoint
 SILENT = "silent failure"
 CRITICAL = "critical failure"
@@ -36,7 +33,7 @@ class StepRecord(TypedDict):
     error: str | None
     error_type: str | None
     timestamp: str | None  # as recorded
-    shape: Shape
+    shape: Literal["A", "B", "C"]  # nested and untyped; nested and typed, what this package writes; flat, on disk
 
 
 @dataclass(frozen=True)
@@ -82,11 +79,6 @@ class Options:
     def is_plot(self, function_name: str | None) -> bool:
         """Return whether a function of this name makes plots."""
         return bool(function_name and function_name.startswith(self.visualization_prefixes))
-
-    def is_failed_status(self, status: str) -> bool:
-        """Return whether a status means that an analysis could not be done."""
-        name = re.sub(r"\W+", "_", status[:100].strip().lower())
-        return re.fullmatch("|".join(self.failed_statuses), name) is not None
 
 
 DEFAULTS = Options()
@@ -167,12 +159,13 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
 
 def is_talk(function_name: str | None) -> bool:
     """Return whether a step is talk, not analysis: its function gives an answer or asks, or there is none."""
-    return function_name is None or function_name in PSEUDO_STEPS
+    return function_name in (None, "conversational_response", "final_question")
 
 
 def same_call(a: StepRecord, b: StepRecord) -> bool:
     """Return whether two records are the same function with the same parameters."""
-    return all(a["step"][key] == b["step"][key] for key in ("function_name", "parameters"))
+    step, other = a["step"], b["step"]
+    return step["function_name"] == other["function_name"] and step["parameters"] == other["parameters"]
 
 
 def repeats_failure(before: StepRecord, record: StepRecord) -> bool:

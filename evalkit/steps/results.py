@@ -108,8 +108,8 @@ class Analysis(NamedTuple):
 def read_result(record: StepRecord, options: Options) -> Reading:
     """Read the result of a step with the reader of its function."""
     function, result = record["step"]["function_name"], record["result"]
-    value = read_literal(result).value if isinstance(result, str) else result
-    value = result if value is None else value
+    literal = read_literal(result) if isinstance(result, str) else None
+    value = result if literal is None else literal
     is_cut = bool(record["result_metadata"].get("truncated"))
     quality = "legacy_text_parsing" if record["result_type"] == "text" or is_cut else "high_structured_access"
     reading = Reading(value, value if isinstance(value, Mapping) else {}, is_cut, quality)
@@ -131,10 +131,12 @@ def read_result(record: StepRecord, options: Options) -> Reading:
         reading.failure = f"the result is an error: {reading.error[:MOST_SHOWN]}"
     elif analysis and result in NOTHING:
         reading.failure = "the step left no result"
-    elif reading.failure is None and reading.status and options.is_failed_status(reading.status):
+    elif reading.failure is None and reading.status:
+        name = re.sub(r"\W+", "_", reading.status[:100].strip().lower())
         message = reading.whole.get("message")
         shown = f"{reading.status} ({message})" if isinstance(message, str) and message else reading.status
-        reading.failure = f"the result is only a status: {shown[:MOST_SHOWN]}"
+        if re.fullmatch("|".join(options.failed_statuses), name):
+            reading.failure = f"the result is only a status: {shown[:MOST_SHOWN]}"
 
     quoted = (reading.failure or record["error"]) and not reading.status  # the text of a failure
     if result is None:
@@ -160,12 +162,12 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
     for name, entry in entries.items():
         if not isinstance(entry, Mapping) or (name not in METHODS and "total_significant" not in entry):
             continue
-        terms, p_values = [str(term) for term in _list(entry.get("top_terms"))], _list(entry.get("top_pvalues"))
-        read, n = list(map(as_number, p_values)), len(terms)
-        total = as_count(entry.get("total_significant"))
-        is_complete = isinstance(entry.get("top_terms"), list) and not isinstance(entry["top_terms"], CUT)
+        listed, p_values = entry.get("top_terms"), _list(entry.get("top_pvalues"))
+        terms, read = list(map(str, _list(listed))), list(map(as_number, p_values))
+        n, method = len(terms), name.upper()
+        totals[name] = total = as_count(entry.get("total_significant"))
+        is_complete = isinstance(listed, list) and not isinstance(listed, CUT)
         reading.found[name] = {"top_terms": terms, "p_values": read, "total_significant": total}
-        totals[name], method = total, name.upper()
         reading.quantities.append(("significant terms", method, None, None, total))
         reading.quantities += [("p-value", method, None, term, p) for term, p in zip_longest(terms, read[:n])]
         if n > 0 if total is None else total > 0 and (n > 0 or not is_complete):
@@ -288,14 +290,13 @@ def _by_category(reading: Reading, key: str, noun: str) -> tuple[dict[str, Mappi
 def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> None:
     """Read the discovered cell types, in order of appearance, and how the discovery ended."""
     result, cut = record["result"], reading.is_cut
-    text = reading.whole.get("message") if reading.whole else result
-    text = text if isinstance(text, str) else ""
+    text = as_text(reading.whole.get("message") if reading.whole else result) or ""
     groups = reading.whole.get("group_to_cell_type")
-    is_partial = isinstance(groups, CutDict)
     if isinstance(result, str) and (match := _CELL_TYPES.search(result)):
-        groups, is_partial = read_literal(result, match.end())
+        groups = read_literal(result, match.end())
         if groups is None:  # it began, but none of its pairs can be read
-            groups, is_partial = {}, True
+            groups = CutDict()
+    is_partial = isinstance(groups, CutDict)
     is_empty = groups == {} and not is_partial
     named = groups.items() if isinstance(groups, Mapping) else ()
     groups = {str(group): str(cell_type) for group, cell_type in named if isinstance(cell_type, (str, int))}
@@ -417,7 +418,7 @@ def _read_plot(record: StepRecord, reading: Reading, options: Options) -> None:
         kind, n = "multiple_plots", None if isinstance(plots, CUT) else len(plots)
         status = "no_plot" if n == 0 else "generated"
         lengths, reasons = [page[1] for page in pages], [page[2] for page in pages]
-        length = None if n is None or None in lengths else sum(size or 0 for size in lengths)
+        length = None if n is None or None in lengths else sum(filter(None, lengths))
         reading.failure = _NO_PLOT_MADE if n == 0 else reasons[0] if n and all(reasons) else None
     elif kind == "html" and reading.is_cut:
         length = None

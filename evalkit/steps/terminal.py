@@ -12,7 +12,7 @@ from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs
 from evalkit.steps import analysis
-from evalkit.steps.judge import History, end_of_route, find_loops
+from evalkit.steps.judge import end_of_route, find_loops
 from evalkit.steps.literals import to_jsonable
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
 
@@ -34,7 +34,22 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     counted = {row["history"]: row for row in rows}
     for history in (one for one in logs.histories if one.label in counted):
         steps = list(map(cells, to_jsonable(shown[history.label]))) if history.records else []
-        parts.append(Part("history", [plain(history.label), *_summary(history, counted[history.label])], always=True))
+        row = counted[history.label]
+        ended = ", ".join(f"{row[verdict]} {verdict}" for verdict in VERDICTS if row[verdict])
+        lines = [plain(history.label), f"{counted_noun(row['records'], 'record')}: {ended or 'none'}"]
+        if n := row["n"]:
+            (confirmed, reported), k = _rates(row), row["success"]
+            lines.append(f"success: {reported} ({k + row[SILENT]} of {n}) reported, {confirmed} ({k} of {n}) confirmed")
+        if row["cut"]:
+            lines.append(f"cut: {row['cut']} of {row['records']} stored results; the rest of them is unknown")
+        for loop in find_loops(history):
+            function = plain(loop.function_name, 60)
+            lines.append(f"loop: {loop.length} failures in a row of {function}, from record {loop.position + 1}")
+        end, reached = end_of_route(history)
+        if end:
+            rest = ", the rest would not have run" if reached < row["records"] else ""
+            lines.append(f"router: {end} after record {reached}{rest}")
+        parts.append(Part("history", lines, always=True))
         most, spare = None if checks else 8, ("cut", "result", "cell type", "step")
         parts.append(Part("steps", rows=steps, always=True, most=most, spare=spare, frame=shown.get(history.label)))
     return parts if checks else [*parts, found]
@@ -112,7 +127,11 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
         explained.append(f"Together: {together['warning']}.")
     confirmed, reported = _rates(together)
     rest = f"{reported} as they reported it: the difference" if together[SILENT] else "as they reported it: none"
-    answers = [f"{confirmed} of the steps of {counted_noun(len(rows), 'history')} succeeded, {rest} failed silently."]
+    of_steps = "of the steps of 1 history succeeded"
+    if total:
+        judged = sum(row["n"] > 0 for row in rows)
+        of_steps = f"of a history's steps succeeded, on average over {counted_noun(judged, 'history')}"
+    answers = [f"{confirmed} {of_steps}, {rest} failed silently."]
     if named:
         answers.append(f"Histories with equal executions count once: {listed(named, 3)}.")
     return [
@@ -143,22 +162,3 @@ def _rates(row: dict[str, Any]) -> list[str]:
     """Format the confirmed and the reported success of a history."""
     ends = ("estimate", "low", "high")
     return [format_interval(*(row[f"{which}_{end}"] for end in ends)) for which in ("confirmed", "reported")]
-
-
-def _summary(history: History, row: dict[str, Any]) -> list[str]:
-    """Describe a history below its steps: how they ended, by its row of the overview, its loops and its end."""
-    ended = ", ".join(f"{row[verdict]} {verdict}" for verdict in VERDICTS if row[verdict])
-    lines = [f"{counted_noun(row['records'], 'record')}: {ended or 'none'}"]
-    if n := row["n"]:
-        (confirmed, reported), k = _rates(row), row["success"]
-        lines.append(f"success: {reported} ({k + row[SILENT]} of {n}) reported, {confirmed} ({k} of {n}) confirmed")
-    if row["cut"]:
-        lines.append(f"cut: {row['cut']} of {row['records']} stored results; the rest of them is unknown")
-    for loop in find_loops(history):
-        function = plain(loop.function_name, 60)
-        lines.append(f"loop: {loop.length} failures in a row of {function}, from record {loop.position + 1}")
-    end, reached = end_of_route(history)
-    if end:
-        rest = ", the rest would not have run" if reached < row["records"] else ""
-        lines.append(f"router: {end} after record {reached}{rest}")
-    return lines

@@ -12,7 +12,7 @@ import pandas as pd
 from evalkit._notes import Notes, note
 from evalkit._text import counted_noun
 from evalkit.io import Entry, SourceError
-from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
+from evalkit.kinds.headers import add_outcomes, choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import JUDGED
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
@@ -45,6 +45,7 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
     entries: dict[str, Entry] = {}
     doubts: dict[str, Notes] = {}
     chosen = Notes()
+    read = list[tuple[pd.DataFrame, dict[str, str]]]()
     for sources in alike.values():
         of_files = [at for source in sources for at in places[source]]
         table = pd.DataFrame([rows[at] for at in of_files], index=of_files, dtype="object")
@@ -53,7 +54,7 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
         except SourceError as error:
             entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
             continue
-        made, unread = columns_of_runs(table, meaning, [runs[at].source for at in of_files])
+        made, unread = columns_of_runs(table, meaning)
         for source in sources:
             own, file = places[source], os.path.basename(source)
             try:
@@ -78,6 +79,9 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
             if len(used) > 1:
                 files += f" and {counted_noun(len(used) - 1, 'other file')}"
             chosen += choices_of(table.loc[[at for source in used for at in places[source]]], meaning, files)
+        read.append((made, meaning))
+    add_outcomes([made for made, _ in read])
+    for made, meaning in read:
         _fill_columns(runs, rows, made, meaning)
     in_order = [entries[source] for source in places]
     for entry in in_order:

@@ -14,6 +14,7 @@ from evalkit.cli import main
 from evalkit.io import masked, masking
 from evalkit.io.paths import is_secret_name
 from evalkit.io.secrets import SECRETS
+from evalkit.io.write import WRITERS
 from evalkit.reports import PlanError, plan
 from evalkit.reports.report import file_name
 from tests.mindcraft.builders import SCORE, log, turn, write_all
@@ -136,9 +137,9 @@ COMMANDS = {  # places other than a folder of reports, and the command that writ
     "listing": "trajectories logs --list all",
     "comparison": "compare logs",
     "a run": "show logs --kind trajectories",
-    "csv": "trajectories logs --list all --output table.csv",
-    "xlsx": "trajectories logs --list all --output table.xlsx",
-    "tex": "trajectories logs --list all --output table.tex",
+} | {
+    suffix: f"trajectories logs --list all --output table{suffix}"
+    for suffix in WRITERS.keys() - {".json", ".parquet"}  # which programs read
 }
 
 

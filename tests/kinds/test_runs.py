@@ -12,6 +12,7 @@ from evalkit.cli import main
 from evalkit.display.terminal import choose
 from evalkit.io import SourceError
 from evalkit.kinds import RateRules, load, outcome_of, outcomes
+from evalkit.kinds.runs import exported
 from tests import messy
 from tests.compare.runs import runs_of
 from tests.kinds.toy import TOY
@@ -81,6 +82,14 @@ def test_conditions_name_the_columns_that_a_run_has():
     assert set(outcomes(runs, kind=KIND).table["condition"]) == {""}
 
 
+def test_exported_runs_keep_the_columns_of_their_kind_under_other_names():
+    runs = frame(("a", "t", True, None), ("a", "u", None, None), task=["one", "two"], checkpoint=[7, 8])
+    table = exported(runs, KIND)
+    assert table[["task", "counts_as"]].to_numpy().tolist() == [["t", "success"], ["u", "not measured"]]
+    assert table[["toy_task", "toy_checkpoint"]].to_numpy().tolist() == [["one", 7], ["two", 8]]
+    assert table.columns.is_unique
+
+
 def test_what_runs_take_is_estimated_over_tasks_and_by_success():
     runs = runs_of([("a", "t", True), ("a", "t", False), ("a", "u", True), ("a", "u", True), ("b", "v", False)])
     taken = {"tokens_in": [10, 30, 50, None, 7], "duration": [1.0, *[None] * 4]}
@@ -93,6 +102,14 @@ def test_what_runs_take_is_estimated_over_tasks_and_by_success():
     assert table.loc[("b", "tokens in"), "n"] == 1
     for by in ("model_name", []):
         assert kinds.usage(runs, by).empty
+
+
+@pytest.mark.parametrize(("denominator", "price"), [("measured", 2), ("all", 4)])
+def test_the_price_of_a_success_is_of_the_runs_that_the_rate_counts(denominator, price):
+    runs = runs_of([("a", f"t{n % 5}", [True, False, None, None][n % 4]) for n in range(20)]).assign(cost=1.0)
+    kind = replace(KIND, rates=RateRules(outcome_of=WORDS, denominator=denominator))
+    (row,) = kinds.usage(runs, kind=kind)[["n", "estimate", "per_success"]].to_numpy().tolist()
+    assert row == pytest.approx([20, 1, price])
 
 
 def run(*arguments):

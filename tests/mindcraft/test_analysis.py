@@ -120,7 +120,7 @@ def test_crafting_groups_follow_the_definitions_of_minecollab(tmp_path):
     assert dict(zip(table["group"], counts, strict=True)) == GROUPS
 
 
-STALE = ["success_by", "score_by", "status_counts", "overview", "event_means", "cooking_by_item", "cooking_table",
+STALE = ["success_by", "status_counts", "overview", "event_means", "cooking_by_item", "cooking_table",
          "cooking_trend", "crafting_groups", "construction_scores", "failed_runs", "describe_scale"]  # fmt: skip
 
 
@@ -141,9 +141,7 @@ def test_stale_copies_count_in_nothing(runs, name):
         assert mixed["warning"].map(str).str.contains(r"\d+ cop(?:y|ies) left out").all()
 
 
-@pytest.mark.parametrize(
-    "name", ["success_by", "score_by", "status_counts", "overview", "event_means", "construction_scores"]
-)
+@pytest.mark.parametrize("name", ["success_by", "status_counts", "overview", "event_means", "construction_scores"])
 def test_without_groups_there_is_one_row_for_all_runs(runs, name):
     assert len(getattr(analysis, name)(runs, [])) == 1
 

@@ -15,6 +15,7 @@ import pytest
 
 import evalkit
 from evalkit import kinds
+from evalkit.kinds.options import COMMON
 from evalkit.mindcraft import analysis
 from evalkit.reports.notebooks import read_notebook
 
@@ -75,6 +76,8 @@ def test_every_parameter_has_a_line_with_its_type_and_a_comment(path):
         assert type(value).__name__ == kind, line
         assert "#" not in repr(value), line
         assert line[statement.end_col_offset :].strip().startswith("# "), line
+    names = {ast.unparse(statement.target) for statement in ast.parse(cell.source).body}
+    assert names >= {option.name for option in COMMON if option.name != "model"}  # of `report`, which is a `rename`
 
 
 @every_notebook

@@ -136,3 +136,19 @@ def test_pipes_in_the_place_of_what_stands_beside_a_database_are_not_opened(tmp_
     os.mkfifo(tmp_path / f"c.sqlite{beside}")
     ledger = load(tmp_path, pattern="*.*").ledger.set_index("source")
     assert "not a regular file" in ledger.loc[str(tmp_path / "c.sqlite"), "reason"]
+
+
+@pytest.mark.parametrize(
+    ("name", "file_of"),
+    {
+        "m.sqlite": lambda n: database([("t", "", "1", "msgpack", msgspec.msgpack.encode(state(A, *[[]] * n)))]),
+        "j.sqlite": lambda n: database([thread(value=state(A, *[[]] * n))]),
+        "values.jsonl": lambda n: json.dumps(A).encode() + b"\n{}" * n,
+        "empty.jsonl": lambda n: json.dumps(A).encode() + b"\n" * n,
+    }.items(),
+)
+def test_a_file_of_many_small_values_fails_by_the_memory_that_they_take(monkeypatch, name, file_of):
+    monkeypatch.setenv(MOST_BYTES, "200000")
+    assert parse_file(name, file_of(900)).status == "used"
+    parsed = parse_file(name, file_of(9_000))
+    assert (parsed.status, MOST_BYTES in parsed.reason) == ("failed", True)

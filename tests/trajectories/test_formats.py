@@ -412,10 +412,21 @@ def test_a_table_with_the_rows_of_another_counts_unless_ids_say_that_its_runs_ar
     assert has_flag(logs.runs, "duplicate").any() == (IDS in said)
 
 
-def test_scores_between_0_and_1_in_one_file_leave_success_to_the_scores_of_another_with_its_columns(tmp_path):
-    make.write(tmp_path / "a.csv", "model,task,score\noak,t,1\noak,u,0\n")
-    make.write(tmp_path / "b.csv", "model,task,score\noak,v,1\noak,w,0.5\n")
-    assert told(runs_of(tmp_path), "is_successful") == [[True], [False], [None], [None]]
+@pytest.mark.parametrize(
+    ("extra", "is_successful"),
+    [
+        (("", ""), [None] * 4),  # files of one experiment, such as a file for each model
+        ((",dataset=d", ",dataset=d"), [None] * 4),
+        ((",dataset=d", ",dataset=e"), [True, False, None, None]),
+        ((",cost=1", ""), [None] * 4),
+    ],
+)
+def test_scores_between_0_and_1_leave_success_to_the_scores_of_other_datasets(tmp_path, extra, is_successful):
+    for name, more, scores in (("a", extra[0], (1, 0)), ("b", extra[1], (1, 0.5))):
+        column, _, cell = more.partition("=")
+        rows = [f"{name},t{n},{score}{cell and ','}{cell}" for n, score in enumerate(scores)]
+        make.write(tmp_path / f"{name}.csv", "\n".join([f"model,task,score{column}", *rows]))
+    assert told(runs_of(tmp_path), "is_successful") == [[one] for one in is_successful]
 
 
 def test_a_score_is_chosen_by_its_key(tmp_path):

@@ -1,0 +1,55 @@
+"""Columns of tables of runs: units, times, counts and outcomes as people write them; what is in doubt is missing."""
+
+import pandas as pd
+import pytest
+
+from evalkit.kinds.headers import choices_of, columns_of_runs, meanings
+
+ROLES = {"input_tokens": "tokens_in", "trial": "repetition"}
+
+
+def read(column: str, *cells: object) -> list:
+    """Read the cells of a column of a table of runs."""
+    table = pd.DataFrame({"task": "t", "model": "m", "score": 1, column: pd.Series(cells, dtype="object")})
+    runs, _ = columns_of_runs(table, meanings(table, {}))
+    values = runs[ROLES.get(column, column)]
+    return values.astype("object").where(values.notna(), None).tolist()
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "values"),
+    [
+        ("duration", ["12,5 s", "3,25 min", "1,5", "46s", "1,234", "12,500 s"], [12.5, 195, 1.5, 46, 1234, 12500]),
+        ("score", ["80%", "90", "85 %", "pass", "3/4", "0"], [0.8, None, 0.85, 1, 0.75, None]),
+        ("score", ["80", "90"], [80, 90]),
+        ("score", ["0,850", "1,500.5"], [None, 1500.5]),
+        ("input_tokens", ["2.500", "7.0", 5.7, "1,234"], [None, 7, None, 1234]),
+        ("trial", ["1", "1.5"], [1, None]),
+    ],
+)
+def test_numbers_are_read_with_their_units_or_not_at_all(column, cells, values):
+    assert read(column, *cells) == [pytest.approx(value) if value is not None else None for value in values]
+
+
+@pytest.mark.parametrize(
+    ("cells", "times"),
+    [
+        ([1767225600, "1767225600123", "2026-01-02"], ["2026-01-01", "2026-01-01 00:00:00.123", "2026-01-02"]),
+        (["01/02/2026", "13/02/2026 10:00"], ["2026-02-01", "2026-02-13 10:00"]),
+        (["01/02/2026", "01/13/2026"], ["2026-01-02", "2026-01-13"]),
+        (["01.02.2026", "2026-03-04T05:06:07+02:00"], ["2026-02-01", "2026-03-04 03:06:07"]),
+        (["20260102", 20260102, 5, True, "soon"], ["2026-01-02", None, None, None, None]),
+    ],
+)
+def test_times_are_read_in_one_form_for_a_column_and_numbers_as_seconds_since_1970(cells, times):
+    wanted = [None if time is None else pd.Timestamp(time, tz="UTC") for time in times]
+    assert read("started", *cells) == wanted
+
+
+def test_of_two_optional_columns_that_fit_neither_is_used_and_both_are_named():
+    table = pd.DataFrame({"task": ["a"], "model": ["m"], "score": [1], "latency": [2], "time": [3]})
+    meaning = meanings(table, {})
+    assert "duration" not in meaning
+    said = str(choices_of(table, meaning, "runs.csv"))
+    assert "not used, since each could be the duration: latency and time (--column duration=latency takes one)" in said
+    assert meanings(table, {"duration": "time"})["duration"] == "time"
