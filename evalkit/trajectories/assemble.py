@@ -2,24 +2,23 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import compress
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit._notes import note
+from evalkit._notes import NO_NOTES, note
 from evalkit._text import as_list
 from evalkit.io import SourceError, frame_of
 from evalkit.kinds import Assembled, Records, find_runs, run_ids
 from evalkit.kinds.runs import JUDGED, UNKNOWN
 from evalkit.trajectories.calls import join_sessions
 from evalkit.trajectories.formats import every_eval_ever, harbor, lm_eval, openhands, tau2, terminal_bench
-from evalkit.trajectories.records import AGENT_FAILED, ENDED, Facts, Runs
+from evalkit.trajectories.records import AGENT_FAILED, ENDED, LOGGED, Rows, Run, Runs
 from evalkit.trajectories.table import NAME, TABLES
 from evalkit.trajectories.tables import join_tables
 from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
@@ -28,331 +27,311 @@ OUTCOMES = {"success": True, "failure": False, "not measured": None}
 _STATING_SUCCESS = ("table", every_eval_ever.FORMAT)  # formats that state what they know of the success of runs
 _WHOLE_REWARDS = {("tau-bench", "reward")}  # of which a part is a failure
 _ROUNDING = 1e-6  # by which a score may differ from 0 or 1
-_AS_LOGGED = (  # columns that only the runs of tables get from elsewhere
-    *("source", "part", "log_id", "format", "created", "target", "error", "extra", "seed", "started", "duration"),
-)
-
-# of runs that other files describe; the `join` of each module fills in what these state
-JOINED_FORMATS = (harbor, tau2, lm_eval, openhands, terminal_bench)
+# of runs that other files describe; the `join` of each module fills in what these state, and may return a `Joined`
+JOINED_FORMATS: Sequence[Any] = (harbor, tau2, lm_eval, openhands, terminal_bench)
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames; options are as for `load`."""
-    facts = records.tables["facts"].to_pylist()
+    facts, published = (records.tables[name].to_pylist() for name in ("facts", "published"))
     scores = records.tables["scores"]
-    logged = records.tables["runs"]
-    runs: Runs = {name: logged[name].to_pylist() for name in logged.column_names if name != "started"}
-    runs["started"] = logged["started"].to_numpy().tolist()  # of times, `to_pylist` takes a hundred times as long
-    runs |= {
-        name: [None] * len(logged) for name in ("score", "score_key", "is_successful", "lower_is_better", "is_turned")
-    }
-    runs["trajectories"] = [[] for _ in range(len(logged))]
-    runs["model_source"] = ["log"] * len(logged)
+    logged = {name: records.tables["runs"][name] for name in LOGGED}
+    columns = {name: values.to_pylist() for name, values in logged.items() if name != "started"}
+    columns["started"] = logged["started"].to_numpy().tolist()  # of times, `to_pylist` takes a hundred times as long
+    runs: Runs = list(map(Run, *(columns[name] for name in LOGGED)))
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
-    published = records.tables["published"].to_pydict()
-    of_tables, chosen = join_tables(runs, as_list(options.get("columns") or ()), reasons)
-    of_sessions, counts = join_sessions(runs, facts, records.tables)
-    joined = [of_tables, of_sessions, *(one.join(runs, facts, published) for one in JOINED_FORMATS)]
-    chosen = sum((one.notes for one in joined), chosen)
-    if score_names := {source: name_of for one in joined for source, name_of in one.score_names.items()}:
-        rows = zip(scores["source"].to_pylist(), scores["key"].to_pylist(), strict=True)
-        keys = [score_names[source](key) if source in score_names else key for source, key in rows]
+    of_tables = join_tables(runs, as_list(options.get("columns") or ()), reasons)
+    counts = join_sessions(runs, facts, records.tables)
+    joined = [of_tables, *filter(None, (one.join(runs, facts, published) for one in JOINED_FORMATS))]
+    chosen = sum((one.notes for one in joined), NO_NOTES)
+    if filters := {source: names for one in joined for source, names in one.filters.items()}:
+        keys = scores["key"].to_pylist()
+        for at, source in enumerate(scores["source"].to_pylist()):
+            metric, comma, filtered = keys[at].rpartition(",")
+            keys[at] = metric + comma + filters.get(source, {}).get(filtered, filtered)
         scores = scores.set_column(scores.column_names.index("key"), "key", pa.array(keys, pa.large_string()))
-    left_out = {at for one in joined for at in one.left_out}
     plan_of_source = {source: plan for one in joined for source, plan in one.plan_of.items()}
     above = records.files.filter(records.files["context"])["source"].to_pylist()  # their plans are of other runs, too
     entries = [entry for one in joined for entry in one.entries if entry.source not in above]
-    places = [at for at in range(len(logged)) if at not in left_out]
-    runs, logged = _taken(runs, logged, sorted(places, key=runs["source"].__getitem__))
-    runs["run_id"] = run_ids(NAME, runs["source"], runs["part"], records=records)
+    runs = sorted((run for run in runs if not run.is_left_out), key=attrgetter("source"))
+    ids = run_ids(NAME, [run.source for run in runs], [run.part for run in runs], records=records)
     models = _by_task(facts, "model")  # of SWE-bench's predictions
-    for at, (task, model, source) in enumerate(_rows(runs, "task_id", "model_name", "source")):
-        if model is None and task in models and runs["format"][at] != openhands.FORMAT:
-            runs["model_name"][at] = _nearest(source, models[task])
-    runs["model_name"] = [model or UNKNOWN for model in runs["model_name"]]
+    for run, run_id in zip(runs, ids, strict=True):
+        run.run_id = run_id
+        if run.model_name is None and run.task_id in models and run.format != openhands.FORMAT:
+            run.model_name = _nearest(run.source, models[run.task_id])
+        run.model_name = run.model_name or UNKNOWN
     run_of_score = pa.array(_score(runs, scores, facts, options.get("score") or ""), pa.large_string())
     scores = scores.append_column("run_id", run_of_score).filter(pc.is_valid(run_of_score))
-    if used := [key for key in dict.fromkeys(runs["score_key"]) if key]:
+    if used := list(dict.fromkeys(run.score_key for run in runs if run.score_key)):
         chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
-    if turned := sorted({key for key, was_turned in _rows(runs, "score_key", "is_turned") if was_turned}):
+    if turned := sorted({run.score_key for run in runs if run.is_turned}):
         chosen += note("turned", scores=turned)
-    runs["task_version"] = _task_versions(runs)
-    id_of = dict(zip(runs["source"], runs["run_id"], strict=True))
+    _set_task_versions(runs)
+    id_of = {run.source: run.run_id for run in runs}
     counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}
-    named = counts["usage"][counts["usage"]["model_name"].ne(UNKNOWN)]
-    models_of = named.groupby("run_id")["model_name"].nunique()
-    flags = _repeated(runs)
-    flags["overruled"] = _overruled(runs, str(options.get("outcomes") or ""))
-    flags[JUDGED] = runs["is_judged"]
-    flags["no_outcome"] = [
-        score is None and success is None and status in ENDED
-        for score, success, status in _rows(runs, "score", "is_successful", "status")
-    ]
-    flags["several_models"] = [models_of.get(run_id, 0) > 1 for run_id in runs["run_id"]]
-    raised_of = zip(*flags.values(), strict=True)
-    runs["run_flags"] = [list(compress(flags, raised)) if any(raised) else [] for raised in raised_of]
+    usage = zip(counts["usage"]["run_id"], counts["usage"]["model_name"], strict=True)
+    models_of = Counter(run_id for run_id, model in usage if model != UNKNOWN)
+    _number_repetitions(runs)
+    _flag_duplicates(runs)
+    _overrule(runs, str(options.get("outcomes") or ""))
+    for run in runs:
+        if run.is_judged:
+            run.run_flags.append(JUDGED)
+        if run.score is None and run.is_successful is None and run.status in ENDED:
+            run.run_flags.append("no_outcome")
+        if models_of[run.run_id] > 1:
+            run.run_flags.append("several_models")
+        run.kind = NAME
+        run.task_type = run.dataset
     without_plan = {source for one in joined for source in one.without_plan}.union(above)
-    stated = records.tables["plans"]
-    stated = stated.filter(pc.invert(pc.is_in(stated["source"], pa.array(sorted(without_plan), pa.large_string()))))
-    plans = _plans(runs, stated, plan_of_source)
-    runs["task_type"] = runs["dataset"]
-    equal = {"kind": NAME, "success_rate": None}  # the pipeline fills in the last
-    runs |= {name: [value] * len(places) for name, value in equal.items()}
-    order = sorted(range(len(places)), key=list(_rows(runs, "source", "repetition")).__getitem__)
-    runs, logged = _taken(runs, logged, order)
-    tables: dict[str, Any] = {"runs": runs, "scores": scores, "plans": plans, "published": published, **counts}
-    if "table" not in runs["format"]:  # these columns are as they were logged, and need no conversion
-        tables["runs"] = runs | {name: logged[name] for name in _AS_LOGGED}
+    stated = [plan for plan in records.tables["plans"].to_pylist() if plan["source"] not in without_plan]
+    plans = _plans(runs, stated, records.tables["plans"].schema, plan_of_source)
+    runs.sort(key=attrgetter("source", "repetition"))
+    of_runs = {column.name: map(attrgetter(column.name), runs) for column in TABLES["runs"]}
+    figures = {column.name: map(itemgetter(column.name), published) for column in TABLES["published"]}
+    tables: dict[str, Any] = {"runs": of_runs, "scores": scores, "plans": plans, "published": figures, **counts}
     frames = {
         name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
         for name, columns in TABLES.items()
     }
-    made_later = {"messages": messages_frame, "tool_calls": tool_calls_frame}
-    lazy = {name: partial(make, frames["runs"]) for name, make in made_later.items()}
+    lazy = {
+        "messages": partial(messages_frame, frames["runs"]),
+        "tool_calls": partial(tool_calls_frame, frames["runs"]),
+    }
     return Assembled(frames, entries, lazy=lazy, chosen=chosen)
 
 
-def _taken(runs: Runs, logged: pa.Table, places: list[int]) -> tuple[Runs, pa.Table]:
-    """Return the runs at some places, in their order."""
-    if places == list(range(len(logged))):
-        return runs, logged
-    return {name: [values[at] for at in places] for name, values in runs.items()}, logged.take(places)
-
-
-def _rows(runs: Runs, *columns: str) -> Iterator[tuple[Any, ...]]:
-    return zip(*(runs[name] for name in columns), strict=True)
-
-
-def _by_task(facts: Facts, name: str) -> dict[str, list[Mapping[str, Any]]]:
-    by_task: dict[str, list[Mapping[str, Any]]] = {}
+def _by_task(facts: Rows, name: str) -> dict[str, list[dict[str, Any]]]:
+    by_task: dict[str, list[dict[str, Any]]] = {}
     for fact in facts:
         if fact["fact"] == name:
             by_task.setdefault(fact["task_id"], []).append(fact)
     return by_task
 
 
-def _nearest(source: str, facts: Facts) -> str:
+def _nearest(source: str, facts: Rows) -> str:
     """Return the value of the fact in the file that shares the most folders with a run's."""
     shared = [len(os.path.commonpath([source, fact["source"]])) for fact in facts]
     return facts[shared.index(max(shared))]["value"]
 
 
-def _score(runs: Runs, scores: pa.Table, facts: Facts, key: str) -> list[str | None]:
+def _score(runs: Runs, scores: pa.Table, facts: Rows, key: str) -> list[str | None]:
     """Set score, success and status of runs, where their agents ended them; return the id of the run of each score."""
     sources, parts, keys, values = (scores[name].to_pylist() for name in ("source", "part", "key", "value"))
     if key and key not in keys:
         raise SourceError(f"no score is named {key!r}; there are {', '.join(sorted(set(keys))) or 'none'}")
-    places = {run: at for at, run in enumerate(_rows(runs, "source", "part"))}
-    place_of_score = list(map(places.get, zip(sources, parts, strict=True)))
-    score, score_key = runs["score"], runs["score_key"]
+    by_place = {(run.source, run.part): run for run in runs}
+    run_of_score = list(map(by_place.get, zip(sources, parts, strict=True)))
     wanted = key or "reward"
-    of_dataset = {} if key else _scores_of_datasets(runs, place_of_score, keys, values)
-    for at, name, value in zip(place_of_score, keys, values, strict=True):
-        if at is None or (key and name != key):
+    of_dataset = {} if key else _scores_of_datasets(run_of_score, keys, values)
+    for run, name, value in zip(run_of_score, keys, values, strict=True):
+        if run is None or (key and name != key):
             continue
-        if runs["format"][at] == lm_eval.FORMAT and not key and of_dataset.get(runs["dataset"][at]) != name:
+        if run.format == lm_eval.FORMAT and not key and of_dataset.get(run.dataset) != name:
             continue
-        if score_key[at] is None or (name == wanted and score_key[at] != wanted):
-            score[at] = value
-            score_key[at] = name
+        if run.score_key is None or (name == wanted and run.score_key != wanted):
+            run.score, run.score_key = value, name
     _turn_lower_is_better(runs)
     _add_verdicts(runs, _by_task(facts, "outcome"))
-    for at, (of_format, status) in enumerate(_rows(runs, "format", "status")):
-        if of_format not in _STATING_SUCCESS and status not in AGENT_FAILED and status not in ENDED:
-            score[at] = None
+    for run in runs:
+        if run.format not in _STATING_SUCCESS and run.status not in AGENT_FAILED and run.status not in ENDED:
+            run.score = None
     _set_success(runs)
     every_eval_ever.set_success(runs)
-    return [None if at is None else runs["run_id"][at] for at in place_of_score]
+    return [run and run.run_id for run in run_of_score]
 
 
-def _scores_of_datasets(
-    runs: Runs, places: Sequence[int | None], keys: Sequence[str], values: Sequence[float | None]
-) -> dict[Any, str]:
+def _scores_of_datasets(runs: Runs, keys: Sequence[str], values: Sequence[float | None]) -> dict[Any, str]:
     """Return which score counts for each data set of lm-eval: the same for all its runs.
 
     Scores that are always 0 or 1 come before others, then the score that most runs have, then the first.
     """
-    counts: dict[tuple[Any, str], int] = {}
+    counts = Counter[tuple[Any, str]]()
     between = set[tuple[Any, str]]()
-    for at, key, value in zip(places, keys, values, strict=True):
-        if at is None or runs["format"][at] != lm_eval.FORMAT:
-            continue
-        name = (runs["dataset"][at], key)
-        counts[name] = counts.get(name, 0) + (value is not None)
-        if value not in (None, 0.0, 1.0):
-            between.add(name)
+    for run, key, value in zip(runs, keys, values, strict=True):
+        if run is not None and run.format == lm_eval.FORMAT and value is not None:
+            counts[run.dataset, key] += 1
+            if value not in (0.0, 1.0):
+                between.add((run.dataset, key))
     best: dict[Any, str] = {}
-    for dataset, key in sorted(filter(counts.get, counts), key=lambda name: (name in between, -counts[name])):
+    for dataset, key in sorted(counts, key=lambda name: (name in between, -counts[name])):
         best.setdefault(dataset, key)
     return best
 
 
 def _turn_lower_is_better(runs: Runs) -> None:
     """Turn scores of which lower is better, so that higher is: 1 - score if all are from 0 to 1, else -score."""
-    turned: dict[tuple[Any, str], list[int]] = {}
-    for at, (key, dataset, names) in enumerate(_rows(runs, "score_key", "dataset", "lower_is_better")):
-        if key and names and key.rpartition(",")[0] in names and runs["score"][at] is not None:
-            turned.setdefault((dataset, key), []).append(at)
-    for places in turned.values():
-        base = 1.0 if all(0 <= runs["score"][at] <= 1 for at in places) else 0.0
-        for at in places:
-            runs["score"][at] = base - runs["score"][at]
-            runs["is_turned"][at] = True
+    turned: dict[tuple[Any, str], list[Any]] = {}
+    for run in runs:
+        if run.score is not None and run.lower_is_better and run.score_key.rpartition(",")[0] in run.lower_is_better:
+            turned.setdefault((run.dataset, run.score_key), []).append(run)
+    for own in turned.values():
+        base = 1.0 if all(0 <= run.score <= 1 for run in own) else 0.0
+        for run in own:
+            run.score = base - run.score
+            run.is_turned = True
 
 
-def _add_verdicts(runs: Runs, verdicts: Mapping[str, Facts]) -> None:
+def _add_verdicts(runs: Runs, verdicts: Mapping[str, Rows]) -> None:
     """Set score and status of the runs whose outcome a report of SWE-bench states."""
-    if not verdicts:
-        return
-    for at, (task, model, source, status) in enumerate(_rows(runs, "task_id", "model_name", "source", "status")):
-        if runs["score"][at] is not None or task not in verdicts:
+    for run in runs:
+        if run.score is not None or run.task_id not in verdicts:
             continue
-        stated = verdicts[task]
-        if runs["format"][at] == openhands.FORMAT:
-            of_model = stated = [fact for fact in stated if openhands.is_report_of(fact["source"], source)]
+        stated = verdicts[run.task_id]
+        if run.format == openhands.FORMAT:
+            of_model = stated = [fact for fact in stated if openhands.is_report_of(fact["source"], run.source)]
         else:
-            of_model = [fact for fact in stated if (fact["model_name"] or "").replace("__", "/") == model]
+            of_model = [fact for fact in stated if (fact["model_name"] or "").replace("__", "/") == run.model_name]
         if not stated:
             continue
-        verdict = _nearest(source, of_model or stated)
+        verdict = _nearest(run.source, of_model or stated)
         if verdict == "resolved":
-            runs["score"][at] = 1.0
-            runs["status"][at] = status if status in ENDED else "completed"
-        elif status in ENDED:  # what something else ended is no measurement
-            runs["score"][at] = 0.0 if verdict in ("unresolved", "empty_patch") else None
-            runs["status"][at] = verdict
+            run.score = 1.0
+            run.status = run.status if run.status in ENDED else "completed"
+        elif run.status in ENDED:  # what something else ended is no measurement
+            run.score = 0.0 if verdict in ("unresolved", "empty_patch") else None
+            run.status = verdict
 
 
 def _set_success(runs: Runs) -> None:
     """Set the success of runs by their scores; a run that its agent ended without a score has failed."""
-    rows = list(_rows(runs, "format", "dataset", "score_key", "score", "status"))
     scorers: dict[tuple[str, Any], str] = {}  # the first scorer of each format and dataset
-    for of_format, dataset, key, *_ in rows:
-        if key:
-            scorers.setdefault((of_format, dataset), key)
     graded = set[tuple[Any, ...]]()  # scores that are amounts: no run with one succeeds or fails
-    for of_format, dataset, key, score, _ in rows:
-        is_between = score is not None and min(abs(score), abs(score - 1)) > _ROUNDING
-        if is_between and (of_format, key) not in _WHOLE_REWARDS:
-            graded.add((of_format, dataset, key))
-    for at, (of_format, dataset, key, score, status) in enumerate(rows):
-        if of_format in _STATING_SUCCESS or (of_format, dataset, key or scorers.get((of_format, dataset))) in graded:
+    for run in runs:
+        if run.score_key:
+            scorers.setdefault((run.format, run.dataset), run.score_key)
+        is_between = run.score is not None and min(abs(run.score), abs(run.score - 1)) > _ROUNDING
+        if is_between and (run.format, run.score_key) not in _WHOLE_REWARDS:
+            graded.add((run.format, run.dataset, run.score_key))
+    for run in runs:
+        key = run.score_key or scorers.get((run.format, run.dataset))
+        if run.format in _STATING_SUCCESS or (run.format, run.dataset, key) in graded:
             continue
-        if score is None and status in AGENT_FAILED:
-            score = runs["score"][at] = 0.0
-        if score is not None:
-            is_whole = abs(score - 1) <= _ROUNDING
-            runs["is_successful"][at] = is_whole if (of_format, key) in _WHOLE_REWARDS else score > 0.5
+        if run.score is None and run.status in AGENT_FAILED:
+            run.score = 0.0
+        if run.score is not None:
+            is_whole = abs(run.score - 1) <= _ROUNDING
+            run.is_successful = is_whole if (run.format, run.score_key) in _WHOLE_REWARDS else run.score > 0.5
 
 
-def _task_versions(runs: Runs) -> list[str | None]:
-    """Return the digests of tasks of which there are several versions; None for the others."""
-    if not any(runs["task_checksum"]):
-        return [None] * len(runs["task_checksum"])
-    versions = list(_rows(runs, "dataset", "task_id", "task_checksum"))
-    counts = Counter((dataset, task) for dataset, task, version in set(versions) if version)
-    return [version if counts[dataset, task] > 1 else None for dataset, task, version in versions]
+def _set_task_versions(runs: Runs) -> None:
+    """Set the digests of tasks of which there are several versions."""
+    versions = {(run.dataset, run.task_id, run.task_checksum) for run in runs if run.task_checksum}
+    counts = Counter((dataset, task) for dataset, task, _ in versions)
+    for run in runs:
+        if counts[run.dataset, run.task_id] > 1:
+            run.task_version = run.task_checksum
 
 
-def _repeated(runs: Runs) -> dict[str, list[bool]]:
-    """Number repetitions by start, where logs don't; return which a later log repeats, or another file has, too."""
-    groups: dict[tuple[Any, ...], int] = {}  # runs of one group are repetitions
-    identities = _rows(runs, "experiment", "dataset", "agent", "model_name", "task_id")
-    group = [groups.setdefault(identity, len(groups)) for identity in identities]
-    number = runs["repetition"]
-    stated = Counter(
-        trial
-        for trial, of_format, created in zip(
-            zip(group, number, strict=True), runs["format"], runs["created"], strict=True
-        )
-        if trial[1] is not None and not created and of_format != "table"
-    )
-    if clashing := {own for (own, _), n in stated.items() if n > 1}:  # trials of several logs, each numbered from 0
-        number[:] = [None if own in clashing else n for own, n in zip(group, number, strict=True)]
-    if None in number:
-        begun = [(started is None, started, *own) for started, *own in _rows(runs, "started", "source", "part")]
-        before = Counter[int]()
-        for at in sorted(range(len(group)), key=begun.__getitem__):
-            if number[at] is None:
-                number[at] = before[group[at]]
-            before[group[at]] += 1
-    trials = list(zip(group, number, strict=True))
-    created = [when or "" for when in runs["created"]]
-    latest = dict(sorted(zip(trials, created, strict=True), key=itemgetter(1)))  # the last of a trial stays
-    superseded = [when != "" and when < latest[trial] for trial, when in zip(trials, created, strict=True)]
-    ids = set(runs["run_id"])  # that an exported table of these runs states, too
-    duplicate = [is_copy or log_id in ids for is_copy, log_id in _rows(runs, "is_copy", "log_id")]
+def _number_repetitions(runs: Runs) -> None:
+    """Number repetitions by start, where logs don't, and flag those that a later log repeats."""
+    repeated: dict[tuple[Any, ...], list[Any]] = {}
+    for run in runs:
+        task = (run.experiment, run.dataset, run.agent, run.model_name, run.task_id)
+        repeated.setdefault(task, []).append(run)
+    for own in repeated.values():
+        if len(own) == 1:
+            own[0].repetition = own[0].repetition or 0
+            continue
+        numbers = [run.repetition for run in own if not run.created and run.format != "table"]
+        stated = [number for number in numbers if number is not None]
+        if len(set(stated)) < len(stated):  # trials of several logs, each numbered from 0
+            for run in own:
+                run.repetition = None
+        if any(run.repetition is None for run in own):
+            own.sort(key=_begun)
+            for number, run in enumerate(own):
+                if run.repetition is None:
+                    run.repetition = number
+        latest: dict[int, str] = {}
+        for run in own:
+            latest[run.repetition] = max(latest.get(run.repetition, ""), run.created or "")
+        for run in own:
+            if run.created and run.created < latest[run.repetition]:
+                run.run_flags.append("superseded")
+
+
+def _begun(run: Any) -> tuple[Any, ...]:
+    """Return what sorts repetitions: those without a start come last."""
+    return run.started is None, run.started, run.source, run.part
+
+
+def _flag_duplicates(runs: Runs) -> None:
+    """Flag runs that another file has, too."""
+    ids = {run.run_id for run in runs}  # that an exported table of these runs states, too
     seen = set[tuple[Any, ...]]()
-    for at, own in enumerate(_rows(runs, "log_id", "format", "task_id")):
-        log_id, of_format, _ = own
-        if log_id is not None and of_format != "table" and not superseded[at]:
-            duplicate[at] = duplicate[at] or own in seen
+    for run in runs:
+        is_duplicate = run.is_copy or run.log_id in ids
+        if run.log_id is not None and run.format != "table" and "superseded" not in run.run_flags:
+            own = (run.log_id, run.format, run.task_id)
+            is_duplicate = is_duplicate or own in seen
             seen.add(own)
-    return {"superseded": superseded, "duplicate": duplicate}
+        if is_duplicate:
+            run.run_flags.append("duplicate")
 
 
-def _overruled(runs: Runs, path: str) -> list[bool]:
-    """Set outcomes by a CSV file with run_id, outcome and, if any, reason and judge; return which runs it names."""
+def _overrule(runs: Runs, path: str) -> None:
+    """Set and flag the outcomes that a CSV file states: run_id, outcome and, if any, reason and judge."""
     if not path:
-        return [False] * len(runs["run_id"])
+        return
     try:
         stated = pd.read_csv(path, dtype="str").rename(columns=str.strip)
     except (OSError, ValueError) as error:
         raise SourceError(f"{path}: {type(error).__name__}: {error}") from None
-    known = {"run_id": set(runs["run_id"]), "outcome": set(OUTCOMES)}
+    ids = [run.run_id for run in runs]
+    known = {"run_id": set(ids), "outcome": set(OUTCOMES)}
     wrong = [f"no column {name}; there are {', '.join(map(str, stated))}" for name in known if name not in stated]
     if not wrong:
-        stated["run_id"] = find_runs(stated["run_id"], pd.Series(runs["run_id"])).fillna(stated["run_id"])
+        stated["run_id"] = find_runs(stated["run_id"], pd.Series(ids)).fillna(stated["run_id"])
     wrong = wrong or [f"{text!r} is no {name}" for name in known for text in stated[name] if text not in known[name]]
     if wrong:
         raise SourceError(f"{path}: {wrong[0]}; outcomes are {', '.join(OUTCOMES)}")
     by_run = {row["run_id"]: row for row in stated.to_dict("records")}  # the last row of a run counts
-    for at, run_id in enumerate(runs["run_id"]):
-        if row := by_run.get(run_id):
+    for run in runs:
+        if row := by_run.get(run.run_id):
             success = OUTCOMES[row["outcome"]]
-            runs["is_successful"][at] = success
-            runs["score"][at] = None if success is None else float(success)
-            runs["status"][at] = "overruled" if success is None else "completed"
-            runs["exit_reason"][at] = row.get("reason", runs["exit_reason"][at])
-            runs["is_judged"][at] = bool(pd.notna(row.get("judge")))
-    return [run_id in by_run for run_id in runs["run_id"]]
+            run.is_successful = success
+            run.score = None if success is None else float(success)
+            run.status = "overruled" if success is None else "completed"
+            run.exit_reason = row.get("reason", run.exit_reason)
+            run.is_judged = bool(pd.notna(row.get("judge")))
+            run.run_flags.append("overruled")
 
 
-def _plans(runs: Runs, stated: pa.Table, plan_of_source: Mapping[str, str | None]) -> pa.Table:
+def _plans(runs: Runs, stated: Rows, schema: pa.Schema, plan_of_source: Mapping[str, str | None]) -> pa.Table:
     """Return what was planned, by file, model and task; set for each run the file with its plan."""
-    plans = stated.to_pydict()
-    jobs = {os.path.dirname(source): source for source, task in _rows(plans, "source", "task_id") if not task}
-    plan_of = {source: source for source in plans["source"]}
-    for source in plan_of:
-        if os.path.basename(source) == "lock.json":  # a job's lock is part of the plan that its result states
-            plan_of[source] = jobs.get(os.path.dirname(source), source)
-    files, logs = set(plan_of.values()), set(runs["source"])
+    jobs = {os.path.dirname(plan["source"]): plan["source"] for plan in stated if not plan["task_id"]}
+    for plan in stated:
+        if os.path.basename(plan["source"]) == "lock.json":  # a job's lock is part of the plan that its result states
+            plan["source"] = jobs.get(os.path.dirname(plan["source"]), plan["source"])
+    files, logs = {plan["source"] for plan in stated}, {run.source for run in runs}
     by_folder = {os.path.dirname(source): source for source in files - logs}
     plan_of_log = {source: source if source in files else harbor.nearest_above(source, by_folder) for source in logs}
     plan_of_log |= plan_of_source
-    runs["plan"] = list(map(plan_of_log.get, runs["source"]))
-    plans["source"] = list(map(plan_of.get, plans["source"]))
-    if None in plans["model_name"] or None in plans["dataset"]:
-        _complete_plans(plans, runs)
-    groups = pa.table(plans, stated.schema).group_by(stated.column_names[:4], use_threads=False)
-    sums = groups.aggregate([(name, "sum") for name in stated.column_names[4:]])  # two names of a lock may be one task
-    return sums.rename_columns(stated.column_names)
+    for run in runs:
+        run.plan = plan_of_log[run.source]
+    if any(None in (plan["model_name"], plan["dataset"]) for plan in stated):
+        _complete_plans(stated, runs)
+    table = pa.Table.from_pylist(stated, schema)
+    sums = table.group_by(schema.names[:4], use_threads=False).aggregate([(name, "sum") for name in schema.names[4:]])
+    return sums.rename_columns(schema.names)  # two names of a lock may be one task
 
 
-def _complete_plans(plans: Runs, runs: Runs) -> None:
+def _complete_plans(plans: Rows, runs: Runs) -> None:
     """Fill in models and datasets that plans leave out, from their runs."""
-    first_of = dict[Any, tuple[Any, ...]]()  # the model and dataset of the first run of each plan
-    known = dict[tuple[Any, ...], tuple[Any, ...]]()  # dataset and task of the runs of each plan, by the task's names
-    for plan, model, dataset, task in _rows(runs, "plan", "model_name", "dataset", "task_id"):
-        first_of.setdefault(plan, (model, dataset))
-        known.setdefault((plan, task), (dataset, task))
-        if task and "/" in task:  # a lock calls a task by its folder
-            known.setdefault((plan, task.rpartition("/")[2]), (dataset, task))
-    for at, (plan, task, model, dataset) in enumerate(_rows(plans, "source", "task_id", "model_name", "dataset")):
-        if not task:
+    first_of: dict[Any, Any] = {}  # the first run of each plan
+    known: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # dataset and task of the runs of each plan, by the task's names
+    for run in runs:
+        first_of.setdefault(run.plan, run)
+        known.setdefault((run.plan, run.task_id), (run.dataset, run.task_id))
+        if run.task_id and "/" in run.task_id:  # a lock calls a task by its folder
+            known.setdefault((run.plan, run.task_id.rpartition("/")[2]), (run.dataset, run.task_id))
+    for plan in plans:
+        if not plan["task_id"]:
             continue  # all tasks together
-        if dataset is None:
-            dataset, plans["task_id"][at] = known.get((plan, task), (None, task))
-        first_model, first_dataset = first_of.get(plan, (None, None))
-        plans["model_name"][at] = model or first_model
-        plans["dataset"][at] = dataset or first_dataset
+        if plan["dataset"] is None:
+            plan["dataset"], plan["task_id"] = known.get((plan["source"], plan["task_id"]), (None, plan["task_id"]))
+        if first := first_of.get(plan["source"]):
+            plan["model_name"] = plan["model_name"] or first.model_name
+            plan["dataset"] = plan["dataset"] or first.dataset

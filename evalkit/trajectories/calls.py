@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.formats import claude_code, codex
-from evalkit.trajectories.records import SESSIONS, Facts, Joined, Runs
+from evalkit.trajectories.records import SESSIONS, Rows, Runs
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
 _MOST_NESTED = 100  # subagents of subagents
@@ -23,17 +23,17 @@ _COUNTED = {  # columns of the frames that count calls, with `source`
 }
 
 
-def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> tuple[Joined, dict[str, pd.DataFrame]]:
+def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
     """Join the files of each session to one run, and fill in what it took.
 
-    Returns also the frames that count calls: ``usage`` by run and model, ``tools`` by run, model and tool. In these,
+    Returns the frames that count calls: ``usage`` by run and model, ``tools`` by run, model and tool. In these,
     `source` is the run's.
     """
-    places = [at for at, of_format in enumerate(runs["format"]) if of_format in SESSIONS]
-    if not places:  # most sources have no sessions, and joining none takes as long as joining few
-        return Joined(), {name: pd.DataFrame(columns=["source", *columns]) for name, columns in _COUNTED.items()}
+    runs = [run for run in runs if run.format in SESSIONS]
+    if not runs:  # most sources have no sessions, and joining none takes as long as joining few
+        return {name: pd.DataFrame(columns=["source", *columns]) for name, columns in _COUNTED.items()}
     columns = ("source", "format", "log_id", "started")
-    files = pd.DataFrame({name: [runs[name][at] for at in places] for name in columns}).astype({"source": "str"})
+    files = pd.DataFrame({name: [getattr(run, name) for run in runs] for name in columns}).astype({"source": "str"})
     calls, tools = (tables[name].to_pandas() for name in ("calls", "tools"))
     calls["model_name"] = calls["model_name"].fillna(UNKNOWN)
     files["n"] = files["source"].map(calls["source"].value_counts()).fillna(0)
@@ -53,27 +53,27 @@ def join_sessions(runs: Runs, facts: Facts, tables: Mapping[str, pa.Table]) -> t
     with_calls = set(calls["run"])
     continuing = set(calls.loc[~calls["is_own"], "source"])
     joined = files[files["source"].ne(files["run"])]
-    others = joined.groupby("run")["source"].agg(list).to_dict()
     left_out = set(joined["source"])
-    for at in places:
-        source = runs["source"][at]
+    others = joined.groupby("run")["source"].agg(list).to_dict()
+    for run in runs:
+        source = run.source
         if source in left_out:
+            run.is_left_out = True
             continue
         taken = sums.get(source, {"calls": 0})
-        runs["turns"][at] = taken["calls"]
+        run.turns = taken["calls"]
         for name in TOKENS:
             value = taken.get(name)
-            runs[name][at] = None if pd.isna(value) else int(value)
+            setattr(run, name, None if pd.isna(value) else int(value))
         if source in continuing:
-            runs["cost"][at] = None  # a session that continues another one counts the cost of both
-        runs["trajectories"][at] = others.get(source, [])
-        runs["is_copy"][at] = source not in sums and source in with_calls
+            run.cost = None  # a session that continues another one counts the cost of both
+        run.trajectories = others.get(source, [])
+        run.is_copy = source not in sums and source in with_calls
     keys = ["run", "model_name"]
     used = tools.merge(own[["source", "call_id", *keys]], on=["source", "call_id"])
     results = used.assign(is_error=used["is_error"].astype("Float64")).groupby([*keys, "tool"])["is_error"]
     frames = {"usage": _sums(own, keys), "tools": results.agg(calls="size", results="count", errors="sum")}
-    joined_files = Joined([at for at in places if runs["source"][at] in left_out])
-    return joined_files, {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
+    return {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
 
 
 def _sums(calls: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -62,7 +62,7 @@ def chat_messages(messages: Any) -> list[Message]:
     """Read messages in the form of chat interfaces; the answer of a tool becomes the result of its call."""
     out: list[Message] = []
     called: dict[str, ToolCall] = {}  # by its id
-    for given in chain.from_iterable(map(_apart, objects({"messages": messages}, "messages"))):
+    for given in chain.from_iterable(map(_apart, objects(messages))):
         message, extra = _as_chat(given), given.get("extra")
         actor = text_of(message.get("name"))
         role = text_of(message.get("role")) or (actor if actor in _ROLES else "user")

@@ -12,7 +12,6 @@ from evalkit.io import BrokenFileError, decode_json
 from evalkit.io.read import without_mark
 
 _LINE = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ANYTHING = msgspec.json.Decoder()
 
 
 def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> Iterator[dict[str, Any]]:
@@ -24,12 +23,12 @@ def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> It
     for line in filter(bytes.strip, io.BytesIO(without_mark(data)[0])):
         try:
             raw = _LINE.decode(line)
-            yield {key: value if key in encoded else _ANYTHING.decode(value) for key, value in raw.items()}
+            yield {key: value if key in encoded else msgspec.json.decode(value) for key, value in raw.items()}
             continue
         except (msgspec.DecodeError, UnicodeDecodeError):  # such as NaN, or a line that is still being written
             pass
         try:
-            value = decode_json(line, _ANYTHING)[0]
+            value = decode_json(line)[0]
         except BrokenFileError:
             broken += 1
             continue
@@ -48,7 +47,7 @@ def decoded(value: Any) -> Any:
     if not isinstance(value, msgspec.Raw):
         return value
     try:
-        return _ANYTHING.decode(value)
+        return msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 

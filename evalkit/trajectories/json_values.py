@@ -17,9 +17,9 @@ def part_of(value: Any, *keys: str) -> Any:
     return value
 
 
-def objects(value: Any, key: str) -> list[dict[str, Any]]:
-    """Return the objects of the list at a key; none if there is no list."""
-    items = value.get(key) if isinstance(value, dict) else None
+def objects(value: Any, *keys: str) -> list[dict[str, Any]]:
+    """Return the objects of the list at a path of keys; none if there is no list."""
+    items = part_of(value, *keys)
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 

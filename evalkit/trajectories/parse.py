@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, BinaryIO
 
 import msgspec
@@ -40,7 +41,6 @@ _NO_LOGS = {
     *("lm-eval results file", "OpenHands metadata file", "OpenHands index scores file", "Every Eval Ever evaluation"),
     *("SWE-bench predictions", "SWE-bench report", "table", "spreadsheet", "Parquet file"),
 }
-_ANYTHING = msgspec.json.Decoder()
 
 
 def accepts(path: str) -> str:
@@ -63,7 +63,7 @@ def recognises(head: bytes) -> str | tuple[str, str]:
     try:
         start, title = decode_start(head), "inspect_ai log" if is_inspect(head) else ""
         title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "")
-        title = title or next(filter(None, (one.recognises(_first_records(head)) for one in SESSIONS)), "")
+        title = title or _session(sessions.first_records(head))[1]
         title = title or table.recognises(head)
     except Exception:
         return ""
@@ -78,9 +78,10 @@ def is_inspect(data: bytes) -> bool:
     return b'"eval"' in head and bool(inspect.recognises(decode_start(head)))
 
 
-def _first_records(head: bytes) -> list[Any]:
-    """Return the records in the first lines of a file, or the start of one that is longer than the examined bytes."""
-    return sessions.first_records(head) or [decode_start(head[: sessions.HEAD])]
+def _session(records: list[Any]) -> tuple[Any, str]:
+    """Return the module that reads a session, by some of its records, and its title; None for other files."""
+    titles = ((one, one.recognises(record)) for one in SESSIONS for record in records)
+    return next(filter(itemgetter(1), titles), (None, ""))
 
 
 def _session_format(path: str, head: bytes) -> Any:
@@ -88,13 +89,13 @@ def _session_format(path: str, head: bytes) -> Any:
     for one in SESSIONS:
         if head.startswith(sessions.EXCERPT + msgspec.json.encode(one.FORMAT)):
             return one
-    records = _first_records(head)
+    records = sessions.first_records(head)
     if any(one.recognises(records[:1]) for one in FORMATS):
         return None
     name = os.path.basename(path)
     if name.startswith("rollout-") and name.endswith(".jsonl"):
         return codex
-    return next((one for one in SESSIONS if one.recognises(records)), None)
+    return _session(records)[0]
 
 
 def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
@@ -145,16 +146,14 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
             lost = list[str]()  # it names lost lines once the last was read
             lines: Any = read_lines(data, lines_of.ENCODED, lost)
             if isinstance(start, list):  # a document, in spite of its name
-                lines, lost = decode_json(data, _ANYTHING)
+                lines, lost = decode_json(data)
             return lines_of, lines_of.by_part(lines) if messages else lines, lost
         rows, left_out = table.read_rows(data, messages=messages)  # lines may be documents of a format, too
         return next((one for one in FORMATS if one.recognises(rows[:1])), table), rows, left_out
-    value, recovered = decode_json(data, _ANYTHING)
+    value, recovered = decode_json(data)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
-    if reader is None and isinstance(value, dict):  # sessions of 2025 are one document
-        for of_session in SESSIONS:
-            if of_session.recognises(value):
-                return of_session, msgspec.json.encode(value), recovered
+    if reader is None and (of_session := _session([value])[0]):  # sessions of 2025 are one document
+        return of_session, msgspec.json.encode(value), recovered
     if messages and reader in LINE_FORMATS:
         return reader, reader.by_part(value if isinstance(value, list) else [value]), recovered
     if reader is None and table.holds_runs(value):

@@ -1,9 +1,12 @@
 """The records that the readers of all formats fill, and which statuses are outcomes, as data."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import field, make_dataclass
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import msgspec
 
 from evalkit._notes import NO_NOTES, Notes
 from evalkit.io import Column, Entry
@@ -119,19 +122,28 @@ RECORDS = {
 }
 
 
-Runs = dict[str, list[Any]]  # columns of runs by name: plain values, with None for what is missing
-Facts = Sequence[Mapping[str, Any]]  # rows of the table of facts
+LOGGED = ("source", *(column.name for column in RUNS))
+_MISSING_AT_FIRST = "run_id kind task_type task_version plan score score_key lower_is_better is_successful success_rate"
+_FIELDS: list[Any] = [
+    *LOGGED,
+    *((name, Any, None) for name in _MISSING_AT_FIRST.split()),
+    *((name, bool, False) for name in ("is_turned", "is_copy", "is_judged", "is_left_out")),  # the last: no run
+    *((name, list, field(default_factory=list)) for name in ("trajectories", "run_flags")),
+    ("model_source", str, "log"),
+]
+# a run while it is put together: values by the names of columns, None for what is missing
+Run: Any = make_dataclass("Run", _FIELDS, eq=False, slots=True)
+Runs = Sequence[Any]
+Rows = Sequence[dict[str, Any]]  # of a table of records
 
 
 class Joined(NamedTuple):
     """What a format found out by joining the runs of a source to its other files."""
 
-    left_out: Collection[int] = ()  # places of runs that are no runs of their own
     plan_of: Mapping[str, str | None] = MappingProxyType({})  # by the file of runs: the file that states their plan
     without_plan: Collection[str] = ()  # files whose plan another file states, or whose runs are copies of others
     entries: Sequence[Entry] = ()  # of the ledger, which replace the entries of the files
-    # by the file of runs: the name of a score, from its name in that file
-    score_names: Mapping[str, Callable[[str], str]] = MappingProxyType({})
+    filters: Mapping[str, Mapping[str, str]] = MappingProxyType({})  # names of filters of lm-eval, by the file of runs
     notes: Notes = NO_NOTES
 
 
@@ -159,11 +171,11 @@ def run_row(*, ended: Any = None, **values: Any) -> tuple:
     return run_rows({name: [value] for name, value in values.items()})[0]
 
 
-Rows = Sequence[tuple]
+_Cells = Sequence[tuple]
 
 
 def used(
-    runs: Rows = (), scores: Rows = (), plans: Rows = (), facts: Rows = (), reason: str = "", **others: Rows
+    runs: _Cells = (), scores: _Cells = (), plans: _Cells = (), facts: _Cells = (), reason: str = "", **others: _Cells
 ) -> Parsed:
     """Return the contents of a log, or of a file that describes logs; `others` are further tables of `RECORDS`."""
     rows = {"runs": runs, "scores": scores, "plans": plans, "facts": facts, **others}
@@ -175,12 +187,24 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
     rows = []
     for key, score in scores.items() if isinstance(scores, dict) else ():
         for name, value in score.items() if isinstance(score, dict) else (("", score),):
-            own = f"{key}/{name}" if name else key
-            if isinstance(value, str):
-                rows.append((part, own, grades.get(value), value))
-            else:
-                rows.append((part, own, number_of(value), content_text(value)))
+            number = grades.get(value) if isinstance(value, str) else number_of(value)
+            rows.append((part, f"{key}/{name}" if name else key, number, content_text(value)))
     return rows
+
+
+def by_file(runs: Runs, of_format: str) -> dict[str, list[Any]]:
+    """Return the runs of a format by their files."""
+    files: dict[str, list[Any]] = {}
+    for run in runs:
+        if run.format == of_format:
+            files.setdefault(run.source, []).append(run)
+    return files
+
+
+def stated_by(facts: Rows, of_format: str) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return what the files of a format state about runs: the file, the task, if it is of one, and the values."""
+    own = [fact for fact in facts if fact["fact"] == of_format]
+    return [(fact["source"], fact["task_id"], msgspec.json.decode(fact["value"])) for fact in own]
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {"int?": count_of, "float": number_of, "time": time_of}  # others are texts

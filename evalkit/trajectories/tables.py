@@ -15,13 +15,13 @@ from evalkit.io import Entry, SourceError
 from evalkit.kinds.headers import add_outcomes, choices_of, columns_of_runs, meanings, unread_cells
 from evalkit.kinds.runs import JUDGED
 from evalkit.trajectories.json_values import count_of
-from evalkit.trajectories.records import RUNS, Joined, Runs
+from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
 
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
 
 
-def join_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> tuple[Joined, Notes]:
+def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> Joined:
     """Fill in the runs of tables, which have their rows in `extra`; note what columns were taken for.
 
     Tables with the same columns are read as one. `columns` are meanings as ``ROLE=NAME``; `reasons` has what the ledger
@@ -33,15 +33,15 @@ def join_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) 
         if not equals:
             raise SourceError(f"column {pair!r}: write ROLE=NAME, such as score=reward")
         given[role.strip()] = name.strip()
-    places: dict[str, list[int]] = {}  # of the rows of each file among the runs
-    for at, of_format in enumerate(runs["format"]):
-        if of_format == "table":
-            places.setdefault(runs["source"][at], []).append(at)
-    rows = {at: msgspec.json.decode(runs["extra"][at]) for own in places.values() for at in own}
+    runs = [run for run in all_runs if run.format == "table"]
+    rows = [msgspec.json.decode(run.extra) for run in runs]
+    places: dict[str, list[int]] = {}  # of the rows of each file
+    for at, run in enumerate(runs):
+        places.setdefault(run.source, []).append(at)
     alike: dict[tuple[str, ...], list[str]] = {}  # files by the names of their columns
     for source, own in places.items():
         alike.setdefault(tuple(dict.fromkeys(name for at in own for name in rows[at])), []).append(source)
-    copies, first_with = _mark_copies(runs, places, rows)
+    copies, first_with = _mark_copies(runs, rows, places)
     entries: dict[str, Entry] = {}
     doubts: dict[str, Notes] = {}
     chosen = Notes()
@@ -84,21 +84,21 @@ def join_tables(runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) 
     for made, meaning in read:
         _fill_columns(runs, rows, made, meaning)
     in_order = [entries[source] for source in places]
-    left_out = {at for entry in in_order if entry.status == "skipped" for at in places[entry.source]}
-    if left_out and len(left_out) == len(runs["source"]):
+    for entry in in_order:
+        for at in places[entry.source]:
+            runs[at].is_left_out = entry.status == "skipped"
+    if runs and all(run.is_left_out for run in all_runs):
         raise SourceError(f"{in_order[0].source}: {in_order[0].reason}")
     for source in filter(doubts.__contains__, places):
         chosen += doubts[source]
-    return Joined(left_out, entries=in_order), chosen
+    return Joined(entries=in_order, notes=chosen)
 
 
-def _fill_columns(
-    runs: Runs, rows: Mapping[int, Mapping[str, Any]], made: pd.DataFrame, meaning: Mapping[str, str]
-) -> None:
+def _fill_columns(runs: Runs, rows: Rows, made: pd.DataFrame, meaning: Mapping[str, str]) -> None:
     """Set the columns of runs that a table has; `extra` keeps its other cells."""
     for at in made.index:
         rest = {name: cell for name, cell in rows[at].items() if name not in meaning.values()}
-        runs["extra"][at] = msgspec.json.encode(rest).decode() if rest else None
+        runs[at].extra = msgspec.json.encode(rest).decode() if rest else None
     if "started" in made:
         made["started"] = made["started"].dt.tz_localize(None)
     if "counts_as" in made:
@@ -108,26 +108,23 @@ def _fill_columns(
     for column in map(str, made):
         values = made[column].astype("object").where(made[column].notna(), None)
         for at, value in zip(made.index, values, strict=True):
-            runs[column][at] = count_of(value) if column in _COUNTS else value
+            setattr(runs[at], column, count_of(value) if column in _COUNTS else value)
 
 
-def _mark_copies(
-    runs: Runs, places: Mapping[str, Sequence[int]], rows: Mapping[int, Mapping[str, Any]]
-) -> tuple[Counter[str], dict[str, str]]:
+def _mark_copies(runs: Runs, rows: Rows, places: Mapping[str, Sequence[int]]) -> tuple[Counter[str], dict[str, str]]:
     """Set ids of runs, and mark rows that repeat one; return how many each file has, and the file with equal rows."""
-    runs |= {name: [False] * len(runs["source"]) for name in ("is_copy", "is_judged")}
     seen = set[tuple[str, str]]()  # the id and values of rows
     copies = Counter[str]()
     first_of: dict[tuple[str, ...], str] = {}  # the first file with the same rows
     first_with: dict[str, str] = {}
     for source, own in places.items():
-        texts = tuple(runs["extra"][at] for at in own)
+        texts = tuple(runs[at].extra for at in own)
         ids = _ids_of_rows([rows[at] for at in own], texts)
-        for at, text, run in zip(own, texts, ids, strict=False):
-            runs["log_id"][at] = run
-            runs["is_copy"][at] = (run, text) in seen
-            copies[source] += runs["is_copy"][at]
-            seen.add((run, text))
+        for at, text, run_id in zip(own, texts, ids, strict=False):
+            runs[at].log_id = run_id
+            runs[at].is_copy = (run_id, text) in seen
+            copies[source] += runs[at].is_copy
+            seen.add((run_id, text))
         first = first_of.setdefault(texts, source)
         if first != source and len(texts) > 1:
             first_with[source] = first

@@ -1,7 +1,9 @@
 """What each format says of runs, by the facts of the format."""
 
 import json
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -497,12 +499,15 @@ SHAPES = (
 )
 
 
+def assert_parsing_never_raises(shape: dict[str, Any], data: st.DataObject, *names: str) -> None:
+    broken = {key: data.draw(JSON) if data.draw(st.booleans()) else value for key, value in shape.items()}
+    for name, document in product(names, (broken, [broken])):
+        assert parse(name, json.dumps(document).encode()).status in ("used", "skipped", "failed")
+
+
 @given(st.sampled_from(SHAPES), st.data())
 def test_parsing_never_raises_whatever_a_document_of_a_format_holds(shape, data):
-    broken = {key: data.draw(JSON) if data.draw(st.booleans()) else value for key, value in shape.items()}
-    for document in (broken, [broken]):
-        parsed = parse("x.traj.json", json.dumps(document).encode())
-        assert parsed.status in ("used", "skipped", "failed")
+    assert_parsing_never_raises(shape, data, "x.traj.json")
 
 
 def test_an_archive_in_which_nothing_stands_yet_is_named_as_one():
@@ -511,7 +516,7 @@ def test_an_archive_in_which_nothing_stands_yet_is_named_as_one():
 
 @given(st.binary(max_size=200))
 def test_parsing_never_raises_for_bytes(data):
-    for name in ("a.eval", "a.csv", "a.jsonl", "a.parquet", "a.json"):
+    for name in ("a.eval", "a.csv", "a.jsonl", "a.parquet", "a.json", "rollout-2026-06-08T12-00-00-a.jsonl"):
         for start in (b"", b"PK\x03\x04_journal/", b"PAR1"):
             assert parse(name, start + data).status in ("used", "skipped", "failed")
 

@@ -1,6 +1,5 @@
 """OpenHands: outputs of 0.x and 1.x with their reports and attempts, and the results of the index."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ from hypothesis import strategies as st
 
 from evalkit import trajectories
 from evalkit.kinds import has_flag
-from evalkit.trajectories.parse import parse
 from tests.trajectories.folders import lines, write
-from tests.trajectories.test_formats import JSON, SHARED, real, runs_of, told
+from tests.trajectories.test_formats import SHARED, assert_parsing_never_raises, real, runs_of, told
 
 METADATA = {
     "llm": {"model": "proxy/oak", "api_key": "sk-secret", "temperature": 0.5},
@@ -277,16 +275,10 @@ def test_the_index_has_outcomes_costs_models_agents_and_published_figures(tmp_pa
     ]
 
 
-@pytest.mark.parametrize(
-    "shape", [line(), [line()], METADATA, {"a": {"resolved": True, "cost": 1}}, report(a="resolved")]
-)
+@pytest.mark.parametrize("shape", [line(), METADATA, {"a": {"resolved": True, "cost": 1}}, report(a="resolved")])
 @given(data=st.data())
 def test_parsing_never_raises_whatever_a_document_holds(shape, data):
-    values = shape[0] if isinstance(shape, list) else shape
-    broken: Any = {key: data.draw(JSON) if data.draw(st.booleans()) else value for key, value in values.items()}
-    for name in ("output.jsonl", "output.json", "scores.json"):
-        text = json.dumps([broken] if isinstance(shape, list) else broken)
-        assert parse(name, text.encode()).status in ("used", "skipped", "failed")
+    assert_parsing_never_raises(shape, data, "output.jsonl", "output.json", "scores.json")
 
 
 @real

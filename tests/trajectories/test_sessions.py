@@ -538,11 +538,6 @@ def test_reading_sessions_never_raises_whatever_their_lines_hold(own, data):
             assert isinstance(messages([name], "0", lambda path: text), list)
 
 
-@given(st.binary(max_size=200))
-def test_reading_a_rollout_never_raises_for_bytes(data):
-    assert parse("rollout-2026-06-08T12-00-00-a.jsonl", data).status in ("used", "skipped", "failed")
-
-
 USER = {"role": "user", "content": "a"}
 
 

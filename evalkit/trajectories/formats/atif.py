@@ -32,11 +32,9 @@ def parse(path: str, value: Any) -> Parsed:
     several = [(one, str(at)) for at, one in enumerate(value)] if isinstance(value, list) else [(value, "")]
     named = [{text_of(ref.get("trajectory_path")) for step in _steps(one) for ref in _refs(step)} for one, _ in several]
     facts = [("subagent", "", "", file) for files in named for file in sorted(files) if file]
-    versions = Counter(
-        version for one, _ in several if not _VERSION.fullmatch(version := text_of(one["schema_version"]))
-    )
-    unknown = [f"schema_version {version} is unknown ({n})" for version, n in versions.items()]
-    return used([_run(path, one, part) for one, part in several], facts=facts, reason=", ".join(unknown))
+    versions = Counter(text_of(one["schema_version"]) for one, _ in several)
+    doubts = [f"schema_version {name} is unknown ({n})" for name, n in versions.items() if not _VERSION.fullmatch(name)]
+    return used([_run(path, one, part) for one, part in several], facts=facts, reason=", ".join(doubts))
 
 
 def _run(path: str, value: Any, part: str) -> tuple:

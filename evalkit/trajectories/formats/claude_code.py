@@ -5,14 +5,13 @@ main agent's, and lines of newer versions count only the first token of an answe
 """
 
 import io
-import os
 import re
+from functools import partial
 from typing import Any, BinaryIO
 
-from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, content_text
 from evalkit.trajectories.formats import sessions
-from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, leading_model, records_of
+from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, records_of
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 
 FORMAT = "Claude Code"
@@ -41,14 +40,11 @@ _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens
 _WENT_BACK = "the user went back to an earlier message, from which the session goes on"
 
 
-def recognises(records: Any) -> str:
-    """Return ``Claude Code session`` for the first records of one, or for one of them; empty for anything else."""
-    records = records if isinstance(records, list) else [records]
-    for record in map(_named, records):
-        ids = (part_of(record, "sessionId"), part_of(record, "leafUuid"))
-        if isinstance(part_of(record, "type"), str) and any(isinstance(one, str) for one in ids):
-            return f"{FORMAT} session"
-    return ""
+def recognises(record: Any) -> str:
+    """Return ``Claude Code session`` for a record of one; empty for anything else."""
+    named = _named(record)
+    has_id = any(isinstance(part_of(named, key), str) for key in ("sessionId", "leafUuid"))
+    return f"{FORMAT} session" if has_id and isinstance(named.get("type"), str) else ""
 
 
 def _named(record: Any) -> Any:
@@ -67,46 +63,34 @@ def summary(path: str, file: BinaryIO) -> Session:
     A message has a line for each of its blocks, all with its id and usage: the line with most tokens written counts.
     """
     session = Session(FORMAT)
-    calls: dict[str, ModelCall] = {}
+    calls, tools = session.calls, session.tools
     own = set[str]()  # ids of the calls that no subagent made
-    tools: dict[str, ToolUse] = {}  # by their own ids
-    is_main = False
     totals: dict[str, Any] = {}  # tokens by model, as a printed result states them
     unended = set[str]()  # ids of answers without a line that has their end, and so counts all tokens written
     for record in map(_named, records_of(file, session)):
         kind = text_of(record.get("type"))
         message = record.get("message")
         if kind not in _SPOKEN:
-            if kind not in _METADATA:
-                session.add_unknown(kind or "without a type")
-            if part_of(record, "attachment", "type") == "max_turns_reached":
-                session.exit_reason = "max_turns_reached"
-            if kind == "cost-state":  # of the session so far
-                session.cost = None if record.get("hasUnknownModelCost") else number_of(record.get("totalCostUSD"))
-            elif kind == "system" and record.get("subtype") == "init":
-                session.version = text_of(record.get("version")) or session.version
-            elif kind == "result" and isinstance(record.get("modelUsage"), dict):
-                session.cost, totals = number_of(record.get("total_cost_usd")), record["modelUsage"]
-                if record.get("subtype") != "success":
-                    session.exit_reason = text_of(record.get("subtype"))
+            _read_metadata(session, kind, record)
+            if kind == "result" and isinstance(record.get("modelUsage"), dict):
+                totals = record["modelUsage"]
             continue
         if not isinstance(message, dict):
             session.broken += 1
             continue
         session.messages += 1
         session.session_id = text_of(record.get("sessionId")) or session.session_id
-        session.version = text_of(record.get("version")) or session.version
-        if (when := record.get("timestamp")) and isinstance(when, str):
-            session.started = min(session.started or when, when)
-        is_main = is_main or not record.get("isSidechain")
+        session.add_message(record)
+        session.exit_reason = None
         blocks = objects(message, "content")
-        for of_type in (text_of(block.get("type")) for block in blocks):
+        for block in blocks:
+            of_type = text_of(block.get("type"))
             if of_type not in _BLOCKS and not of_type.endswith("_tool_result"):
                 session.add_unknown(f"block {of_type}")
-        is_interrupted = any(text_of(block.get("text")).startswith(_INTERRUPTED) for block in blocks)
-        session.exit_reason = "interrupted" if kind == "user" and is_interrupted else None
         if kind == "user":
             for block in blocks:
+                if text_of(block.get("text")).startswith(_INTERRUPTED):
+                    session.exit_reason = "interrupted"
                 tool = tools.get(text_of(block.get("tool_use_id")))
                 if tool and block.get("type") == "tool_result":
                     tool.is_error = bool(block.get("is_error"))
@@ -119,33 +103,49 @@ def summary(path: str, file: BinaryIO) -> Session:
         call_id = text_of(message.get("id")) or text_of(record.get("uuid"))
         call_id = call_id or f"{session.session_id} {session.messages}"  # of a gateway that gives none
         call = _usage(call_id, model or None, message.get("usage"))
-        known = calls.get(call_id)
-        if known is None or (call.tokens_out or 0) >= (known.tokens_out or 0):
-            calls[call_id] = call
-        if known is None and "stop_reason" in message:
+        if call_id not in calls and "stop_reason" in message:
             unended.add(call_id)
         if message.get("stop_reason") is not None:
             unended.discard(call_id)
+        if (call.tokens_out or 0) >= (calls.get(call_id, call).tokens_out or 0):
+            calls[call_id] = call
         if not record.get("isSidechain"):
             own.add(call_id)
         for block in blocks:
             if block.get("type") in ("tool_use", "server_tool_use", "mcp_tool_use"):
                 used = ToolUse(call_id, text_of(block.get("name")))
                 tools.setdefault(text_of(block.get("id")) or f"block {len(tools)}", used)
-    session.session_id = session.session_id or os.path.basename(path).removesuffix(".jsonl")
-    if session.messages and not is_main:
-        session.part_of = session.session_id
     if 2 * len(unended) > len(calls):
         session.partial = len(unended)
-        for model, usage in totals.items():
-            of_model = [call for call in calls.values() if call.model == model]
-            uncounted = (count_of(part_of(usage, "outputTokens")) or 0) - sum(call.tokens_out or 0 for call in of_model)
-            if of_model and uncounted > 0:
-                of_model[-1].tokens_out = (of_model[-1].tokens_out or 0) + uncounted
-                session.partial = 0
-    session.calls, session.tools = list(calls.values()), list(tools.values())
-    session.model = leading_model([call for call in session.calls if call.call_id in own] or session.calls)
+        _count_rest(session, totals)
+    session.complete(path, [calls[call_id] for call_id in calls if call_id in own] or calls.values())
     return session
+
+
+def _read_metadata(session: Session, kind: str, record: dict[str, Any]) -> None:
+    """Read a record without a message."""
+    if kind not in _METADATA:
+        session.add_unknown(kind or "without a type")
+    if part_of(record, "attachment", "type") == "max_turns_reached":
+        session.exit_reason = "max_turns_reached"
+    if kind == "cost-state":  # of the session so far
+        session.cost = None if record.get("hasUnknownModelCost") else number_of(record.get("totalCostUSD"))
+    elif kind == "system" and record.get("subtype") == "init":
+        session.version = text_of(record.get("version")) or session.version
+    elif kind == "result" and isinstance(record.get("modelUsage"), dict):
+        session.cost = number_of(record.get("total_cost_usd"))
+        if record.get("subtype") != "success":
+            session.exit_reason = text_of(record.get("subtype"))
+
+
+def _count_rest(session: Session, totals: dict[str, Any]) -> None:
+    """Add the tokens in the totals of each model that its answers don't count."""
+    for model, usage in totals.items():
+        of_model = [call for call in session.calls.values() if call.model == model]
+        uncounted = (count_of(part_of(usage, "outputTokens")) or 0) - sum(call.tokens_out or 0 for call in of_model)
+        if of_model and uncounted > 0:
+            of_model[-1].tokens_out = (of_model[-1].tokens_out or 0) + uncounted
+            session.partial = 0
 
 
 def _usage(call_id: str, model: str | None, usage: Any) -> ModelCall:
@@ -157,9 +157,7 @@ def _usage(call_id: str, model: str | None, usage: Any) -> ModelCall:
     return ModelCall(call_id, model, read, counts[-1], written) if read or written else ModelCall(call_id, model)
 
 
-def parse(path: str, data: bytes) -> Parsed:
-    """Return the run of a session, or of a subagent, which `evalkit.trajectories.calls` joins to its session."""
-    return sessions.parsed(path, data, summary)
+parse = partial(sessions.parsed, summary)
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
@@ -212,4 +210,4 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
                 chat.append({**about, "role": "system", "content": _WENT_BACK})
             prompted.add(parent)
         chat.append({**about, "role": "system" if is_injected else "user", "content": text})
-    return sessions.with_subagents(chat, agents, lambda data: messages(data, part, open_named), open_named)
+    return sessions.with_subagents(chat, agents, messages, open_named)

@@ -6,15 +6,16 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, content_text
 from evalkit.trajectories.formats import sessions
-from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, leading_model, records_of
+from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, records_of
 from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, time_of
 
 FORMAT = "Codex"
@@ -59,34 +60,27 @@ class Item(NamedTuple):
     when: str
 
 
-def recognises(records: Any) -> str:
-    """Return ``Codex session`` for the first records of a rollout, or for one of them; empty for anything else."""
-    for record in records if isinstance(records, list) else [records]:
-        kind, payload = part_of(record, "type"), part_of(record, "payload")
-        is_document = isinstance(part_of(record, "session", "id"), str) and bool(objects(record, "items"))
-        is_wrapped = isinstance(kind, str) and kind in _LINES and isinstance(payload, dict)
-        is_state = part_of(record, "record_type") == "state"
-        is_bare = kind == "message" and any(part.get("type") == "input_text" for part in objects(record, "content"))
-        if is_wrapped or is_state or is_bare or is_document:
-            return f"{FORMAT} session"
-    return ""
+def recognises(record: Any) -> str:
+    """Return ``Codex session`` for a record of a rollout; empty for anything else."""
+    kind = part_of(record, "type")
+    is_document = isinstance(part_of(record, "session", "id"), str) and bool(objects(record, "items"))
+    is_wrapped = isinstance(kind, str) and kind in _LINES and isinstance(record.get("payload"), dict)
+    is_state = part_of(record, "record_type") == "state"
+    is_bare = kind == "message" and any(part.get("type") == "input_text" for part in objects(record, "content"))
+    return f"{FORMAT} session" if is_wrapped or is_state or is_bare or is_document else ""
 
 
-def _lines(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a file; the first versions of 2025 write one document, with the session and its items."""
-    for record in records_of(file, session):
-        if isinstance(record.get("session"), dict):
-            yield record["session"]
-            yield from objects(record, "items")
-        else:
-            yield record
+def _listed(line: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the records of a line; the first versions of 2025 write one document, with the session and its items."""
+    session = line.get("session")
+    return [session, *objects(line, "items")] if isinstance(session, dict) else [line]
 
 
 def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
     """Yield the meaning of the lines of a file; a message in an item and in an event is yielded once."""
     first = 0  # line that a subagent did not copy from its parent, which its first line states since 2026
     waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages without a double so far, with the type of their line
-    for record in _lines(file, session):
+    for record in chain.from_iterable(map(_listed, records_of(file, session))):
         payload = record.get("payload")
         outer = text_of(record.get("type"))
         when = text_of(record.get("timestamp"))
@@ -161,31 +155,23 @@ def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> I
         session.add_unknown(f"{outer} {kind}".strip())
 
 
-def _printed(text: str) -> str:
-    """Return what a command printed, after its exit code unless that is 0."""
-    if text.startswith('{"output":'):
+def _outcome(payload: dict[str, Any], text: str) -> tuple[str, bool]:
+    """Return what a command printed, after its exit code unless that is 0, and whether the call failed."""
+    has_failed = part_of(payload, "output", "success") is False or payload.get("status") == "failed"
+    printed, code = text, ""
+    if text.startswith("{"):
         with suppress(msgspec.DecodeError, RecursionError):
             value = msgspec.json.decode(text)
-            printed, code = text_of(value["output"]), text_of(part_of(value, "metadata", "exit_code"))
-            return printed if code in ("", "0") else f"Exit code {code}\n{printed}"
-    if header := _HEADER.match(text):
-        code = header["code"] or header["exit"] or "0"
+            code = text_of(part_of(value, "metadata", "exit_code"))
+            printed = text_of(value.get("output")) if "output" in value else text
+    elif header := _HEADER.match(text):
+        code = header["code"] or header["exit"] or ""
         printed = text[header.end() :]
-        return printed if code == "0" else f"Exit code {code}\n{printed}"
-    return text
-
-
-def _is_error(payload: dict[str, Any], text: str) -> bool:
-    if part_of(payload, "output", "success") is False or payload.get("status") == "failed":
-        return True
-    if text.startswith("{"):
-        try:
-            code = part_of(msgspec.json.decode(text), "metadata", "exit_code")
-        except (msgspec.DecodeError, RecursionError):
-            code = None
-        return bool(code)
-    found = _EXIT_CODE.search(text[:_MOST_EXAMINED])
-    return found[1] != "0" if found else bool(_REFUSED.match(text))
+    if not code and not text.startswith("{"):
+        found = _EXIT_CODE.search(text[:_MOST_EXAMINED])
+        has_failed = has_failed or (found[1] != "0" if found else _REFUSED.match(text) is not None)
+    is_error = code not in ("", "0")
+    return f"Exit code {code}\n{printed}" if is_error else printed, has_failed or is_error
 
 
 def _tool(payload: dict[str, Any]) -> str:
@@ -223,7 +209,7 @@ class _Calls:
             self._unsettled_tools.append(tool_id or f"call {len(self.tools)}")
             self.tools[self._unsettled_tools[-1]] = self.made[-1], ToolUse("", _tool(item.payload))
         elif item.kind == "output" and tool_id in self.tools:
-            self.tools[tool_id][1].is_error = _is_error(item.payload, item.text)
+            self.tools[tool_id][1].is_error = _outcome(item.payload, item.text)[1]
 
     def settle(self) -> None:
         """Take what the model wrote since the last time as one call: outputs may come between calls of its tools."""
@@ -253,15 +239,14 @@ class _Calls:
         call.tokens_in, call.tokens_cache, call.tokens_out, *_ = taken
         self._content = blake2b(digest_size=9)
 
-    def identified(self) -> tuple[list[ModelCall], list[ToolUse]]:
-        """Return the calls of models and tools; the totals of a call of a model identify it, else its content."""
+    def identify(self) -> None:
+        """Name each call of a model by its totals, else by its content, and how often these occurred before."""
         times = Counter[str]()
         for call in self.made:
             times[call.call_id] += 1
             call.call_id = f"{call.call_id} {times[call.call_id]}"
         for call, tool in self.tools.values():
             tool.call_id = call.call_id
-        return self.made, [tool for _, tool in self.tools.values()]
 
 
 def _counts(usage: Any) -> tuple[int, ...] | None:
@@ -273,7 +258,7 @@ def summary(path: str, file: BinaryIO) -> Session:
 
     Calls that the file only replays are marked: until the first task that began with the session, or after it.
     """
-    session, calls = Session(FORMAT), _Calls()
+    session, calls = Session(FORMAT, is_main=True), _Calls()
     model: str | None = None
     is_replay = has_times = False  # it replays another session; tasks have times
     first_own: int | None = None  # the place of the first call that the session made itself
@@ -306,16 +291,16 @@ def summary(path: str, file: BinaryIO) -> Session:
             if kind in _BY_AGENT:
                 session.error = None
                 calls.made[-1].is_replayed = _is_before(session, when)
-    if not session.session_id:
-        name = os.path.basename(path)
-        session.session_id = next(reversed(_THREAD.findall(name)), name.removesuffix(".jsonl"))
-    session.calls, session.tools = calls.identified()
-    for at, call in enumerate(session.calls if is_replay else ()):
+    session.session_id = session.session_id or next(reversed(_THREAD.findall(os.path.basename(path))), "")
+    calls.identify()
+    for at, call in enumerate(calls.made if is_replay else ()):
         if first_own is None:
             call.is_replayed = True if has_times else None
         else:
             call.is_replayed = call.is_replayed or at < first_own
-    session.model = leading_model([call for call in session.calls if not call.is_replayed])
+    session.calls = {call.call_id: call for call in calls.made}
+    session.tools = {tool_id: tool for tool_id, (_, tool) in calls.tools.items()}
+    session.complete(path, [call for call in calls.made if not call.is_replayed])
     return session
 
 
@@ -340,9 +325,7 @@ def _identify(session: Session, payload: dict[str, Any], when: str) -> None:
         session.forked_from = text_of(payload.get("forked_from_id")) or session.part_of
 
 
-def parse(path: str, data: bytes) -> Parsed:
-    """Return the run of a session, or of a subagent, which `evalkit.trajectories.calls` joins to its session."""
-    return sessions.parsed(path, data, summary)
+parse = partial(sessions.parsed, summary)
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
@@ -369,9 +352,8 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
             call = {"name": tools[call_id], "arguments": text, "id": call_id}
             chat.append({**about, "role": "assistant", "tool_calls": [call]})
         elif kind == "output":
-            chat.append(
-                {"role": "tool", "tool_call_id": call_id, "content": _printed(text), "error": _is_error(payload, text)}
-            )
+            printed, has_failed = _outcome(payload, text)
+            chat.append({"role": "tool", "tool_call_id": call_id, "content": printed, "error": has_failed})
             if "agent" in tools.get(call_id, ""):
                 agents.setdefault(call_id, []).extend(f"-{thread}.jsonl" for thread in _THREAD.findall(text))
         elif kind == "agent":
@@ -381,4 +363,4 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
         elif kind in ("error", "ended", "system", "user", "assistant") and text:
             role = kind if kind in ("user", "assistant") else "system"
             chat.append({**about, "role": role, "content": text})
-    return sessions.with_subagents(chat, agents, lambda data: messages(data, part, open_named), open_named)
+    return sessions.with_subagents(chat, agents, messages, open_named)

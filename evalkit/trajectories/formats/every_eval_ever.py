@@ -12,7 +12,7 @@ from evalkit.kinds.every_eval_ever import KEPT
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded
 from evalkit.trajectories.json_values import number_of, objects, part_of, text_of
-from evalkit.trajectories.records import run_row, used
+from evalkit.trajectories.records import Runs, run_row, used
 
 FORMAT = "Every Eval Ever"
 ENCODED = frozenset(("messages", "output"))  # large values that only transcripts need
@@ -138,13 +138,13 @@ def _number(metadata: dict[str, Any], name: str) -> float | None:
         return None
 
 
-def set_success(runs: Mapping[str, list[Any]]) -> None:
+def set_success(runs: Runs) -> None:
     """Set the success of runs as their files state it, of the metric that is their score."""
-    for at, of_format in enumerate(runs["format"]):
-        if of_format == FORMAT:
-            correct = msgspec.json.decode(runs["extra"][at])["is_correct"]
+    for run in runs:
+        if run.format == FORMAT:
+            correct = msgspec.json.decode(run.extra)["is_correct"]
             only = next(iter(correct.values())) if len(correct) == 1 else None
-            runs["is_successful"][at] = correct.get(runs["score_key"][at], only)
+            run.is_successful = correct.get(run.score_key, only)
 
 
 def messages(parts: Mapping[str, list[dict[str, Any]]], part: str, open_named: OpenNamed) -> list[Message]:

@@ -5,15 +5,14 @@ line with an id counts. Qwen Code writes the results of calls apart.
 """
 
 import io
-import os
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, BinaryIO
 
-from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, content_text
 from evalkit.trajectories.formats import sessions
-from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, leading_model, records_of
+from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, records_of
 from evalkit.trajectories.json_values import count_of, objects, part_of, text_of
 
 FORMAT = "Gemini CLI"
@@ -26,21 +25,20 @@ _UPDATES = ("$set", "$rewindTo")  # of the session
 _INJECTED = re.compile(r"\s*<(session_context|task-notification|system-reminder)")
 
 
-def recognises(records: Any) -> str:
-    """Return the title of a session by its first records, or by one of them; empty for anything else."""
-    for record in records if isinstance(records, list) else [records]:
-        if isinstance(part_of(record, "projectHash"), str) and isinstance(part_of(record, "sessionId"), str):
-            return f"{FORMAT} session"
-        if isinstance(part_of(record, "sessionId"), str) and objects(part_of(record, "message"), "parts"):
-            return f"{_QWEN} session"
-    return ""
+def recognises(record: Any) -> str:
+    """Return the title of a session by a record of it; empty for anything else."""
+    if not isinstance(part_of(record, "sessionId"), str):
+        return ""
+    if isinstance(record.get("projectHash"), str):
+        return f"{FORMAT} session"
+    return f"{_QWEN} session" if objects(record.get("message"), "parts") else ""
 
 
 def _messages(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
     """Yield the messages of a file; facts about the session are set in it."""
     for record in records_of(file, session):
         session.session_id = session.session_id or text_of(record.get("sessionId"))
-        listed = objects(part_of(record, "$set"), "messages") or objects(record, "messages")
+        listed = objects(record, "$set", "messages") or objects(record, "messages")
         for message in listed or [record]:
             kind = text_of(message.get("type"))
             if kind in _ROLES:
@@ -49,9 +47,13 @@ def _messages(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
                 session.add_unknown(kind or "without a type")
 
 
+def _id(message: dict[str, Any]) -> str:
+    return text_of(message.get("id") or message.get("uuid"))
+
+
 def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the parts of a message, in the form of the Gemini API."""
-    return objects(part_of(message, "message"), "parts") or objects(message, "content")
+    return objects(message, "message", "parts") or objects(message, "content")
 
 
 def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
@@ -88,26 +90,19 @@ def _usage(call_id: str, model: str | None, message: dict[str, Any]) -> ModelCal
 def summary(path: str, file: BinaryIO) -> Session:
     """Read the session of a file, one line at a time."""
     session = Session(FORMAT)
-    calls: dict[str, ModelCall] = {}
-    tools: dict[str, ToolUse] = {}  # by their own ids
+    calls, tools = session.calls, session.tools
     model: str | None = None
-    is_main = False
     for message in _messages(file, session):
-        role = _ROLES[text_of(message["type"])]
-        if role != "system":
-            session.messages += 1
-        session.version = text_of(message.get("version")) or session.version
-        if when := text_of(message.get("timestamp")):
-            session.started = min(session.started or when, when)
-        is_main = is_main or not message.get("isSidechain")
-        if objects(part_of(message, "message"), "parts"):
+        role = _ROLES[message["type"]]
+        session.messages += role != "system"
+        session.add_message(message)
+        if objects(message, "message", "parts"):
             session.agent = _QWEN
         if message["type"] == "error":
             session.error = content_text(message.get("content"))
         if role == "assistant":
             session.error = None
-            call_id = text_of(message.get("id") or message.get("uuid"))
-            call_id = call_id or f"{session.session_id} {session.messages}"
+            call_id = _id(message) or f"{session.session_id} {session.messages}"
             model = text_of(message.get("model")) or model
             usage = _usage(call_id, model, message)
             if usage.tokens_in is not None or not calls or (call_id not in calls and not message.get("isSidechain")):
@@ -119,28 +114,22 @@ def summary(path: str, file: BinaryIO) -> Session:
         for tool_id, _, is_error in _results(message):
             if tool_id in tools:
                 tools[tool_id].is_error = is_error
-    session.session_id = session.session_id or os.path.basename(path).removesuffix(".jsonl")
-    if session.messages and not is_main:
-        session.part_of = session.session_id
-    session.calls, session.tools = list(calls.values()), list(tools.values())
-    session.model = leading_model(session.calls)
+    session.complete(path, calls.values())
     return session
 
 
-def parse(path: str, data: bytes) -> Parsed:
-    """Return the run of a session, or of a subagent, which `evalkit.trajectories.calls` joins to its session."""
-    return sessions.parsed(path, data, summary)
+parse = partial(sessions.parsed, summary)
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a session; a subagent follows the call that started it."""
     by_id: dict[str, dict[str, Any]] = {}
     for message in _messages(io.BytesIO(data), Session(FORMAT)):
-        by_id[text_of(message.get("id") or message.get("uuid")) or str(len(by_id))] = message
+        by_id[_id(message) or str(len(by_id))] = message
     chat: list[dict[str, Any]] = []
     agents: dict[str, list[str]] = {}
     for own_id, message in by_id.items():
-        role = _ROLES[text_of(message["type"])]
+        role = _ROLES[message["type"]]
         spoken = [one for one in _parts(message) if "text" in one]
         thoughts = [text_of(one.get("description")) for one in objects(message, "thoughts")]
         thoughts += [text_of(one["text"]) for one in spoken if one.get("thought")]
@@ -149,24 +138,24 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
             text = message["content"]
         if message.get("subtype") == "notification" or _INJECTED.match(text):
             role = "system"
-        calls: list[dict[str, Any]] = []
-        for one in _calls(message):
-            calls.append({"id": one.get("id"), "name": one.get("name"), "arguments": one.get("args")})
-            agents[text_of(one.get("id"))] = [f"-{text_of(one.get('id'))}.jsonl"]
+        calls = _calls(message)
+        for call_id in (text_of(one.get("id")) for one in calls):
+            agents[call_id] = [f"-{call_id}.jsonl"]
         usage = _usage(own_id, None, message)
+        said = {
+            "role": role,
+            "name": "subagent" if message.get("isSidechain") else "",
+            "timestamp": text_of(message.get("timestamp")),
+            "content": text,
+            "reasoning_content": "\n".join(thoughts),
+            "tool_calls": [
+                {"id": one.get("id"), "name": one.get("name"), "arguments": one.get("args")} for one in calls
+            ],
+            "usage": {"prompt_tokens": usage.tokens_in, "completion_tokens": usage.tokens_out},
+        }
         if role != "tool" and (text or calls or thoughts):
-            chat.append(
-                {
-                    "role": role,
-                    "name": "subagent" if message.get("isSidechain") else "",
-                    "timestamp": text_of(message.get("timestamp")),
-                    "content": text,
-                    "reasoning_content": "\n".join(thoughts),
-                    "tool_calls": calls,
-                    "usage": {"prompt_tokens": usage.tokens_in, "completion_tokens": usage.tokens_out},
-                }
-            )
+            chat.append(said)
         for tool_id, answer, is_error in _results(message):
             given = part_of(answer, "output") or part_of(answer, "error") or answer
             chat.append({"role": "tool", "tool_call_id": tool_id, "content": given, "error": is_error})
-    return sessions.with_subagents(chat, agents, lambda data: messages(data, part, open_named), open_named)
+    return sessions.with_subagents(chat, agents, messages, open_named)

@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed
 from evalkit.trajectories.json_values import count_of, objects, part_of, text_of, total
-from evalkit.trajectories.records import AGENT_FAILED, Facts, Joined, Runs, run_row, score_rows, used
+from evalkit.trajectories.records import AGENT_FAILED, Rows, Runs, run_row, score_rows, used
 
 _USAGE = {
     "tokens_in": "n_input_tokens",
@@ -16,13 +16,7 @@ _USAGE = {
     "tokens_out": "n_output_tokens",
     "cost": "cost_usd",
 }
-_OF_MANY_RUNS = (
-    "table",
-    "inspect_ai",
-    "tau2-bench",
-    "lm-eval",
-    "OpenHands",
-)  # formats of which files have many runs
+_OF_MANY_RUNS = ("table", "inspect_ai", "tau2-bench", "lm-eval", "OpenHands")  # formats of which files have many runs
 _TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
 _MULTIPLIERS = ("timeout_multiplier", "agent_timeout_multiplier")
 _MOST_FILES = 100  # of one trajectory
@@ -107,21 +101,20 @@ def _errors(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [error for part in parts if isinstance(error := part.get("exception_info"), dict)]
 
 
-def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
+def join(runs: Runs, facts: Rows, published: Rows) -> None:
     """Join trajectories to their trials and to trajectories that they continue; they are no runs of their own."""
-    formats = runs["format"]
-    if not {"atif", "harbor"} & set(formats):
-        return Joined()
-    place = {source: at for at, source in enumerate(runs["source"]) if formats[at] not in _OF_MANY_RUNS}
+    if not any(run.format in ("atif", "harbor") for run in runs):
+        return
+    run_of = {run.source: run for run in runs if run.format not in _OF_MANY_RUNS}
     joined = set[str]()
     for fact in facts:
         if fact["fact"] == "subagent" and fact["source"] not in joined:
             joined |= _named_files(fact["source"], fact["value"]) - {fact["source"]}
     before: dict[str, str] = {}  # by the file of a trajectory: the file that it continues
-    for source, at in place.items():
-        if following := runs["continues"][at]:
-            before |= dict.fromkeys(_named_files(source, following), source)
-    for source in sorted(before.keys() & place.keys()):
+    for source, run in run_of.items():
+        if run.continues:
+            before |= dict.fromkeys(_named_files(source, run.continues), source)
+    for source in sorted(before.keys() & run_of.keys()):
         first = source
         for _ in range(_MOST_FILES):
             first = before.get(first, first)
@@ -129,26 +122,24 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             continue  # they continue each other in a circle
         joined.add(source)
         for column in _TOTALS:
-            values = runs[column]
-            own, later = values[place[first]], values[place[source]]
+            own, later = getattr(run_of[first], column), getattr(run_of[source], column)
             if own is not None and later is not None:
                 states_all = later > own and column != "turns"  # a later file states the totals of all, or its own
-                values[place[first]] = later if states_all else own + later
-    trials = {os.path.dirname(source): at for source, at in place.items() if formats[at] == "harbor"}
-    others = set(zip(formats, runs["source"], strict=True))
-    for of_format, source in sorted(others, key=lambda one: (one[0] != "atif", one[1])):
-        if of_format == "harbor" or source in joined:
-            continue
+                setattr(run_of[first], column, later if states_all else own + later)
+    trials = {os.path.dirname(source): run for source, run in run_of.items() if run.format == "harbor"}
+    others = {(run.format != "atif", run.source) for run in runs if run.format != "harbor"}
+    for is_other, source in sorted(others):
         trial = nearest_above(source, trials)
-        if trial is None:
+        if source in joined or trial is None:
             continue
         joined.add(source)
-        if source in place and (of_format == "atif" or not runs["trajectories"][trial]):
-            runs["trajectories"][trial].append(source)
+        if source in run_of and not (is_other and trial.trajectories):
+            trial.trajectories.append(source)
             for column in ("model_name", *_TOTALS):
-                if runs[column][trial] is None:
-                    runs[column][trial] = runs[column][place[source]]
-    return Joined([at for at, source in enumerate(runs["source"]) if source in joined])
+                if getattr(trial, column) is None:
+                    setattr(trial, column, getattr(run_of[source], column))
+    for run in runs:
+        run.is_left_out = run.is_left_out or run.source in joined
 
 
 def _named_files(source: str, name: str) -> set[str]:

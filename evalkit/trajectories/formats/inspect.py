@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from evalkit.io import decode_json
 from evalkit.io.paths import LimitError, check_members, check_size, most_bytes
+from evalkit.io.read import ANYTHING
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, total
@@ -56,7 +57,6 @@ _LOG = msgspec.json.Decoder(
     _reads("Log", "status error results reductions plan lost", excerpt_of=str, eval=_EVALUATION, samples=_SAMPLES)
 )
 _SUMMARIES, _SUMMARY, _MESSAGES = (msgspec.json.Decoder(one) for one in (_SAMPLES, _SAMPLE, _SPOKEN))
-_ANYTHING = msgspec.json.Decoder()
 _TRANSCRIPTS = msgspec.json.Decoder(_reads("Transcripts", "", samples=GenericAlias(list, (_SPOKEN,))))
 EXCERPT = b'{"excerpt_of":"inspect_ai"'  # what excerpts begin with
 
@@ -110,7 +110,7 @@ def excerpt(file: BinaryIO) -> bytes:
     for name in list(members):
         if name.startswith("samples/") and name[8:-5] not in known and (one := read(name, _SUMMARY)) is not None:
             samples[_part(one)] = one
-    log.reductions = log.reductions or (None if samples else read("reductions.json", _ANYTHING))
+    log.reductions = log.reductions or (None if samples else read("reductions.json", ANYTHING))
     log.samples = list(samples.values())
     log.lost = ", ".join(lost[:4])
     log.excerpt_of = "inspect_ai"
@@ -145,24 +145,21 @@ def parse(path: str, data: bytes) -> Parsed:
         scores += score_rows(part, {name: score.value for name, score in by_scorer.items()}, GRADES)
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
     model, dataset = text_of(evaluation.model) or None, shared["dataset"]
-    plans: list[tuple] = []
-    if isinstance(ids, list):
-        plans = [(model, dataset, text_of(one), epochs, None) for one in ids]
     planned = count_of(part_of(log.results, "total_samples"))
     if not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
         planned = min(size, count_of(config.get("limit")) or size) * epochs
-    if not plans and (planned or not samples):
+    plans: list[tuple] = []
+    if ids and isinstance(ids, list):
+        plans = [(model, dataset, text_of(one), epochs, None) for one in ids]
+    elif planned or not samples:
         plans = [(None, None, "", planned or None, None)]
     own_id = evaluation.eval_id or f"{evaluation.task_id} {evaluation.created}"  # the latter in 2024
-    endings = [_ending(one, log.status) for one in samples]
-    usages = [_usage(one) for one in samples]
+    ended = [(*_ending(one, log.status), *_usage(one)) for one in samples]
     columns = {
         "part": parts,
         "log_id": [one.uuid or f"{own_id} {part}" for one, part in zip(samples, parts, strict=True)],
         "task_id": [one.id for one in samples],
         "repetition": [(one.epoch or 1) - 1 for one in samples],
-        "status": [status for status, _ in endings],
-        "exit_reason": [reason for _, reason in endings],
         "started": [one.started_at for one in samples],
         "duration": [
             seconds_between(one.started_at, one.completed_at) if one.total_time is None else one.total_time
@@ -174,8 +171,8 @@ def parse(path: str, data: bytes) -> Parsed:
         "error": [one.error and error_text(one.error) for one in samples],
         "extra": [one.metadata or None for one in samples],
     }
-    for at, name in enumerate(("tokens_in", "tokens_cache", "tokens_out", "cost")):
-        columns[name] = [usage[at] for usage in usages]
+    for at, name in enumerate(("status", "exit_reason", "tokens_in", "tokens_cache", "tokens_out", "cost")):
+        columns[name] = [values[at] for values in ended]
     runs = run_rows(columns, shared)
     reasons = [log.lost]
     if not log.samples:

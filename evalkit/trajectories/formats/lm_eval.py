@@ -13,8 +13,7 @@ import json
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -26,7 +25,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Facts, Joined, Runs, run_rows, score_rows, used
+from evalkit.trajectories.records import Joined, Rows, Runs, by_file, run_rows, score_rows, stated_by, used
 
 FORMAT = "lm-eval"
 ENCODED = frozenset(("doc", "arguments", "resps", "filtered_resps"))  # large values that only transcripts need
@@ -177,19 +176,20 @@ def _results(value: dict[str, Any]) -> Parsed:
             "agent_version": text_of(value.get("lm_eval_version")),
             "temperature": number_of(part_of(generation, "temperature")),
             "lower_is_better": lower,
+            "model_name": model,
             "variant": ", ".join(variant),
             "documents": documents,
-            "filters": [text_of(one.get("name")) for one in objects(part_of(value, "configs", task), "filter_list")],
+            "filters": [text_of(one.get("name")) for one in objects(value, "configs", task, "filter_list")],
         }
-        facts.append((FORMAT, task, model, text_of(settings)))
+        facts.append((FORMAT, task, "", text_of(settings)))
     reason = "" if model and (named or not config) else "model_args name no model: its name is a random id"
     return used(facts=facts, published=published, reason=reason)
 
 
 def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:
     """Return whether a metric is the mean of its values in samples: of perplexity, these are log-likelihoods."""
-    listed_metrics = objects(part_of(value, "configs", task), "metric_list")
-    aggregation = next((one.get("aggregation") for one in listed_metrics if one.get("metric") == metric), None)
+    metrics = objects(value, "configs", task, "metric_list")
+    aggregation = next((one.get("aggregation") for one in metrics if one.get("metric") == metric), None)
     return aggregation == "mean" or (aggregation is None and not re.search("perplexity|bits_per_byte|bypass", metric))
 
 
@@ -201,34 +201,29 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
             yield f"{folder}/results_{stamp}.json"
 
 
-def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
+def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     """Fill in what results state of the samples with their stamp; number repetitions, and distinguish documents.
 
     The results name the model, else the folder; without a stamp, the name of the file. If results of one model differ
     in its revision, quantization or chat template, these are a part of its name.
     """
-    stated: dict[tuple[str, str, str], Mapping[str, Any]] = {}  # by folder, stamp and task
-    for fact in facts:
-        if fact["fact"] == FORMAT:
-            folder, stamp, _ = name_parts(fact["source"])
-            stated[folder, stamp, fact["task_id"]] = fact | msgspec.json.decode(fact["value"])
-    if stated and not runs["source"]:
+    stated: dict[tuple[str, str, str], dict[str, Any]] = {}  # by folder, stamp and task
+    for source, task, values in stated_by(facts, FORMAT):
+        folder, stamp, _ = name_parts(source)
+        stated[folder, stamp, task] = values | {"source": source, "task_id": task}
+    if stated and not runs:
         source = min(fact["source"] for fact in stated.values())
         without = "only scores over all documents; --log_samples lets lm-eval write those of each"
         raise SourceError(f"{source}: {without}")
     names = _names(stated.values())
-    for at, source in enumerate(published["source"]):
-        published["model_name"][at] = names.get(source) or published["model_name"][at]
-    places: dict[str, list[int]] = {}  # of the runs of each file of samples
-    for at, of_format in enumerate(runs["format"]):
-        if of_format == FORMAT:
-            places.setdefault(runs["source"][at], []).append(at)
-    score_names: dict[str, Callable[[str], str]] = {}  # by the file of samples
-    settings: dict[str, dict[str, Any]] = {}  # likewise
+    for figure in published:
+        figure["model_name"] = names.get(figure["source"]) or figure["model_name"]
+    files = by_file(runs, FORMAT)
+    filters: dict[str, dict[str, str]] = {}  # names by those that samples without any get, by the file of samples
     cut: dict[str, tuple[int, int]] = {}  # documents with samples, and all, by task
-    hashes: dict[tuple[str, str], set[str]] = {}  # of the documents with an id
+    documents: dict[tuple[str, str], list[tuple[str, Any]]] = {}  # the digests and runs of each, by its task and id
     with_samples = set[tuple[str, str, str]]()
-    for source, own in places.items():
+    for source, own in files.items():
         folder, stamp, task = name_parts(source)
         model = posixpath.basename(folder).replace("__", "/", 1)
         if not stamp:
@@ -236,37 +231,33 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
             stem, task = task, max(ends, key=len, default=task)
             if named := _NAMED.search(stem.removesuffix(f"_{task}")):
                 model = _HOME.sub("~", named[1].replace("__", "/"))
+        with_samples.add((folder, stamp, task))
         fact = stated.get((folder, stamp, task), {})
-        if filters := fact.get("filters"):
-            score_names[source] = partial(_named_filter, filters=filters)
+        filters[source] = {_unnamed(place): name for place, name in enumerate(fact.get("filters", ()))}
         if not stamp and fact.get("model_name") != model:  # results of a later run
             fact = {}
-        with_samples.add((folder, stamp, task))
-        settings[source] = {name: fact.get(name) for name in _STATED}
-        settings[source]["model_name"] = names.get(fact.get("source", "")) or model
-        settings[source]["model_source"] = "log"
+        settings = {name: fact.get(name) for name in _STATED}
+        settings |= {"dataset": task, "model_source": "log", "model_name": names.get(fact.get("source", "")) or model}
         if not fact:
-            settings[source]["model_source"] = "folder" if stamp else "file"
-        present, of_all = len({runs["task_id"][at] for at in own}), fact.get("documents") or 0
+            settings["model_source"] = "folder" if stamp else "file"
+        present, of_all = len({run.task_id for run in own}), fact.get("documents") or 0
         if present < of_all:
             before, before_all = cut.get(task, (0, 0))
             cut[task] = (before + present, before_all + of_all)
-        for at in own:
-            runs["dataset"][at] = task
-            hashes.setdefault((task, runs["task_id"][at]), set()).add(runs["task_checksum"][at])
-    for source, own in places.items():
-        for at in own:
-            task = runs["task_id"][at]
-            if len(hashes[runs["dataset"][at], task]) > 1:
-                runs["task_id"][at] = f"{task} {runs['task_checksum'][at][:8]}"
-            for column, value in settings[source].items():
-                runs[column][at] = None if value == "" else value
+        for run in own:
+            documents.setdefault((task, run.task_id), []).append((run.task_checksum, run))
+            for column, value in settings.items():
+                setattr(run, column, None if value == "" else value)
+    for (_, document), same in documents.items():
+        if len({digest for digest, _ in same}) > 1:
+            for digest, run in same:
+                run.task_id = f"{document} {digest[:8]}"
     counts = Counter[tuple[Any, ...]]()
-    in_order = [(runs["experiment"][at] or "", source, at) for source, own in places.items() for at in own]
-    for _, _, at in sorted(in_order):
-        document = tuple(runs[column][at] for column in ("model_name", "dataset", "task_id"))
-        runs["repetition"][at] = counts[document]
-        counts[document] += 1
+    of_files = (run for own in files.values() for run in own)
+    for run in sorted(of_files, key=lambda run: (run.experiment or "", run.source)):
+        of_model = (run.model_name, run.dataset, run.task_id)
+        run.repetition = counts[of_model]
+        counts[of_model] += 1
     missing: dict[str, list[str]] = {}  # tasks without samples, by the file of results
     for place, fact in stated.items():
         if place not in with_samples:
@@ -274,7 +265,7 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     without = "no samples of {}, only scores over all documents"
     entries = [Entry(source, "used", without.format(listed(tasks))) for source, tasks in missing.items()]
     notes = note("samples_cut", tasks=cut) if cut else NO_NOTES
-    return Joined(entries=entries, score_names=score_names, notes=notes)
+    return Joined(entries=entries, filters=filters, notes=notes)
 
 
 def _names(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -288,15 +279,6 @@ def _names(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         for source, variant in by_source.items():
             names[source] = f"{model} ({variant})" if variant and differ else model
     return names
-
-
-def _named_filter(key: str, filters: Sequence[str]) -> str:
-    """Return the key of a score with the name of its filter; `filters` are in order, as samples do not state names."""
-    metric, _, filtered = key.rpartition(",")
-    for place, name in enumerate(filters):
-        if filtered == _unnamed(place):
-            return f"{metric},{name}"
-    return key
 
 
 def _unnamed(place: int) -> str:

@@ -13,14 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-import msgspec
-
 from evalkit._text import counted_noun
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, used
+from evalkit.trajectories.records import Rows, Runs, run_row, score_rows, stated_by, used
 
 FORMAT = "OpenHands"
 ENCODED = frozenset(("history", "instance", "instruction"))  # large values that only transcripts need
@@ -218,18 +216,16 @@ def _index_runs(path: str, value: dict[str, Any]) -> Parsed:
 def _index_scores(value: list[Any]) -> Parsed:
     """Return the figures that the index publishes, in per cent there, and the agent's version for each benchmark."""
     facts, published = list[tuple](), list[tuple]()
-    for one in objects({"scores": value}, "scores"):
+    for one in objects(value):
         benchmark, components = text_of(one.get("benchmark")), part_of(one, "component_scores")
         facts.append((FORMAT, benchmark, "", text_of({"agent_version": text_of(one.get("agent_version"))})))
         figures = {text_of(one.get("metric")) or "score": one.get("score")}
         figures |= {name: figure for name, figure in (components or {}).items() if name.endswith("_accuracy")}
-        for metric, figure in figures.items():
-            if (percent := number_of(figure)) is not None:
+        amounts = {name: one.get(name) for name in ("cost_per_instance", "average_runtime")}
+        for metric, figure in (figures | amounts).items():
+            if (number := number_of(figure)) is not None:
                 n = count_of(part_of(components, f"{metric.removesuffix('_accuracy')}_total"))
-                published.append((None, None, benchmark, metric, percent / 100, n))
-        for metric in ("cost_per_instance", "average_runtime"):
-            if (figure := number_of(one.get(metric))) is not None:
-                published.append((None, None, benchmark, metric, figure, None))
+                published.append((None, None, benchmark, metric, number if metric in amounts else number / 100, n))
     return used(facts=facts, published=published)
 
 
@@ -244,49 +240,44 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
             yield from (f"{posixpath.dirname(folder)}/{other}" for other in ("metadata.json", "scores.json"))
 
 
-def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
+def join(runs: Runs, facts: Rows, published: Rows) -> None:
     """Fill in what metadata state; of the files of an instance, keep the output, with the spend of all attempts."""
     stated: dict[str, list[dict[str, Any]]] = {}  # by folder, those about all runs first
-    for fact in sorted(facts, key=lambda one: bool(one["task_id"])):
-        if fact["fact"] == FORMAT:
-            values = {"dataset": fact["task_id"]} | msgspec.json.decode(fact["value"])
-            stated.setdefault(os.path.dirname(fact["source"]), []).append(values)
-    for at, source in enumerate(published["source"]):
-        for values in stated.get(os.path.dirname(source), ()):
+    for file, benchmark, values in sorted(stated_by(facts, FORMAT), key=lambda fact: bool(fact[1])):
+        stated.setdefault(os.path.dirname(file), []).append({"dataset": benchmark} | values)
+    for figure in published:
+        for values in stated.get(os.path.dirname(figure["source"]), ()):
             for column in ("model_name", "agent"):
-                published[column][at] = published[column][at] or values.get(column) or None
-    files: dict[tuple[str, str, str], list[int]] = {}  # the places of each instance of each output
-    for at, of_format in enumerate(runs["format"]):
-        if of_format != FORMAT:
+                figure[column] = figure[column] or values.get(column) or None
+    files: dict[tuple[str, str, str], list[Any]] = {}  # the runs of each instance of each output
+    for run in runs:
+        if run.format != FORMAT:
             continue
-        source = runs["source"][at]
-        folder, name = os.path.split(source)
+        folder, name = os.path.split(run.source)
         is_index = os.path.basename(folder) == "instance_results"
         for values in stated.get(os.path.dirname(folder) if is_index else folder, ()):
-            if values["dataset"] not in (None, "", runs["dataset"][at]) and is_index:
+            if values["dataset"] not in (None, "", run.dataset) and is_index:
                 continue
             for column, value in values.items():
-                if value not in (None, "") and (is_index or runs[column][at] in (None, "")):
-                    runs[column][at] = value
-        if not runs["model_name"][at] and (called := _MODEL_FOLDER.match(os.path.basename(folder))):
-            runs["model_name"][at] = called[1]
-            runs["model_source"][at] = "folder"
+                if value not in (None, "") and (is_index or getattr(run, column) in (None, "")):
+                    setattr(run, column, value)
+        if not run.model_name and (called := _MODEL_FOLDER.match(os.path.basename(folder))):
+            run.model_name, run.model_source = called[1], "folder"
         if not is_index:
-            files.setdefault((folder, name.partition(".")[0], runs["part"][at]), []).append(at)
-    left_out = set[int]()
-    for places in files.values():
-        if len(places) == 1:
+            files.setdefault((folder, name.partition(".")[0], run.part), []).append(run)
+    for same in files.values():
+        if len(same) == 1:
             continue
-        own = max(places, key=lambda at: _importance(runs["source"][at]))
-        left_out.update(at for at in places if at != own)
-        attempts = [at for at in places if _ATTEMPT.search(runs["source"][at])]
-        if runs["log_id"][own] not in [runs["log_id"][at] for at in attempts]:
+        own = max(same, key=lambda run: _importance(run.source))
+        for run in same:
+            run.is_left_out = run is not own
+        attempts = [run for run in same if _ATTEMPT.search(run.source)]
+        if own.log_id not in [run.log_id for run in attempts]:
             attempts.append(own)  # without a file of its own
         for column in _SPENT:
-            spent = [runs[column][at] for at in attempts]
-            runs[column][own] = None if None in spent else sum(spent)
-        runs["retries"][own] = len(attempts) - 1 or None
-    return Joined(left_out=left_out)
+            spent = [getattr(run, column) for run in attempts]
+            setattr(own, column, None if None in spent else sum(spent))
+        own.retries = len(attempts) - 1 or None
 
 
 def _importance(source: str) -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """What sessions of coding agents share: a record in each line, read one at a time; calls of models and of tools."""
 
 import io
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -10,17 +11,17 @@ from typing import Any, BinaryIO
 import msgspec
 
 from evalkit._text import counted_noun
-from evalkit.io import BrokenFileError, decode_json
+from evalkit.io import BrokenFileError, decode_json, decode_start
 from evalkit.io.paths import CHARACTER, check_text, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
+from evalkit.trajectories.json_values import text_of
 from evalkit.trajectories.records import run_row, used
 
 EXCERPT = b'{"excerpt_of_session":'  # what excerpts begin with
 HEAD = 65_536  # bytes in which a session is recognised
 _MOST_NAMED = 8  # unknown types
-_ANYTHING = msgspec.json.Decoder()
 
 
 class ModelCall(msgspec.Struct, array_like=True, gc=False):
@@ -58,8 +59,9 @@ class Session(msgspec.Struct):
     error: str | None = None
     cost: float | None = None
     messages: int = 0  # that were understood
-    calls: list[ModelCall] = []
-    tools: list[ToolUse] = []
+    is_main: bool = False  # one of them is not of a subagent
+    calls: dict[str, ModelCall] = {}  # by their ids
+    tools: dict[str, ToolUse] = {}  # by their own ids
     partial: int = 0  # answers of whose tokens written only the first are counted, if these are most
     broken: int = 0  # lines without an object, or without a message where one belongs
     unknown: dict[str, int] = {}  # records by a type that is not known
@@ -68,13 +70,33 @@ class Session(msgspec.Struct):
         """Count a record whose type is not known."""
         self.unknown[kind] = self.unknown.get(kind, 0) + 1
 
+    def add_message(self, record: dict[str, Any]) -> None:
+        """Take from a message what each of a session states: version, time, and whether it is a subagent's."""
+        self.version = text_of(record.get("version")) or self.version
+        when = record.get("timestamp")
+        if when and isinstance(when, str):
+            self.started = min(self.started or when, when)
+        self.is_main = self.is_main or not record.get("isSidechain")
+
+    def complete(self, path: str, own: Iterable[ModelCall]) -> None:
+        """Set what a file that was read does not name, and the model that wrote most of its `own` calls, by tokens."""
+        self.session_id = self.session_id or os.path.basename(path).removesuffix(".jsonl")
+        if self.messages and not self.is_main:
+            self.part_of = self.session_id
+        written = Counter[str]()
+        for call in own:
+            if call.model:
+                written[call.model] += 1 + 1_000 * (call.tokens_out or 0)
+        self.model = max(written, key=written.__getitem__, default=None)
+
 
 SESSION = msgspec.json.Decoder(Session)
 
 
 def first_records(data: bytes) -> list[Any]:
-    """Return the objects in the first lines of a file; one longer than the examined bytes is left out."""
-    return list(records_of(io.BytesIO(data[:HEAD]), Session("")))
+    """Return the objects in the first lines of a file, or the start of one that is longer than the examined bytes."""
+    head = data[:HEAD]
+    return list(records_of(io.BytesIO(head), Session(""))) or [decode_start(head)]
 
 
 def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
@@ -92,36 +114,28 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
             continue
         record = None
         try:
-            record = _ANYTHING.decode(line)
+            record = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             with suppress(BrokenFileError):
-                record = decode_json(line, _ANYTHING)[0]  # as real writers write it
+                record = decode_json(line)[0]  # as real writers write it
         if isinstance(record, dict):
             yield record
         else:
             session.broken += 1
 
 
-def leading_model(calls: list[ModelCall]) -> str | None:
-    """Return the model that wrote most, by tokens, then by calls; None if no call names one."""
-    written = Counter[str]()
-    for call in calls:
-        if call.model:
-            written[call.model] += 1 + 1_000 * (call.tokens_out or 0)
-    return max(written, key=written.__getitem__, default=None)
+def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) -> Parsed:
+    """Return the run of a session or of a subagent, which `evalkit.trajectories.calls` joins to its session.
 
-
-def parsed(path: str, data: bytes, summary: Callable[[str, BinaryIO], Session]) -> Parsed:
-    """Return the run of a session, with its calls; a file of which nothing was understood has failed.
-
-    `data` is the file, or an excerpt: what `summary` returns of the file, as JSON.
+    `data` is the file, or an excerpt: what `summary` returns of the file, as JSON. A file of which nothing was
+    understood has failed.
     """
     session = SESSION.decode(data) if data.startswith(EXCERPT) else summary(path, io.BytesIO(data))
     named = Counter(dict(Counter(session.unknown).most_common(_MOST_NAMED)))
     if others := sum(session.unknown.values()) - named.total():
         named["others"] = others
     broken = f"{counted_noun(session.broken, 'broken line')} left out" if session.broken else ""
-    is_unclear = any(call.is_replayed is None for call in session.calls)
+    is_unclear = any(call.is_replayed is None for call in session.calls.values())
     copied = "which calls it copied is known only with the session that it continues" if is_unclear else ""
     first = f"of {counted_noun(session.partial, 'answer')} only the first written tokens are counted"
     doubts = list(filter(None, [broken, named_counts(named, "record"), copied, first if session.partial else ""]))
@@ -144,15 +158,14 @@ def parsed(path: str, data: bytes, summary: Callable[[str, BinaryIO], Session]) 
         cost=session.cost,
     )
     facts = [(name, "", "", value) for name in ("part_of", "forked_from") if (value := getattr(session, name))]
-    calls = list(map(msgspec.structs.astuple, session.calls))
-    tools = list(map(msgspec.structs.astuple, session.tools))
+    calls, tools = (list(map(msgspec.structs.astuple, one.values())) for one in (session.calls, session.tools))
     return used([run], facts=facts, reason="; ".join(doubts), calls=calls, tools=tools)
 
 
 def with_subagents(
     chat: list[dict[str, Any]],
     agents: Mapping[str, Iterable[str]],
-    messages: Callable[[bytes], list[Message]],
+    messages: Callable[[bytes, str, OpenNamed], list[Message]],
     open_named: OpenNamed,
 ) -> list[Message]:
     """Return the messages of a session; messages of a subagent follow the call that started it.
@@ -166,5 +179,5 @@ def with_subagents(
         out.append(message)
         for name in (name for call in message.calls for name in agents.get(call.call_id, ())):
             if (of_agent := open_named(name)) is not None:
-                out += messages(of_agent)
+                out += messages(of_agent, "", open_named)
     return out

@@ -29,10 +29,9 @@ def recognises(value: Any) -> str:
     is_mini = "messages" in keys and isinstance(info, dict) and info.keys() & {"model_stats", "mini_version"}
     if is_mini or text_of(value.get("trajectory_format")).startswith("mini-swe-agent"):
         return "mini-swe-agent trajectory"
-    for key, wanted in (("trajectory", {"action", "observation"}), ("history", {"role", "agent"})):
-        if any(item.keys() >= wanted for item in objects(value, key)):
-            return "SWE-agent trajectory"
-    if {"trajectory", "history", "info"} <= keys:  # it ended before its first step
+    has_steps = any({"action", "observation"} <= step.keys() for step in objects(value, "trajectory"))
+    has_history = any({"role", "agent"} <= item.keys() for item in objects(value, "history"))
+    if has_steps or has_history or {"trajectory", "history", "info"} <= keys:  # the last: it ended before a step
         return "SWE-agent trajectory"
     is_summary = "results" in keys  # of Terminal-Bench
     if "resolved_ids" in keys and keys & {"unresolved_ids", "completed_ids", "submitted_ids"} and not is_summary:

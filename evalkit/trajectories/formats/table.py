@@ -30,7 +30,6 @@ MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # colu
 CHATS = ("messages", "history")  # of these, the roles that make a row without a score a run
 _MOST_HEADER = 2**24  # characters of a table with that line
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
-_ANYTHING = msgspec.json.Decoder()
 _END = "\0end of the table"  # a line after the last one: it is a row of its own if all quotes are closed
 csv.field_size_limit(2**28)  # by default 131,072 characters, less than many transcripts
 
@@ -110,14 +109,10 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
             if not has_task:
                 own["task_id"] = stem if len(cells) == 1 else f"{stem} {number + 1}"
     columns: dict[str, Any] = {"part": map(str, range(len(rows))), "extra": cells}
-    columns["turns"] = [_answers(row) for row in rows]
+    roles = ([one.get("role") or one.get("name") for one in _chat_of(row)] for row in rows)
+    columns["turns"] = [own.count("assistant") or None for own in roles]
     runs = run_rows(columns, {"format": "table"})
     return used(runs) if runs else Parsed("skipped", "a table without rows")
-
-
-def _answers(row: dict[str, Any]) -> int | None:
-    """Return how many of a row's messages an assistant wrote; None if that is unknown."""
-    return sum((one.get("role") or one.get("name")) == "assistant" for one in _chat_of(row)) or None
 
 
 def messages(rows: list[dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
@@ -139,7 +134,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
         text = _text(data)
         start = text[:_MOST_HEADER].lstrip()[:1]
         if start == "[":
-            rows = decode_json(text.encode(), _ANYTHING)[0]
+            rows = decode_json(text.encode())[0]
         elif start == "{":
             data = text.encode()
             del text

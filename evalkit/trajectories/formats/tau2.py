@@ -4,12 +4,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Facts, Joined, Runs, run_row, score_rows, used
+from evalkit.trajectories.records import Rows, Runs, run_row, score_rows, stated_by, used
 
 FORMAT = "tau2-bench"
 _KEYS = {"task_id", "termination_reason"}  # of a simulation
@@ -53,19 +51,14 @@ def parse(path: str, value: Any) -> Parsed:
     return used([_run(shared, one) for one in simulations], scores, plans, facts, reason)
 
 
-def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
+def join(runs: Runs, facts: Rows, published: Rows) -> None:
     """Fill in what results state of the simulations in a folder next to them."""
-    stated = {
-        os.path.join(os.path.dirname(fact["source"]), "simulations", ""): msgspec.json.decode(fact["value"])
-        for fact in facts
-        if fact["fact"] == FORMAT
-    }
-    for folder, shared in stated.items():
-        for at, source in enumerate(runs["source"]):
-            if source.startswith(folder):
+    for results, _, shared in stated_by(facts, FORMAT):
+        folder = os.path.join(os.path.dirname(results), "simulations", "")
+        for run in runs:
+            if run.source.startswith(folder):
                 for column, value in shared.items():
-                    runs[column][at] = value or runs[column][at]
-    return Joined()
+                    setattr(run, column, value or getattr(run, column))
 
 
 def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:

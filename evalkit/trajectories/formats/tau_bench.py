@@ -15,7 +15,7 @@ from evalkit.trajectories.records import run_row, used
 _NAME = re.compile(  # STRATEGY-MODEL-TEMPERATURE_range_START-END_user-…; a slash in the user's model makes folders
     r"(?:^|/)(tool-calling|few-shot|[^-/]+)-([^/]+)-(\d+(?:\.\d+)?)_range_-?\d+--?\d+_user-"
 )
-_POLICY = re.compile(r"#\s*(\w+) agent policy", re.IGNORECASE)
+_POLICY = re.compile(r"\s*#\s*(\w+) agent policy", re.IGNORECASE)
 _NAMED_DOMAIN = re.compile(r"(?:^|.*[-_. ])(airline|retail)(?![a-z])", re.IGNORECASE)
 _RUN_KEYS = {"task_id", "reward", "info", "traj"}
 
@@ -31,8 +31,7 @@ def parse(path: str, value: Any) -> Parsed:
     path = path.replace("\\", "/")
     runs = _runs(value)
     stem = posixpath.basename(path).rpartition(".")[0]
-    policies = (match for run in runs.values() if (match := _POLICY.match(_system_text(run).lstrip())))
-    named = next(policies, None) or _NAMED_DOMAIN.match(stem)
+    named = next(filter(None, map(_policy, runs.values())), None) or _NAMED_DOMAIN.match(stem)
     domain = named[1].lower() if named else ""
     stated: dict[str, Any] = {"dataset": f"tau-bench {domain}" if domain else "tau-bench"}
     if match := _NAME.search(path):
@@ -61,9 +60,10 @@ def _runs(value: list[Any]) -> dict[str, dict[str, Any]]:
     return runs
 
 
-def _system_text(run: dict[str, Any]) -> str:
+def _policy(run: dict[str, Any]) -> re.Match[str] | None:
+    """Return the heading of the policy with which a run begins."""
     first = next(iter(objects(run, "traj")), {})
-    return content_text(first.get("content")) if first.get("role") == "system" else ""
+    return _POLICY.match(content_text(first.get("content"))) if first.get("role") == "system" else None
 
 
 def _run(part: str, run: dict[str, Any], stated: dict[str, Any]) -> tuple:

@@ -14,7 +14,7 @@ from evalkit.io.text import shorten
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, ToolCall
 from evalkit.trajectories.json_values import count_of, number_of, part_of, text_of
-from evalkit.trajectories.records import AGENT_FAILED, Facts, Joined, Runs, run_row, used
+from evalkit.trajectories.records import AGENT_FAILED, Joined, Rows, Runs, by_file, run_row, stated_by, used
 
 FORMAT = "Terminal-Bench"
 LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the folder of a trial; the first counts
@@ -35,11 +35,10 @@ def recognises(value: Any) -> str:
     """Return what a decoded file is: a trial, the results of a run, its metadata or lock; empty for anything else."""
     if _is_trial(value):
         return "Terminal-Bench trial result"
-    if isinstance(value, list):
-        return "Terminal-Bench results" if any(map(_is_trial, value[:1])) else ""
     keys = value.keys() if isinstance(value, dict) else set()
-    if isinstance(results := part_of(value, "results"), list):
-        is_summary = any(map(_is_trial, results[:1])) or {"n_resolved", "n_unresolved"} <= keys
+    listed = value if isinstance(value, list) else part_of(value, "results")
+    if isinstance(listed, list):
+        is_summary = any(map(_is_trial, listed[:1])) or {"n_resolved", "n_unresolved"} <= keys
         return "Terminal-Bench results" if is_summary else ""
     if {"run_id", "n_attempts"} <= keys and keys & {"task_ids", "dataset_name", "dataset_path"}:
         return "Terminal-Bench run description"
@@ -58,8 +57,8 @@ def parse(path: str, value: Any) -> Parsed:
     if title == "Terminal-Bench run description":
         return _described(value)
     trials = _trials(value)
-    reasons = []
     listed = value if isinstance(value, list) else value.get("results", [value])
+    reasons = []
     if lost := len(listed) - len(trials):
         reasons.append(f"{lost} of {len(listed)} results are no trials")
     modes = Counter(text_of(trial.get("failure_mode")) for trial in trials.values())
@@ -183,7 +182,7 @@ def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
     return spoken
 
 
-def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
+def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     """Fill in what files and folders state of their trials, and find the copies of trials.
 
     A trial has a file of its own, or an entry in the summary of its run, or both; a resumed run contains a copy of
@@ -192,41 +191,37 @@ def join(runs: Runs, facts: Facts, published: Runs) -> Joined:
     about: dict[_Key, dict[str, str]] = {}
     plan_at: dict[_Key, str] = {}
     no_plans = set[str]()
-    stated = sorted((fact["source"], fact["value"]) for fact in facts if fact["fact"] == FORMAT)
-    stated.sort(key=lambda fact: fact[0].endswith(".lock"))  # metadata first
-    for source, text in stated:
+    stated = sorted(stated_by(facts, FORMAT), key=lambda fact: (fact[0].endswith(".lock"), fact[0]))  # metadata first
+    for source, _, values in stated:
         of_run, run = _key(source)
-        values = msgspec.json.decode(text)
-        names = {run}
-        if run:
-            names.add(values.get("run", ""))
-        for name in names:
+        for name in {run, values.get("run", "")} if run else {run}:
             about[of_run, name] = values | about.get((of_run, name), {})
             if plan_at.setdefault((of_run, name), source) != source:
                 no_plans.add(source)
-    places = [at for at, own in enumerate(runs["format"]) if own == FORMAT]
-    run_of = {source: _nearest(source, about) for source in {runs["source"][at] for at in places}}
+    files = by_file(runs, FORMAT)
+    run_of = {source: _nearest(source, about) for source in files}
     settings = {source: _settings(source, about.get(run, {})) for source, run in run_of.items()}
-    for at, source in enumerate(published["source"]):
+    for figure in published:
         for column in ("model_name", "agent", "dataset"):
-            published[column][at] = settings.get(source, {}).get(column) or published[column][at]
-    groups: dict[tuple[Any, ...], list[int]] = {}  # places of one trial
-    for at in places:
-        for column, value in settings[runs["source"][at]].items():
-            runs[column][at] = value or None
-        groups.setdefault((runs["experiment"][at], *_identity(runs, at)), []).append(at)
+            figure[column] = settings.get(figure["source"], {}).get(column) or figure[column]
+    trials: dict[tuple[Any, ...], list[Any]] = {}  # the copies of each
+    for source, own in files.items():
+        for run in own:
+            for column, value in settings[source].items():
+                setattr(run, column, value or None)
+            trials.setdefault((run.experiment, *_identity(run)), []).append(run)
 
-    def outermost(at: int) -> tuple[Any, ...]:  # of these, a file of its own comes first
-        source = runs["source"][at]
-        return bool(runs["part"][at]), source.count("/"), source, at
+    def outermost(run: Any) -> tuple[Any, ...]:  # of these, a file of its own comes first
+        return bool(run.part), run.source.count("/"), run.source
 
-    copies = set[int]()
-    for group in groups.values():
-        copies.update(sorted(group, key=outermost)[1:])
-        keys = sorted({run_of[runs["source"][at]] for at in group}, key=lambda key: (key[0].count("/"), key))
+    for copies in trials.values():
+        copies.sort(key=outermost)
+        for run in copies[1:]:
+            run.is_left_out = True
+        keys = sorted({run_of[run.source] for run in copies}, key=lambda key: (key[0].count("/"), key))
         no_plans.update(plan_at[key] for key in keys[1:] if key in plan_at)
     plans = {key: plan for key, plan in plan_at.items() if plan not in no_plans}
-    return Joined(copies, {source: plans.get(_nearest(source, plans)) for source in run_of}, no_plans)
+    return Joined({source: plans.get(_nearest(source, plans)) for source in run_of}, no_plans)
 
 
 def _settings(source: str, stated: Mapping[str, str]) -> dict[str, str]:
@@ -280,12 +275,12 @@ def _nearest(source: str, known: Mapping[_Key, Any]) -> _Key:
     return (folder, "") if (folder, "") in known else own
 
 
-def _identity(runs: Mapping[str, list[Any]], at: int) -> tuple[str, ...]:
+def _identity(run: Any) -> tuple[str, ...]:
     """Return what copies of a trial share: its id, else its run's name, its own and its start."""
-    if runs["log_id"][at]:
-        return runs["log_id"][at], runs["task_id"][at]
-    folder, run = _key(runs["source"][at])
-    if not runs["part"][at] and posixpath.basename(posixpath.dirname(folder)) == runs["task_id"][at]:  # RUN/TASK/TRIAL
+    if run.log_id:
+        return run.log_id, run.task_id
+    folder, name = _key(run.source)
+    if not run.part and posixpath.basename(posixpath.dirname(folder)) == run.task_id:  # RUN/TASK/TRIAL
         folder = posixpath.dirname(posixpath.dirname(folder))
-    name = text_of(part_of(msgspec.json.decode(runs["extra"][at]), "trial_name"))
-    return run or posixpath.basename(folder), name, str(runs["started"][at])
+    trial = text_of(part_of(msgspec.json.decode(run.extra), "trial_name"))
+    return name or posixpath.basename(folder), trial, str(run.started)
