@@ -230,7 +230,7 @@ def test_the_page_of_a_run_of_many_turns_is_bounded(tmp_path):
 def test_the_sizes_of_pages_are_read_before_they_are_unpacked(size):
     data = false_sizes(size)
     chunk = pq.read_metadata(io.BytesIO(data)).row_group(0).column(3)
-    assert size <= sum(table._page_sizes(data, chunk)) < size + 100
+    assert size <= sum(page.size for page in table._pages(data, chunk)) < size + 100
 
 
 WRITTEN = {  # how a Parquet file may be written
@@ -268,9 +268,10 @@ def test_parquet_files_are_read_however_they_are_written(options):
     ]
     for group in range(stored.num_row_groups):
         for chunk in map(stored.row_group(group).column, range(stored.num_columns)):
-            sizes = list(table._page_sizes(data, chunk))
-            headers = chunk.total_uncompressed_size - sum(sizes)  # the column's own size includes them
-            assert 10 * len(sizes) <= headers <= 500 * len(sizes)
+            pages = list(table._pages(data, chunk))
+            headers = chunk.total_uncompressed_size - sum(page.size for page in pages)  # the column's own size has them
+            assert 10 * len(pages) <= headers <= 500 * len(pages)
+            assert sum(page.values for page in pages) == chunk.num_values
 
 
 @pytest.mark.parametrize("kind", [tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.SYMTYPE])

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, islice, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -160,24 +160,28 @@ def _check_lines(data: bytes) -> None:
 def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     """Read the rows of a Parquet file; LimitError for one that is too large once every row has its own values.
 
-    Columns are decoded to dictionaries, in which a text of many rows occurs once, and counted before rows are made.
+    The headers of pages are counted before any is unpacked. Columns are decoded to dictionaries, in which a text of many rows occurs once, and counted before rows are made.
     Texts in delta encodings or of a fixed length can't be: as many rows are decoded as fit, each as long as a page.
     """
     stored = pq.read_metadata(pa.BufferReader(data))
-    total, batch_rows = 0, 1_000
+    total, packed, batch_rows = 0, 0, 1_000
     to_dictionaries: list[str] = []
     for at in range(stored.num_columns):
         column = stored.schema.column(at)
         chunks = [stored.row_group(group).column(at) for group in range(stored.num_row_groups)]
-        sizes = [size for chunk in chunks for size in _page_sizes(data, chunk)]
-        total += sum(sizes)
+        packed += sum(chunk.total_compressed_size for chunk in chunks)
+        if packed > len(data):
+            raise ValueError("columns share bytes")
+        pages = [page for chunk in chunks for page in _pages(data, chunk)]
+        values = max(sum(chunk.num_values for chunk in chunks), sum(page.values for page in pages))
+        total += CELL * values + sum(page.size for page in pages)
         is_delta = any(encoding.startswith("DELTA") for chunk in chunks for encoding in chunk.encodings)
         if column.physical_type == "BYTE_ARRAY" and not is_delta:
             to_dictionaries.append(column.path)
         elif column.physical_type.endswith("BYTE_ARRAY"):
             if column.max_repetition_level:
                 raise ValueError(f"column {column.path}: lists of texts in this encoding can't be read")
-            batch_rows = max(1, min(batch_rows, most_bytes() // max(1, *sizes)))
+            batch_rows = max(1, min(batch_rows, most_bytes() // max([1, *(page.size for page in pages)])))
     check_size(total)
     file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=to_dictionaries)
     names = [name for name in file.schema_arrow.names if messages or name not in MESSAGES]
@@ -190,47 +194,61 @@ def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _page_sizes(data: bytes, chunk: Any) -> Iterator[int]:
-    """Yield the size of each page of a column once it is unpacked; the column's own sizes may be false."""
-    at = min(filter(None, [chunk.dictionary_page_offset, chunk.data_page_offset]))
+class _Page(NamedTuple):
+    """What the header of a page states."""
+
+    size: int  # in bytes, once it is unpacked
+    values: int  # with those of lists, and missing ones; 0 for a dictionary
+
+
+def _pages(data: bytes, chunk: Any) -> Iterator[_Page]:
+    """Yield the pages of a column by their headers; the column's own sizes may be false."""
+    at = min(at for at in (chunk.dictionary_page_offset, chunk.data_page_offset) if at and at > 0)
     end = at + chunk.total_compressed_size
     while at < end:
         header, at = _thrift_struct(data, at)
-        if header[3] < 0:
+        size, packed = header[2], header[3]
+        at += packed
+        if min(size, packed) < 0 or at > len(data):
             raise ValueError("the header of a page is broken")
-        yield header[2]
-        at += header[3]
+        yield _Page(size, max(header.get(version, {}).get(1, 0) for version in (5, 8)))
 
 
-def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
-    """Read a structure of Thrift's compact protocol: its integers by the numbers of fields, and where it ends."""
-    values, field = dict[int, int](), 0
+def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
+    """Read a structure of Thrift's compact protocol: integers and structures by the numbers of fields, and its end."""
+    values, field = dict[int, Any](), 0
     while head := data[at]:
         step, kind = divmod(head, 16)
         at += 1
         field += step
         if not step:
             field, at = _thrift_integer(data, at)
+        field &= 0xFFFF  # as Arrow reads it
+        if field in values:
+            raise ValueError("the header of a page is broken")
         if kind in (4, 5, 6):
             values[field], at = _thrift_integer(data, at)
         elif kind == 8:  # bytes, behind their number, which has no sign
             size, at = _thrift_integer(data, at, is_signed=False)
             at += size
         elif kind == 12:
-            at = _thrift_struct(data, at)[1]
+            values[field], at = _thrift_struct(data, at)
         elif kind not in (1, 2):  # true and false have no bytes of their own
             raise ValueError("the header of a page is broken")
     return values, at + 1
 
 
 def _thrift_integer(data: bytes, at: int, *, is_signed: bool = True) -> tuple[int, int]:
-    value = shift = 0
-    while True:
+    """Read an integer of at most ten bytes; of more than 32 bits, the lowest are taken, as Arrow does."""
+    value = 0
+    for shift in range(0, 70, 7):
         byte = data[at]
         value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
+        at += 1
         if byte < 128:
+            value &= 0xFFFFFFFF
             return (value >> 1) ^ -(value & 1) if is_signed else value, at
+    raise ValueError("the header of a page is broken")
 
 
 def _decoded_size(values: pa.Array) -> int:
