@@ -156,6 +156,6 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
         return of_session, msgspec.json.encode(value), recovered
     if messages and reader in LINE_FORMATS:
         return reader, reader.by_part(value if isinstance(value, list) else [value]), recovered
-    if reader is None and table.holds_runs(value):
+    if reader is None and table.title_of(value):
         return table, table.read_rows(value)[0], recovered
     return reader, value, recovered

@@ -559,6 +559,23 @@ def test_a_chat_is_a_run_of_a_table_without_an_outcome(tmp_path, name, text, tas
     assert logs.messages["text"].iloc[0] == "a"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "told_of", "expected"),
+    [
+        ("talk.json", {"model": "m", "score": 1, "messages": [USER]}, "chat", ["talk", "m", 1.0]),
+        ("talk.json", {"model": "m", "score": 1, "task": "t", "messages": [USER]}, "table of runs", ["t", "m", 1.0]),
+        ("talks.json", [{"model": "m", "passed": True, "history": [USER]}] * 2, "chat", ["talks 1", "m", 1.0]),
+        ("talk.jsonl", f"{json.dumps({'model': 'm', 'score': 1, 'messages': [USER]})}\n", "", ["talk", "m", 1.0]),
+    ],
+)
+def test_a_chat_with_a_score_needs_no_task(tmp_path, name, text, told_of, expected):
+    make.write(tmp_path / name, text)
+    assert told_of in describe_source(tmp_path)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs[:1], "task_id", "model_name", "score") == [expected]
+    assert logs.messages["text"].iloc[0] == "a"
+
+
 def test_a_chat_is_no_run_of_a_kind_if_nothing_in_it_is_a_message(tmp_path):
     make.write(tmp_path / "a.json", {"messages": ["a"]})
     with pytest.raises(SourceError):

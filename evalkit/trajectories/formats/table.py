@@ -59,9 +59,7 @@ def recognises(head: bytes) -> str:
     elif start is not None:
         are_lines = _has_object_lines(head)
         rows = read_rows(head, messages=False)[0] if are_lines else start
-        if holds_runs(rows):
-            return "chat" if _are_chats(_listed(rows)) else "table of runs"
-        return "table" if are_lines else ""
+        return title_of(rows) or ("table" if are_lines else "")
     else:
         line, below, *_ = [*_from_header(text := _text(head)), "", ""]
         is_other = line.startswith("|") or "\0" in text  # a table of Markdown is none of runs
@@ -73,10 +71,12 @@ def recognises(head: bytes) -> str:
     return "table of runs" if is_table_of_runs(columns) else ""
 
 
-def holds_runs(value: Any) -> bool:
-    """Return whether a decoded document has rows, or is a row, that describe runs, or are chats."""
+def title_of(value: Any) -> str:
+    """Return what the rows of a decoded document, or the row that it is, are: runs or chats; empty for others."""
     rows = [row for row in _listed(value) if isinstance(row, dict)]
-    return _are_chats(rows) or is_table_of_runs(_names(rows), rows=rows)
+    if is_table_of_runs(_names(rows), rows=rows):
+        return "table of runs"
+    return "chat" if _are_chats(rows) else ""
 
 
 def _names(rows: list[dict[str, Any]]) -> list[str]:
@@ -84,8 +84,8 @@ def _names(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _are_chats(rows: list[Any]) -> bool:
-    """Return whether rows contain messages and neither a score nor an outcome."""
-    return bool(rows) and all(map(_is_chat, rows)) and not roles_of(_names(rows)) & {"score", "is_successful"}
+    """Return whether all rows contain messages."""
+    return bool(rows) and all(map(_is_chat, rows))
 
 
 def _is_chat(row: Any) -> bool:
@@ -102,15 +102,16 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
     """Return a run for each row, with all cells but the messages in `extra`; a chat without a task is its own."""
     cells = [{name: cell for name, cell in row.items() if name not in MESSAGES} for row in rows]
     if _are_chats(rows):
-        has_task = "task_id" in roles_of(_names(cells))
+        roles = roles_of(_names(cells))
         stem = posixpath.basename(path.replace("\\", "/")).rpartition(".")[0]
         for number, own in enumerate(cells):
-            own["score"] = None  # no column has to be named for it
-            if not has_task:
+            if not roles & {"score", "is_successful"}:
+                own["score"] = None  # no column has to be named for it
+            if "task_id" not in roles:
                 own["task_id"] = stem if len(cells) == 1 else f"{stem} {number + 1}"
     columns: dict[str, Any] = {"part": map(str, range(len(rows))), "extra": cells}
-    roles = ([one.get("role") or one.get("name") for one in _chat_of(row)] for row in rows)
-    columns["turns"] = [own.count("assistant") or None for own in roles]
+    speakers = ([one.get("role") or one.get("name") for one in _chat_of(row)] for row in rows)
+    columns["turns"] = [own.count("assistant") or None for own in speakers]
     runs = run_rows(columns, {"format": "table"})
     return used(runs) if runs else Parsed("skipped", "a table without rows")
 
