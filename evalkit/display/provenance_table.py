@@ -38,8 +38,13 @@ def fingerprint(sources: Iterable[str]) -> tuple[int, str]:
             digest.update(f"{states[path].size} {states[path].tag}".encode())
         elif os.path.isfile(path):
             with suppress(OSError), open(path, "rb") as file:
-                size += os.path.getsize(path)
-                digest.update(hashlib.file_digest(file, "blake2b").digest())
+                left = os.fstat(file.fileno()).st_size  # 0 of files in /proc, which may block or never end
+                size += left
+                contents = hashlib.blake2b()
+                while left > 0 and (part := file.read(min(left, 2**20))):
+                    contents.update(part)
+                    left -= len(part)
+                digest.update(contents.digest())
     return size, digest.hexdigest()
 
 

@@ -8,7 +8,7 @@ import pytest
 from evalkit import display, mindcraft
 from evalkit._version import code_version
 from evalkit.display import provenance_table
-from tests.special_files import link_to_device, pipe
+from tests.special_files import link_to_device, link_to_endless_file, pipe
 
 
 def fingerprint(paths):
@@ -65,7 +65,7 @@ def test_a_dataset_stands_for_its_logs_and_what_lies_elsewhere_counts_too(folder
 
 
 @pytest.mark.timeout(200)  # an opened pipe would be waited for
-@pytest.mark.parametrize("make", [pipe, link_to_device])
-def test_only_regular_files_are_opened(folder, make):
+@pytest.mark.parametrize("make", [pipe, link_to_device, link_to_endless_file])
+def test_only_regular_files_of_some_size_are_read(folder, make):
     make(folder / "c.json")
     assert provenance_table.fingerprint(files(folder))[0] == 2
