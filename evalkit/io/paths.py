@@ -156,6 +156,12 @@ def check_text(size: int, values: int = 0) -> None:
     check_size(CHARACTER * size + CELL * values)
 
 
+def check_json(data: bytes) -> None:
+    """Raise LimitError for a JSON document whose characters and values take too much memory once decoded."""
+    if (CHARACTER + CELL) * len(data) > most_bytes():  # a smaller one fits even if each byte is a value
+        check_text(len(data), sum(map(data.count, b",[{")))
+
+
 def check_members(members: Iterable[zipfile.ZipInfo]) -> None:
     """Raise OSError for members of a zip archive that share bytes: a small one may unpack to any size like this."""
     end = 0

@@ -26,17 +26,7 @@ from typing import Any, BinaryIO, TypeVar
 import lazy_loader
 import msgspec
 
-from evalkit.io.paths import (
-    CELL,
-    CHARACTER,
-    LimitError,
-    check_regular,
-    check_text,
-    is_url,
-    most_bytes,
-    redacted,
-    too_large,
-)
+from evalkit.io.paths import LimitError, check_json, check_regular, is_url, most_bytes, redacted, too_large
 from evalkit.io.remote import read_remote
 
 joblib = lazy_loader.load("joblib")  # takes long to import, and few files need no processes
@@ -253,8 +243,7 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[
     data, recovered = without_mark(data)
     if not data or data.isspace():
         raise BrokenFileError("JSONDecodeError: the file is empty")
-    if (CHARACTER + CELL) * len(data) > most_bytes():  # a smaller document fits even if each byte is a value
-        check_text(len(data), sum(map(data.count, b",[{")))
+    check_json(data)
     try:
         if not data.isascii():
             try:

@@ -20,7 +20,7 @@ import msgspec
 
 from evalkit.io import BrokenFileError, Status, decode_json, is_url, reason_of, without_mark
 from evalkit.io.frames import cut_name
-from evalkit.io.paths import CELL, check_regular, check_size, check_text, most_bytes
+from evalkit.io.paths import CELL, check_json, check_regular, check_size, check_text, most_bytes
 from evalkit.io.text import UniqueNames
 from evalkit.kinds import Parsed
 from evalkit.steps.literals import is_deep, to_jsonable
@@ -179,7 +179,7 @@ def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
             checkpoint = msgspec.msgpack.decode(blob, ext_hook=_data_of)
         elif kind == "json":
             text = blob.encode() if isinstance(blob, str) else blob
-            check_text(len(text), sum(map(text.count, b",[{")))
+            check_json(text)
             checkpoint = json.loads(text)
         else:
             return BrokenFileError(f"a checkpoint of type {kind!r:.40} is not read")  # pickles run code

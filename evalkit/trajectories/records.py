@@ -10,6 +10,7 @@ import msgspec
 
 from evalkit._notes import NO_NOTES, Notes
 from evalkit.io import Column, Entry
+from evalkit.io.paths import CELL, check_size, most_bytes
 from evalkit.kinds import Parsed, run_columns
 from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
@@ -152,12 +153,15 @@ def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = M
     if unknown := (columns.keys() | shared.keys()) - _COLUMNS.keys():
         raise TypeError(f"no columns of runs: {sorted(unknown)}")
     cells: list[Iterable[Any]] = []
+    most = most_bytes() // (CELL * len(_COLUMNS))
     for name, read in _COLUMNS.items():
         given = columns.get(name, [shared.get(name)])
         if read is None:  # a text
             values = [value or None if isinstance(value, str) or value is None else text_of(value) for value in given]
         else:
             values = [None if value is None else read(value) for value in given]
+        if len(values) > most:  # however few bytes each row takes in its file
+            check_size(CELL * len(_COLUMNS) * len(values))
         if name in _MISSING:
             values = [value or _MISSING[name] for value in values]
         cells.append(values if name in columns else repeat(values[0]))

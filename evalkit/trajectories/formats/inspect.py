@@ -6,6 +6,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from types import GenericAlias
 from typing import Any, BinaryIO
 
@@ -13,7 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from evalkit.io import decode_json
-from evalkit.io.paths import LimitError, check_members, check_size, most_bytes
+from evalkit.io.paths import LimitError, check_json, check_members, check_size, most_bytes
 from evalkit.io.read import ANYTHING
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
@@ -101,15 +102,18 @@ def excerpt(file: BinaryIO) -> bytes:
         if (log := read("_journal/start.json", _LOG)) is None:
             raise ValueError(", ".join(lost) or "neither a header nor a journal")
         log.status = "started"
+    samples: dict[str, msgspec.Raw] = {}  # as JSON, which takes less memory than objects
+    known: set[str] = set()  # in 2024, summaries had less
     listed = read("summaries.json", _SUMMARIES)
-    if listed is None:
-        parts = [read(name, _SUMMARIES) for name in list(members) if name.startswith("_journal/summaries/")]
-        listed = [summary for part in parts for summary in part or ()]
-    samples = {_part(summary): summary for summary in listed}
-    known = {part for part, one in samples.items() if one.model_usage is not None}  # in 2024, summaries had less
+    journal = [name for name in members if name.startswith("_journal/summaries/")] if listed is None else []
+    for part in chain([listed], (read(name, _SUMMARIES) for name in journal)):
+        for one in part or ():
+            samples[_part(one)] = msgspec.Raw(msgspec.json.encode(one))
+            if one.model_usage is not None:
+                known.add(_part(one))
     for name in list(members):
         if name.startswith("samples/") and name[8:-5] not in known and (one := read(name, _SUMMARY)) is not None:
-            samples[_part(one)] = one
+            samples[_part(one)] = msgspec.Raw(msgspec.json.encode(one))
     log.reductions = log.reductions or (None if samples else read("reductions.json", ANYTHING))
     log.samples = list(samples.values())
     log.lost = ", ".join(lost[:4])
@@ -309,7 +313,8 @@ def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> bytes:
 
 
 def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
-    """Decode JSON, also with NaN; only where that is needed, a sample of a gigabyte is copied."""
+    """Decode JSON, also with NaN; only where that is needed, a large sample is copied."""
+    check_json(data)
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
