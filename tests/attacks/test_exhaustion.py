@@ -52,9 +52,28 @@ def false_sizes(page):
     pq.write_table(rows, buffer, compression="zstd", use_dictionary=False, write_statistics=False)
     row_group, data = pq.read_metadata(buffer).row_group(0), buffer.getvalue()
     for size in (row_group.column(3).total_uncompressed_size, row_group.total_byte_size):
-        true, false = (bytes([128 | 2 * n & 127, 128 | n >> 6 & 127, n >> 13]) for n in (size, 8_000))
-        start, _, end = data.rpartition(true)
-        data = start + false + end
+        start, _, end = data.rpartition(thrift_integer(size))
+        data = start + thrift_integer(8_000) + end
+    return data
+
+
+def thrift_integer(number):
+    """Return a number as Parquet files contain it, in three bytes."""
+    return bytes([128 | 2 * number & 127, 128 | number >> 6 & 127, number >> 13])
+
+
+def pages(*, endless=False, shared=False):
+    """Return a Parquet file, in which a header has an integer without an end, or two columns are the same bytes."""
+    columns = {"task": ["t" * 9_000], "score": [1.0], "model": ["m"], "note": ["x" * 12_000], "twin": ["x" * 12_000]}
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, compression="none", use_dictionary=False, write_statistics=False)
+    row_group, data = pq.read_metadata(buffer).row_group(0), buffer.getvalue()
+    note, twin = (row_group.column(at).data_page_offset for at in (3, 4))
+    if endless:
+        data = data[:note] + b"\x15" + b"\xff" * 9_000 + data[note + 9_001 :]
+    if shared:
+        footer = data[twin + row_group.column(4).total_compressed_size :]
+        data = data[:twin] + footer.replace(thrift_integer(twin), thrift_integer(note))
     return data
 
 
@@ -81,6 +100,7 @@ def overlapping(count):
     return buffer.getvalue()
 
 
+NESTED = [{}] * 900
 SAMPLES = {f"samples__{number}_epoch_1": {"id": number, "epoch": 1, "x": "x" * 30_000} for number in range(10)}
 LARGE = "more than the limit of 200000"
 FILES = {  # name: the attack, the control, and what is said of the attack
@@ -97,12 +117,36 @@ FILES = {  # name: the attack, the control, and what is said of the attack
         b'{"task": "t", "score": 1, "model": "m", "note": [' + b"{}," * 900 + b"1]}",
         LARGE,
     ),
-    "rows.parquet": (parquet(3_000, "x"), parquet(300, "x"), LARGE),
+    "rows.parquet": (parquet(3_000, "x"), parquet(90, "x"), LARGE),
+    "nested.parquet": (parquet(1, "x", l=[[0] * 9_000]), parquet(1, "x", l=[[0] * 900]), LARGE),
+    "endless.parquet": (pages(endless=True), pages(), "the header of a page is broken"),
+    "shared.parquet": (pages(shared=True), pages(), "columns share bytes"),
     "list.parquet": (parquet(9, "x", l=[["y" * 3_000] * 9] * 9), parquet(9, "x", l=[["y" * 300] * 9] * 9), LARGE),
     "map.parquet": (parquet(9, "x", s=[{"a": "y" * 30_000}] * 9), parquet(9, "x", s=[{"a": "y" * 30}] * 9), LARGE),
     "wide.csv": (
         b"task,score,model," + b",".join(b"c%d" % n for n in range(500)) + b"\n" + b"t,1,m\n" * 50,
         b"task,score,model," + b",".join(b"c%d" % n for n in range(500)) + b"\n" + b"t,1,m\n",
+        LARGE,
+    ),
+    "rows.csv": (b"task,score,model\n" + b"t,1,m\n" * 300, b"task,score,model\n" + b"t,1,m\n" * 30, LARGE),
+    "values.jsonl": (
+        (b'{"task": "t", "score": 1, "model": "m", "note": [' + b"{}," * 900 + b"1]}\n") * 9,
+        b'{"task": "t", "score": 1, "model": "m", "note": [' + b"{}," * 900 + b"1]}\n",
+        LARGE,
+    ),
+    "log.json": (
+        json.dumps(HEADER | {"results": NESTED * 9, "samples": []}).encode(),
+        json.dumps(HEADER | {"results": NESTED, "samples": []}).encode(),
+        LARGE,
+    ),
+    "values.eval": (
+        archive(header=HEADER | {"results": NESTED * 9}),
+        archive(header=HEADER | {"results": NESTED}),
+        LARGE,
+    ),
+    "sum.eval": (
+        archive(header=HEADER, **{name: one | {"x": "", "metadata": {"x": NESTED}} for name, one in SAMPLES.items()}),
+        archive(header=HEADER, samples__1_epoch_1={"id": 1, "metadata": {"x": NESTED}}),
         LARGE,
     ),
     "member.eval": (archive(header=HEADER | {"x": "x" * 300_000}), archive(header=HEADER | {"x": "x" * 100}), LARGE),
@@ -224,6 +268,14 @@ def test_the_page_of_a_run_of_many_turns_is_bounded(tmp_path):
         (page,) = (tmp_path / "out/runs").glob("*.html")
         sizes.append(page.stat().st_size)
     assert sizes[1] < min(1.1 * sizes[0], 10**6)
+
+
+@pytest.mark.parametrize("name", ["nested.parquet", "page.parquet"])
+def test_the_values_of_pages_are_counted_before_they_are_unpacked(monkeypatch, name):
+    monkeypatch.setenv(MOST_BYTES, str(LIMIT))
+    monkeypatch.setattr(table.pq, "ParquetFile", None)  # which unpacks
+    with pytest.raises(LimitError, match=LARGE):
+        table.read_rows(FILES[name][0])
 
 
 @pytest.mark.parametrize("size", [100_000, 300_000])
