@@ -100,6 +100,11 @@ def overlapping(count):
     return buffer.getvalue()
 
 
+def session(record):
+    """Return a session of Claude Code with one more record."""
+    return "\n".join(map(json.dumps, [make.claude("s", 1, "hi"), make.claude("s", 2, make.answer("a", "yo")), record])).encode()
+
+
 NESTED = [{}] * 900
 SAMPLES = {f"samples__{number}_epoch_1": {"id": number, "epoch": 1, "x": "x" * 30_000} for number in range(10)}
 LARGE = "more than the limit of 200000"
@@ -134,6 +139,7 @@ FILES = {  # name: the attack, the control, and what is said of the attack
         b'{"task": "t", "score": 1, "model": "m", "note": [' + b"{}," * 900 + b"1]}\n",
         LARGE,
     ),
+    "session.jsonl": (session({"x": NESTED * 9}), session({"x": NESTED}), LARGE),
     "log.json": (
         json.dumps(HEADER | {"results": NESTED * 9, "samples": []}).encode(),
         json.dumps(HEADER | {"results": NESTED, "samples": []}).encode(),

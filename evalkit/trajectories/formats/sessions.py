@@ -12,7 +12,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, decode_json, decode_start
-from evalkit.io.paths import CHARACTER, check_text, most_bytes
+from evalkit.io.paths import CELL, CHARACTER, check_json, check_text, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
@@ -102,16 +102,20 @@ def first_records(data: bytes) -> list[Any]:
 def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
     """Yield the objects in the lines of a file, and count other lines in the session."""
     most = most_bytes() // CHARACTER
+    many = most_bytes() // (CHARACTER + CELL)  # a shorter line fits even if each byte is a value
     for line in iter(partial(file.readline, most), b""):
         if len(line) == most and not line.endswith(b"\n"):  # the error names the limit that the whole line needs
-            size = most
+            size, values = most, sum(map(line.count, b",[{"))
             while part := file.readline(HEAD):
                 size += len(part)
+                values += sum(map(part.count, b",[{"))
                 if part.endswith(b"\n"):
                     break
-            check_text(size)
+            check_text(size, values)
         if line.isspace():
             continue
+        if len(line) > many:
+            check_json(line)
         record = None
         try:
             record = msgspec.json.decode(line)
