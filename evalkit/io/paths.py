@@ -159,7 +159,12 @@ def check_text(size: int, values: int = 0) -> None:
 def check_json(data: bytes) -> None:
     """Raise LimitError for a JSON document whose characters and values take too much memory once decoded."""
     if (CHARACTER + CELL) * len(data) > most_bytes():  # a smaller one fits even if each byte is a value
-        check_text(len(data), sum(map(data.count, b",[{")))
+        check_text(len(data), count_values(data))
+
+
+def count_values(data: bytes) -> int:
+    """Return how many values JSON has at most: its commas, lists and objects."""
+    return sum(map(data.count, b",[{"))
 
 
 def check_members(members: Iterable[zipfile.ZipInfo]) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, decode_json
-from evalkit.io.paths import CELL, CHARACTER, check_size, check_text, most_bytes
+from evalkit.io.paths import CELL, CHARACTER, check_size, check_text, count_values, most_bytes
 from evalkit.io.read import without_mark
 
 _LINE = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -22,7 +22,7 @@ def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> It
     """
     most = most_bytes()
     if CELL * len(data) > most:  # a smaller file fits even if each byte is a value
-        check_size(CELL * sum(map(data.count, b",[{")))  # all lines are kept
+        check_size(CELL * count_values(data))  # all lines are kept
     broken = others = 0
     for line in filter(bytes.strip, io.BytesIO(without_mark(data)[0])):
         if CHARACTER * len(line) > most:

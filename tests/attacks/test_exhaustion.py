@@ -81,7 +81,8 @@ def archive(**members):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as written:
         for name, value in members.items():
-            written.writestr(name.replace("__", "/") + ".json", json.dumps(value))
+            text = value if isinstance(value, str) else json.dumps(value)
+            written.writestr(name.replace("__", "/") + ".json", text)
     return buffer.getvalue()
 
 
@@ -102,7 +103,8 @@ def overlapping(count):
 
 def session(record):
     """Return a session of Claude Code with one more record."""
-    return "\n".join(map(json.dumps, [make.claude("s", 1, "hi"), make.claude("s", 2, make.answer("a", "yo")), record])).encode()
+    records = [make.claude("s", 1, "hi"), make.claude("s", 2, make.answer("a", "yo")), record]
+    return "\n".join(map(json.dumps, records)).encode()
 
 
 NESTED = [{}] * 900
@@ -148,6 +150,11 @@ FILES = {  # name: the attack, the control, and what is said of the attack
     "values.eval": (
         archive(header=HEADER | {"results": NESTED * 9}),
         archive(header=HEADER | {"results": NESTED}),
+        LARGE,
+    ),
+    "replaced.eval": (
+        archive(header=HEADER, samples__1_epoch_1=f'{{"id": 1, "metadata": {json.dumps(NESTED * 9)}, "metadata": 0}}'),
+        archive(header=HEADER, samples__1_epoch_1={"id": 1, "metadata": NESTED}),
         LARGE,
     ),
     "sum.eval": (
@@ -274,6 +281,14 @@ def test_the_page_of_a_run_of_many_turns_is_bounded(tmp_path):
         (page,) = (tmp_path / "out/runs").glob("*.html")
         sizes.append(page.stat().st_size)
     assert sizes[1] < min(1.1 * sizes[0], 10**6)
+
+
+def test_events_of_a_sample_which_are_passed_over_do_not_count(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVALKIT_CACHE", "off")
+    monkeypatch.setenv(MOST_BYTES, str(LIMIT))
+    sample = {"id": 1, "messages": [{"role": "user", "content": "hi"}], "events": NESTED * 9}
+    (tmp_path / "a.eval").write_bytes(archive(header=HEADER, samples__1_epoch_1=sample))
+    assert trajectories.load(tmp_path).messages["text"].tolist() == ["hi"]
 
 
 @pytest.mark.parametrize("name", ["nested.parquet", "page.parquet"])

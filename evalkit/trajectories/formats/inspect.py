@@ -14,7 +14,16 @@ import msgspec
 import pyarrow as pa
 
 from evalkit.io import decode_json
-from evalkit.io.paths import LimitError, check_json, check_members, check_size, most_bytes
+from evalkit.io.paths import (
+    CELL,
+    CHARACTER,
+    LimitError,
+    check_members,
+    check_size,
+    check_text,
+    count_values,
+    most_bytes,
+)
 from evalkit.io.read import ANYTHING
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
@@ -313,9 +322,15 @@ def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> bytes:
 
 
 def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
-    """Decode JSON, also with NaN; only where that is needed, a large sample is copied."""
-    check_json(data)
+    """Decode JSON, also with NaN; only where that is needed, a sample of a gigabyte is copied."""
     try:
+        if (CHARACTER + CELL) * len(data) > most_bytes():
+            fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+            names = getattr(decoder.type, "__struct_fields__", fields)
+            read = b",".join(value for name, value in fields.items() if name in names)
+            # names, and values that a later one of the same name replaces
+            others = len(data) - sum(memoryview(value).nbytes for value in fields.values())
+            check_text(len(read) + others, count_values(read) + others)
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return decode_json(data, decoder)[0]

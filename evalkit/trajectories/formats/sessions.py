@@ -12,7 +12,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, decode_json, decode_start
-from evalkit.io.paths import CELL, CHARACTER, check_json, check_text, most_bytes
+from evalkit.io.paths import CELL, CHARACTER, check_json, check_text, count_values, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
@@ -105,10 +105,10 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
     many = most_bytes() // (CHARACTER + CELL)  # a shorter line fits even if each byte is a value
     for line in iter(partial(file.readline, most), b""):
         if len(line) == most and not line.endswith(b"\n"):  # the error names the limit that the whole line needs
-            size, values = most, sum(map(line.count, b",[{"))
+            size, values = most, count_values(line)
             while part := file.readline(HEAD):
                 size += len(part)
-                values += sum(map(part.count, b",[{"))
+                values += count_values(part)
                 if part.endswith(b"\n"):
                     break
             check_text(size, values)

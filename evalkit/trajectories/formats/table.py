@@ -161,7 +161,8 @@ def _check_lines(data: bytes) -> None:
 def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     """Read the rows of a Parquet file; LimitError for one that is too large once every row has its own values.
 
-    The headers of pages are counted before any is unpacked. Columns are decoded to dictionaries, in which a text of many rows occurs once, and counted before rows are made.
+    The headers of pages are counted before any page is unpacked. Columns are decoded to dictionaries, in which a text
+    of many rows occurs once, and counted before rows are made.
     Texts in delta encodings or of a fixed length can't be: as many rows are decoded as fit, each as long as a page.
     """
     stored = pq.read_metadata(pa.BufferReader(data))
@@ -170,7 +171,7 @@ def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     for at in range(stored.num_columns):
         column = stored.schema.column(at)
         chunks = [stored.row_group(group).column(at) for group in range(stored.num_row_groups)]
-        packed += sum(chunk.total_compressed_size for chunk in chunks)
+        packed += sum(max(0, chunk.total_compressed_size) for chunk in chunks)
         if packed > len(data):
             raise ValueError("columns share bytes")
         pages = [page for chunk in chunks for page in _pages(data, chunk)]
