@@ -134,8 +134,12 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
         return False
     if last != first and (_NAMED.match(last) or _PROGRAM.match(last)):
         return True
-    ends = (head, tail) if len(result) > EDGE else (head,)
-    return any(_IN_OUTPUT.search(end) for end in ends if any(word in end for word in _WORDS_OF_OUTPUT))
+    return _shows_error(head) or (len(result) > EDGE and _shows_error(tail))
+
+
+def _shows_error(output: str) -> bool:
+    """Return whether lines of a program's output are an error; a quick test for their words rules out most texts."""
+    return any(word in output for word in _WORDS_OF_OUTPUT) and _IN_OUTPUT.search(output) is not None
 
 
 def _states_code(line: str) -> bool:
