@@ -10,7 +10,7 @@ import pandas as pd
 
 from evalkit._text import check_columns
 from evalkit.failures.search import detectors, events, search
-from evalkit.io.frames import Column, frame
+from evalkit.io.frames import Column, frame_of
 from evalkit.kinds import Logs, outcomes
 from evalkit.kinds.runs import counted
 from evalkit.stats import estimate_by
@@ -148,7 +148,7 @@ def modes_of(logs: Logs, runs: pd.DataFrame) -> pd.DataFrame:
     table["mode"] = table["mode"].fillna(unexplained)
     table["leads"] = ~table["run_id"].duplicated()
     table = table.fillna({"n": 0, "event": "", "detail": ""})
-    return frame(table.to_dict("records"), MODES)
+    return frame_of({column.name: table[column.name] for column in MODES}, MODES)
 
 
 def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:

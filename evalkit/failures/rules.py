@@ -147,6 +147,8 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
     first call, and the detail is the number of calls.
     """
     for calls in transcript.by_agent:
+        if len(calls) < LEAST_REPEATS:
+            continue
         equal: dict[tuple[str, str], list[tuple[int, Made]]] = {}
         for place, made in enumerate(calls):
             equal.setdefault(made.call, []).append((place, made))
@@ -168,9 +170,8 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
 
 def failed_call(transcript: Seen) -> Iterator[Found]:
     """Find each call that failed by the log or the text of its result; the detail is a group of causes."""
-    for made in transcript.calls:
-        if made.has_failed:
-            yield made.turn, cause_of(made.result or ""), shortened(made.result or made.text)
+    for made in transcript.failed_calls:
+        yield made.turn, cause_of(made.result or ""), shortened(made.result or made.text)
 
 
 def cause_of(result: str) -> str:
@@ -190,8 +191,8 @@ def _cause_of(text: str) -> str:
 
 def unknown_tool(transcript: Seen) -> Iterator[Found]:
     """Find each call of a tool, function or command that does not exist; the detail is its name."""
-    for made in transcript.calls:
-        if made.has_failed and UNKNOWN_TOOL.search((made.result or "")[:1000]):
+    for made in transcript.failed_calls:
+        if UNKNOWN_TOOL.search((made.result or "")[:1000]):
             yield made.turn, made.name, shortened(made.result or "")
 
 
@@ -202,7 +203,7 @@ def ignored_error(transcript: Seen) -> Iterator[Found]:
     healthy. The detail is ``called again`` or ``claimed success``.
     """
     turns = transcript.turns_of_agents
-    for calls in transcript.by_agent:
+    for calls in transcript.by_agent if transcript.failed_calls else ():
         for tries, following in failed_tries(calls):
             failed = tries[0]
             if len(tries) > 1:

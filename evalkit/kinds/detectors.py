@@ -70,6 +70,11 @@ class Seen(Transcript):
         return calls
 
     @cached_property
+    def failed_calls(self) -> Sequence[Made]:
+        """The calls that failed, in the order of turns."""
+        return [made for made in self.calls if made.has_failed]
+
+    @cached_property
     def by_agent(self) -> Sequence[Sequence[Made]]:
         """The calls of each agent, in the order of turns."""
         agents: dict[str, list[Made]] = {}

@@ -248,7 +248,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, names a score or a success in one of the game's final wordings."""
-    return OUTCOME.search(text) is not None
+    return "Task " in text and OUTCOME.search(text) is not None  # each begins so
 
 
 def parse_results(data: bytes) -> dict[str, Any]:

@@ -54,9 +54,9 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     """
     if not paths:
         return Transcript("no agent log", ["no agent log in this folder"], [])
-    agents = list[AgentTurns]()
-    records = list[Mapping[str, Any]]()
-    shown = list[Turn]()
+    agents: list[AgentTurns] = []
+    records: list[Mapping[str, Any]] = []
+    shown: list[Turn] = []
     for path in paths:
         name = parse.split_stem(parse.stem_of(path))[0]
         try:
@@ -99,7 +99,9 @@ def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     agents = logs.agents
     known, paths = _paths.get(id(agents), (None, {}))
     if known is None or known() is not agents:
-        paths = agents.groupby("run_id", sort=False)["source"].agg(list).to_dict()
+        paths = {}
+        for run_id, source in zip(agents["run_id"].tolist(), agents["source"].tolist(), strict=True):
+            paths.setdefault(run_id, []).append(source)
         for key in [key for key, (frame, _) in _paths.items() if frame() is None]:
             del _paths[key]
         _paths[id(agents)] = ref(agents), paths
@@ -171,8 +173,10 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
         reached = dict.fromkeys(speakers.values(), -1)
         for turn, (role, content) in enumerate(agent.turns):
             heard = _HEARD.match(content) if role == "user" else None
-            speaker = speakers.get(heard["name"]) if heard else None
-            text = heard["text"].strip() if heard else ""
+            if not heard:
+                continue
+            speaker = speakers.get(heard["name"])
+            text = heard["text"].strip()
             if speaker is None or not text:
                 continue
             spoken = agents[speaker].turns
