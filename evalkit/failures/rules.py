@@ -25,6 +25,7 @@ DIFFERENT_CALLS = 10  # with one and the same result, from which on there is no 
 STALE_CALLS = 5  # different calls of the last third without a new result
 LATE, LATE_SHARE = 5, 0.25  # messages before the first call, and their least share of all
 
+_UNKNOWN_TOOL = "unknown tool"
 _INVALID = re.compile(r"invalid \w+: ")
 CAUSES = {  # of failed calls, by the texts of their results in lower case; the first that fits
     name: re.compile(pattern)
@@ -132,7 +133,7 @@ def cycle(transcript: Seen) -> Iterator[Found]:
 
     The detail is the number of rounds.
     """
-    for calls in transcript.by_agent:
+    for calls in transcript.calls_of_agents.values():
         found = _cycles(calls) if len(calls) >= 2 * LEAST_REPEATS else ()
         for start, end, period in found:
             rounds = " → ".join(made.text for made in calls[start : start + period])
@@ -146,7 +147,7 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
     unless ten returned the same before, or the agent did something else in the meantime. The turn is the turn of the
     first call, and the detail is the number of calls.
     """
-    for calls in transcript.by_agent:
+    for calls in transcript.calls_of_agents.values():
         if len(calls) < LEAST_REPEATS:
             continue
         equal: dict[tuple[str, str], list[tuple[int, Made]]] = {}
@@ -182,7 +183,7 @@ def cause_of(result: str) -> str:
 @lru_cache(maxsize=1024)  # errors recur
 def _cause_of(text: str) -> str:
     if UNKNOWN_TOOL.search(text):
-        return "unknown tool"
+        return _UNKNOWN_TOOL
     if _INVALID.match(text):
         return "invalid action"
     lowered = text.lower()
@@ -192,7 +193,7 @@ def _cause_of(text: str) -> str:
 def unknown_tool(transcript: Seen) -> Iterator[Found]:
     """Find each call of a tool, function or command that does not exist; the detail is its name."""
     for made in transcript.failed_calls:
-        if UNKNOWN_TOOL.search((made.result or "")[:1000]):
+        if cause_of(made.result or "") == _UNKNOWN_TOOL:
             yield made.turn, made.name, shortened(made.result or "")
 
 
@@ -203,7 +204,7 @@ def ignored_error(transcript: Seen) -> Iterator[Found]:
     healthy. The detail is ``called again`` or ``claimed success``.
     """
     turns = transcript.turns_of_agents
-    for calls in transcript.by_agent if transcript.failed_calls else ():
+    for calls in transcript.calls_of_agents.values() if transcript.failed_calls else ():
         for tries, following in failed_tries(calls):
             failed = tries[0]
             if len(tries) > 1:
@@ -229,7 +230,7 @@ def no_progress(transcript: Seen) -> Iterator[Found]:
     In the last third, at least five different calls must all return what an earlier call returned. Results that only
     acknowledge a call, such as ``ok`` or ``file written``, don't count. The detail is the number of calls.
     """
-    for calls in transcript.by_agent:
+    for calls in transcript.calls_of_agents.values():
         if len(calls) < DIFFERENT_CALLS:
             continue
         results: dict[str, dict[tuple[str, str], Made]] = {}

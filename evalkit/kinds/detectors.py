@@ -4,8 +4,7 @@ Detectors for every kind are in `evalkit.failures.rules`, detectors for one kind
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -53,11 +52,15 @@ class Seen(Transcript):
     target = ""  # what was asked for, if the kind's frames name it: items, an answer
     ended = ""  # why the run ended, in the words of its log, if its frames name it
 
-    @cached_property
-    def calls(self) -> Sequence[Made]:
-        """All calls, in the order of turns."""
-        calls = []
-        for number, turn in enumerate(self.turns, 1):
+    def __init__(self, title: str, facts: Sequence[str], turns: Sequence[Turn]) -> None:
+        self.calls: list[Made] = []  # in the order of turns, as all that follow
+        self.calls_of_agents: dict[str, list[Made]] = {}
+        # the turns in which each agent speaks or acts, with their numbers, but not its reasoning
+        self.turns_of_agents: dict[str, list[tuple[int, Turn]]] = {}
+        for number, turn in enumerate(turns, 1):
+            agent = agent_of(turn)
+            if turn.role in ("assistant", "action") and "reasoning" not in turn.marks:
+                self.turns_of_agents.setdefault(agent, []).append((number, turn))
             if turn.call:
                 name, arguments, result, has_failed, _ = turn.call
                 if result is not None:
@@ -66,30 +69,10 @@ class Seen(Transcript):
                         result = _ADDRESS.sub("0x", result)
                     if has_failed is None:
                         has_failed = is_error(result, name, arguments)
-                calls.append(Made(number, agent_of(turn), name, arguments, result, bool(has_failed)))
-        return calls
-
-    @cached_property
-    def failed_calls(self) -> Sequence[Made]:
-        """The calls that failed, in the order of turns."""
-        return [made for made in self.calls if made.has_failed]
-
-    @cached_property
-    def by_agent(self) -> Sequence[Sequence[Made]]:
-        """The calls of each agent, in the order of turns."""
-        agents: dict[str, list[Made]] = {}
-        for made in self.calls:
-            agents.setdefault(made.agent, []).append(made)
-        return list(agents.values())
-
-    @cached_property
-    def turns_of_agents(self) -> Mapping[str, Sequence[tuple[int, Turn]]]:
-        """The turns in which each agent speaks or acts, with their numbers, but not its reasoning."""
-        agents: dict[str, list[tuple[int, Turn]]] = {}
-        for number, turn in enumerate(self.turns, 1):
-            if turn.role in ("assistant", "action") and "reasoning" not in turn.marks:
-                agents.setdefault(agent_of(turn), []).append((number, turn))
-        return agents
+                made = Made(number, agent, name, arguments, result, bool(has_failed))
+                self.calls.append(made)
+                self.calls_of_agents.setdefault(agent, []).append(made)
+        self.failed_calls = [made for made in self.calls if made.has_failed]
 
 
 class Detector(NamedTuple):

@@ -152,12 +152,11 @@ def recipe_told(transcript: Seen) -> Iterator[Found]:
 
 def _said(transcript: Seen, pattern: re.Pattern[str]) -> Iterator[Found]:
     """Yield the turns in which the words of an agent, before a command if there is one, match a pattern."""
-    for number, turn in enumerate(transcript.turns, 1):
-        if turn.role != "assistant":
-            continue
-        words = turn.values.get("words", "")[:MOST_READ].lower()
-        if words and _OF_RECIPES.search(words) and pattern.search(words):
-            yield number, "", shortened(turn.text)
+    for turns in transcript.turns_of_agents.values():
+        for number, turn in turns:
+            words = turn.values.get("words", "")[:MOST_READ].lower()
+            if words and _OF_RECIPES.search(words) and pattern.search(words):
+                yield number, "", shortened(turn.text)
 
 
 def wrong_item(transcript: Seen) -> Iterator[Found]:
@@ -189,14 +188,13 @@ def death(transcript: Seen) -> Iterator[Found]:
 
 def restart(transcript: Seen) -> Iterator[Found]:
     """Find each restart of an agent's process, and each time that it lost the game's server."""
-    yield from _reported(transcript, "restarts")
-    yield from _reported(transcript, "disconnects")
+    yield from _reported(transcript, "restarts", "disconnects")
 
 
-def _reported(transcript: Seen, event: str) -> Iterator[Found]:
-    """Yield the turns in which the game reports an event of `evalkit.mindcraft.table.EVENTS`."""
+def _reported(transcript: Seen, *events: str) -> Iterator[Found]:
+    """Yield the turns in which the game reports one of some events of `evalkit.mindcraft.table.EVENTS`."""
     for number, turn in enumerate(transcript.turns, 1):
-        if event in turn.marks:
+        if turn.marks and turn.marks[0] in events:
             match = EVENT.search(turn.text)
             yield number, "", shortened(turn.text[match.start() :] if match else turn.text)
 
