@@ -440,6 +440,7 @@ class Final(NamedTuple):
     flag: str = ""  # score_implied or score_not_a_number
 
 
+@lru_cache(maxsize=64)  # most end alike
 def read_final(content: str) -> Final | None:
     """Read a system message as a final one, if its whole text is."""
     text = content.strip()
