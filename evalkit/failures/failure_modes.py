@@ -250,7 +250,7 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     0  exception     47    47    12
     """
     found = events(logs)
-    bad = found[found["event"].isin(FAILED_EVENTS) & found["run_id"].isin(_counted_ids(logs))]
+    bad = found[found["event"].isin(FAILED_EVENTS) & found["run_id"].isin(counted(logs.runs, logs.kind)["run_id"])]
     if "invalid_action" in set(bad["event"]):  # which are failed calls, too
         bad = bad[bad["event"] != "failed_call"]
     text = bad["evidence"].where(bad["event"] != "invalid_action", bad["detail"])
@@ -281,11 +281,6 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     return table.reset_index().sort_values("calls", ascending=False, kind="stable", ignore_index=True)
 
 
-def _counted_ids(logs: Logs) -> set[str]:
-    """Return the ids of the runs that count in rates."""
-    return set(counted(logs.runs, logs.kind)["run_id"])
-
-
 def event_counts(logs: Logs) -> pd.DataFrame:
     """Count each event in all runs that count in rates.
 
@@ -308,7 +303,7 @@ def event_counts(logs: Logs) -> pd.DataFrame:
     1  submitted_unchanged      39    39  70
     2        ignored_error      21    21  70
     """
-    ids = _counted_ids(logs)
+    ids = set(counted(logs.runs, logs.kind)["run_id"])
     found = events(logs)
     groups = found[found["run_id"].isin(ids)].groupby("event", observed=True, sort=False)
     counts = groups.agg(

@@ -5,7 +5,7 @@ ignoring surrounding spaces and memory addresses. A result that was not logged e
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby, zip_longest
 
@@ -105,39 +105,29 @@ _LIMIT_STATUS = re.compile(  # why a run ended, as a status
 )
 
 
-def _shown(made: Made) -> tuple[str, str, str] | None:
-    """Return a call with its result; None if that is unknown."""
-    return None if made.result is None else (made.name, made.arguments, made.result)
-
-
-def _cycles(calls: Sequence[Made]) -> Iterator[tuple[int, int, int]]:
-    """Yield the first and the last place, and the period, of stretches in which two or three calls take turns."""
-    keys = list(map(_shown, calls))
-    done = 0  # no call belongs to two cycles
-    for period in (2, 3):
-        start = 0
-        while start + LEAST_REPEATS * period <= len(keys):
-            end = start
-            while end + period < len(keys) and keys[end] is not None and keys[end] == keys[end + period]:
-                end += 1
-            last = end + period  # behind the stretch
-            different = set(keys[start : start + period])
-            if last - start >= LEAST_REPEATS * period and len(different) == period and start >= done:
-                yield start, last, period
-                done = last
-            start = max(end, start + 1)
-
-
 def cycle(transcript: Seen) -> Iterator[Found]:
     """Find two or three different calls that take turns, at least three times, each with the same result every time.
 
     The detail is the number of rounds.
     """
     for calls in transcript.calls_of_agents.values():
-        found = _cycles(calls) if len(calls) >= 2 * LEAST_REPEATS else ()
-        for start, end, period in found:
-            rounds = " → ".join(made.text for made in calls[start : start + period])
-            yield calls[start].turn, str((end - start) // period), rounds
+        if len(calls) < 2 * LEAST_REPEATS:
+            continue
+        keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]
+        done = 0  # no call belongs to two cycles
+        for period in (2, 3):
+            start = 0
+            while start + LEAST_REPEATS * period <= len(keys):
+                end = start
+                while end + period < len(keys) and keys[end] is not None and keys[end] == keys[end + period]:
+                    end += 1
+                last = end + period  # behind the stretch in which calls take turns
+                different = set(keys[start : start + period])
+                if last - start >= LEAST_REPEATS * period and len(different) == period and start >= done:
+                    rounds = " → ".join(made.text for made in calls[start : start + period])
+                    yield calls[start].turn, str((last - start) // period), rounds
+                    done = last
+                start = max(end, start + 1)
 
 
 def repeated_call(transcript: Seen) -> Iterator[Found]:
