@@ -204,21 +204,6 @@ def with_modes(logs: Logs) -> pd.DataFrame:
     return logs.runs.assign(**lists)
 
 
-def leading_modes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the mode that leads most often for each model: model_name, main_reason, runs (where it leads), n (failed).
-
-    What is unexplained is a reason only where nothing else leads; runs without a transcript are left out. `table` is as
-    from `modes`.
-    """
-    lead = table[table["leads"] & (table["mode"] != UNSEARCHED)]
-    counts = lead.groupby(["model_name", "mode"], observed=True, sort=False).size().rename("runs").reset_index()
-    counts["is_unexplained"] = counts["mode"] == UNEXPLAINED
-    counts = counts.sort_values(["is_unexplained", "runs"], ascending=[True, False], kind="stable")
-    first = counts.drop_duplicates("model_name").rename(columns={"mode": "main_reason"})
-    n = lead.groupby("model_name", observed=True).size().rename("n")
-    return first[["model_name", "main_reason", "runs"]].join(n, on="model_name").reset_index(drop=True)
-
-
 def masked_text(text: str) -> str:
     """Replace addresses, paths, names, places, ids and numbers of an error text by words in angle brackets."""
     masked = " ".join(text[: 4 * MOST_MASKED].split())
