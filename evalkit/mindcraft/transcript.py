@@ -185,10 +185,8 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
             if said is not None:
                 sources[to][turn] = speaker, said
                 reached[speaker] = said
-    ends = []  # the place of a system message that ends the log of each agent
-    for agent in agents:
-        last = len(agent.turns) - 1
-        ends.append(last if last >= 0 and agent.turns[last][0] == "system" else -1)
+    # the place of a system message that ends the log of each agent
+    ends = [len(turns) - 1 if turns and turns[-1][0] == "system" else -1 for _, turns in agents]
     done = [0] * len(agents)
     left = {i: len(agent.turns) for i, agent in enumerate(agents) if agent.turns}
     order = []
