@@ -26,6 +26,7 @@ STALE_CALLS = 5  # different calls of the last third without a new result
 LATE, LATE_SHARE = 5, 0.25  # messages before the first call, and their least share of all
 
 _UNKNOWN_TOOL = "unknown tool"
+_TOOL = re.compile(r"tool|function|command|action|call")  # in each text about an unknown one
 _INVALID = re.compile(r"invalid \w+: ")
 CAUSES = {  # of failed calls, by the texts of their results in lower case; the first that fits
     name: re.compile(pattern)
@@ -172,11 +173,11 @@ def cause_of(result: str) -> str:
 
 @lru_cache(maxsize=1024)  # errors recur
 def _cause_of(text: str) -> str:
-    if UNKNOWN_TOOL.search(text):
+    lowered = text.lower()
+    if _TOOL.search(lowered) and UNKNOWN_TOOL.search(text):
         return _UNKNOWN_TOOL
     if _INVALID.match(text):
         return "invalid action"
-    lowered = text.lower()
     return next((name for name, pattern in CAUSES.items() if pattern.search(lowered)), "other")
 
 

@@ -204,6 +204,7 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
     return Search(known, frame_of(dict(zip(names_of_columns, table.columns, strict=True)), EVENTS), searched)
 
 
+@paused_gc()
 def _runs_of(logs: Logs) -> dict[str, _Run]:
     """Return all runs of logs by their ids, with their files."""
     companions = logs.kind.files.companions
