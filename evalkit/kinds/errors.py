@@ -6,6 +6,7 @@ a file, a page or rows of a table, which a call only shows, are no evidence of a
 """
 
 import re
+from itertools import chain
 
 import msgspec
 
@@ -57,25 +58,22 @@ _FIRST = re.compile(
     )),
     re.IGNORECASE | re.MULTILINE,
 )  # fmt: skip
-_AFTER_WORDS = re.compile(  # words of the call may come before these
-    "|".join((
-        r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?(?:\s*[:(\[\]!.–—-]"
-        r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
-        r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code|\d{3})\b)",
-        r"(?:[a-z_]\w* ){1,3}failed\b(?!\s*[:=]\s*\d)",  # Request failed with …
-        r"(?:[\w'\"./-]+ ){1,5}(?:was |could not be )?not found\s*(?:[.:!,(]|$)",
-        r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b",
-        r"(?:\w+ ){0,3}timed out\b",
-        r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*\D|\s*\Z|\s+(?:after|while|waiting|expired|exceeded|error|reached|of)\b)",
-        rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}|(?:\w+ ){{1,3}}returned {_CODE}",
-    )),
-    re.IGNORECASE | re.MULTILINE,
-)  # fmt: skip
-# one in each match of it, in lower case; to look for them takes less time
-_WORDS_OF_FAILURE = (
-    *("error", "exception", "failed", "not found", "exist", "timed out", "timeout", "time-out", "http", "status"),
-    "returned",
-)
+# forms that begin with words of the call, by the words of which each contains one, since to look for these is quicker
+_AFTER_WORDS = {
+    ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?(?:\s*[:(\[\]!.–—-]"
+    r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
+    r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code|\d{3})\b)",
+    ("failed",): r"(?:[a-z_]\w* ){1,3}failed\b(?!\s*[:=]\s*\d)",  # Request failed with …
+    ("not found",): r"(?:[\w'\"./-]+ ){1,5}(?:was |could not be )?not found\s*(?:[.:!,(]|$)",
+    (" exist",): r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b",
+    ("timed out",): r"(?:\w+ ){0,3}timed out\b",
+    ("timeout", "time-out"): r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*\D|\s*\Z"
+    r"|\s+(?:after|while|waiting|expired|exceeded|error|reached|of)\b)",
+    ("http", "status"): rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}",
+    ("returned",): rf"(?:\w+ ){{1,3}}returned {_CODE}",
+}
+_AFTER_WORDS_PATTERN = re.compile("|".join(_AFTER_WORDS.values()), re.IGNORECASE | re.MULTILINE)
+_WORDS_OF_FAILURE = tuple(chain.from_iterable(_AFTER_WORDS))
 _STATUS = re.compile(  # in the first or the last line
     r"(?:^|[\s(\[<])(?:exit|return)[ _-]?(?:code|status)\W{0,3}(?:is |was |of |with )?(?!0\b)-?[1-9]\d{0,2}\b"
     r"|exit(?:ed)? (?:with )?(?:code|status)[ :=]*(?!0\b)-?[1-9]\d{0,2}\b|non-?zero exit|<returncode>\s*(?!0\s*<)-?\d+",
@@ -138,7 +136,7 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     if _NAMED.match(head, start) or _FIRST.match(head, start):
         return True
     lowered = head.lower()
-    if any(word in lowered for word in _WORDS_OF_FAILURE) and _AFTER_WORDS.match(head, start):
+    if any(word in lowered for word in _WORDS_OF_FAILURE) and _AFTER_WORDS_PATTERN.match(head, start):
         return True
     unknown = UNKNOWN_TOOL.search(first) if _TOOL.search(first.lower()) else None
     if unknown and not _QUOTES.search(first, 0, unknown.start()):

@@ -75,6 +75,8 @@ FINAL_START = re.compile("|".join(map(re.escape, FINAL_STARTS)))
 _NO_SCORE = "Task ended (?:with|in) score"
 NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # within a longer text
 OUTCOME = re.compile(f"{_pattern('scored')}|{_pattern('succeeded')}|{_NO_SCORE}")
+# to look for what all of these begin with takes less time
+OUTCOME_START = os.path.commonprefix([_NO_SCORE, *(text.start for text in WORDINGS["scored"] + WORDINGS["succeeded"])])
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
@@ -255,7 +257,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, names a score or a success in one of the game's final wordings."""
-    return "Task " in text and OUTCOME.search(text) is not None  # each begins so
+    return OUTCOME_START in text and OUTCOME.search(text) is not None
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
