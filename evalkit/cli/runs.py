@@ -1,6 +1,7 @@
 """The commands that read logs of any kind: show, view, detect, compare, audit."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from evalkit.cli.options import (
     print_runs,
     refuse,
     unmasked,
+    with_logs,
     with_reading_options,
     write_to,
 )
@@ -25,8 +27,9 @@ from evalkit.compare.ranking import leaderboard, rank_table
 from evalkit.compare.terminal import describe_audit, describe_baseline, describe_comparison
 from evalkit.display.terminal import choose, chosen_lines
 from evalkit.io.text import plain
-from evalkit.io.write import check_output, write_frame
+from evalkit.io.write import write_frame
 from evalkit.kinds.detection import describe_source, kinds_of_source
+from evalkit.kinds.logs import Logs
 from evalkit.kinds.pipeline import load
 
 TARGETS: dict[str, Any] = {"new": "new tasks", "these": "these tasks"}
@@ -54,8 +57,6 @@ def show(
     given: dict[str, Any],
 ) -> None:
     """Print a run turn by turn. Without --run, list the runs of SOURCE: a log, a folder, a dataset or a URL."""
-    if output:
-        check_output(output)
     if run and not kind:  # an id begins with the first letter of its kind
         kind = next((known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")), None)
     logs = load(source, kind or "", **given)
@@ -67,19 +68,15 @@ def show(
 
 
 @click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--output", "-o", default="evalkit-view", show_default=True, metavar="DIR", help="Folder for the pages.")
 @click.option("--list", "which", type=click.Choice(LISTS), default="all", show_default=True, help="Which runs.")
-@of_kind
-@with_reading_options
+@with_logs
 @unmasked
-def view(
-    sources: tuple[str, ...], output: str, which: Any, kind: str | None, mask: bool, given: dict[str, Any]
-) -> None:
+def view(read: Callable[[], Logs], output: str, which: Any, mask: bool) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
     from evalkit.evidence import write_view  # imported here, as it imports matplotlib, which is slow
 
-    logs = load(list(sources), kind or "", **given)
+    logs = read()
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
     print(plain(page))
 
@@ -92,9 +89,7 @@ def detect(source: str) -> None:
 
 
 @click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@of_kind
-@with_reading_options
+@with_logs
 @of_value
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
 @click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is not a regression; see above.")
@@ -104,14 +99,12 @@ def detect(source: str) -> None:
 @click.option("--all", "everything", is_flag=True, help="Print everything: all models, pairs and notes.")
 @write_to("the models, or with --baseline their verdicts,")
 def compare(
-    sources: tuple[str, ...],
-    kind: str | None,
+    read: Callable[[], Logs],
     baseline: str | None,
     target: str | None,
     strict: bool,
     detect: float | None,
     output: str | None,
-    given: dict[str, Any],
     everything: bool,
     value: str | None,
     margin: float | None,
@@ -129,10 +122,8 @@ def compare(
         refuse("with --baseline", detect=detect)
     else:
         refuse("without --baseline", strict=strict, target=target)
-    if output:
-        check_output(output)
     how: dict[str, Any] = {"value": value or "", "margin": margin}
-    logs = load(list(sources), kind or "", **given)
+    logs = read()
     runs = logs.runs
     passed = True
     if baseline:
@@ -153,32 +144,26 @@ def compare(
 
 
 @click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@of_kind
-@with_reading_options
+@with_logs
 @of_value
 @click.option("--check", "checks", multiple=True, metavar="NAME", help="Only this check; may be repeated.")
 @click.option("--strict", is_flag=True, help="Exit code 1 if a check finds an error.")
 @click.option("--all", "everything", is_flag=True, help="Print everything: also checks that found nothing.")
 @write_to("all checks")
 def audit(
-    sources: tuple[str, ...],
-    kind: str | None,
+    read: Callable[[], Logs],
     value: str | None,
     checks: tuple[str, ...],
     strict: bool,
     everything: bool,
     output: str | None,
-    given: dict[str, Any],
 ) -> None:
     """Check what to know before you publish or believe the leaderboard of SOURCE.
 
     Each check counts what may be wrong: missing trials, copies, failures of the infrastructure, answers that leaked,
     and more. It also shows whether the ranking depends on it. If the logs lack what a check needs, the output names it.
     """
-    if output:
-        check_output(output)
-    logs = load(list(sources), kind or "", **given)
+    logs = read()
     try:
         found = audit_logs(logs, value or "", checks=checks)
     except ValueError as error:

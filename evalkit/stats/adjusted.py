@@ -53,8 +53,18 @@ def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
     >>> stats.adjusted_rates(cells)[0]["coverage"].tolist()
     [1.0, 1.0]
     """
+    model, task, value = cells.columns[:3]
+    is_used = cells.runs[task].notna() & np.isfinite(numbers(cells.runs[value]))
+    used = cells.runs[is_used].astype({model: "str"})
+    rates = estimate_by(used, model, value, task, kind, families=cells.columns.family or None)
+    table = pd.DataFrame({"model_name": pd.Series(cells.models, dtype="str")})
+    table["coverage"] = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
+    table = table.merge(rates.rename(columns={model: "model_name"}).drop(columns="target"), how="left")
+    table = table.fillna({"n": 0, "n_tasks": 0, "method": ""}).astype({"n": "int64", "n_tasks": "int64"})
+    warnings = [warning if isinstance(warning, Notes) else note("no_values") for warning in table["warning"]]
+    warnings = [warning + cells.lost_of(i) for i, warning in enumerate(warnings)]
+    table["warning"] = pd.Series(warnings, table.index, dtype="object")
     columns = ["adjusted", "adjusted_low", "adjusted_high"]
-    table = _raw_rates(cells, kind)
     if len(table) < 2 or (table["coverage"] == 1).all():
         table[columns] = table[["estimate", "low", "high"]]
         return AdjustedRates(table, RAW, note("same_tasks" if len(table) > 1 else "one_model"))
@@ -80,21 +90,6 @@ def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
         return AdjustedRates(table, basis, note("same_order", basis=basis))
     higher, lower = order["model_name"].iloc[swapped[0] : swapped[0] + 2]
     return AdjustedRates(table, basis, note("other_order", basis=basis, one=higher, other=lower))
-
-
-def _raw_rates(cells: Cells, kind: Kind) -> pd.DataFrame:
-    """Estimate the rate of each model on the tasks that it ran."""
-    model, task, value = cells.columns[:3]
-    is_used = cells.runs[task].notna() & np.isfinite(numbers(cells.runs[value]))
-    used = cells.runs[is_used].astype({model: "str"})
-    rates = estimate_by(used, model, value, task, kind, families=cells.columns.family or None)
-    table = pd.DataFrame({"model_name": pd.Series(cells.models, dtype="str")})
-    table["coverage"] = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
-    table = table.merge(rates.rename(columns={model: "model_name"}).drop(columns="target"), how="left")
-    table = table.fillna({"n": 0, "n_tasks": 0, "method": ""}).astype({"n": "int64", "n_tasks": "int64"})
-    warnings = [warning if isinstance(warning, Notes) else note("no_values") for warning in table["warning"]]
-    warnings = [warning + cells.lost_of(i) for i, warning in enumerate(warnings)]
-    return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
 
 
 def standardise(cells: Cells, strata: np.ndarray, kind: Kind) -> np.ndarray:

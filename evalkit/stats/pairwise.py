@@ -78,7 +78,9 @@ def compare_all(
     is_new = target == "new tasks"
     table, parts = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, margin)
     table["p_holm"] = holm(table["p_value"])
-    table["p_adjusted"] = _by_max_t(parts, table, rng) if is_new else table["p_holm"]
+    table["p_adjusted"] = table["p_holm"]
+    if is_new:
+        table["p_adjusted"] = table["p_value"].clip(lower=max_t(parts, table["p_value"], rng))
     table["decided"] = table["p_adjusted"] <= table["claim_at"]
     table["p_equivalent"] = holm(table[["p_above", "p_below"]].max(axis=1, skipna=False))
     table["equivalent"] = table["p_equivalent"] <= LEVEL
@@ -130,13 +132,14 @@ def compare_to_baseline(
     >>> stats.compare_to_baseline(cells, "a")["verdict"].tolist()
     ['not decided']
     """
-    is_new = target == "new tasks"
     if baseline not in cells.models:
         raise ValueError(f"no runs of the baseline {baseline!r}; there are {', '.join(map(repr, cells.models))}")
     base = cells.models.index(baseline)
     pairs = [(i, base) for i in range(len(cells.models)) if i != base]
     table, parts = pair_rows(cells, pairs, target, margin)
-    table["p_adjusted"] = _by_max_t(parts, table, rng) if is_new else holm(table["p_value"])
+    table["p_adjusted"] = holm(table["p_value"])
+    if target == "new tasks":
+        table["p_adjusted"] = table["p_value"].clip(lower=max_t(parts, table["p_value"], rng))
     table["p_not_worse"] = holm(table["p_above"])
     different, above = table["p_adjusted"] <= table["claim_at"], table["estimate"] > 0
     choices = [different & above, table["p_not_worse"] <= LEVEL, different & ~above]
@@ -215,11 +218,6 @@ def pair_rows(
 def _unit(values: np.ndarray) -> np.ndarray:
     norm = math.sqrt(float((values**2).sum()))
     return values / norm if norm > 0 else values
-
-
-def _by_max_t(parts: np.ndarray, table: pd.DataFrame, rng: np.random.Generator | None) -> pd.Series:
-    """Return the p values of the table of `pair_rows` corrected by max-T, none below the uncorrected one."""
-    return table["p_value"].clip(lower=max_t(parts, table["p_value"], rng)) if len(table) else table["p_value"]
 
 
 def holm(p_values: Iterable[Any]) -> np.ndarray:

@@ -67,26 +67,23 @@ def rank_models(
     table[["corrected", "corrected_low", "corrected_high"]] = math.nan
     if not count:
         return typed(table, _COLUMNS)
-    leading = _first(table["estimate"], cells.models, first)
-    tests = _tests_of(cells, leading)
+    leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
+    tests, is_best = _against_others(cells, leading)
     if pairs is None and count > MOST_PAIRED:  # by Bonferroni for all pairs
         is_behind = tests["p_value"] * (count * (count - 1) / 2) <= tests["claim_at"]
         pairs = tests.assign(decided=is_behind & (tests["estimate"] > 0))
     elif pairs is None:
         pairs = compare_all(cells, rng=rng)
-    better, worse = np.zeros(count, int), np.zeros(count, int)
     place = {str(name): number for number, name in enumerate(cells.models)}
     decided = pairs[pairs["decided"]]
-    for name_a, name_b, gap in zip(decided["model_a"], decided["model_b"], decided["estimate"], strict=True):
-        winner, loser = (place[name_a], place[name_b]) if gap > 0 else (place[name_b], place[name_a])
-        better[loser] += 1
-        worse[winner] += 1
-        if winner == leading:
-            table.loc[loser, "behind_first"] = True
-    table["rank_low"] = 1 + better
-    table["rank_high"] = count - worse
-    table["ties_with_first"] = better == 0
-    if _is_ahead(tests):  # there are no tests of an only model
+    is_a, sides = decided["estimate"] > 0, decided[["model_a", "model_b"]].map(place.get)
+    winners = sides["model_a"].where(is_a, sides["model_b"]).to_numpy(int)
+    losers = sides["model_b"].where(is_a, sides["model_a"]).to_numpy(int)
+    table["rank_low"] = 1 + np.bincount(losers, minlength=count)
+    table["rank_high"] = count - np.bincount(winners, minlength=count)
+    table["behind_first"] = table.index.isin(losers[winners == leading])
+    table["ties_with_first"] = table["rank_low"] == 1
+    if is_best:
         table["rank_low"] = table["rank_low"].clip(lower=2).where(table.index != leading, 1)
         table["rank_high"] = table["rank_high"].where(table.index != leading, 1)
         table["ties_with_first"] = table.index == leading
@@ -121,22 +118,15 @@ def best_model(cells: Cells) -> str:
     if not cells.models:
         return ""
     estimates = pd.DataFrame(cells.over_conditions.means, columns=range(len(cells.models))).mean()
-    leading = _first(estimates, cells.models)
-    return str(cells.models[leading]) if _is_ahead(_tests_of(cells, leading)) else ""
+    leading = int(np.argmax(estimates.fillna(-math.inf)))
+    return str(cells.models[leading]) if _against_others(cells, leading)[1] else ""
 
 
-def _first(estimates: pd.Series, models: list, first: str = "") -> int:
-    return models.index(first) if first else int(np.argmax(estimates.fillna(-math.inf)))
-
-
-def _tests_of(cells: Cells, leading: int) -> pd.DataFrame:
-    """Return the tests of one model against each other one, by the places of the others."""
-    others = [i for i in range(len(cells.models)) if i != leading]
-    return pair_rows(cells, [(leading, i) for i in others], "new tasks")[0].set_index("b")
-
-
-def _is_ahead(tests: pd.DataFrame) -> bool:
-    return bool(((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all())
+def _against_others(cells: Cells, leading: int) -> tuple[pd.DataFrame, bool]:
+    """Test one model against each other one; also return whether it is better than all, as an only model is."""
+    others = [(leading, i) for i in range(len(cells.models)) if i != leading]
+    tests = pair_rows(cells, others, "new tasks")[0]
+    return tests, bool(((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all())
 
 
 def _share_of_signal(by_task: Cells, estimates: pd.Series) -> float:
