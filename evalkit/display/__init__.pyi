@@ -28,10 +28,5 @@ from .drawing import attach as attach
 from .drawing import with_zero as with_zero
 from .plots import describe_curves as describe_curves
 from .plots import describe_estimates as describe_estimates
-from .show import FIGURE as FIGURE
-from .show import FINDINGS as FINDINGS
-from .show import HEADLINE as HEADLINE
-from .show import TABLE as TABLE
 from .words import finding_text as finding_text
-from .words import headline_text as headline_text
 from .words import pair_text as pair_text

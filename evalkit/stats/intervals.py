@@ -269,12 +269,9 @@ def _interval(
             warning = FEW
         elif families is not None and independent < FEW_FAMILIES:
             warning = note("few", fewest=FEW_FAMILIES, what="families of equal size")
-        elif is_bounded and binary:
-            if unmixed(units.means):
-                warning = note("unmixed", most=RARE_CLUSTERS)
-            elif families is not None and skewed(units.values):
-                warning = note("skewed")
-        elif skewed(units.values):
+        elif is_bounded and binary and unmixed(units.means):
+            warning = note("unmixed", most=RARE_CLUSTERS)
+        elif skewed(units.values) and (families is not None or not is_bounded or not binary):
             warning = note("skewed")
         if is_bounded:
             low, high = bounded(units.values, units.sizes, binary, confidence, independent)

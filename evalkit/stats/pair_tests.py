@@ -270,7 +270,8 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
         return None
     freedom = float(variance**2 / (variances**2 / np.maximum(freedoms, 1)).sum())
     variance += _of_ease(cells, a, b, only, common, weights / weights.sum())
-    return Unshared(*means.tolist(), gap, variance, freedom, (int(numbers[0]), int(numbers[1])), parts)
+    tasks = int(numbers[0]), int(numbers[1])
+    return Unshared(float(means[0]), float(means[1]), gap, variance, freedom, tasks, parts)
 
 
 def _of_ease(cells: Cells, a: int, b: int, only: np.ndarray, strata: np.ndarray, weights: np.ndarray) -> float:

@@ -5,17 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 
+from evalkit.stats import intervals
 from evalkit.stats.cells import Cells
-from evalkit.stats.intervals import (
-    LEVEL,
-    clopper_pearson,
-    corrected_t,
-    mean_interval,
-    quantile,
-    skewness,
-    typed,
-    variance_of_mean,
-)
 from evalkit.stats.pairwise import MOST_PAIRED, compare_all, pair_rows
 
 _COLUMNS = (
@@ -66,7 +57,7 @@ def rank_models(
     table[["behind_first", "ties_with_first"]] = False, True
     table[["corrected", "corrected_low", "corrected_high"]] = math.nan
     if not count:
-        return typed(table, _COLUMNS)
+        return intervals.typed(table, _COLUMNS)
     leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
     tests, is_best = _against_others(cells, leading)
     if pairs is None and count > MOST_PAIRED:  # by Bonferroni for all pairs
@@ -91,7 +82,7 @@ def rank_models(
     centre = table["estimate"].mean()
     shrunk = centre + _share_of_signal(by_task, table["estimate"]) * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
-    return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True), _COLUMNS)
+    return intervals.typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True), _COLUMNS)
 
 
 def best_model(cells: Cells) -> str:
@@ -141,20 +132,20 @@ def _share_of_signal(by_task: Cells, estimates: pd.Series) -> float:
         noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
     else:
         of_tasks = [by_task.of(i).means for i in range(len(by_task.models))]
-        variances = [float(variance_of_mean(means)) for means in of_tasks if len(means) > 1]
+        variances = [float(intervals.variance_of_mean(means)) for means in of_tasks if len(means) > 1]
         noise = np.mean(variances or [math.inf])
     return max(0.0, 1 - float(noise) / float(spread))
 
 
 def _interval_for_all(by_task: Cells, model: int, values: np.ndarray) -> tuple[float, float]:
     """Return the interval of the mean of a model, at a level divided by the number of models."""
-    confidence = 1 - LEVEL / len(by_task.models)
+    confidence = 1 - intervals.LEVEL / len(by_task.models)
     if by_task.clusters is not None:
         families = by_task.clusters[by_task.sizes[:, model] > 0]
         if len(np.unique(families)) < len(values):
             bounds = (0.0, 1.0) if by_task.shares else None
             tasks = np.arange(len(values))
-            found = mean_interval(values, tasks, bounds=bounds, families=families, confidence=confidence)
+            found = intervals.mean_interval(values, tasks, bounds=bounds, families=families, confidence=confidence)
             return found.low, found.high
     return at_once(values, by_task.shares, confidence)
 
@@ -168,16 +159,16 @@ def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float,
     count = len(values)
     if count < 2:
         return math.nan, math.nan
-    variance = float(variance_of_mean(values))
+    variance = float(intervals.variance_of_mean(values))
     if not shares and variance == 0:
         return math.nan, math.nan
     if not shares:
-        by_t = corrected_t(values, confidence)
+        by_t = intervals.corrected_t(values, confidence)
         return float(by_t[0]), float(by_t[1])
     rate = float(values.mean())
-    factor = float(quantile(confidence, count - 1) / quantile(confidence)) ** 2
-    factor *= 1 + 2 * float(skewness(values)) ** 2 / count
+    factor = float(intervals.quantile(confidence, count - 1) / intervals.quantile(confidence)) ** 2
+    factor *= 1 + 2 * float(intervals.skewness(values)) ** 2 / count
     n = float(count)
     if variance * factor > 0:
         n = max(n, float(rate * (1 - rate) / (variance * factor)))
-    return clopper_pearson(rate, n, confidence)
+    return intervals.clopper_pearson(rate, n, confidence)
