@@ -7,18 +7,18 @@ import pandas as pd
 
 from evalkit._notes import Notes
 from evalkit._text import counted_noun, format_interval, listed, sentence
+from evalkit.compare.answers import plan_findings
 from evalkit.compare.audit import Audit
 from evalkit.compare.baseline import LEAST, against, baseline_named, changed_tasks
 from evalkit.compare.comparison import comparison
 from evalkit.compare.costs import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.pairwise import pairs_text
-from evalkit.compare.planning import plan_findings
 from evalkit.compare.ranking import BELOW, FIRST, Leaderboard, leaderboard, ranked, ranks_text, with_short_names
 from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
 from evalkit.display.words import finding_text, undecided_text, why_undecided
 from evalkit.io import distinct_names, plain
-from evalkit.kinds import Finding, Outcomes
+from evalkit.kinds import Outcomes
 from evalkit.kinds.findings import similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, kind_of
 from evalkit.stats.adjusted import ADJUSTED
@@ -42,12 +42,7 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
     if named > MOST_ANSWERED:
         return f"{named:,} models, sorted by rate; `evalkit compare` tests which are better."
     board = leaderboard(runs, planned=planned)
-    return "\n".join(_answer_lines(board, ranked(board)))
-
-
-def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:
-    """State which model is best, with its estimate, and the basis of the claim."""
-    return [plain(finding_text(ranking)), *_lines(board.notes.only(*FIRST, *BELOW))]
+    return "\n".join([plain(finding_text(ranked(board))), *_lines(board.notes.only(*FIRST, *BELOW))])
 
 
 def _lines(notes: Notes) -> list[str]:
@@ -73,7 +68,8 @@ def describe_comparison(
     board = with_short_names(board, NAME_WIDTH)
     table, share = board.table, board.outcomes.is_share
     ranking = ranked(board)
-    title, lines = board.outcomes.title, _answer_lines(board, ranking)
+    title = board.outcomes.title
+    lines = [plain(finding_text(ranking)), *_lines(board.notes.only(*FIRST, *BELOW))]
     rows, pairs = [], []
     if not board.has_means:
         title = f"{title} over all conditions"

@@ -11,8 +11,8 @@ from .drawing import percent_axis as percent_axis
 from .drawing import set_alt as set_alt
 from .follow import Following as Following
 from .follow import Snapshot as Snapshot
-from .provenance_table import provenance as provenance
 from .show import headline as headline
+from .show import provenance as provenance
 from .show import publish as publish
 from .show import show_answer as show_answer
 from .show import show_details as show_details

@@ -271,7 +271,7 @@ def _interval(
             warning = note("few", fewest=FEW_FAMILIES, what="families of equal size")
         elif is_bounded and binary and unmixed(units.means):
             warning = note("unmixed", most=RARE_CLUSTERS)
-        elif skewed(units.values) and (families is not None or not is_bounded or not binary):
+        elif (families is not None or not is_bounded or not binary) and skewed(units.values):
             warning = note("skewed")
         if is_bounded:
             low, high = bounded(units.values, units.sizes, binary, confidence, independent)
