@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import pandas as pd
 from IPython import get_ipython
@@ -18,7 +19,6 @@ from matplotlib.figure import Figure
 from evalkit._html import asset, render_macro
 from evalkit._text import as_number, counted_noun, format_interval
 from evalkit._version import code_version, package_versions
-from evalkit.display.anchors import lab_anchor
 from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
 from evalkit.display.tables import answer_html, table_html
 from evalkit.display.words import abstract_text, finding_text, headline_text
@@ -236,7 +236,8 @@ def show_findings(findings: Iterable[Finding]) -> None:
     items = []
     for finding in findings:
         section = plain(finding.section)
-        item = {"text": plain(finding_text(finding)), "section": section, "anchor": lab_anchor(section)}
+        # the anchor is the id that JupyterLab gives the heading
+        item = {"text": plain(finding_text(finding)), "section": section, "anchor": quote(section.replace(" ", "-"))}
         run = next((example for example in finding.examples if isinstance(example, RunLink)), None)
         if run and is_local_link(run.href):
             label = plain(run.label)

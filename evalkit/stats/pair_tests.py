@@ -319,7 +319,7 @@ def combine(
     Donner (2008). Without shared tasks it is Welch's t, without others `paired`. `variance` is the variance of the mean
     of the `differences` on shared tasks.
     """
-    unlike, difference, mean = apart.variance, apart.mean_a - apart.mean_b, math.nan
+    unlike, difference = apart.variance, apart.mean_a - apart.mean_b
     if paired is not None:
         mean = float(differences.mean())
         unlike += max((apart.gap - mean) ** 2 - BEYOND_CHANCE * (apart.variance + variance), 0.0)
