@@ -47,7 +47,10 @@ def build(job: Job) -> tuple[Record, list[Any]]:
     for cell in nb.cells:
         if _INJECTED in cell.metadata.get("tags", []):
             cell.id = _INJECTED  # papermill draws a new one every time
-    evidence = _take_evidence(nb)
+    evidence = []  # the data of run pages, which contain full paths: the page has only links
+    for cell in (cell for cell in nb.cells if "outputs" in cell):
+        evidence += [output.data[EVIDENCE] for output in cell.outputs if EVIDENCE in output.get("data", {})]
+        cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
     nb = map_texts(nb, shown)
     if is_masking():
         _mask(nb)
@@ -136,15 +139,6 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
             error = DeadKernelError("Kernel died")
         return nb, Failure(f"{type(error).__name__}: {error}", begun[-1] if begun else None)
     return nb, None
-
-
-def _take_evidence(nb: NotebookNode) -> list[Any]:
-    """Remove the data of run pages, which contain full paths, from a notebook's outputs."""
-    evidence = []
-    for cell in (cell for cell in nb.cells if "outputs" in cell):
-        evidence += [output.data[EVIDENCE] for output in cell.outputs if EVIDENCE in output.get("data", {})]
-        cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
-    return evidence
 
 
 def _mask(nb: NotebookNode) -> None:
