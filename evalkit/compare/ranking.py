@@ -26,7 +26,6 @@ from evalkit.stats.pair_tests import PARTLY, UNPAIRED
 from evalkit.stats.pairwise import MOST_PAIRED
 
 MODELS = "Models, the best first"
-BELOW = ("partly", "variants", "families")  # notes directly below the answer
 FIRST = ("judged", "conditions_differ", "settings_differ")  # notes to read before any estimate is compared
 SENTENCE_NAME = 32  # characters of a name in a sentence
 FEW_PAIRS = 5  # shared tasks, too few for any two models to differ

@@ -14,11 +14,11 @@ from evalkit.compare.comparison import comparison
 from evalkit.compare.costs import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.pairwise import pairs_text
-from evalkit.compare.ranking import BELOW, FIRST, Leaderboard, leaderboard, ranked, ranks_text, with_short_names
+from evalkit.compare.ranking import FIRST, Leaderboard, leaderboard, ranked, ranks_text, with_short_names
 from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
 from evalkit.display.words import finding_text, undecided_text, why_undecided
 from evalkit.io import distinct_names, plain
-from evalkit.kinds import Outcomes
+from evalkit.kinds import Finding, Outcomes
 from evalkit.kinds.findings import similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, kind_of
 from evalkit.stats.adjusted import ADJUSTED
@@ -42,7 +42,13 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
     if named > MOST_ANSWERED:
         return f"{named:,} models, sorted by rate; `evalkit compare` tests which are better."
     board = leaderboard(runs, planned=planned)
-    return "\n".join([plain(finding_text(ranked(board))), *_lines(board.notes.only(*FIRST, *BELOW))])
+    return "\n".join(_answer_lines(board, ranked(board)))
+
+
+def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:
+    """State which model is best, with its estimate and what it rests on, then the basis of the claim."""
+    answer = " ".join([plain(finding_text(ranking)), *_lines(board.notes.only("partly"))])
+    return [answer, *_lines(board.notes.only(*FIRST, "variants", "families"))]
 
 
 def _lines(notes: Notes) -> list[str]:
@@ -68,8 +74,7 @@ def describe_comparison(
     board = with_short_names(board, NAME_WIDTH)
     table, share = board.table, board.outcomes.is_share
     ranking = ranked(board)
-    title = board.outcomes.title
-    lines = [plain(finding_text(ranking)), *_lines(board.notes.only(*FIRST, *BELOW))]
+    title, lines = board.outcomes.title, _answer_lines(board, ranking)
     rows, pairs = [], []
     if not board.has_means:
         title = f"{title} over all conditions"
@@ -84,7 +89,7 @@ def describe_comparison(
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
     stated = ["absent"] if ranking.values["headline"].get("absent") else []  # by the answer
-    notes = _lines(board.notes.without(*FIRST, *BELOW, "same_order", *stated)) + copies
+    notes = _lines(board.notes.without(*FIRST, "partly", "variants", "families", "same_order", *stated)) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
     if board.basis == ADJUSTED:
         notes.append(f"Rates {ADJUSTED} assume that no model is better suited to some tasks.")
