@@ -138,6 +138,14 @@ def _unshared(pairs: Sequence[Sequence[str]]) -> str:
     return f"pairs without a shared task: {listed((' with '.join(pair) for pair in pairs), 3)}"
 
 
+def _partly(shared: Sequence[int], others: Sequence[int]) -> str:
+    tasks, more = (" to ".join(f"{count:,}" for count in counts) for counts in (shared, others))
+    return (
+        f"the first model shares {tasks} tasks with each other model; {more} that only one of the two ran count, too, "
+        "assumed to be random samples of the same tasks"
+    )
+
+
 def _not_measured(models: Sequence[tuple[str, int, int]], counted: bool) -> str:
     shown = listed((f"{model} ({n_not} of {n})" for model, n_not, n in models), 2)
     return f"not measured, and {'counted as failures' if counted else 'left out'}: {shown}"
@@ -237,6 +245,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, assumed to be random samples of the same tasks",
     "partly_shared": "{a} and {b} tasks that only one of them ran, assumed to be random samples of the same tasks",
+    "partly": _partly,
     "few_seeds": (
         "tasks share {seeds} seeds (or checkpoints, sessions): the interval includes the variation between them"
     ),

@@ -163,9 +163,14 @@ def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, 
         answer = f"{model} leads{with_rate}: ahead of {behind}{doubt}, but not decided against {undecided}"
     else:
         answer = f"No model is shown to be best: {model} is first{with_rate}, not decided against {undecided}"
+    if headline.get("unpaired"):
+        answer += "; models ran different tasks, assumed to be random samples of the same tasks"
+    if headline.get("few"):
+        answer += FEW_SHARED
+    if "higher" in headline:
+        answer += f"; {headline['basis']} it ranks above {headline['higher']}, whose raw {what} is higher"
     absent = headline.get("absent")
-    text = f"{answer}{''.join(_qualifications(headline, what))}."
-    return f"{text} {sentence(note('absent', **absent))}" if absent else text
+    return f"{answer}. {sentence(note('absent', **absent))}" if absent else f"{answer}."
 
 
 def _without_leader(headline: Row, what: str, values: Sequence[str], rates: Sequence[Row]) -> str:
@@ -177,22 +182,6 @@ def _without_leader(headline: Row, what: str, values: Sequence[str], rates: Sequ
         return f"{text}, each with a {what} of {values[0]}."
     size = _size(rates[0]["n"], rates[0]["n_tasks"])
     return f"{text}; the highest {what} is {values[0]}, of {rates[0]['model_name']} {size}."
-
-
-def _qualifications(headline: Row, what: str) -> Iterable[str]:
-    """Describe the basis of the order of models: different tasks, few tasks, adjusted rates."""
-    if headline.get("unpaired"):
-        yield "; models ran different tasks, assumed to be random samples of the same tasks"
-    elif "partly" in headline:
-        shared, others = (" to ".join(map(str, counts)) for counts in headline["partly"])
-        yield (
-            f"; it shares {shared} tasks with each other model, and {others} that only one of the two ran count, too, "
-            "assumed to be random samples of the same tasks"
-        )
-    if headline.get("few"):
-        yield FEW_SHARED
-    if "higher" in headline:
-        yield f"; {headline['basis']} it ranks above {headline['higher']}, which has a higher raw {what}"
 
 
 FEW_SHARED = "; too few shared tasks to decide"

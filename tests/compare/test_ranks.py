@@ -68,7 +68,7 @@ def test_the_headline_names_a_best_model_only_where_the_data_show_one(cells, lab
 
 
 def test_the_sentence_names_an_adjustment_only_where_it_changes_which_model_is_first():
-    assert "standardised it ranks above alpha, which has a higher raw success rate" in answer(runs_of(mixes()))
+    assert "standardised it ranks above alpha, whose raw success rate is higher" in answer(runs_of(mixes()))
     for cells in (CLEAR, CHAIN, only_easy()):
         assert not re.search("adjusted|standardised|corrected", answer(runs_of(cells)))
 
