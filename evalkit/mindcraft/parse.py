@@ -75,8 +75,8 @@ FINAL_START = re.compile("|".join(map(re.escape, FINAL_STARTS)))
 _NO_SCORE = "Task ended (?:with|in) score"
 NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # within a longer text
 OUTCOME = re.compile(f"{_pattern('scored')}|{_pattern('succeeded')}|{_NO_SCORE}")
-# to look for what all of these begin with takes less time
-OUTCOME_START = os.path.commonprefix([_NO_SCORE, *(text.start for text in WORDINGS["scored"] + WORDINGS["succeeded"])])
+_outcome_starts = [_NO_SCORE, *(text.start for text in WORDINGS["scored"] + WORDINGS["succeeded"])]
+OUTCOME_START = os.path.commonprefix(_outcome_starts)  # noqa: RUF071 - of texts; what is quicker to look for
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
