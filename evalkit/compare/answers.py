@@ -91,10 +91,13 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
     wanted: list[tuple[float, list[str], int | None]] = []
     runs_so_far = 1.0  # of a model on a task
     if len(near):
-        row = near.sort_values("p_adjusted").iloc[0]
+        place_of = {name: place for place, name in enumerate(board.table["model_name"])}
+        places = near[["model_a", "model_b"]].map(place_of.__getitem__)
+        row = near.loc[places.max(axis=1).idxmin()]
         runs_so_far = max(row["n_runs"] / max(2 * row["n_tasks"], 1), 1.0)
         names = distinct_names(board.table["model_name"], MOST_NAME)
-        wanted.append((abs(row["estimate"]), [names[row["model_a"]], names[row["model_b"]]], int(row["n_tasks"])))
+        pair = sorted(row[["model_a", "model_b"]], key=place_of.__getitem__)
+        wanted.append((abs(row["estimate"]), [names[model] for model in pair], int(row["n_tasks"])))
     if detect:
         wanted.append((detect / 100 if data.is_share else detect, [], None))
     cells = leading_cells(board.cells)

@@ -397,13 +397,18 @@ def names_alike(audited: Audited) -> Found:
     """Count the names that differ only by case, provider or date from another; otherwise they are one model."""
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
-    notes = similar_names(names)
-    dated: dict[str, list[str]] = {}
+    groups: dict[str, dict[str, str]] = {}  # the dates of names, by what they are without date, case and provider
     for name in names:
-        dated.setdefault(DATED.sub("", name), []).append(name)
-    for undated, same in dated.items():
-        if undated in same and len(same) == 2:  # two dates are two models
-            notes += note("alike", names=same, one=undated)
+        model = name.casefold().rpartition("/")[2]
+        undated = DATED.sub("", model)
+        groups.setdefault(undated, {})[name] = model.removeprefix(undated)
+    notes = Notes()
+    for dates in groups.values():
+        if "" in dates.values() and len(set(dates.values())) == 2:  # two dates are two models
+            one = min((name for name, date in dates.items() if not date), key=len)
+            notes += note("alike", names=list(dates), one=one)
+        else:
+            notes += similar_names(dates)
     merged = {name: one.values["one"] for one in notes.notes for name in one.values["names"]}
     alternative = None
     if column == "model_name":
