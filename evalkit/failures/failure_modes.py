@@ -16,7 +16,9 @@ from evalkit.kinds.runs import counted
 from evalkit.stats import estimate_by
 
 UNEXPLAINED = "unexplained"  # the mode of a failed run that no rule explains
-UNSEARCHED = "no transcript"  # the mode of a failed run whose log has no turns, or can't be read any more
+UNSEARCHED = (
+    "no transcript"  # the mode of a failed run whose log has no turn of an agent or user, or can't be read any more
+)
 FAILED_EVENTS = ("failed_call", "invalid_action", "silent_failure")  # whose evidence is the text of an error
 ALIKE = 0.6  # of the words of two error texts that both have, from which on they are one group
 MOST_TEXTS = 400  # masked texts that are compared, the most frequent ones

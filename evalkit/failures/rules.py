@@ -87,7 +87,7 @@ _LIMIT = re.compile(  # in a message at the end of a run
     r"|\b(?:reached|exceeded|hit|exhausted)\b[^.\n]{0,40}\b(?:limit|max(?:imum)?|budget)\b"
     r"|\bout of (?:\w+ )?(?:steps|turns|iterations|tokens|time|context|budget)\b"
     r"|\bmax(?:imum)?[ _](?:number of )?(?:steps|turns|iterations|messages|actions|tokens)\b(?: (?:exceeded"
-    r"|reached))?\W*$|limits?[ _]?(?:exceeded|reached)|(?:task|agent) time-?out\w*"
+    r"|reached))?\W*$|limits?[ _]?(?:exceeded|reached)|(?:(?:task|agent) time-?out|time-?out reached)\w*"
     r"|(?:stopp|terminat|abort|end)ed\b[^.\n]{0,40}\blimit|(?:session|run|conversation|task|agent|episode) timed out",
     re.IGNORECASE | re.MULTILINE,
 )

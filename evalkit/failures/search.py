@@ -249,7 +249,8 @@ def _search_chunk(ids: list[str]) -> _Searched:
             continue
         shown = seen(transcript, run.target, run.ended)
         rows["events"] += [(run_id, *row) for row in _find(shown, _task.detectors, raised)]
-        rows["files"].append((run_id, 0, 0, 0, run.state, False, "used" if transcript.turns else "skipped", ""))
+        has_actors = any(turn.role != "system" for turn in transcript.turns)  # a list of results has none
+        rows["files"].append((run_id, 0, 0, 0, run.state, False, "used" if has_actors else "skipped", ""))
         may_be_stored = may_be_stored and bool(run.state)
     tables = {name: arrow_table(list(zip(*rows[name], strict=True)), columns) for name, columns in _TABLES.items()}
     return _Searched(tables, may_be_stored and not raised, raised, unread)

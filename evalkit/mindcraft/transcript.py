@@ -148,8 +148,8 @@ def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
 
 
 def _answered(call: Call, role: str, content: str, turns_later: int) -> Call:
-    """Return a call with the game's answer: the next message in the log of its agent, if the system wrote it."""
-    if role != "system" or parse.states_outcome(content):
+    """Return a call with the game's answer: the next message in its log, if the system wrote it, and no final one."""
+    if role != "system" or parse.states_outcome(content) or parse.read_final(content):
         return call
     answer = content.strip()
     if "output:" in content.lower():
