@@ -56,8 +56,13 @@ def click_option(option: Option) -> click.Option:
         names.insert(0, f"-{option.short}" if len(option.short) == 1 else f"--{option.short}")
     if option.type is bool:
         return click.Option(names, is_flag=True, help=option.help)
-    ranges = {int: COUNT, float: click.FloatRange(0)}
-    kind = click.Choice(option.type) if isinstance(option.type, tuple) else ranges.get(option.type, option.type)
+    kind: Any = option.type
+    if isinstance(option.type, tuple):
+        kind = click.Choice(option.type)
+    elif option.type is int:
+        kind = click.IntRange(1 if option.default is None else min(1, option.default))
+    elif option.type is float:
+        kind = click.FloatRange(0)
     shown = {"default": option.default, "show_default": bool(option.default) and not option.many}
     metavar = option.metavar or None
     return click.Option(names, type=kind, help=option.help, multiple=option.many, metavar=metavar, **shown)
