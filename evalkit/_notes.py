@@ -151,6 +151,11 @@ def _not_measured(models: Sequence[tuple[str, int, int]], counted: bool) -> str:
     return f"not measured, and {'counted as failures' if counted else 'left out'}: {shown}"
 
 
+def _only_scores(models: Sequence[str]) -> str:
+    runs = f"the runs of {listed(models, 4, '{} more models')}"
+    return f"{runs} have scores, which are neither successes nor failures; --value score compares mean scores"
+
+
 def _none_measured(models: Sequence[str]) -> str:
     return f"no run of {listed(models, 4, '{} more models')} was measured"
 
@@ -280,6 +285,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_score": "no run has a score",
     "not_measured": _not_measured,
     "none_measured": _none_measured,
+    "only_scores": _only_scores,
     "no_run": "all runs are excluded from all rates",
     "copies": "{count:copy} left out",
     "judged": "{count:outcome} by a judge, whose errors the interval leaves out: `evalkit judges` corrects such rates",

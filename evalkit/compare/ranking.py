@@ -137,7 +137,11 @@ def leaderboard(
         is_counted = bool(scored.table.loc[is_unmeasured, "value"].notna().any())
         notes += note("not_measured", models=some, counted=is_counted)
     if none := counts.index[counts["sum"] == counts["size"]].tolist():
-        notes += note("none_measured", models=none)
+        with_scores = set(runs.loc[runs["score"].notna(), "model_name"]) if scored.kind == "proportion" else set()
+        if graded := [name for name in none if name in with_scores]:
+            notes += note("only_scores", models=graded)
+        if unmeasured := [name for name in none if name not in with_scores]:
+            notes += note("none_measured", models=unmeasured)
     absent = absent_runs(rows, planned)
     if lacking := absent_counts(absent):
         best_if_failed = best_model(compared.with_failures(absent).cells) if scored.is_share else best

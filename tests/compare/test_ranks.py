@@ -280,3 +280,10 @@ def test_a_leaderboard_of_scores_answers_no_question_about_success():
 
 def test_one_model_has_no_text_about_pairs():
     assert compare.pairs_text(compare.leaderboard(runs_of(reached("a", [True, False]))).pairs) == ""
+
+
+def test_models_with_scores_only_are_named_beside_models_with_outcomes():
+    runs = runs_of([("a", "t", True), ("b", "t", None), ("c", "t", None)])
+    notes = compare.leaderboard(runs.assign(score=[1.0, 0.4, None])).notes
+    assert str(notes.only("only_scores")).startswith("the runs of b have scores, which are neither")
+    assert str(notes.only("none_measured")) == "no run of c was measured"
