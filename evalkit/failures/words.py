@@ -46,7 +46,7 @@ def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplai
     shown = listed((f"{mode} ({count:,})" for mode, count in reasons), 3, "{} more")
     rest = f"no rule explains {unexplained:,}" if unexplained else "all are explained by a rule"
     if unsearched:
-        rest += f", and {unsearched:,} have no transcript"
+        rest += f", and {unsearched:,} {'has' if unsearched == 1 else 'have'} no transcript"
     return f"Main reasons of {noun}: {shown}; {rest}."
 
 
