@@ -84,7 +84,7 @@ def _alike(names: Sequence[str], one: str) -> str:
 def _columns(file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Sequence[str]]) -> str:
     text = f"columns of {file}: {', '.join(r if r == name else f'{r} = {name}' for r, name in meaning.items())}"
     for role, names in doubtful.items():
-        text += f"; not used, since each could be the {role}: {listed(names)} (--column {role}={names[0]} takes one)"
+        text += f"; not used, since several could be {role}: {listed(names)} (--column {role}={names[0]} takes one)"
     return text
 
 

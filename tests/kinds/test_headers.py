@@ -51,7 +51,7 @@ def test_of_two_optional_columns_that_fit_neither_is_used_and_both_are_named():
     meaning = meanings(table, {})
     assert "duration" not in meaning
     said = str(choices_of(table, meaning, "runs.csv"))
-    assert "not used, since each could be the duration: latency and time (--column duration=latency takes one)" in said
+    assert "not used, since several could be duration: latency and time (--column duration=latency takes one)" in said
     assert meanings(table, {"duration": "time"})["duration"] == "time"
 
 
