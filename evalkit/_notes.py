@@ -84,7 +84,7 @@ def _alike(names: Sequence[str], one: str) -> str:
 def _columns(file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Sequence[str]]) -> str:
     text = f"columns of {file}: {', '.join(r if r == name else f'{r} = {name}' for r, name in meaning.items())}"
     for role, names in doubtful.items():
-        text += f"; not used, since each could be the {role}: {listed(names)} (--column {role}={names[0]} takes one)"
+        text += f"; not used, since several could be {role}: {listed(names)} (--column {role}={names[0]} takes one)"
     return text
 
 
@@ -138,9 +138,22 @@ def _unshared(pairs: Sequence[Sequence[str]]) -> str:
     return f"pairs without a shared task: {listed((' with '.join(pair) for pair in pairs), 3)}"
 
 
+def _partly(shared: Sequence[int], others: Sequence[int]) -> str:
+    tasks, more = (" to ".join(f"{count:,}" for count in counts) for counts in (shared, others))
+    return (
+        f"the first model shares {tasks} tasks with each other model; {more} that only one of the two ran count, too, "
+        "assumed to be random samples of the same tasks"
+    )
+
+
 def _not_measured(models: Sequence[tuple[str, int, int]], counted: bool) -> str:
     shown = listed((f"{model} ({n_not} of {n})" for model, n_not, n in models), 2)
     return f"not measured, and {'counted as failures' if counted else 'left out'}: {shown}"
+
+
+def _only_scores(models: Sequence[str]) -> str:
+    runs = f"the runs of {listed(models, 4, '{} more models')}"
+    return f"{runs} have scores, which are neither successes nor failures; --value score compares mean scores"
 
 
 def _none_measured(models: Sequence[str]) -> str:
@@ -237,6 +250,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, assumed to be random samples of the same tasks",
     "partly_shared": "{a} and {b} tasks that only one of them ran, assumed to be random samples of the same tasks",
+    "partly": _partly,
     "few_seeds": (
         "tasks share {seeds} seeds (or checkpoints, sessions): the interval includes the variation between them"
     ),
@@ -271,6 +285,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_score": "no run has a score",
     "not_measured": _not_measured,
     "none_measured": _none_measured,
+    "only_scores": _only_scores,
     "no_run": "all runs are excluded from all rates",
     "copies": "{count:copy} left out",
     "judged": "{count:outcome} by a judge, whose errors the interval leaves out: `evalkit judges` corrects such rates",

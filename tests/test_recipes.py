@@ -43,8 +43,8 @@ RECIPES = {
              '    """Count the runs of each model."""\n    return runs.groupby("model_name").size()\n\n\n'),
     ],
     "a command": [
-        Edit("cli/__init__.py", '    "detect": ("runs"', '    "hello": ("lab", "Says hello."),\n'),
-        Edit("cli/lab.py", '@click.command()\n@click.argument("sources"', "@click.command()\ndef hello() -> None:\n"
+        Edit("cli/__init__.py", '    "detect": ("runs"', '    "hello": ("reports", "Says hello."),\n'),
+        Edit("cli/reports.py", '@click.command()\n@click.argument("targets"', "@click.command()\ndef hello() -> None:\n"
              '    """Say hello."""\n    print("hello")\n\n\n'),
     ],
 }  # fmt: skip

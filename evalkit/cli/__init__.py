@@ -22,11 +22,11 @@ _COMMANDS = {  # the module of each, and its line in ``evalkit --help``
     "detect": ("runs", "Print the kinds of logs in a source."),
     "compare": ("runs", "Compare models with each other, or with a baseline."),
     "audit": ("runs", "Check what to know before you believe a leaderboard."),
-    "failures": ("failures", "Say why runs fail: events, failure modes, and what differs from successes."),
+    "failures": ("runs", "Say why runs fail: events, failure modes, and what differs from successes."),
     "label": ("labels", "Label runs or turns by hand, drawn at random."),
     "judges": ("labels", "Compare judges with hand labels, and correct their rates."),
     "report": ("reports", "Make HTML reports with an index from a folder of logs."),
-    "lab": ("lab", "Open the notebooks for a folder of logs in JupyterLab."),
+    "lab": ("reports", "Open the notebooks for a folder of logs in JupyterLab."),
     "notebooks": ("reports", "Copy the notebooks behind the reports for editing."),
 }
 

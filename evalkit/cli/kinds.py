@@ -35,9 +35,9 @@ _ALL = Option("all", bool, False, "Print everything: all models, runs, notes and
 _FOLLOWING = (
     Option("follow", bool, False, "Update while an experiment is running; Ctrl-C stops."),
     Option("interval", float, None, "Time between updates.  [default: 5]", "SECONDS"),
-    Option("expected", int, None, "Runs expected of each model.", "N"),
+    Option("expected", int, None, "Runs expected of each model; of Mindcraft, tasks.", "N"),
     Option("idle", float, None, "Time without changes after which a run counts as finished.", "SECONDS"),
-    Option("until_done", bool, False, "Stop once every model has its expected runs."),
+    Option("until_done", bool, False, "Stop once every model has done the expected number."),
 )
 
 

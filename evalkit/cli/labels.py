@@ -1,11 +1,13 @@
 """The commands that label runs by hand, and compare judges with these labels."""
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from evalkit.cli.options import COUNT, of_kind, with_reading_options, write_to
-from evalkit.io import check_output, plain, write_frame
+from evalkit.cli.options import COUNT, checked, of_kind, with_logs, with_reading_options, write_to
+from evalkit.io import plain, write_frame
+from evalkit.kinds.logs import Logs
 from evalkit.kinds.pipeline import load
 from evalkit.labels import Session, compare_judges, judge_table, next_units, read_labels, read_verdicts
 
@@ -13,7 +15,6 @@ ROLES = ("run_id", "turn", "judge", "label")  # of columns of verdicts
 
 
 @click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--question", required=True, metavar="TEXT", help="A question that yes or no answers.")
 @click.option("--output", "-o", default="labels.csv", show_default=True, metavar="FILE", help="File of labels (.csv).")
 @click.option("--number", "-n", type=COUNT, default=60, show_default=True, metavar="N", help="How many to label.")
@@ -21,9 +22,8 @@ ROLES = ("run_id", "turn", "judge", "label")  # of columns of verdicts
 @click.option("--seed", default=0, show_default=True, help="Of the random order.")
 @click.option("--who", default="", metavar="NAME", help="Who labels.  [default: your user name]")
 @click.option("--page", metavar="FILE.html", help="Write a page to label in a browser, without a server, instead.")
-@of_kind
-@with_reading_options
-def label(sources: tuple[str, ...], kind: str | None, page: str | None, given: dict[str, Any], **session: Any) -> None:
+@with_logs
+def label(read: Callable[[], Logs], page: str | None, **session: Any) -> None:
     """Label runs of SOURCE by hand, drawn at random; stop at any time, and go on with the same command.
 
     Each model and outcome has its share of the sample. The transcripts hide both. Every label is stored at once.
@@ -32,7 +32,7 @@ def label(sources: tuple[str, ...], kind: str | None, page: str | None, given: d
     from evalkit.labels.page import write_page
     from evalkit.labels.terminal import label_in_terminal
 
-    own = Session(load(list(sources), kind or "", **given), **session)
+    own = Session(read(), **session)
     if page:
         print(plain(write_page(own, page)))
     else:
@@ -48,7 +48,7 @@ def label(sources: tuple[str, ...], kind: str | None, page: str | None, given: d
 )
 @click.option("--yes", default="", metavar="TEXT", help="The label that means yes.  [default: yes, true, 1]")
 @click.option("--seed", default=0, show_default=True, help="The seed given to `evalkit label`.")
-@click.option("--next", "following", metavar="FILE", help="Write the units to label next.")
+@click.option("--next", "following", metavar="FILE", callback=checked, help="Write the units to label next.")
 @click.option("--all", "everything", is_flag=True, help="Print everything: all judges and models.")
 @of_kind
 @with_reading_options
@@ -74,8 +74,6 @@ def judges(
     from evalkit.labels.judges import first_judge
     from evalkit.labels.terminal import describe_judges
 
-    for path in filter(None, (output, following)):
-        check_output(path)
     pairs = given.pop("columns", ())
     roles = [pair for pair in pairs if pair.partition("=")[0] in ROLES]
     if len(roles) < len(pairs):  # the others are columns of a table of runs

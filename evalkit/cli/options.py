@@ -10,12 +10,15 @@ import click
 
 from evalkit.display.terminal import Which, choose, list_runs
 from evalkit.io.paths import SourceError
-from evalkit.io.write import OUTPUT, write_frame
+from evalkit.io.write import OUTPUT, check_output, write_frame
 from evalkit.kinds.logs import Logs
 from evalkit.kinds.names import kind_names
 from evalkit.kinds.options import COMMON, Option
+from evalkit.kinds.pipeline import load
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import exported
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 LISTS = get_args(Which)
 COUNT, POSITIVE = click.IntRange(1), click.FloatRange(0, min_open=True)
@@ -26,7 +29,7 @@ detecting = click.option(
 of_kind = click.option("--kind", metavar="NAME", help="Kind of the logs.  [default: detected from their content]")
 
 
-def negative_flag(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def negative_flag(name: str, text: str) -> Decorator:
     """Add ``--no-NAME`` to a command, which gets False for it, and else True."""
     return click.option(f"--no-{name}", name, is_flag=True, flag_value=False, default=True, help=text)
 
@@ -34,9 +37,16 @@ def negative_flag(name: str, text: str) -> Callable[[Callable[..., Any]], Callab
 unmasked = negative_flag("mask", "Show API keys and tokens in logs; by default they are masked.")
 
 
-def write_to(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def checked(_context: click.Context, _option: click.Parameter, path: str | None) -> str | None:
+    """Return the path of an output; SourceError if nothing can be written there."""
+    if path:
+        check_output(path)
+    return path
+
+
+def write_to(what: str) -> Decorator:
     """Add ``--output``, the file that `what` a command prints is written to."""
-    return click.option("--output", "-o", metavar="FILE", help=f"Also write {what} to {OUTPUT}.")
+    return click.option("--output", "-o", metavar="FILE", callback=checked, help=f"Also write {what} to {OUTPUT}.")
 
 
 def click_option(option: Option) -> click.Option:
@@ -46,8 +56,13 @@ def click_option(option: Option) -> click.Option:
         names.insert(0, f"-{option.short}" if len(option.short) == 1 else f"--{option.short}")
     if option.type is bool:
         return click.Option(names, is_flag=True, help=option.help)
-    ranges = {int: COUNT, float: click.FloatRange(0)}
-    kind = click.Choice(option.type) if isinstance(option.type, tuple) else ranges.get(option.type, option.type)
+    kind: Any = option.type
+    if isinstance(option.type, tuple):
+        kind = click.Choice(option.type)
+    elif option.type is int:
+        kind = click.IntRange(1 if option.default is None else min(1, option.default))
+    elif option.type is float:
+        kind = click.FloatRange(0)
     shown = {"default": option.default, "show_default": bool(option.default) and not option.many}
     metavar = option.metavar or None
     return click.Option(names, type=kind, help=option.help, multiple=option.many, metavar=metavar, **shown)
@@ -70,6 +85,17 @@ def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     params = [*getattr(command, "__click_params__", ()), *map(click_option, reversed(options.values()))]
     run.__click_params__ = params  # type: ignore[attr-defined]
     return run
+
+
+def with_logs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add SOURCE with the options of loading logs to a command, which gets the function that reads them."""
+
+    @functools.wraps(command)
+    def run(sources: tuple[str, ...], kind: str | None, given: dict[str, Any], **values: Any) -> Any:
+        return command(read=functools.partial(load, list(sources), kind or "", **given), **values)
+
+    argument = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+    return argument(of_kind(with_reading_options(run)))
 
 
 def split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:

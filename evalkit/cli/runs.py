@@ -1,32 +1,22 @@
-"""The commands that read logs of any kind: show, view, detect, compare, audit."""
+"""The commands that read logs of any kind: show, view, detect, compare, audit, failures."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from evalkit.cli.options import (
-    COUNT,
-    LISTS,
-    POSITIVE,
-    detecting,
-    of_kind,
-    print_paged,
-    print_runs,
-    refuse,
-    unmasked,
-    with_reading_options,
-    write_to,
-)
+from evalkit.cli import options
 from evalkit.compare.audit import audit as audit_logs
 from evalkit.compare.baseline import against
 from evalkit.compare.ranking import leaderboard, rank_table
 from evalkit.compare.terminal import describe_audit, describe_baseline, describe_comparison
 from evalkit.display.terminal import choose, chosen_lines
 from evalkit.io.text import plain
-from evalkit.io.write import check_output, write_frame
+from evalkit.io.write import write_frame
 from evalkit.kinds.detection import describe_source, kinds_of_source
+from evalkit.kinds.logs import Logs
 from evalkit.kinds.pipeline import load
 
 TARGETS: dict[str, Any] = {"new": "new tasks", "these": "these tasks"}
@@ -37,12 +27,12 @@ of_value = click.option("--value", type=VALUES, help="What to compare.  [default
 @click.command()
 @click.argument("source")
 @click.option("--run", metavar="RUN", help="The run's id, or its beginning.  [default: the only one]")
-@click.option("--list", "which", type=click.Choice(LISTS), help="Print these runs with their ids instead.")
-@of_kind
-@with_reading_options
-@click.option("--last", type=COUNT, metavar="N", help="Only the last N turns.")
-@write_to("the listed runs")
-@unmasked
+@click.option("--list", "which", type=click.Choice(options.LISTS), help="Print these runs with their ids instead.")
+@options.of_kind
+@options.with_reading_options
+@click.option("--last", type=options.COUNT, metavar="N", help="Only the last N turns.")
+@options.write_to("the listed runs")
+@options.unmasked
 def show(
     source: str,
     run: str | None,
@@ -54,32 +44,26 @@ def show(
     given: dict[str, Any],
 ) -> None:
     """Print a run turn by turn. Without --run, list the runs of SOURCE: a log, a folder, a dataset or a URL."""
-    if output:
-        check_output(output)
     if run and not kind:  # an id begins with the first letter of its kind
         kind = next((known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")), None)
     logs = load(source, kind or "", **given)
     if which or (not run and len(logs.runs) > 1):
-        print_runs(logs, which or "all", output)
+        options.print_runs(logs, which or "all", output)
         return
-    refuse("with one run", output=output)
-    print_paged(logs.show(run or "", mask=mask).text(last))
+    options.refuse("with one run", output=output)
+    options.print_paged(logs.show(run or "", mask=mask).text(last))
 
 
 @click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--output", "-o", default="evalkit-view", show_default=True, metavar="DIR", help="Folder for the pages.")
-@click.option("--list", "which", type=click.Choice(LISTS), default="all", show_default=True, help="Which runs.")
-@of_kind
-@with_reading_options
-@unmasked
-def view(
-    sources: tuple[str, ...], output: str, which: Any, kind: str | None, mask: bool, given: dict[str, Any]
-) -> None:
+@click.option("--list", "which", type=click.Choice(options.LISTS), default="all", show_default=True, help="Which runs.")
+@options.with_logs
+@options.unmasked
+def view(read: Callable[[], Logs], output: str, which: Any, mask: bool) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
     from evalkit.evidence import write_view  # imported here, as it imports matplotlib, which is slow
 
-    logs = load(list(sources), kind or "", **given)
+    logs = read()
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
     print(plain(page))
 
@@ -92,26 +76,24 @@ def detect(source: str) -> None:
 
 
 @click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@of_kind
-@with_reading_options
+@options.with_logs
 @of_value
 @click.option("--baseline", metavar="MODEL", help="Compare every model with this one; exit code 1 on a regression.")
-@click.option("--margin", type=POSITIVE, metavar="NUMBER", help="The largest loss that is not a regression; see above.")
+@click.option(
+    "--margin", type=options.POSITIVE, metavar="NUMBER", help="The largest loss that is not a regression; see above."
+)
 @click.option("--target", type=click.Choice([*TARGETS]), help="With --baseline: on new tasks, or on these run again.")
 @click.option("--strict", is_flag=True, help="With --baseline: exit code 1 also if a model is not decided.")
-@detecting
+@options.detecting
 @click.option("--all", "everything", is_flag=True, help="Print everything: all models, pairs and notes.")
-@write_to("the models, or with --baseline their verdicts,")
+@options.write_to("the models, or with --baseline their verdicts,")
 def compare(
-    sources: tuple[str, ...],
-    kind: str | None,
+    read: Callable[[], Logs],
     baseline: str | None,
     target: str | None,
     strict: bool,
     detect: float | None,
     output: str | None,
-    given: dict[str, Any],
     everything: bool,
     value: str | None,
     margin: float | None,
@@ -126,13 +108,11 @@ def compare(
     version broke and fixed, with their runs.
     """
     if baseline:
-        refuse("with --baseline", detect=detect)
+        options.refuse("with --baseline", detect=detect)
     else:
-        refuse("without --baseline", strict=strict, target=target)
-    if output:
-        check_output(output)
+        options.refuse("without --baseline", strict=strict, target=target)
     how: dict[str, Any] = {"value": value or "", "margin": margin}
-    logs = load(list(sources), kind or "", **given)
+    logs = read()
     runs = logs.runs
     passed = True
     if baseline:
@@ -153,32 +133,26 @@ def compare(
 
 
 @click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@of_kind
-@with_reading_options
+@options.with_logs
 @of_value
 @click.option("--check", "checks", multiple=True, metavar="NAME", help="Only this check; may be repeated.")
 @click.option("--strict", is_flag=True, help="Exit code 1 if a check finds an error.")
 @click.option("--all", "everything", is_flag=True, help="Print everything: also checks that found nothing.")
-@write_to("all checks")
+@options.write_to("all checks")
 def audit(
-    sources: tuple[str, ...],
-    kind: str | None,
+    read: Callable[[], Logs],
     value: str | None,
     checks: tuple[str, ...],
     strict: bool,
     everything: bool,
     output: str | None,
-    given: dict[str, Any],
 ) -> None:
     """Check what to know before you publish or believe the leaderboard of SOURCE.
 
     Each check counts what may be wrong: missing trials, copies, failures of the infrastructure, answers that leaked,
     and more. It also shows whether the ranking depends on it. If the logs lack what a check needs, the output names it.
     """
-    if output:
-        check_output(output)
-    logs = load(list(sources), kind or "", **given)
+    logs = read()
     try:
         found = audit_logs(logs, value or "", checks=checks)
     except ValueError as error:
@@ -188,3 +162,24 @@ def audit(
     if output:
         write_frame(found.table, output)
     sys.exit(1 if strict and found.table["verdict"].eq("wrong").any() else 0)
+
+
+@click.command()
+@options.with_logs
+@click.option(
+    "--all", "everything", is_flag=True, help="Print everything: all modes, events, errors, and pairs of runs."
+)
+@options.write_to("all events")
+def failures(read: Callable[[], Logs], output: str | None, everything: bool) -> None:
+    """Show why runs of SOURCE fail: events such as repeated calls and ignored errors, counted in all transcripts.
+
+    Rules find events; no language model does. `evalkit show SOURCE --run RUN` prints a run with the turns that are
+    named. The rules and their measured precision are in docs/failures.md.
+    """
+    from evalkit.failures.search import events
+    from evalkit.failures.terminal import describe_failures
+
+    logs = read()
+    print(describe_failures(logs, everything=everything))
+    if output:
+        write_frame(events(logs), output)

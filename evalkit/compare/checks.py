@@ -246,13 +246,24 @@ def published_figures(audited: Audited) -> Found:
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
         raise NotComputed("none_published", "the logs contain no published figures")
-    scorers: Any = audited.runs.get("score_key", ())
+    runs = audited.runs
+    columns = {"model_name": "model_name", "agent": "agent", "dataset": "dataset", "metric": "score_key"}
+    scorers: Any = runs.get("score_key", ())
     table = table[table["metric"].isin(scorers) | table["metric"].str.match(RATE)].dropna(subset="value")
     is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
-    sizes, order = audited.runs["model_name"].value_counts(), audited.estimates.copy()
+    sizes, order = runs["model_name"].value_counts(), audited.estimates.copy()
     compared, unlike = 0, list[Notes]()
     for row, leads in zip(table.to_dict("records"), is_first, strict=True):
-        own = _published_runs(row, audited.runs)
+        # the runs that it is of: its model, agent, data set and scorer, in its folder or below
+        is_own = pd.Series(True, runs.index)
+        for name, column in columns.items():
+            if name == "model_name" and "logged_model" in runs and not runs["model_name"].eq(row["model_name"]).any():
+                column = "logged_model"  # of several that are compared
+            is_known = isinstance(row[name], str) and row[name] and column in runs
+            if is_known and (name in ("model_name", "dataset") or runs[column].eq(row[name]).any()):
+                is_own &= runs[column].eq(row[name])
+        inside = runs[is_own & runs["source"].str.startswith(os.path.dirname(row["source"]) + "/")]
+        own = inside if len(inside) else runs[is_own]
         of_others = pd.notna(row["n"]) and row["n"] != len(own)
         is_partial = of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any())
         if own.empty or is_partial:  # it is about other runs, or `missing_trials` reports the absent ones
@@ -386,13 +397,18 @@ def names_alike(audited: Audited) -> Found:
     """Count the names that differ only by case, provider or date from another; otherwise they are one model."""
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
-    notes = similar_names(names)
-    dated: dict[str, list[str]] = {}
+    groups: dict[str, dict[str, str]] = {}  # the dates of names, by what they are without date, case and provider
     for name in names:
-        dated.setdefault(DATED.sub("", name), []).append(name)
-    for undated, same in dated.items():
-        if undated in same and len(same) == 2:  # two dates are two models
-            notes += note("alike", names=same, one=undated)
+        model = name.casefold().rpartition("/")[2]
+        undated = DATED.sub("", model)
+        groups.setdefault(undated, {})[name] = model.removeprefix(undated)
+    notes = Notes()
+    for dates in groups.values():
+        if "" in dates.values() and len(set(dates.values())) == 2:  # two dates are two models
+            one = min((name for name, date in dates.items() if not date), key=len)
+            notes += note("alike", names=list(dates), one=one)
+        else:
+            notes += similar_names(dates)
     merged = {name: one.values["one"] for one in notes.notes for name in one.values["names"]}
     alternative = None
     if column == "model_name":
@@ -453,21 +469,6 @@ def _two_rates(of: str, one: float, other: float, of_other: str, of_one: str = "
 
 def _by_model(rows: pd.DataFrame) -> Notes:
     return _counts(rows["model_name"].fillna(UNKNOWN).value_counts())
-
-
-def _published_runs(row: Mapping[Any, Any], runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs that a published figure is of: its model, agent, data set and scorer, in its folder or below."""
-    columns = {"model_name": "model_name", "agent": "agent", "dataset": "dataset", "metric": "score_key"}
-    if "logged_model" in runs and not runs["model_name"].eq(row["model_name"]).any():  # of several that are compared
-        columns["model_name"] = "logged_model"
-    is_own = pd.Series(True, runs.index)
-    for name, column in columns.items():
-        is_known = isinstance(row[name], str) and row[name] and column in runs
-        if is_known and (name in ("model_name", "dataset") or runs[column].eq(row[name]).any()):
-            is_own &= runs[column].eq(row[name])
-    own = runs[is_own]
-    inside = own[own["source"].str.startswith(os.path.dirname(row["source"]) + "/")]
-    return inside if len(inside) else own
 
 
 def _rates_of(runs: pd.DataFrame) -> list[float]:

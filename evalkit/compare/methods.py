@@ -72,29 +72,10 @@ def methods_text(board: Leaderboard) -> str:
         )
     if table["condition"].nunique() > 1:
         sentences.append("We compared models only under equal conditions.")
-    sentences += _on_pairs(board)
-    if not table["family"].equals(table["task"]):
-        sentences.append("Variances are cluster-robust over families of tasks (Bell and McCaffrey 2002).")
-    if table.groupby(["model_name", "seed"])["task"].nunique().gt(1).any():
-        sentences.append("Variances include the variation between seeds by two-way clustering (Cameron et al. 2011).")
-    if board.is_adjusted:
-        sentences.append(
-            "Because models ran different tasks, we also report rates adjusted for tasks, from a model with an effect "
-            "of each model and of each task."
-        )
-    sentences.append(f"We used evalkit {__version__}.")
-    paragraph = " ".join(sentences)
-    cited = [reference for citation, reference in REFERENCES.items() if citation in paragraph]
-    return "\n".join([paragraph, *cited])
-
-
-def _on_pairs(board: Leaderboard) -> list[str]:
-    """Return the sentences on the comparison of pairs of models, if there are any."""
     pairs = board.pairs
-    if pairs.empty:
-        return []
-    sentences = ["We compared each pair of models on the tasks that both ran."]
     has_test_of_counts = pairs["method"].str.contains("McNemar").any()
+    if len(pairs):
+        sentences.append("We compared each pair of models on the tasks that both ran.")
     if has_test_of_counts:
         sentences.append(
             "Pairs with one run per task and binary outcomes were tested by McNemar's test (McNemar 1947) in its exact "
@@ -113,4 +94,16 @@ def _on_pairs(board: Leaderboard) -> list[str]:
             f"p values are corrected for all {len(pairs):,} pairs by the step-down max-T procedure (Romano and Wolf "
             "2005). Intervals of ranks follow Mogstad et al. (Mogstad et al. 2024)."
         )
-    return sentences
+    if not table["family"].equals(table["task"]):
+        sentences.append("Variances are cluster-robust over families of tasks (Bell and McCaffrey 2002).")
+    if table.groupby(["model_name", "seed"])["task"].nunique().gt(1).any():
+        sentences.append("Variances include the variation between seeds by two-way clustering (Cameron et al. 2011).")
+    if board.is_adjusted:
+        sentences.append(
+            "Because models ran different tasks, we also report rates adjusted for tasks, from a model with an effect "
+            "of each model and of each task."
+        )
+    sentences.append(f"We used evalkit {__version__}.")
+    paragraph = " ".join(sentences)
+    cited = [reference for citation, reference in REFERENCES.items() if citation in paragraph]
+    return "\n".join([paragraph, *cited])

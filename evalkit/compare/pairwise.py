@@ -56,9 +56,10 @@ def pairs_of(cells: Cells, scored: Outcomes, target: Target = "new tasks", margi
     """Return the table of `pairs` of the models of these cells."""
     cells = leading_cells(cells)
     table = compare_all(cells, target=target, margin=margin)
-    for model in (name for name, sizes in zip(cells.models, cells.sizes.T, strict=True) if not sizes.any()):
-        is_of_model = table[["model_a", "model_b"]].eq(model).any(axis=1)
-        table["warning"] = table["warning"].where(~is_of_model, note("unmeasured", model=model))
+    for model, sizes in zip(cells.models, cells.sizes.T, strict=True):
+        if not sizes.any():
+            is_of_model = table[["model_a", "model_b"]].eq(model).any(axis=1)
+            table["warning"] = table["warning"].where(~is_of_model, note("unmeasured", model=model))
     table["unit"] = "%" if scored.is_share else scored.unit
     return table.assign(sentence=pd.Series(map(pair_text, table.to_dict("records")), table.index, dtype="str"))
 

@@ -15,7 +15,7 @@ from evalkit.compare.pairwise import pairs_of
 from evalkit.display.tables import answer_html
 from evalkit.display.words import finding_text
 from evalkit.io import distinct_names, plain
-from evalkit.kinds import Finding, Outcomes, examples_of, outcomes, rates, sections
+from evalkit.kinds import Finding, examples_of, outcomes, rates, sections
 from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.headers import runs_of
 from evalkit.kinds.runs import UNKNOWN, compared_in, copied, kind_of
@@ -130,7 +130,18 @@ def leaderboard(
     if adjusted.basis != RAW:
         notes += adjusted.reason
     linked = pairs.assign(n_tasks=pairs["n_tasks"].clip(lower=pairs["estimate"].notna().astype(int)))
-    notes += pair_structure(linked) + _differing(runs, rows) + _unmeasured(scored)
+    notes += pair_structure(linked) + _differing(runs, rows)
+    is_unmeasured = scored.table["outcome"].eq("not measured")
+    counts = is_unmeasured.groupby(scored.table["model_name"]).agg(["sum", "size"])
+    if some := list(counts.query("0 < sum < size").itertuples(name=None)):
+        is_counted = bool(scored.table.loc[is_unmeasured, "value"].notna().any())
+        notes += note("not_measured", models=some, counted=is_counted)
+    if none := counts.index[counts["sum"] == counts["size"]].tolist():
+        with_scores = set(runs.loc[runs["score"].notna(), "model_name"]) if scored.kind == "proportion" else set()
+        if graded := [name for name in none if name in with_scores]:
+            notes += note("only_scores", models=graded)
+        if unmeasured := [name for name in none if name not in with_scores]:
+            notes += note("none_measured", models=unmeasured)
     absent = absent_runs(rows, planned)
     if lacking := absent_counts(absent):
         best_if_failed = best_model(compared.with_failures(absent).cells) if scored.is_share else best
@@ -141,7 +152,13 @@ def leaderboard(
     if scored.left_out and (copies := copied(runs, kind_of(runs))):
         notes += note("copied", pairs=copies)
     table, pairs = scored.marked(table), scored.marked(pairs)
-    return Leaderboard(scored, table=table, pairs=pairs, basis=adjusted.basis, notes=notes)
+    board = Leaderboard(scored, table=table, pairs=pairs, basis=adjusted.basis, notes=notes)
+    own = board.pairs_of_first
+    if own["n_tasks"].any() and own["n_unshared"].any():
+        ends = {name: sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared")}
+        partly = note("partly", shared=ends["n_tasks"], others=ends["n_unshared"])
+        return replace(board, notes=partly + notes)
+    return board
 
 
 def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
@@ -166,21 +183,6 @@ def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
             settings[name] = sorted(texts.unique())
     if settings:
         notes += note("settings_differ", settings=settings)
-    return notes
-
-
-def _unmeasured(scored: Outcomes) -> Notes:
-    """Count the runs that were not measured: of models with other runs, and of models without any."""
-    is_unmeasured = scored.table["outcome"].eq("not measured")
-    counts = is_unmeasured.groupby(scored.table["model_name"]).agg(["sum", "size"])
-    some = list(counts.query("0 < sum < size").itertuples(name=None))
-    none = counts.index[counts["sum"] == counts["size"]].tolist()
-    notes = Notes()
-    if some:
-        is_counted = bool(scored.table.loc[is_unmeasured, "value"].notna().any())
-        notes += note("not_measured", models=some, counted=is_counted)
-    if none:
-        notes += note("none_measured", models=none)
     return notes
 
 
@@ -303,8 +305,6 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     own = board.pairs_of_first
     has_shared = own["n_tasks"] > 0
     about = {"model": first, "what": name, "unpaired": not has_shared.any()}
-    if has_shared.any() and own["n_unshared"].any():
-        about["partly"] = [sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared")]
     about["conditions_differ"] = "conditions_differ" in board.notes
     about["absent"] = next((dict(one.values) for one in board.notes.only("absent").notes), None)
     highest = rated.nlargest(1, "estimate").iloc[0]

@@ -7,13 +7,13 @@ import pandas as pd
 
 from evalkit._notes import Notes
 from evalkit._text import counted_noun, format_interval, listed, sentence
+from evalkit.compare.answers import plan_findings
 from evalkit.compare.audit import Audit
 from evalkit.compare.baseline import LEAST, against, baseline_named, changed_tasks
 from evalkit.compare.comparison import comparison
 from evalkit.compare.costs import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.pairwise import pairs_text
-from evalkit.compare.planning import plan_findings
 from evalkit.compare.ranking import FIRST, Leaderboard, leaderboard, ranked, ranks_text, with_short_names
 from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
 from evalkit.display.words import finding_text, undecided_text, why_undecided
@@ -46,8 +46,9 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
 
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:
-    """State which model is best, with its estimate, and the basis of the claim."""
-    return [plain(finding_text(ranking)), *_lines(board.notes.only(*FIRST, "variants", "families"))]
+    """State which model is best, with its estimate and what it rests on, then the basis of the claim."""
+    answer = " ".join([plain(finding_text(ranking)), *_lines(board.notes.only("partly"))])
+    return [answer, *_lines(board.notes.only(*FIRST, "variants", "families"))]
 
 
 def _lines(notes: Notes) -> list[str]:
@@ -88,7 +89,7 @@ def describe_comparison(
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
     stated = ["absent"] if ranking.values["headline"].get("absent") else []  # by the answer
-    notes = _lines(board.notes.without(*FIRST, "variants", "families", "same_order", *stated)) + copies
+    notes = _lines(board.notes.without(*FIRST, "partly", "variants", "families", "same_order", *stated)) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
     if board.basis == ADJUSTED:
         notes.append(f"Rates {ADJUSTED} assume that no model is better suited to some tasks.")
@@ -217,7 +218,7 @@ def describe_baseline(
     parts = [
         Part("the question", [head], always=True),
         Part("models", rows=rows, always=True, most=MOST_VERDICTS, spare=("tasks",)),
-        Part("tasks broken and fixed", rows=tasks, most=MOST_PAIRS, last=0),
+        Part("tasks broken and fixed", rows=tasks, most=MOST_PAIRS, last=0, left=2),
         Part("doubts", [*lacking, *_lines(variants(data))], always=True),
     ]
     text = on_screen(parts, everything=everything, compared_by=data.compared_by)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from evalkit.kinds import Detector, Found, Transcript
+from evalkit.kinds import Detector, Found, Seen
 from evalkit.kinds.detectors import shortened
 
 LEAST_NOOPS = 3  # in a row
 LOW_HEALTH = 3  # of 9
 
 
-def invalid_action(transcript: Transcript) -> Iterator[Found]:
+def invalid_action(transcript: Seen) -> Iterator[Found]:
     """Find each invalid action, but those judged over a turn of several; the detail is the action and the reason."""
     for number, turn in enumerate(transcript.turns, 1):
         for action in turn.values.get("invalid", ()):
@@ -18,7 +18,7 @@ def invalid_action(transcript: Transcript) -> Iterator[Found]:
                 yield number, f"{action.action or 'action'}: {action.reason or 'no reason'}", shortened(turn.text)
 
 
-def repeated_noop(transcript: Transcript) -> Iterator[Found]:
+def repeated_noop(transcript: Seen) -> Iterator[Found]:
     """Find at least three actions in a row that do nothing (noop), in one turn or more; the detail is their number."""
     actions = [
         (number, action) for number, turn in enumerate(transcript.turns, 1) for action in turn.values.get("actions", ())
@@ -30,7 +30,7 @@ def repeated_noop(transcript: Transcript) -> Iterator[Found]:
             yield number, str(len(stretch)), shortened(transcript.turns[number - 1].text)
 
 
-def low_health_end(transcript: Transcript) -> Iterator[Found]:
+def low_health_end(transcript: Seen) -> Iterator[Found]:
     """Find an episode whose last known health is at most 3 of 9; the detail is the health."""
     for number, turn in reversed(list(enumerate(transcript.turns, 1))):
         health = turn.values.get("inventory", {}).get("health")
@@ -40,7 +40,7 @@ def low_health_end(transcript: Transcript) -> Iterator[Found]:
             return
 
 
-def no_unlock(transcript: Transcript) -> Iterator[Found]:
+def no_unlock(transcript: Seen) -> Iterator[Found]:
     """Find an episode with actions that unlocks no achievement."""
     acted = [number for number, turn in enumerate(transcript.turns, 1) if turn.values.get("actions")]
     if acted and not any(turn.values.get("unlocked") for turn in transcript.turns):

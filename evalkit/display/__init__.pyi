@@ -11,8 +11,8 @@ from .drawing import percent_axis as percent_axis
 from .drawing import set_alt as set_alt
 from .follow import Following as Following
 from .follow import Snapshot as Snapshot
-from .provenance_table import provenance as provenance
 from .show import headline as headline
+from .show import provenance as provenance
 from .show import publish as publish
 from .show import show_answer as show_answer
 from .show import show_details as show_details
@@ -28,10 +28,5 @@ from .drawing import attach as attach
 from .drawing import with_zero as with_zero
 from .plots import describe_curves as describe_curves
 from .plots import describe_estimates as describe_estimates
-from .show import FIGURE as FIGURE
-from .show import FINDINGS as FINDINGS
-from .show import HEADLINE as HEADLINE
-from .show import TABLE as TABLE
 from .words import finding_text as finding_text
-from .words import headline_text as headline_text
 from .words import pair_text as pair_text

@@ -7,6 +7,7 @@ file that is still broken after that time has failed.
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
 from evalkit._text import counted_noun, sentence
@@ -35,6 +36,7 @@ class Snapshot(NamedTuple):
     width: int | None  # characters of a line; None: any
 
 
+@dataclass(eq=False)
 class Following:
     """A source that is read repeatedly; parsed files are kept until they change.
 
@@ -42,57 +44,57 @@ class Following:
     as in `Snapshot`, `clock` returns epoch seconds, the others are as for `load`. SourceError for invalid options.
     """
 
-    def __init__(
-        self,
-        kind: LogKind,
-        source: Source,
-        options: Mapping[str, Any],
-        *,
-        expected: int | None = None,
-        idle: float | None = None,
-        pattern: str = "",
-        recursive: bool = True,
-        jobs: int | None = None,
-        storage_options: StorageOptions = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._sources = source_names(source)
-        with storage(storage_options):
-            self._kind, self._options = kind, prepare(kind, self._sources, options)
+    kind: LogKind
+    source: Source
+    options: Mapping[str, Any]
+    _: KW_ONLY
+    expected: int | None = None
+    idle: float | None = None
+    pattern: str = ""
+    recursive: bool = True
+    jobs: int | None = None
+    storage_options: StorageOptions = None
+    clock: Callable[[], float] = time.time
+    logs: Logs | None = field(default=None, init=False)
+    changes: Changes = field(default=Changes(0, 0, 0, 0), init=False)
+
+    def __post_init__(self) -> None:
+        self._sources = source_names(self.source)
+        with storage(self.storage_options):
+            self.options = prepare(self.kind, self._sources, self.options)
             if dataset := next(filter(read_manifest, self._sources), None):
                 raise SourceError(f"{dataset}: a dataset can't be followed; name the folder that it is collected from")
-        self._expected, self._idle = expected, idle
-        self._pattern, self._recursive = pattern or kind.files.pattern, recursive
-        self._jobs, self._storage = jobs, storage_options
-        self._clock = clock
-        self._store = RecordStore("", kind.records)
+        self.pattern = self.pattern or self.kind.files.pattern
+        self._store = RecordStore("", self.kind.records)
         self._since: dict[str, tuple[FileState, float]] = {}  # states of files and folders, first seen when
         self._listing = Listing("", [], {}, {})
         self._is_first, self._now = True, 0.0
         self._notes: list[str] = []
-        self.logs: Logs | None = None
-        self.changes = Changes(0, 0, 0, 0)
 
     def look(self, width: int | None = None) -> View:
         """Look at the source once; the view is `done` once all expected runs are present and none is running."""
-        self._now = self._clock()
-        with storage(self._storage):
+        self._now = self.clock()
+        with storage(self.storage_options):
             try:
                 self._update()
             except SourceError as error:
                 self._notes = [f"could not update, so this may be old: {plain(error)}"]
                 self.changes = self.changes._replace(new=0, changed=0)
-            text, done = f"no {self._kind.title} yet", False
+            text, done = f"no {self.kind.title} yet", False
             if self.logs is not None:
                 being_written = self.changes.being_written
-                snapshot = Snapshot(self.logs, self._unchanged_for, being_written, self._expected, self._idle, width)
-                text, done = (self._kind.command.progress or progress_of_runs)(snapshot, self._options)
+                snapshot = Snapshot(self.logs, self._unchanged_for, being_written, self.expected, self.idle, width)
+                text, done = (self.kind.command.progress or progress_of_runs)(snapshot, self.options)
         new, changed, _, unchanged, being_written = self.changes
         status = f"{new + changed} of {counted_noun(new + changed + unchanged, 'file')} new"
         if being_written:
             status += f", {len(being_written)} being written"
         compared = self.logs.chosen.only("compared_by").notes if self.logs is not None else ()
-        lines = [text, *map(sentence, compared), *self._file_lines()]
+        lines = [text, *map(sentence, compared)]
+        table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
+        files = table[~table["context"].astype("bool") & ~table["source"].isin(being_written)]  # these have not failed
+        if len(files):
+            lines += ["", *file_lines(files, len(self.logs.runs) if self.logs else 0)]
         if self._notes:
             lines = [*self._notes, "", *lines]
         return View("\n".join(lines), status, done and not self._notes)
@@ -101,9 +103,7 @@ class Following:
         """Update the records, and build the frames of usable files."""
         waiting = []
         try:
-            listing = list_logs(
-                self._kind, self._sources, self._pattern, recursive=self._recursive, known=self._listing
-            )
+            listing = list_logs(self.kind, self._sources, self.pattern, recursive=self.recursive, known=self._listing)
         except SourceError as error:
             if self._since:
                 raise
@@ -112,9 +112,9 @@ class Following:
             self._see(path, state)
         self.changes = update(
             self._store,
-            self._kind,
+            self.kind,
             listing,
-            jobs=self._jobs,
+            jobs=self.jobs,
             changed_recently=lambda path: self._unchanged_for(path) < SETTLE,
         )
         for path in self._since.keys() - listing.states.keys() - listing.folders.keys():
@@ -122,7 +122,9 @@ class Following:
         if any(self.changes[:3]) or listing.folders.keys() != self._listing.folders.keys():
             records = records_of(self._store, listing)
             begun = len(next(iter(records.tables.values()))) > 0  # including logs that are being written
-            self.logs = assemble(self._kind, records, self._options, [listing.root], self._storage) if begun else None
+            self.logs = (
+                assemble(self.kind, records, self.options, [listing.root], self.storage_options) if begun else None
+            )
         self._listing, self._notes = listing, waiting
         self._is_first = False
 
@@ -137,12 +139,6 @@ class Following:
         if path not in self._since:
             self._see(path, state_of(path) or MISSING)
         return self._now - self._since[path][1]
-
-    def _file_lines(self) -> list[str]:
-        """Describe how many files there are, and which failed; files that are being written are not failed."""
-        table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
-        files = table[~table["context"].astype("bool") & ~table["source"].isin(self.changes.being_written)]
-        return ["", *file_lines(files, len(self.logs.runs) if self.logs else 0)] if len(files) else []
 
 
 def progress_of_runs(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:

@@ -21,24 +21,8 @@ from matplotlib.transforms import ScaledTranslation
 
 from evalkit._notes import Note, Notes
 from evalkit._text import as_number, counted_noun, format_interval, sentence
-from evalkit.display.drawing import (
-    EDGE,
-    GRID,
-    GROUND,
-    INK,
-    PALE,
-    QUIET,
-    SHADE,
-    Look,
-    attach,
-    looks,
-    new_axes,
-    nothing_to_draw,
-    percent_axis,
-    set_alt,
-    themed,
-    with_zero,
-)
+from evalkit.display import drawing
+from evalkit.display.drawing import EDGE, GRID, GROUND, INK, PALE, QUIET, SHADE, Look, themed
 from evalkit.display.tables import TITLES
 from evalkit.io import distinct_names, plain
 from evalkit.io.text import shorten
@@ -128,7 +112,7 @@ def estimates(
             table, cut = first_of(table, name, cut)
     marks, names, look_of = _place(table, category, hue, highlight, percent, order)
     if marks.empty:
-        return nothing_to_draw(ax=ax)
+        return drawing.nothing_to_draw(ax=ax)
     published = pd.DataFrame(columns=["name", "mean"]) if references is None else references
     n_series = 1 if hue == category else len(look_of)  # in a row
     ylabel = _title(category)
@@ -137,7 +121,7 @@ def estimates(
     if ax is None:
         row_height = max(0.3, 0.165 * n_series if 1 < n_series <= 6 else 0.11 * n_series)
         height = 0.95 + row_height * len(names) + 0.3 * len(published)
-        ax = new_axes(WIDTH, max(height, 0.65 + 0.09 * len(ylabel)))
+        ax = drawing.new_axes(WIDTH, max(height, 0.65 + 0.09 * len(ylabel)))
     for is_pale in (True, False):
         _draw_estimates(ax, marks[marks["is_pale"] == is_pale], pale=is_pale, small=n_series > 6)
     _write_beside(ax, marks, percent, has_n=n_series <= 6, has_value=n_series <= 2 and owns_figure)
@@ -152,7 +136,7 @@ def estimates(
         ax.axhspan(len(names) - 0.5, len(names) + len(published) - 0.45, color=SHADE, zorder=-1)
     if marks["low"].notna().any():
         xlabel += " with 95 % interval"
-    ax.set_xlabel(_joined(xlabel, cut))
+    ax.set_xlabel("; ".join(filter(None, [xlabel, cut])))
     alt = f"{about(xlabel, *by)} {_described(list(marks['text']), list(marks['x']))}"
     return finish(ax, ROOM, legend=entries, owns_figure=owns_figure, alt=alt)
 
@@ -177,10 +161,10 @@ def strips(
     means, cut = first_of(means, category)
     marks, names, look_of = _place(means, category, category, highlight, percent)
     if marks.empty:
-        return nothing_to_draw(ax=ax)
+        return drawing.nothing_to_draw(ax=ax)
     ylabel = _title(category)
     owns_figure = ax is None
-    ax = ax or new_axes(WIDTH, max(1.1 + 0.6 * len(names), 0.65 + 0.09 * len(ylabel)))
+    ax = ax or drawing.new_axes(WIDTH, max(1.1 + 0.6 * len(names), 0.65 + 0.09 * len(ylabel)))
     drawn = []
     for row in values.to_dict("records"):
         name = key_of(row[category])
@@ -198,7 +182,7 @@ def strips(
     _write_beside(ax, marks, percent, has_value=owns_figure, below=0.28, others=values[value])
     _name_rows(ax, short_labels(names, 30), ylabel)
     interval = " with 95 % interval" if marks["low"].notna().any() else ""
-    ax.set_xlabel(_joined(xlabel, f"small: single values, large: mean{interval}", cut))
+    ax.set_xlabel("; ".join(filter(None, [xlabel, f"small: single values, large: mean{interval}", cut])))
     alt = f"{about(xlabel, category)} {_described(list(marks['text']), list(marks['x']))}"
     return finish(ax, ROOM, owns_figure=owns_figure, alt=alt)
 
@@ -214,13 +198,13 @@ def shares(table: pd.DataFrame, category: str, parts: Mapping[str, Look], *, ax:
     counts = table[list(parts)].astype(float).fillna(0)
     filled = counts.sum(axis=1).to_numpy() > 0
     if not filled.any():
-        return nothing_to_draw(ax=ax)
+        return drawing.nothing_to_draw(ax=ax)
     counts, rows = counts[filled], table[filled].to_dict("records")
     totals = counts.sum(axis=1).to_numpy()
     present = {part: look for part, look in parts.items() if counts[part].any()}
     entries = legend_entries([look.text or part for part, look in present.items()], present.values(), "area")
     owns_figure = ax is None
-    ax = ax or new_axes(WIDTH, 1.0 + 0.42 * len(rows))
+    ax = ax or drawing.new_axes(WIDTH, 1.0 + 0.42 * len(rows))
     box = {"facecolor": GROUND, "alpha": 0.85, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
     left = np.zeros(len(rows))
     for part, look in present.items():
@@ -235,7 +219,7 @@ def shares(table: pd.DataFrame, category: str, parts: Mapping[str, Look], *, ax:
             share = f"{totals[y]:,.0f} ({widths[y] * 100:.0f} %)"
             tip = f"{name_of(rows[y][category])}: {numbers[y]:,.0f} {look.text or part} of {share}"
             href = rows[y].get("href")
-            attach(bar, [tip], [href.get(part) if isinstance(href, Mapping) else href])
+            drawing.attach(bar, [tip], [href.get(part) if isinstance(href, Mapping) else href])
             if widths[y] >= 0.025 + 0.015 * len(text):
                 ax.text(left[y] + widths[y] / 2, y, text, color=INK, ha="center", va="center", size=8.5, bbox=box)
         left = left + widths
@@ -243,8 +227,8 @@ def shares(table: pd.DataFrame, category: str, parts: Mapping[str, Look], *, ax:
         ax.annotate(f"n={total:.0f}", (1.0, y), (4, 0), size=8, **_RIGHT)
     _name_rows(ax, short_labels((row[category] for row in rows), 30), "")
     ax.grid(False)
-    ax.set_xlabel(_joined("share of runs; the numbers are counts", cut))
-    percent_axis(ax).set_xlim(0, 1)
+    ax.set_xlabel("; ".join(filter(None, ["share of runs; the numbers are counts", cut])))
+    drawing.percent_axis(ax).set_xlim(0, 1)
     alt = f"{about('counts', category)} {describe_shares(table, category, parts)}"
     return finish(ax, ROOM, legend=entries, owns_figure=owns_figure, alt=alt)
 
@@ -257,7 +241,7 @@ def _place(
     by = list(dict.fromkeys(filter(None, (category, hue))))
     names = keys([*order, *(row[category] for row in groups)])
     series = [None] if hue is None else names if hue == category else keys(row[hue] for row in groups)
-    look_of = looks(series)
+    look_of = drawing.looks(series)
     marks = []
     for row in groups:
         key = key_of(row[category])
@@ -282,10 +266,6 @@ def _mark(row: Row, x: float | None, y: float | None, series: Any, look: Look, t
 def _marks(marks: Sequence[dict[str, Any]], *more: str) -> pd.DataFrame:
     table = pd.DataFrame(marks, columns=[*_MARK, *more])
     return table.astype(dict.fromkeys(_NUMBERS, "float64") | {"series": "object"})
-
-
-def _joined(*labels: str) -> str:
-    return "; ".join(filter(None, labels))
 
 
 def _draw_estimates(ax: Axes, marks: pd.DataFrame, *, pale: bool, small: bool = False) -> None:
@@ -316,11 +296,11 @@ def _write_beside(
         ax.annotate(", ".join(filter(None, [value, size])), (1.0, y), (4, 0), size=8, **_RIGHT)
     extent = [*marks[["x", "low", "high"]].to_numpy().ravel(), *others]
     if percent:
-        percent_axis(ax).set_xlim(np.nanmin([-0.02, *extent]), np.nanmax([1.02, *extent]))
+        drawing.percent_axis(ax).set_xlim(np.nanmin([-0.02, *extent]), np.nanmax([1.02, *extent]))
     else:
         if np.nanmin([0.0, *extent]) < 0:
             ax.axvline(0, color=EDGE, lw=0.8, zorder=0)
-        with_zero(ax, extent)
+        drawing.with_zero(ax, extent)
 
 
 def _name_rows(ax: Axes, names: Sequence[str], ylabel: str) -> None:
@@ -388,7 +368,7 @@ def heatmap(
     """
     groups = with_data(table)
     if not groups:
-        return nothing_to_draw(ax=ax)
+        return drawing.nothing_to_draw(ax=ax)
     kinds = kinds or {}
     cells = {(key_of(group[row]), key_of(group[column])): group for group in groups}
     down = keys([*rows, *(group[row] for group in groups)])
@@ -408,7 +388,7 @@ def heatmap(
         longest = max(map(len, texts.values()))
         width = max(2.6 + max(0.62, 0.16 + 0.075 * longest) * max(len(across), 2), 4.0)
         turned = 0.55 * 0.085 * max(map(len, names))
-        ax = new_axes(width, 0.9 + 0.3 * max(len(down), 2) + turned)
+        ax = drawing.new_axes(width, 0.9 + 0.3 * max(len(down), 2) + turned)
 
     shades, scale = _shades(cells, value, percent, signed, kinds)
     matrix = np.array([[shades.get((r, c), math.nan) for c in across] for r in down])
@@ -440,7 +420,7 @@ def heatmap(
             tip = f"{name_of(cell[row])}, {name_of(cell[column])}: {cell[value]}"
         elif not tip:
             tip = describe_value(cell, cell[row], cell[column], percent=percent, digits=digits, value=value)
-        attach(ax.add_patch(shape), [tip], [cell.get("href")])
+        drawing.attach(ax.add_patch(shape), [tip], [cell.get("href")])
 
     slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(np.arange(len(across)) + 0.5, names, **slanted if max(map(len, names)) > 6 else {})
@@ -450,7 +430,7 @@ def heatmap(
         xlabel = _title(column)
         if percent and not kinds and not signed:
             xlabel += "; cells: percent (n)"
-    ax.set_xlabel(_joined(xlabel, cut))
+    ax.set_xlabel("; ".join(filter(None, [xlabel, cut])))
     ax.set_ylabel("")
     figure: Any = ax.figure
     room = figure.get_figwidth() - 2.2 if owns_figure else 9
@@ -542,9 +522,9 @@ def curves(
     drawn, cut = first_of(table[table[x].notna() & table["estimate"].notna()], hue)
     drawn = drawn.sort_values(x, kind="stable")
     if drawn.empty:
-        return nothing_to_draw(ax=ax)
+        return drawing.nothing_to_draw(ax=ax)
     names = keys(drawn[hue])
-    look_of = looks(names)
+    look_of = drawing.looks(names)
     is_sparse = drawn[x].nunique() <= FEW
     apart = 0.0  # between points at the same x, so that none is hidden
     if dodge and is_sparse and highlight is None:
@@ -564,13 +544,26 @@ def curves(
         titles.append(text if math.isnan(n) else f"{text} (n={n:.0f})")
     entries = legend_entries(titles, [look_of[name] for name in shown], "line", 40)
     owns_figure = ax is None
-    ax = ax or new_axes(WIDTH, HEIGHT)
+    ax = ax or drawing.new_axes(WIDTH, HEIGHT)
     drawstyle: Any = "steps-post" if steps else "default"
     strong = rows[rows["series"].eq(key_of(highlight)) | (highlight is None)]
     for _, other in rows.drop(strong.index).groupby("series", sort=False, dropna=False):
         ax.plot(other["x"], other["y"], color=PALE, lw=1, zorder=1, drawstyle=drawstyle)
-    if len(strong):
-        _draw_curves(ax, strong, look_of, sparse=is_sparse, drawstyle=drawstyle)
+    marked = []
+    for name, curve in strong.groupby("series", sort=False, dropna=False):
+        bounded = curve.dropna(subset=["low", "high"])
+        look = look_of[key_of(name)]
+        dashes = look.dashes or (None, None)
+        ax.plot(curve["x"], curve["y"], color=look.colour, lw=1.8, zorder=3, dashes=dashes, drawstyle=drawstyle)
+        if is_sparse:
+            ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=look.colour, lw=2, alpha=0.7, zorder=2)
+        elif len(bounded):
+            band: dict[str, Any] = {"color": look.colour, "alpha": 0.15, "lw": 0, "step": "post" if steps else None}
+            ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
+        spaced = np.unique(np.linspace(0, len(curve) - 1, 7).round().astype(int))[1:]
+        marked.append(curve if is_sparse or len(curve) < 2 else curve.iloc[spaced])
+    if marked:
+        draw_points(ax, pd.concat(marked), size=48)
     if highlight is not None and len(strong) <= FEW / 2:  # more of them have no room in a panel
         above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
         for place, n in strong[["x", "n"]].dropna(subset="n").itertuples(index=False):
@@ -581,33 +574,15 @@ def curves(
         ax.margins(x=0.12)
     else:
         ax.locator_params(axis="x", integer=bool((drawn[x] % 1 == 0).all()))
-    ax.set_xlabel(_joined(xlabel or _title(x), cut))
+    ax.set_xlabel("; ".join(filter(None, [xlabel or _title(x), cut])))
     ax.set_ylabel(f"{ylabel}, 95 % interval" if rows["low"].notna().any() else ylabel)
     if percent:
-        percent_axis(ax, "y").set_ylim(-0.05, 1.05)
+        drawing.percent_axis(ax, "y").set_ylim(-0.05, 1.05)
     else:
         ax.set_ylim(bottom=min(0, rows[["y", "low"]].min().min()))
     described = table if highlight is None else table[table[hue].map(key_of).eq(key_of(highlight))]
     alt = f"{about(ylabel, x)} {describe_curves(described, x, hue, percent=percent)}"
     return finish(ax, WIDTH - 1.0, HEIGHT - 0.4, entries, owns_figure=owns_figure, alt=alt)
-
-
-def _draw_curves(ax: Axes, rows: pd.DataFrame, look_of: Mapping[Any, Look], *, sparse: bool, drawstyle: Any) -> None:
-    marked = []
-    for series, curve in rows.groupby("series", sort=False, dropna=False):
-        bounded = curve.dropna(subset=["low", "high"])
-        look = look_of[key_of(series)]
-        dashes = look.dashes or (None, None)
-        ax.plot(curve["x"], curve["y"], color=look.colour, lw=1.8, zorder=3, dashes=dashes, drawstyle=drawstyle)
-        if sparse:
-            ax.vlines(bounded["x"], bounded["low"], bounded["high"], color=look.colour, lw=2, alpha=0.7, zorder=2)
-        elif len(bounded):
-            step = "post" if drawstyle == "steps-post" else None
-            band: dict[str, Any] = {"color": look.colour, "alpha": 0.15, "lw": 0, "step": step}
-            ax.fill_between(bounded["x"], bounded["low"], bounded["high"], **band)
-        spaced = np.unique(np.linspace(0, len(curve) - 1, 7).round().astype(int))[1:]
-        marked.append(curve if sparse or len(curve) < 2 else curve.iloc[spaced])
-    draw_points(ax, pd.concat(marked), size=48)
 
 
 @themed
@@ -629,7 +604,7 @@ def timeline(
     their line is. If marks overlap, the kinds named last are in front. With `path`, all events are connected in order.
     """
     if table.empty:
-        return nothing_to_draw("events", ax)
+        return drawing.nothing_to_draw("events", ax)
     names = keys(table[row])
     events = table.assign(_y=[names.index(key_of(name)) for name in table[row]])
     present = {name: look for name, look in kinds.items() if events[kind].eq(name).any()}
@@ -637,7 +612,7 @@ def timeline(
     first, last = events[x].min(), events[x].max()
     side = min(max(_EVENTS / (last - first + 1), 3.0), 7.0)
     owns_figure = ax is None
-    ax = ax or new_axes(WIDTH + 1, 1.1 + 0.27 * max(len(names), 2))
+    ax = ax or drawing.new_axes(WIDTH + 1, 1.1 + 0.27 * max(len(names), 2))
     ax.hlines(range(len(names)), first, last, color=PALE, lw=0.5, zorder=0)
     if path:
         ax.plot(events[x], events["_y"], color=PALE, lw=1, zorder=1)
@@ -680,11 +655,11 @@ def facets(
     """
     names = keys(table[by])
     if not names:
-        return np.array([nothing_to_draw()])
+        return np.array([drawing.nothing_to_draw()])
     across = min(COLUMNS, len(names))
     down = math.ceil(len(names) / across)
     size = max(PANEL * across + 1.2, 6.0), 0.6 + height * down
-    panels = new_axes(*size, nrows=down, ncols=across, squeeze=False, sharex=True, sharey=True).ravel()
+    panels = drawing.new_axes(*size, nrows=down, ncols=across, squeeze=False, sharex=True, sharey=True).ravel()
     for panel in panels[len(names) :]:
         panel.remove()
     groups = [key_of(name) for name in table[by]]
@@ -725,7 +700,7 @@ def draw_points(ax: Axes, points: pd.DataFrame, *, size: float, alpha: float = 1
     drawn = ax.scatter(points["x"], points["y"], s=size, zorder=3, **look)
     shapes = [MarkerStyle(marker) for marker in points["marker"]]
     drawn.set_paths([shape.get_path().transformed(shape.get_transform()) for shape in shapes])
-    attach(drawn, points["tip"], points["href"])
+    drawing.attach(drawn, points["tip"], points["href"])
 
 
 def legend_entries(
@@ -747,7 +722,7 @@ def finish(
     ax: Axes, width: float, height: float = 0.0, legend: Sequence[Artist] = (), *, owns_figure: bool = True, alt: str
 ) -> Axes:
     """Set the alt text of axes, wrap their labels to a width and a height in inches, and put the legend below them."""
-    set_alt(ax, alt)
+    drawing.set_alt(ax, alt)
     figure: Any = ax.get_figure(root=True)
     across, high = figure.get_size_inches()
     if legend:

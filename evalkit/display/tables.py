@@ -238,6 +238,8 @@ def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") 
     labels = all_labels() if name.endswith(_CODES) else _VALUES.get(name, {})
     if name == "event":  # names such as failed_call; of Crafter, positions
         labels = {value: plain(value).replace("_", " ") for value in values if isinstance(value, str)}
+    if name == "seed":  # a name, and no count
+        values = values.astype("object").map(str, na_action="ignore")
     is_float = pd.api.types.is_float_dtype(values)
     if name.startswith("p_") and is_float:
         return ["< 0.001" if value < 0.001 else _cell(value, 3) for value in values]
@@ -262,4 +264,4 @@ def _cell(value: Any, digits: int) -> str:
         if 1e-9 < abs(value) < 0.5 / 10**digits:
             digits = 1 - math.floor(math.log10(abs(value)))  # what is not 0 is not shown as 0
         return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.{digits}f}"
-    return plain(value)
+    return f"{value:,}" if isinstance(value, int | np.integer) else plain(value)

@@ -36,6 +36,7 @@ UNMEASURED = {
 _SHORT, _SHORTEST = 20, 14  # characters left of a name: before columns are left out, and after
 _PATH = 64  # characters of the path of a file that could not be read
 _NUMBER = re.compile(r"[-+]?\d|\[|[–…]?$")  # the beginning of a cell in a column of numbers
+_COUNT = re.compile(r"[1-9]\d{3,}", re.ASCII)  # a whole number that is written with separators
 Which = Literal["failed", "flagged", "all"]
 _ENDED_BADLY = frozenset(("error", "aborted", "failed"))
 _LISTED = {
@@ -65,11 +66,6 @@ class Part(NamedTuple):
     spare: Sequence[str] = ()  # columns that a narrow screen can do without
     frame: pd.DataFrame | None = None  # of these rows, for ``--output``
 
-    def headed(self, **titles: str) -> "Part":
-        """Give columns of the rows other headers."""
-        rows = [{titles.get(name, name): text for name, text in row.items()} for row in self.rows]
-        return self._replace(rows=rows)
-
     def printed(self, most: int | None, width: int | None) -> list[str]:
         """Return the lines, of the rows only the first and the last ones; None for all."""
         if not self.rows:
@@ -86,7 +82,10 @@ def on_screen(parts: Iterable[Part], *, everything: bool, compared_by: Sequence[
     `compared_by` are the columns that are compared where these are not models, for the header of their names.
     """
     head = columns_in_words(compared_by or ("model_name",))
-    parts = [part.headed(model=head) for part in parts if part.lines or part.rows]
+    parts = [part for part in parts if part.lines or part.rows]
+    for place, part in enumerate(parts):
+        rows = [{head if name == "model" else name: text for name, text in row.items()} for row in part.rows]
+        parts[place] = part._replace(rows=rows)
     if everything:
         return "\n\n".join("\n".join(part.printed(None, None)) for part in parts)
     width = screen_width()
@@ -255,7 +254,7 @@ def list_runs(logs: Logs, which: Which) -> str:
         rows.append({name: plain(text, None if name == "run" else NAME_WIDTH) for name, text in texts.items()})
     used = [name for name in titles.values() if any(row[name] != "–" for row in rows)]
     warned, notes = chosen_lines(logs)
-    end = "\n".join([*warned, *notes, f"{counted_noun(len(chosen), 'run')} of {len(logs.runs)}, {which}"])
+    end = "\n".join([*warned, *notes, f"{counted_noun(len(chosen), 'run')} of {len(logs.runs):,}, {which}"])
     if not rows:
         return end
     table = fit_table([{name: row[name] for name in used} for row in rows], left=len(used), width=screen_width())
@@ -276,11 +275,15 @@ def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[
     If the table is too wide, headers get several lines and columns of `spare` with only zeros are left out; then texts
     are cut; then the columns of `spare` are left out one by one.
     """
-    table = [dict(row) for row in rows]
-    text = _write(table, left, broken=False)
+    rows = [dict(row) for row in rows]
+    for row in rows:
+        for name in list(row)[left:]:
+            if _COUNT.fullmatch(row[name]):
+                row[name] = f"{int(row[name]):,}"
+    text = _write(rows, left, broken=False)
     if width is None or _width(text) <= width:
         return text
-    gone = [name for name in spare if all(row.get(name) in ("0", "…") for row in table)]
+    gone = [name for name in spare if all(row.get(name) in ("0", "…") for row in rows)]
     for name, shortest in [("", _SHORT), *((name, _SHORT) for name in spare), ("", _SHORTEST)]:
         gone.append(name)
         table = _cut([{key: row[key] for key in row if key not in gone} for row in rows], left, shortest, width)
@@ -307,19 +310,15 @@ def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
     names, cells = list(table[0]), [list(row.values()) for row in table]
     columns = list(zip(*cells, strict=True))
     heads = [[name] for name in names]
-    if broken:
-        heads = [_broken(name, max(map(len, column))) for name, column in zip(names, columns, strict=True)]
+    for place, column in enumerate(columns if broken else ()):  # by words, to the width of the column
+        whole = names[place].replace(INTERVAL, INTERVAL.replace(" %", "\xa0%"))
+        lines = textwrap.wrap(whole, max(map(len, column)), break_long_words=False)
+        heads[place] = [line.replace("\xa0", " ") for line in lines]
     height = max(map(len, heads))
     rows = list(zip(*([""] * (height - len(head)) + head for head in heads), strict=True))
     rules = ["-" * max(map(len, column)) for column in zip(*rows, *cells, strict=True)]
     align = ["left"] * left + ["right" if all(map(_NUMBER.match, column)) else "left" for column in columns[left:]]
     return tabulate([*rows, rules, *cells], tablefmt="plain", colalign=align, disable_numparse=True)
-
-
-def _broken(name: str, width: int) -> list[str]:
-    """Break a header by its words, to the width of its column; brackets stay whole."""
-    lines = textwrap.wrap(name.replace(INTERVAL, INTERVAL.replace(" %", "\xa0%")), width, break_long_words=False)
-    return [line.replace("\xa0", " ") for line in lines]
 
 
 def _width(text: str) -> int:

@@ -139,7 +139,7 @@ def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, 
     """Describe a headline with its estimate; no estimate spans several conditions."""
     code = headline["code"]
     if code not in ("one_model", "unnamed", "best", "leads"):
-        return _without_leader(headline, what, [estimate_text(row, is_share, unit) for row in rates], rates)
+        return _without_leader(headline, what, rates, partial(estimate_text, is_share=is_share, unit=unit))
     model = headline.get("model", "")
     doubt = IF_NO_VARIANTS if headline.get("variants") else ""
     rate = ""
@@ -163,36 +163,30 @@ def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, 
         answer = f"{model} leads{with_rate}: ahead of {behind}{doubt}, but not decided against {undecided}"
     else:
         answer = f"No model is shown to be best: {model} is first{with_rate}, not decided against {undecided}"
+    if headline.get("unpaired"):
+        answer += "; models ran different tasks, assumed to be random samples of the same tasks"
+    if headline.get("few"):
+        answer += FEW_SHARED
+    if "higher" in headline:
+        answer += f"; {headline['basis']} it ranks above {headline['higher']}, whose raw {what} is higher"
     absent = headline.get("absent")
-    text = f"{answer}{''.join(_qualifications(headline, what))}."
-    return f"{text} {sentence(note('absent', **absent))}" if absent else text
+    return f"{answer}. {sentence(note('absent', **absent))}" if absent else f"{answer}."
 
 
-def _without_leader(headline: Row, what: str, values: Sequence[str], rates: Sequence[Row]) -> str:
+def _without_leader(headline: Row, what: str, rates: Sequence[Row], written: Callable[[Row], str]) -> str:
     """Describe a headline that names no first model, with the highest of the `rates` of models that could be first."""
     text = headline_text(headline, begins=True)
     if not rates:
         return f"{text}."
-    if headline["code"] == "tie" and len(set(values)) == 1:
-        return f"{text}, each with a {what} of {values[0]}."
-    size = _size(rates[0]["n"], rates[0]["n_tasks"])
-    return f"{text}; the highest {what} is {values[0]}, of {rates[0]['model_name']} {size}."
-
-
-def _qualifications(headline: Row, what: str) -> Iterable[str]:
-    """Describe the basis of the order of models: different tasks, few tasks, adjusted rates."""
-    if headline.get("unpaired"):
-        yield "; models ran different tasks, assumed to be random samples of the same tasks"
-    elif "partly" in headline:
-        shared, others = (" to ".join(map(str, counts)) for counts in headline["partly"])
-        yield (
-            f"; it shares {shared} tasks with each other model, and {others} that only one of the two ran count, too, "
-            "assumed to be random samples of the same tasks"
-        )
-    if headline.get("few"):
-        yield FEW_SHARED
-    if "higher" in headline:
-        yield f"; {headline['basis']} it ranks above {headline['higher']}, which has a higher raw {what}"
+    first = rates[0]
+    if headline["code"] == "tie" and len(set(map(written, rates))) == 1:
+        return f"{text}, each with a {what} of {written(first)}."
+    highest = f"{written(first)}, of {first['model_name']} {_size(first['n'], first['n_tasks'])}"
+    equal = [row["model_name"] for row in rates[1:] if row["estimate"] == first["estimate"]]
+    if equal:
+        has = "has" if len(equal) == 1 else "have"
+        highest += f"; {model_names(equal, MOST_ANSWERED)} {has} the same estimate, with another interval"
+    return f"{text}; the highest {what} is {highest}."
 
 
 FEW_SHARED = "; too few shared tasks to decide"
@@ -226,11 +220,12 @@ def pair_text(row: Row) -> str:
     if apart:  # each on its own
         tasks = [counted_noun(apart.values[side], "task") for side in sides]
         result = " against ".join(f"{mean} on {n}" for mean, n in zip(means, tasks, strict=True))
-    else:
-        result = f"{' against '.join(means)} on {counted_noun(row['n_tasks'], 'task')} shared"
-    if partly := _first_note(row, "partly_shared"):
+    elif partly := _first_note(row, "partly_shared"):
         others = " against ".join(str(partly.values[side]) for side in sides)
+        result = f"an estimated {' against '.join(means)}, from {counted_noun(row['n_tasks'], 'shared task')}"
         result += f" and {others} others, assumed to be random samples of the same tasks"
+    else:
+        result = f"{' against '.join(means)} on {counted_noun(row['n_tasks'], 'shared task')}"
     result += f", difference {difference}{_chance(row)}"
     if row.get("tested", 1) > 1:
         result += f" after {row['correction']} correction for {row['tested']} pairs"

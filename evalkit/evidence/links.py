@@ -46,12 +46,7 @@ class RunPages:
         self._known = set(logs.runs["run_id"])
         self._linked: set[str] = set()  # ids of runs
         self._is_displayed: dict[Page, bool] = {}
-        self._marks: dict[str, list[tuple[int, str]]] = {}
-
-    def mark(self, run_ids: Iterable[str], turns: Iterable[int], marks: Iterable[str]) -> None:
-        """Add marks to turns of runs, for pages that are not displayed yet."""
-        for run_id, turn, mark in zip(run_ids, turns, marks, strict=True):
-            self._marks.setdefault(run_id, []).append((int(turn), mark))
+        self.marks: dict[str, list[tuple[int, str]]] = {}  # of turns of runs, for pages that are not displayed yet
 
     def add(self, page: Page) -> bool:
         """Add a page; False if that would exceed the limit, or if the logs have no such run."""
@@ -70,7 +65,7 @@ class RunPages:
         names = [page_name(*page) for page in pages]
         key = hashlib.blake2b("\0".join([title, *names]).encode(errors="replace"), digest_size=5).hexdigest()
         if new or names:
-            marked = [reference(self._logs, run)._replace(marks=self._marks.get(run["run_id"], [])) for run in runs]
+            marked = [reference(self._logs, run)._replace(marks=self.marks.get(run["run_id"], [])) for run in runs]
             references = [list(run) for run in marked]
             pairs = [page for page in new if len(page) == 2]
             data = {"runs": references, "pairs": pairs, "title": title, "members": names, "key": key}
@@ -175,7 +170,8 @@ class Evidence:
         names = events["event"].astype("str").str.replace("_", " ")
         details = events["detail"].fillna("").astype("str")
         marks = names.where(details == "", names + ": " + details)
-        self._pages.mark(events["run_id"], events["turn"], marks)
+        for run_id, turn, mark in zip(events["run_id"], events["turn"], marks, strict=True):
+            self._pages.marks.setdefault(run_id, []).append((int(turn), mark))
 
     def link_board(self, board: Leaderboard) -> Leaderboard:
         """Add href to the table of a leaderboard, for `evalkit.compare.figures.ranking`."""

@@ -16,7 +16,6 @@ from .answers import describe_rule as describe_rule
 from .answers import headline as headline
 from .answers import reasons as reasons
 from .answers import with_main_reason as with_main_reason
-from .failure_modes import leading_modes as leading_modes
 from .failure_modes import with_modes as with_modes
 from .search import detectors as detectors
 from .terminal import describe_failures as describe_failures

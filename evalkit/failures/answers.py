@@ -1,5 +1,6 @@
 """Findings about failures: loops, the main reasons, what differs between failed and successful runs."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,6 @@ from evalkit.failures.failure_modes import (
     Failed,
     error_groups,
     failed_runs,
-    leading_modes,
     mode_shares,
     modes_of,
 )
@@ -151,16 +151,22 @@ def _modes_to_name(logs: Logs) -> tuple[pd.DataFrame, str] | None:
 def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
     """Add to a table of models the column main_reason: the failure mode that leads most often, and in how many runs.
 
-    Of a model without a failed run it is empty. Where no run has a transcript, of logs that state scores only, and of
-    more than 20,000 runs, whose search takes long, the table is returned as it is.
+    What is unexplained is a reason only where nothing else leads; runs without a transcript are left out. Of a model
+    without a failed run it is empty. Where no run has a transcript, of logs that state scores only, and of more than
+    20,000 runs, whose search takes long, the table is returned as it is.
     """
     named = _modes_to_name(logs)
     if named is None:
         return table
-    leading = leading_modes(named[0])
-    if leading.empty:
+    modes, _ = named
+    lead = modes[modes["leads"] & (modes["mode"] != UNSEARCHED)]
+    if lead.empty:
         return table
-    texts = {row.model_name: f"{row.main_reason} ({row.runs} of {row.n})" for row in leading.itertuples()}
+    texts = {}
+    for model, own in lead.groupby("model_name", observed=True)["mode"]:
+        counts = Counter(own)
+        mode = max(counts, key=lambda name: (name != UNEXPLAINED, counts[name]))  # the first of equal ones
+        texts[model] = f"{mode} ({counts[mode]} of {len(own)})"
     return table.assign(main_reason=table["model_name"].map(texts).fillna(""))
 
 

@@ -10,7 +10,7 @@ from evalkit.failures.failure_modes import failed_runs
 from evalkit.failures.search import detectors, search
 from evalkit.io import storage
 from evalkit.kinds import Logs
-from evalkit.kinds.detectors import Made, calls_of
+from evalkit.kinds.detectors import Made, Seen
 from evalkit.kinds.transcript import transcripts
 from evalkit.stats.intervals import LEVEL
 from evalkit.stats.pair_tests import compare_units
@@ -129,7 +129,7 @@ def divergences(logs: Logs, most: int = MOST_PAIRS) -> pd.DataFrame:
     calls: dict[str, list[Made]] = {}
     with storage(logs.storage_options):
         for run_id, transcript in transcripts(logs, logs.runs[logs.runs["run_id"].isin(wanted)]):
-            calls[run_id] = [made._replace(result=None) for made in calls_of(transcript)]  # which may be large
+            calls[run_id] = [made._replace(result=None) for made in Seen(*transcript).calls]  # which may be large
     rows = []
     for failed, successful in pairs:
         a, b = calls.get(failed["run_id"], []), calls.get(successful["run_id"], [])

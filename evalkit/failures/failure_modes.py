@@ -10,13 +10,15 @@ import pandas as pd
 
 from evalkit._text import check_columns
 from evalkit.failures.search import detectors, events, search
-from evalkit.io.frames import Column, frame
+from evalkit.io.frames import Column, frame_of
 from evalkit.kinds import Logs, outcomes
 from evalkit.kinds.runs import counted
 from evalkit.stats import estimate_by
 
 UNEXPLAINED = "unexplained"  # the mode of a failed run that no rule explains
-UNSEARCHED = "no transcript"  # the mode of a failed run whose log has no turns, or can't be read any more
+UNSEARCHED = (
+    "no transcript"  # the mode of a failed run whose log has no turn of an agent or user, or can't be read any more
+)
 FAILED_EVENTS = ("failed_call", "invalid_action", "silent_failure")  # whose evidence is the text of an error
 ALIKE = 0.6  # of the words of two error texts that both have, from which on they are one group
 MOST_TEXTS = 400  # masked texts that are compared, the most frequent ones
@@ -148,7 +150,7 @@ def modes_of(logs: Logs, runs: pd.DataFrame) -> pd.DataFrame:
     table["mode"] = table["mode"].fillna(unexplained)
     table["leads"] = ~table["run_id"].duplicated()
     table = table.fillna({"n": 0, "event": "", "detail": ""})
-    return frame(table.to_dict("records"), MODES)
+    return frame_of({column.name: table[column.name] for column in MODES}, MODES)
 
 
 def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
@@ -204,21 +206,6 @@ def with_modes(logs: Logs) -> pd.DataFrame:
     return logs.runs.assign(**lists)
 
 
-def leading_modes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the mode that leads most often for each model: model_name, main_reason, runs (where it leads), n (failed).
-
-    What is unexplained is a reason only where nothing else leads; runs without a transcript are left out. `table` is as
-    from `modes`.
-    """
-    lead = table[table["leads"] & (table["mode"] != UNSEARCHED)]
-    counts = lead.groupby(["model_name", "mode"], observed=True, sort=False).size().rename("runs").reset_index()
-    counts["is_unexplained"] = counts["mode"] == UNEXPLAINED
-    counts = counts.sort_values(["is_unexplained", "runs"], ascending=[True, False], kind="stable")
-    first = counts.drop_duplicates("model_name").rename(columns={"mode": "main_reason"})
-    n = lead.groupby("model_name", observed=True).size().rename("n")
-    return first[["model_name", "main_reason", "runs"]].join(n, on="model_name").reset_index(drop=True)
-
-
 def masked_text(text: str) -> str:
     """Replace addresses, paths, names, places, ids and numbers of an error text by words in angle brackets."""
     masked = " ".join(text[: 4 * MOST_MASKED].split())
@@ -250,7 +237,7 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     0  exception     47    47    12
     """
     found = events(logs)
-    bad = found[found["event"].isin(FAILED_EVENTS) & found["run_id"].isin(_counted_ids(logs))]
+    bad = found[found["event"].isin(FAILED_EVENTS) & found["run_id"].isin(counted(logs.runs, logs.kind)["run_id"])]
     if "invalid_action" in set(bad["event"]):  # which are failed calls, too
         bad = bad[bad["event"] != "failed_call"]
     text = bad["evidence"].where(bad["event"] != "invalid_action", bad["detail"])
@@ -281,11 +268,6 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     return table.reset_index().sort_values("calls", ascending=False, kind="stable", ignore_index=True)
 
 
-def _counted_ids(logs: Logs) -> set[str]:
-    """Return the ids of the runs that count in rates."""
-    return set(counted(logs.runs, logs.kind)["run_id"])
-
-
 def event_counts(logs: Logs) -> pd.DataFrame:
     """Count each event in all runs that count in rates.
 
@@ -308,7 +290,7 @@ def event_counts(logs: Logs) -> pd.DataFrame:
     1  submitted_unchanged      39    39  70
     2        ignored_error      21    21  70
     """
-    ids = _counted_ids(logs)
+    ids = set(counted(logs.runs, logs.kind)["run_id"])
     found = events(logs)
     groups = found[found["run_id"].isin(ids)].groupby("event", observed=True, sort=False)
     counts = groups.agg(

@@ -5,8 +5,7 @@ ignoring surrounding spaces and memory addresses. A result that was not logged e
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby, zip_longest
 
@@ -14,14 +13,11 @@ from evalkit.kinds.detectors import (
     Detector,
     Found,
     Made,
-    by_agent,
-    calls_of,
+    Seen,
     failed_tries,
     shortened,
-    turns_of_agents,
 )
 from evalkit.kinds.errors import UNKNOWN_TOOL
-from evalkit.kinds.transcript import Transcript
 
 LEAST_REPEATS = 3  # equal calls, or rounds of a cycle, from which they are an event
 LONG_REPEATS = 10  # equal calls that are an event even if a later one returns something else
@@ -29,30 +25,29 @@ DIFFERENT_CALLS = 10  # with one and the same result, from which on there is no 
 STALE_CALLS = 5  # different calls of the last third without a new result
 LATE, LATE_SHARE = 5, 0.25  # messages before the first call, and their least share of all
 
-CAUSES = (  # of failed calls, by the texts of their results; the first that fits
-    ("unknown tool", UNKNOWN_TOOL),
-    ("invalid action", re.compile(r"^invalid \w+: ")),
-    *(
-        (name, re.compile(pattern, re.IGNORECASE))
-        for name, pattern in {
-            "command not found": r"command not found|: not found$",
-            "rate limit": r"rate.?limit|\b429\b|too many requests|quota",
-            "time-out": r"time[d -]*out|\b(?:408|504)\b|deadline exceeded",
-            "not permitted": r"permission|denied|unauthori[sz]ed|forbidden|\b40[13]\b|not allowed|credential",
-            "server error": r"\b50[0-3]\b|internal server|service unavailable|bad gateway",
-            "connection": r"connection|network|\bdns\b|unreachable|socket|refused",
-            "syntax": r"syntax ?error|unexpected token|parse error|jsondecode|indentation|unterminated|malformed",
-            "invalid arguments": r"invalid|missing|required|validation|unexpected keyword|typeerror|valueerror|argument"
-            r"|parameter|schema|\b(?:400|422)\b",
-            "not found": r"not found|no such|does(?: not|n't) exist|\b404\b|keyerror|no module|modulenotfound"
-            r"|could ?n[o']t find|no .{1,40} (?:nearby|available|found)",
-            "not enough": r"not enough|insufficient|do(?: not|n't) have|out of (?:memory|stock|space)|lack",
-            "out of reach": r"reach|path|too far|stuck|blocked",
-            "exception": r"traceback|exception|\w+error\b|has no attribute|object is not",
-            "exit code": r"exit|returncode|return code|non-?zero",
-        }.items()
-    ),
-)
+_UNKNOWN_TOOL = "unknown tool"
+_TOOL = re.compile(r"tool|function|command|action|call")  # in each text about an unknown one
+_INVALID = re.compile(r"invalid \w+: ")
+CAUSES = {  # of failed calls, by the texts of their results in lower case; the first that fits
+    name: re.compile(pattern)
+    for name, pattern in {
+        "command not found": r"command not found|: not found$",
+        "rate limit": r"rate.?limit|\b429\b|too many requests|quota",
+        "time-out": r"time[d -]*out|\b(?:408|504)\b|deadline exceeded",
+        "not permitted": r"permission|denied|unauthori[sz]ed|forbidden|\b40[13]\b|not allowed|credential",
+        "server error": r"\b50[0-3]\b|internal server|service unavailable|bad gateway",
+        "connection": r"connection|network|\bdns\b|unreachable|socket|refused",
+        "syntax": r"syntax ?error|unexpected token|parse error|jsondecode|indentation|unterminated|malformed",
+        "invalid arguments": r"invalid|missing|required|validation|unexpected keyword|typeerror|valueerror|argument"
+        r"|parameter|schema|\b(?:400|422)\b",
+        "not found": r"not found|no such|does(?: not|n't) exist|\b404\b|keyerror|no module|modulenotfound"
+        r"|could ?n[o']t find|no .{1,40} (?:nearby|available|found)",
+        "not enough": r"not enough|insufficient|do(?: not|n't) have|out of (?:memory|stock|space)|lack",
+        "out of reach": r"reach|path|too far|stuck|blocked",
+        "exception": r"traceback|exception|\w+error\b|has no attribute|object is not",
+        "exit code": r"exit|returncode|return code|non-?zero",
+    }.items()
+}
 _DONE = (
     r"(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed|refunded|confirmed"
     r"|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built|installed|issued"
@@ -92,7 +87,7 @@ _LIMIT = re.compile(  # in a message at the end of a run
     r"|\b(?:reached|exceeded|hit|exhausted)\b[^.\n]{0,40}\b(?:limit|max(?:imum)?|budget)\b"
     r"|\bout of (?:\w+ )?(?:steps|turns|iterations|tokens|time|context|budget)\b"
     r"|\bmax(?:imum)?[ _](?:number of )?(?:steps|turns|iterations|messages|actions|tokens)\b(?: (?:exceeded"
-    r"|reached))?\W*$|limits?[ _]?(?:exceeded|reached)|(?:task|agent) time-?out\w*"
+    r"|reached))?\W*$|limits?[ _]?(?:exceeded|reached)|(?:(?:task|agent) time-?out|time-?out reached)\w*"
     r"|(?:stopp|terminat|abort|end)ed\b[^.\n]{0,40}\blimit|(?:session|run|conversation|task|agent|episode) timed out",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -111,52 +106,47 @@ _LIMIT_STATUS = re.compile(  # why a run ended, as a status
 )
 
 
-def _shown(made: Made) -> tuple[str, str, str] | None:
-    """Return a call with its result; None if that is unknown."""
-    return None if made.result is None else (made.name, made.arguments, made.result)
-
-
-def _cycles(calls: Sequence[Made]) -> Iterator[tuple[int, int, int]]:
-    """Yield the first and the last place, and the period, of stretches in which two or three calls take turns."""
-    keys = list(map(_shown, calls))
-    done = 0  # no call belongs to two cycles
-    for period in (2, 3):
-        start = 0
-        while start + LEAST_REPEATS * period <= len(keys):
-            end = start
-            while end + period < len(keys) and keys[end] is not None and keys[end] == keys[end + period]:
-                end += 1
-            last = end + period  # behind the stretch
-            different = set(keys[start : start + period])
-            if last - start >= LEAST_REPEATS * period and len(different) == period and start >= done:
-                yield start, last, period
-                done = last
-            start = max(end, start + 1)
-
-
-def cycle(transcript: Transcript) -> Iterator[Found]:
+def cycle(transcript: Seen) -> Iterator[Found]:
     """Find two or three different calls that take turns, at least three times, each with the same result every time.
 
     The detail is the number of rounds.
     """
-    for calls in by_agent(transcript):
-        for start, end, period in _cycles(calls):
-            rounds = " → ".join(made.text for made in calls[start : start + period])
-            yield calls[start].turn, str((end - start) // period), rounds
+    for calls in transcript.calls_of_agents.values():
+        if len(calls) < 2 * LEAST_REPEATS:
+            continue
+        keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]
+        done = 0  # no call belongs to two cycles
+        for period in (2, 3):
+            start = 0
+            while start + LEAST_REPEATS * period <= len(keys):
+                end = start
+                while end + period < len(keys) and keys[end] is not None and keys[end] == keys[end + period]:
+                    end += 1
+                last = end + period  # behind the stretch in which calls take turns
+                different = set(keys[start : start + period])
+                if last - start >= LEAST_REPEATS * period and len(different) == period and start >= done:
+                    rounds = " → ".join(made.text for made in calls[start : start + period])
+                    yield calls[start].turn, str((last - start) // period), rounds
+                    done = last
+                start = max(end, start + 1)
 
 
-def repeated_call(transcript: Transcript) -> Iterator[Found]:
+def repeated_call(transcript: Seen) -> Iterator[Found]:
     """Find a call that is made at least three times with the same arguments and the same result.
 
     Other calls may come between, as in a cycle. It is healthy polling if the next equal call returns something else,
     unless ten returned the same before, or the agent did something else in the meantime. The turn is the turn of the
     first call, and the detail is the number of calls.
     """
-    for calls in by_agent(transcript):
-        equal = defaultdict[tuple[str, str], list[tuple[int, Made]]](list)
+    for calls in transcript.calls_of_agents.values():
+        if len(calls) < LEAST_REPEATS:
+            continue
+        equal: dict[tuple[str, str], list[tuple[int, Made]]] = {}
         for place, made in enumerate(calls):
-            equal[made.call].append((place, made))
+            equal.setdefault(made.call, []).append((place, made))
         for numbered in equal.values():
+            if len(numbered) < LEAST_REPEATS:
+                continue
             stretches = [list(same) for _, same in groupby(numbered, lambda one: one[1].result)]
             for stretch, following in zip_longest(stretches, stretches[1:]):
                 n = len(stretch)
@@ -170,11 +160,10 @@ def repeated_call(transcript: Transcript) -> Iterator[Found]:
                 yield first.turn, str(n), f"{first.text} → {shortened(first.result)}"
 
 
-def failed_call(transcript: Transcript) -> Iterator[Found]:
+def failed_call(transcript: Seen) -> Iterator[Found]:
     """Find each call that failed by the log or the text of its result; the detail is a group of causes."""
-    for made in calls_of(transcript):
-        if made.has_failed:
-            yield made.turn, cause_of(made.result or ""), shortened(made.result or made.text)
+    for made in transcript.failed_calls:
+        yield made.turn, cause_of(made.result or ""), shortened(made.result or made.text)
 
 
 def cause_of(result: str) -> str:
@@ -184,24 +173,29 @@ def cause_of(result: str) -> str:
 
 @lru_cache(maxsize=1024)  # errors recur
 def _cause_of(text: str) -> str:
-    return next((name for name, pattern in CAUSES if pattern.search(text)), "other")
+    lowered = text.lower()
+    if _TOOL.search(lowered) and UNKNOWN_TOOL.search(text):
+        return _UNKNOWN_TOOL
+    if _INVALID.match(text):
+        return "invalid action"
+    return next((name for name, pattern in CAUSES.items() if pattern.search(lowered)), "other")
 
 
-def unknown_tool(transcript: Transcript) -> Iterator[Found]:
+def unknown_tool(transcript: Seen) -> Iterator[Found]:
     """Find each call of a tool, function or command that does not exist; the detail is its name."""
-    for made in calls_of(transcript):
-        if made.has_failed and UNKNOWN_TOOL.search((made.result or "")[:1000]):
+    for made in transcript.failed_calls:
+        if cause_of(made.result or "") == _UNKNOWN_TOOL:
             yield made.turn, made.name, shortened(made.result or "")
 
 
-def ignored_error(transcript: Transcript) -> Iterator[Found]:
+def ignored_error(transcript: Seen) -> Iterator[Found]:
     """Find a failed call after which the agent makes the unchanged call, which fails again, or claims success.
 
     The call must be its very next one, and the claim stand before any other call. Retries that end with a success are
     healthy. The detail is ``called again`` or ``claimed success``.
     """
-    turns = turns_of_agents(transcript)
-    for calls in by_agent(transcript):
+    turns = transcript.turns_of_agents
+    for calls in transcript.calls_of_agents.values() if transcript.failed_calls else ():
         for tries, following in failed_tries(calls):
             failed = tries[0]
             if len(tries) > 1:
@@ -221,17 +215,19 @@ def claims_success(text: str) -> bool:
     return any(_CLAIM.search(sentence) and not _IF.search(sentence) for sentence in _SENTENCES.split(text))
 
 
-def no_progress(transcript: Transcript) -> Iterator[Found]:
+def no_progress(transcript: Seen) -> Iterator[Found]:
     """Find ten different calls with one and the same result, or a last third of a run without a new result.
 
     In the last third, at least five different calls must all return what an earlier call returned. Results that only
     acknowledge a call, such as ``ok`` or ``file written``, don't count. The detail is the number of calls.
     """
-    for calls in by_agent(transcript):
-        results = defaultdict[str, dict[tuple[str, str], Made]](dict)
+    for calls in transcript.calls_of_agents.values():
+        if len(calls) < DIFFERENT_CALLS:
+            continue
+        results: dict[str, dict[tuple[str, str], Made]] = {}
         for made in calls:
-            if made.result and not (_ACKNOWLEDGED.match(made.result[:200]) and not made.has_failed):
-                results[made.result].setdefault(made.call, made)
+            if made.result and (made.has_failed or not _ACKNOWLEDGED.match(made.result[:200])):
+                results.setdefault(made.result, {}).setdefault(made.call, made)
         found = [same for same in results.values() if len(same) >= DIFFERENT_CALLS]
         for same in found:
             first = next(iter(same.values()))
@@ -244,9 +240,9 @@ def no_progress(transcript: Transcript) -> Iterator[Found]:
             yield last[0].turn, str(len(last)), shortened(last[0].result or "")
 
 
-def limit_reached(transcript: Transcript) -> Iterator[Found]:
+def limit_reached(transcript: Seen) -> Iterator[Found]:
     """Find a run that a limit (steps, tokens, time, cost) ended, as its status or a message of its last two states."""
-    ended = getattr(transcript, "ended", "")
+    ended = transcript.ended
     turns = transcript.turns
     if ended and _LIMIT_STATUS.search(ended):
         yield max(len(turns), 1), ended, ended
@@ -264,12 +260,12 @@ def limit_reached(transcript: Transcript) -> Iterator[Found]:
             return
 
 
-def late_first_action(transcript: Transcript) -> Iterator[Found]:
+def late_first_action(transcript: Seen) -> Iterator[Found]:
     """Find an agent whose first call comes after at least five of its messages, a quarter of all that it does.
 
     Commands that only look or talk are neither, where the kind knows them. The detail is the number of messages.
     """
-    for own in turns_of_agents(transcript).values():
+    for own in transcript.turns_of_agents.values():
         n = 0
         for number, turn in own:
             if turn.call is None:

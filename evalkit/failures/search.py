@@ -21,7 +21,7 @@ from evalkit.io.paths import SourceError, absolute, is_url
 from evalkit.io.read import in_chunks
 from evalkit.io.sources import state_of
 from evalkit.io.store import FILES, StoreError, cached_store
-from evalkit.kinds import Detector, LogKind, Logs, RunFiles, Transcript
+from evalkit.kinds import Detector, LogKind, Logs, RunFiles, Seen
 from evalkit.kinds.detectors import LONGEST, Found, agent_of, seen
 from evalkit.kinds.transcript import read_log, rows_of, transcript_of, warn_unread
 
@@ -35,7 +35,7 @@ EVENTS = (
 )
 _OWN: dict[str, Detector] = {}  # detectors of users, by name
 _FOUND = WeakKeyDictionary[Logs, "Search"]()  # the last one of logs
-_Find = Callable[[Transcript], Iterable[Found]]
+_Find = Callable[[Seen], Iterable[Found]]
 
 
 class Search(NamedTuple):
@@ -204,6 +204,7 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
     return Search(known, frame_of(dict(zip(names_of_columns, table.columns, strict=True)), EVENTS), searched)
 
 
+@paused_gc()
 def _runs_of(logs: Logs) -> dict[str, _Run]:
     """Return all runs of logs by their ids, with their files."""
     companions = logs.kind.files.companions
@@ -248,22 +249,23 @@ def _search_chunk(ids: list[str]) -> _Searched:
             continue
         shown = seen(transcript, run.target, run.ended)
         rows["events"] += [(run_id, *row) for row in _find(shown, _task.detectors, raised)]
-        rows["files"].append((run_id, 0, 0, 0, run.state, False, "used" if transcript.turns else "skipped", ""))
+        has_actors = any(turn.role != "system" for turn in transcript.turns)  # a list of results has none
+        rows["files"].append((run_id, 0, 0, 0, run.state, False, "used" if has_actors else "skipped", ""))
         may_be_stored = may_be_stored and bool(run.state)
     tables = {name: arrow_table(list(zip(*rows[name], strict=True)), columns) for name, columns in _TABLES.items()}
     return _Searched(tables, may_be_stored and not raised, raised, unread)
 
 
-def _find(transcript: Transcript, known: Sequence[Detector], raised: list[tuple[str, str]]) -> list[tuple]:
+def _find(transcript: Seen, known: Sequence[Detector], raised: list[tuple[str, str]]) -> list[tuple]:
     """Return turn, agent, event, detail and evidence of all events of a run, in the order of turns."""
     rows = []
-    agents = list(map(agent_of, transcript.turns)) or [""]
+    turns = transcript.turns
     for one in known:
         try:
             for turn, detail, evidence in one.find(transcript):
-                number = min(max(int(turn), 1), len(agents))
-                texts = (str(detail)[:LONGEST], str(evidence)[: LONGEST + 1])
-                rows.append((number, agents[number - 1], one.name, *texts))
+                number = max(min(int(turn), len(turns)), 1)
+                agent = agent_of(turns[number - 1]) if turns else ""
+                rows.append((number, agent, one.name, str(detail)[:LONGEST], str(evidence)[: LONGEST + 1]))
         except Exception as error:  # a user's detector may raise anything, the others go on
             raised.append((one.name, f"{type(error).__name__}: {error}"))
     return sorted(rows, key=lambda row: row[0])

@@ -40,11 +40,13 @@ def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplai
     if unsearched == failed:
         return f"None of {noun} has a transcript to search."
     if not reasons:
-        return f"No rule explains any of {noun}{f', {unsearched:,} of them without turns' if unsearched else ''}."
+        return (
+            f"No rule explains any of {noun}{f', {unsearched:,} of them without a transcript' if unsearched else ''}."
+        )
     shown = listed((f"{mode} ({count:,})" for mode, count in reasons), 3, "{} more")
     rest = f"no rule explains {unexplained:,}" if unexplained else "all are explained by a rule"
     if unsearched:
-        rest += f", and {unsearched:,} have no transcript"
+        rest += f", and {unsearched:,} {'has' if unsearched == 1 else 'have'} no transcript"
     return f"Main reasons of {noun}: {shown}; {rest}."
 
 

@@ -46,8 +46,6 @@ from .transcript import Turn as Turn
 from .detection import HEAD as HEAD
 from .detection import nothing_used as nothing_used
 from .detection import recognise as recognise
-from .detectors import by_agent as by_agent
-from .detectors import calls_of as calls_of
 from .findings import doubts as doubts
 from .findings import examples_of as examples_of
 from .findings import similar_names as similar_names

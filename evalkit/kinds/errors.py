@@ -6,6 +6,7 @@ a file, a page or rows of a table, which a call only shows, are no evidence of a
 """
 
 import re
+from itertools import chain
 
 import msgspec
 
@@ -35,24 +36,15 @@ _NAMED = re.compile(rf"{_EXCEPTION}|(?:[Ee]rror|ERROR|[Ff]atal|FATAL)(?:: | - )|
 _CODE = r"[45]\d\d\b"
 _FIRST = re.compile(
     "|".join((
-        r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?(?:\s*[:(\[\]!.–—-]"
-        r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
-        r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code|\d{3})\b)",
         r"something went wrong",
         r"fail(?:ed|ure)\b(?! rate| \w+\s*[:=]|\s*[:=]\s*\d)|fatal(?: error|\s*[:!-])",  # not: Failed logins: 3
         r"(?:unable|could ?n[o']t|cannot|can['’]?t|could not)\b",
-        r"(?:[a-z_]\w* ){1,3}failed\b(?!\s*[:=]\s*\d)",  # Request failed with …
         r"traceback \(most recent|\d+ validation errors? for ",
         r"(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing) (?:\w+ ){0,2}?(?:tool|function"
         r"|command|action|argument|parameter|option|request|file|directory|path|table|column|method|input|value|item"
         r"|key|id|name|type|field|order|user|syntax|credentials)s?\b",
         r"permission denied|access denied|(?:unauthori[sz]ed|forbidden|not found)\s*(?:[.:!,(]|$)",
         r"rate.?limit(?:ed| exceeded| reached| hit| error)",
-        r"(?:[\w'\"./-]+ ){1,5}(?:was |could not be )?not found\s*(?:[.:!,(]|$)",
-        r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b",
-        r"(?:\w+ ){0,3}timed out\b",
-        r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*\D|\s*\Z|\s+(?:after|while|waiting|expired|exceeded|error|reached|of)\b)",
-        rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}|(?:\w+ ){{1,3}}returned {_CODE}",
         rf"{_CODE} (?:bad request|unauthori|payment req|forbidden|not (?:found|acc|impl)|method not|request time"
         r"|conflict|gone\b|too many|internal server|service un|gateway time|bad gateway|(?:client |server )?error"
         r"|unproc)",
@@ -66,6 +58,22 @@ _FIRST = re.compile(
     )),
     re.IGNORECASE | re.MULTILINE,
 )  # fmt: skip
+# forms that begin with words of the call, by the words of which each contains one, since to look for these is quicker
+_AFTER_WORDS = {
+    ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?(?:\s*[:(\[\]!.–—-]"
+    r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
+    r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code|\d{3})\b)",
+    ("failed",): r"(?:[a-z_]\w* ){1,3}failed\b(?!\s*[:=]\s*\d)",  # Request failed with …
+    ("not found",): r"(?:[\w'\"./-]+ ){1,5}(?:was |could not be )?not found\s*(?:[.:!,(]|$)",
+    (" exist",): r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b",
+    ("timed out",): r"(?:\w+ ){0,3}timed out\b",
+    ("timeout", "time-out"): r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*\D|\s*\Z"
+    r"|\s+(?:after|while|waiting|expired|exceeded|error|reached|of)\b)",
+    ("http", "status"): rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}",
+    ("returned",): rf"(?:\w+ ){{1,3}}returned {_CODE}",
+}
+_AFTER_WORDS_PATTERN = re.compile("|".join(_AFTER_WORDS.values()), re.IGNORECASE | re.MULTILINE)
+_WORDS_OF_FAILURE = tuple(chain.from_iterable(_AFTER_WORDS))
 _STATUS = re.compile(  # in the first or the last line
     r"(?:^|[\s(\[<])(?:exit|return)[ _-]?(?:code|status)\W{0,3}(?:is |was |of |with )?(?!0\b)-?[1-9]\d{0,2}\b"
     r"|exit(?:ed)? (?:with )?(?:code|status)[ :=]*(?!0\b)-?[1-9]\d{0,2}\b|non-?zero exit|<returncode>\s*(?!0\s*<)-?\d+",
@@ -78,7 +86,7 @@ _IN_OUTPUT = re.compile(  # lines of the output of a program, compilers among th
     re.MULTILINE,
 )
 _WORDS_OF_OUTPUT = ("rror", "xception", "Traceback", "***", "not found", "No such", "denied", ".go:")  # one in each
-_TOOL = re.compile(r"tool|function|command|action", re.IGNORECASE)
+_TOOL = re.compile(r"tool|function|command|action")
 _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs
     r"(?:\w*[_.-])?(?:read|view|open|cat|grep|glob|find|ls|search|fetch|browse|visit|scrape|crawl|query|sql|http|url"
     r"|page"
@@ -127,15 +135,22 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     start = wrapping.end() if wrapping else 0
     if _NAMED.match(head, start) or _FIRST.match(head, start):
         return True
-    unknown = UNKNOWN_TOOL.search(first) if _TOOL.search(first) else None
+    lowered = head.lower()
+    if any(word in lowered for word in _WORDS_OF_FAILURE) and _AFTER_WORDS_PATTERN.match(head, start):
+        return True
+    unknown = UNKNOWN_TOOL.search(first) if _TOOL.search(first.lower()) else None
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
     if _SHOWS.fullmatch(name):
         return False
     if last != first and (_NAMED.match(last) or _PROGRAM.match(last)):
         return True
-    ends = (head, tail) if len(result) > EDGE else (head,)
-    return any(_IN_OUTPUT.search(end) for end in ends if any(word in end for word in _WORDS_OF_OUTPUT))
+    return _shows_error(head) or (len(result) > EDGE and _shows_error(tail))
+
+
+def _shows_error(output: str) -> bool:
+    """Return whether lines of a program's output are an error; a quick test for their words rules out most texts."""
+    return any(word in output for word in _WORDS_OF_OUTPUT) and _IN_OUTPUT.search(output) is not None
 
 
 def _states_code(line: str) -> bool:

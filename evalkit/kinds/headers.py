@@ -12,6 +12,7 @@ import pandas as pd
 from evalkit._notes import Notes, note
 from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
+from evalkit.io.write import from_spreadsheet
 from evalkit.kinds.ids import run_ids
 from evalkit.kinds.names import TABLE_KIND
 from evalkit.kinds.registry import kind_named
@@ -138,6 +139,8 @@ def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> tuple[pd
     cells that can't be read are missing, and these cells as they are in the table, of the columns that have any.
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
+    if "counts_as" in meaning:  # a table that evalkit wrote, perhaps for spreadsheets
+        table = table.map(lambda cell: from_spreadsheet(cell) if isinstance(cell, str) else cell)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
         missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))

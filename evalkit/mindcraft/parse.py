@@ -71,7 +71,12 @@ def _pattern(meaning: str) -> str:
 
 FINAL = re.compile("|".join(map(_pattern, WORDINGS)))
 FINAL_STARTS = tuple(text.start for texts in WORDINGS.values() for text in texts)
-NEARLY_FINAL = re.compile(rf"{FINAL.pattern}|Task ended (?:with|in) score")  # within a longer text
+FINAL_START = re.compile("|".join(map(re.escape, FINAL_STARTS)))
+_NO_SCORE = "Task ended (?:with|in) score"
+NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # within a longer text
+OUTCOME = re.compile(f"{_pattern('scored')}|{_pattern('succeeded')}|{_NO_SCORE}")
+_outcome_starts = [_NO_SCORE, *(text.start for text in WORDINGS["scored"] + WORDINGS["succeeded"])]
+OUTCOME_START = os.path.commonprefix(_outcome_starts)  # noqa: RUF071 - of texts; what is quicker to look for
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
@@ -107,7 +112,6 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
-OUTCOME_PHRASES = Phrases(text.start for meaning in ("scored", "succeeded") for text in WORDINGS[meaning])
 EVENT_PHRASES = Phrases(event.start for event in EVENTS.values())
 
 # the keys that distinguish the other JSON files of an experiment from agent logs
@@ -253,9 +257,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, names a score or a success in one of the game's final wordings."""
-    if not OUTCOME_PHRASES.are_in(text):
-        return False
-    return any(match.lastgroup not in ("timed_out", "ended") for match in NEARLY_FINAL.finditer(text))
+    return OUTCOME_START in text and OUTCOME.search(text) is not None
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
@@ -454,6 +456,7 @@ class Final(NamedTuple):
     flag: str = ""  # score_implied or score_not_a_number
 
 
+@lru_cache(maxsize=64)  # most end alike
 def read_final(content: str) -> Final | None:
     """Read a system message as a final one, if its whole text is."""
     text = content.strip()

@@ -15,7 +15,7 @@ from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical
 from evalkit.mindcraft import parse
 from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES, STATUSES
 
-_COMMAND = re.compile(r"(?<![\w!])(![A-Za-z]\w*)(?:\(([^()\n]*)\))?")
+_COMMAND = re.compile(r"(!(?<![\w!]!)[A-Za-z]\w*)(?:\(([^()\n]*)\))?")  # searched for by its first character
 # commands that change nothing in the game
 LOOKS_OR_TALKS = frozenset((
     "!startConversation", "!endConversation", "!inventory", "!stats", "!nearbyBlocks", "!craftable", "!entities",
@@ -54,9 +54,9 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     """
     if not paths:
         return Transcript("no agent log", ["no agent log in this folder"], [])
-    agents = list[AgentTurns]()
-    outcomes = list[parse.AgentOutcome]()
-    shown = list[Turn]()
+    agents: list[AgentTurns] = []
+    records: list[Mapping[str, Any]] = []
+    shown: list[Turn] = []
     for path in paths:
         name = parse.split_stem(parse.stem_of(path))[0]
         try:
@@ -68,34 +68,30 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
             else:
                 record, turns = parse.decode_log(data), list(map(_role_and_text, _decode(data)))
             agents.append(AgentTurns(name, turns))
-            outcomes.append(parse.agent_outcome(path, record))
+            records.append(record)
         except (SourceError, BrokenFileError) as error:
             reason = str(error).removeprefix(f"{path}: ")
             if len(paths) == 1:
                 raise SourceError(f"{path}: {reason}") from error
             shown.append(Turn(name, "system", f"unreadable log: {reason}", ("unreadable log",), ("error",)))
-    is_alone = len(paths) == 1
-    start = len(shown)
-    order = merge(agents)
-    shown += [_turn(agents[i].name, *agents[i].turns[place], is_alone=is_alone) for i, place in order]
-    _add_results(shown, start, order)
-    decided = [outcome for outcome in outcomes if outcome["final_system_message"]]
+    shown += _turns(agents, is_alone=len(paths) == 1)
+    decided = [record for record in records if record["final_system_message"]]
     final = min(decided, key=_rank)["final_system_message"] if decided else None
     is_final = (at for at, turn in enumerate(shown) if turn.role == "system" and turn.text.strip() == final)
     place = next(is_final, len(shown) - 1)
     if shown:
         shown[place] = shown[place]._replace(events=(*shown[place].events, "decision"))
     if len(paths) == 1:
-        return Transcript(paths[0], _facts(outcomes[0]), shown)
+        return Transcript(paths[0], _facts(records[0]), shown)
     facts = [f"agents: {', '.join(agent.name for agent in agents) or 'none that can be read'}"]
-    facts += [f"{outcome['agent_name']}: {', '.join(_facts(outcome))}" for outcome in outcomes]
+    facts += [f"{agent.name}: {', '.join(_facts(record))}" for agent, record in zip(agents, records, strict=True)]
     return Transcript(os.path.dirname(paths[0]), facts, shown)
 
 
-def _rank(outcome: parse.AgentOutcome) -> tuple[bool, float]:
+def _rank(record: Mapping[str, Any]) -> tuple[bool, float]:
     """Return the sort key of logs: the one that decides its run comes first."""
-    score = outcome["raw_score"]
-    return not outcome["timed_out"], math.inf if score is None else -score
+    score = record["raw_score"]
+    return not record["timed_out"], math.inf if score is None else -score
 
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
@@ -103,56 +99,63 @@ def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     agents = logs.agents
     known, paths = _paths.get(id(agents), (None, {}))
     if known is None or known() is not agents:
-        paths = agents.groupby("run_id", sort=False)["source"].agg(list).to_dict()
+        paths = {}
+        for run_id, source in zip(agents["run_id"].tolist(), agents["source"].tolist(), strict=True):
+            paths.setdefault(run_id, []).append(source)
         for key in [key for key, (frame, _) in _paths.items() if frame() is None]:
             del _paths[key]
         _paths[id(agents)] = ref(agents), paths
     return RunFiles(paths.get(run["run_id"], []), facts=[("target", ", ".join(run["target_items"]))])
 
 
-def _turn(agent: str, role: str, content: str, *, is_alone: bool) -> Turn:
-    """Return a turn of an agent; a log that is shown alone does not repeat the name in each turn."""
-    found = list(_COMMAND.finditer(content)) if role == "assistant" and "!" in content else []
-    called = [f"{match[1]}({match[2] or ''})" for match in found]
-    heard = _HEARD.match(content) if role == "user" else None  # another agent's message
-    marks = _marks(role, content)
-    is_trouble = bool(marks) and not marks[0].endswith("final message")
-    actor = f"{heard['name']} → {agent}" if heard else agent
-    if is_alone:
-        actor = ""
-    events = ["command"] if called else []
-    if is_trouble:
-        events.append("error")
-    same = heard["text"] if heard else " ".join(called)
-    values: dict[str, Any] = {}
-    call = None
-    if heard:
-        values = {"from": heard["name"], "words": heard["text"]}
-    elif found:  # the game runs the first one
-        call = Call(found[0][1], canonical(found[0][2] or ""))
-        values = {"words": content[: found[0].start()].strip(), "acts": call.name not in LOOKS_OR_TALKS}
-    elif role == "assistant":
-        values = {"words": content}
-    states_outcome = parse.states_outcome(content)
-    return Turn(actor, role, content, marks, tuple(events), "", same, (), agent, call, values, states_outcome)
+def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
+    """Return the turns of all agents on one timeline; a log that is shown alone does not repeat the name in each."""
+    order = merge(agents)
+    places = {position: place for place, position in enumerate(order)}
+    shown = []
+    for place, (i, number) in enumerate(order):
+        agent, own = agents[i]
+        role, content = own[number]
+        actor = "" if is_alone else agent
+        same = ""
+        marks: tuple[str, ...] = ()
+        events: tuple[str, ...] = ()
+        call = None
+        values: dict[str, Any] = {}
+        if role == "system":
+            marks = _marks(content)
+            if marks and not marks[0].endswith("final message"):
+                events = ("error",)
+        elif role == "user":
+            if heard := _HEARD.match(content):  # another agent's message
+                name, same = heard.groups()
+                values = {"from": name, "words": same}
+                actor = f"{name} → {agent}" if not is_alone else ""
+        elif role == "assistant":
+            found = list(_COMMAND.finditer(content)) if "!" in content else []
+            values = {"words": content}
+            if found:  # the game runs the first one
+                first = found[0]
+                same = " ".join([f"{match[1]}({match[2] or ''})" for match in found])
+                events = ("command",)
+                call = Call(first[1], canonical(first[2] or ""))
+                if number + 1 < len(own):
+                    call = _answered(call, *own[number + 1], places[i, number + 1] - place)
+                values = {"words": content[: first.start()].strip(), "acts": call.name not in LOOKS_OR_TALKS}
+        states_outcome = parse.states_outcome(content)
+        shown.append(Turn(actor, role, content, marks, events, "", same, (), agent, call, values, states_outcome))
+    return shown
 
 
-def _add_results(shown: list[Turn], start: int, order: Sequence[tuple[int, int]]) -> None:
-    """Give each command the game's answer: the next message in the log of its agent, if the system wrote it."""
-    waiting: dict[int, int] = {}  # the place of an agent's last command
-    for place, (agent, _) in enumerate(order, start):
-        turn = shown[place]
-        asked = waiting.pop(agent, None)
-        if asked is not None and turn.role == "system" and not turn.states_outcome:
-            call = shown[asked].call
-            if call:
-                answer = _OUTPUT.sub("", turn.text, count=1).strip()
-                says_so = _FAILED.match(answer) or _FAILED.match(answer.rpartition("\n")[2])
-                has_failed = True if says_so else None
-                call = call._replace(result=turn.text, has_failed=has_failed, result_after=place - asked)
-                shown[asked] = shown[asked]._replace(call=call)
-        if turn.call:
-            waiting[agent] = place
+def _answered(call: Call, role: str, content: str, turns_later: int) -> Call:
+    """Return a call with the game's answer: the next message in its log, if the system wrote it, and no final one."""
+    if role != "system" or parse.states_outcome(content) or parse.read_final(content):
+        return call
+    answer = content.strip()
+    if "output:" in content.lower():
+        answer = _OUTPUT.sub("", content, count=1).strip()
+    says_so = _FAILED.match(answer) or ("\n" in answer and _FAILED.match(answer.rpartition("\n")[2]))
+    return Call(call.name, call.arguments, content, True if says_so else None, turns_later)
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
@@ -163,42 +166,52 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
     """
     if len(agents) == 1:
         return [(0, turn) for turn in range(len(agents[0].turns))]
-    sources = {}  # the turn that sent each received message, by the receiver's turn; each turn sends one message
+    # the sender of each message that an agent received, and its turn, by the receiver's turn; a turn sends one message
+    sources: list[dict[int, tuple[int, int]]] = [{} for _ in agents]
     for to, agent in enumerate(agents):
         speakers = {other.name: place for place, other in enumerate(agents) if place != to}
         reached = dict.fromkeys(speakers.values(), -1)
         for turn, (role, content) in enumerate(agent.turns):
             heard = _HEARD.match(content) if role == "user" else None
-            speaker = speakers.get(heard["name"]) if heard else None
-            text = heard["text"].strip() if heard else ""
+            if not heard:
+                continue
+            speaker = speakers.get(heard["name"])
+            text = heard["text"].strip()
             if speaker is None or not text:
                 continue
             spoken = agents[speaker].turns
             later = range(reached[speaker] + 1, len(spoken))
             said = next((at for at in later if spoken[at][0] == "assistant" and text in spoken[at][1]), None)
             if said is not None:
-                sources[to, turn], reached[speaker] = (speaker, said), said
+                sources[to][turn] = speaker, said
+                reached[speaker] = said
+    # the place of a system message that ends the log of each agent
+    ends = [len(turns) - 1 if turns and turns[-1][0] == "system" else -1 for _, turns in agents]
     done = [0] * len(agents)
+    left = {i: len(agent.turns) for i, agent in enumerate(agents) if agent.turns}
     order = []
-    for _ in range(sum(len(agent.turns) for agent in agents)):
+    while left:
         ranks = []
-        for i, agent in enumerate(agents):
+        for i in left:
             turn = done[i]
-            if turn < len(agent.turns):
-                sender, sent = sources.get((i, turn), (i, -1))
-                waits = done[sender] <= sent  # if all agents wait, as for a text that was sent twice, the first goes on
-                ends = turn + 1 == len(agent.turns) and agent.turns[turn][0] == "system"
-                ranks.append((waits, ends, turn, i))
+            source = sources[i].get(turn)
+            # if all agents wait, as for a text that was sent twice, the first goes on
+            waits = source is not None and done[source[0]] <= source[1]
+            ranks.append((waits, turn == ends[i], turn, i))
         *_, first = min(ranks)
         order.append((first, done[first]))
         done[first] += 1
+        if done[first] == left[first]:
+            del left[first]
     return order
 
 
 def messages_frame(agents: pd.DataFrame) -> pd.DataFrame:
     """Read all messages of logs again, without logs that can't be read: a row per turn, columns as `LAZY_TABLES`."""
-    turns = _read_again(agents)
-    rows = [(log, turn, role, text, ", ".join(_marks(role, text or ""))) for log, turn, role, text in turns]
+    rows = []
+    for log, turn, role, text in _read_again(agents):
+        marks = _marks(text or "") if role == "system" else ()
+        rows.append((log, turn, role, text, ", ".join(marks)))
     return _with_ids("messages", agents, rows)
 
 
@@ -248,23 +261,22 @@ def _role_and_text(turn: object) -> tuple[str, str]:
     return str(turn.get("role")), content if isinstance(content, str) else f"(no text: {content!r})"
 
 
-def _facts(outcome: parse.AgentOutcome) -> list[str]:
-    score = "none" if outcome["raw_score"] is None else f"{outcome['raw_score']:g}"
-    facts = [f"logged score {score}", f"{outcome['message_count']} turns"]  # of the run, its frame states how it ended
-    if outcome["raw_score"] is None or outcome["timed_out"]:
-        facts.insert(0, STATUSES[outcome["completion_status"]].label)
-    if outcome["flags"]:
-        facts.append(f"flags: {', '.join(map(FLAG_LABELS.__getitem__, outcome['flags']))}")
-    return facts + outcome["parsing_errors"]
+def _facts(record: Mapping[str, Any]) -> list[str]:
+    score = "none" if record["raw_score"] is None else f"{record['raw_score']:g}"
+    facts = [f"logged score {score}", f"{record['message_count']} turns"]  # of the run, its frame states how it ended
+    if record["raw_score"] is None or record["timed_out"]:
+        facts.insert(0, STATUSES[record["completion_status"]].label)
+    if record["flags"]:
+        facts.append(f"flags: {', '.join(map(FLAG_LABELS.__getitem__, record['flags']))}")
+    return facts + record["parsing_errors"]
 
 
-def _marks(role: str, content: str) -> tuple[str, ...]:
-    if role != "system":
-        return ()
-    if any(start in content for start in parse.FINAL_STARTS):
+def _marks(content: str) -> tuple[str, ...]:
+    """Return the marks of a system message."""
+    if parse.FINAL_START.search(content):
         if parse.read_final(content):
             return ("final message",)
         if parse.NEARLY_FINAL.search(content):
             return ("nearly a final message",)
-    match = parse.EVENT.search(content)
+    match = parse.EVENT.search(content) if "\n" in content else parse.EVENT.match(content)
     return (match.lastgroup or "",) if match else ()

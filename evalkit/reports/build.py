@@ -47,7 +47,10 @@ def build(job: Job) -> tuple[Record, list[Any]]:
     for cell in nb.cells:
         if _INJECTED in cell.metadata.get("tags", []):
             cell.id = _INJECTED  # papermill draws a new one every time
-    evidence = _take_evidence(nb)
+    evidence = []  # the data of run pages, which contain full paths: the page has only links
+    for cell in (cell for cell in nb.cells if "outputs" in cell):
+        evidence += [output.data[EVIDENCE] for output in cell.outputs if EVIDENCE in output.get("data", {})]
+        cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
     nb = map_texts(nb, shown)
     if is_masking():
         _mask(nb)
@@ -138,15 +141,6 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     return nb, None
 
 
-def _take_evidence(nb: NotebookNode) -> list[Any]:
-    """Remove the data of run pages, which contain full paths, from a notebook's outputs."""
-    evidence = []
-    for cell in _code_cells(nb):
-        evidence += [output.data[EVIDENCE] for output in cell.outputs if EVIDENCE in output.get("data", {})]
-        cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
-    return evidence
-
-
 def _mask(nb: NotebookNode) -> None:
     """Mask credentials in what a notebook's own code has printed."""
     for output in _outputs(nb):
@@ -179,25 +173,16 @@ def _take_outputs(nb: NotebookNode, report: str) -> tuple[dict[str, Any], dict[s
             files[file] = table["csv"]
             data["text/markdown"] = f"[{table['name']}.csv](<{file}>): {counted_noun(table['rows'], 'row')}"
         if "pdf" in data.get(FIGURE, {}):
-            figures |= _take_figure(output, report)
+            figure = data.pop(FIGURE)
+            png = base64.b64decode(data.get("image/png", ""))
+            contents = {"svg": data.get("image/svg+xml", ""), "pdf": base64.b64decode(figure["pdf"]), "png": png}
+            own = {f"{report}/{figure['name']}.{suffix}": content for suffix, content in contents.items() if content}
+            figures |= own
+            for about in output.metadata.values():
+                if isinstance(about, dict):
+                    about["files"] = list(own)
     return {**fields, "tables": list(tables.values()), "figures": list(figures)}, files | figures
 
 
-def _take_figure(output: NotebookNode, report: str) -> dict[str, str | bytes]:
-    """Take the files of a named figure out of an output, and leave their names in its metadata."""
-    figure = output.data.pop(FIGURE)
-    png = base64.b64decode(output.data.get("image/png", ""))
-    contents = {"svg": output.data.get("image/svg+xml", ""), "pdf": base64.b64decode(figure["pdf"]), "png": png}
-    files = {f"{report}/{figure['name']}.{suffix}": content for suffix, content in contents.items() if content}
-    for about in output.metadata.values():
-        if isinstance(about, dict):
-            about["files"] = list(files)
-    return files
-
-
-def _code_cells(nb: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in nb.cells if cell.cell_type == "code"]
-
-
 def _outputs(nb: NotebookNode) -> list[NotebookNode]:
-    return [output for cell in _code_cells(nb) for output in cell.outputs]
+    return [output for cell in nb.cells for output in cell.get("outputs", ())]

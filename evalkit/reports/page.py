@@ -30,6 +30,7 @@ from evalkit.reports.report import Failure
 
 # Formats that need no script, the richest first
 _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/latex", "text/plain"]
+_WARNING = re.compile(r"^\S.*:\d+: \w*Warning: (.*)(?:\n  .*)?", re.MULTILINE)  # as Python prints them
 
 
 def _is_allowed_in_image(_: str, name: str, value: str) -> bool:
@@ -188,6 +189,7 @@ def sanitised(text: str) -> str:
 
 
 def terminal(text: str) -> str:
-    """Convert printed text to HTML, without colours and with carriage returns applied."""
+    """Convert printed text to HTML: without colours, carriage returns applied, of warnings only their text."""
+    text = _WARNING.sub(r"Warning: \1", text)
     lines = (line.rsplit("\r", 1)[-1] for line in strip_ansi(text).replace("\r\n", "\n").split("\n"))
     return html.escape(plain("\n".join(lines), keep_lines=True))

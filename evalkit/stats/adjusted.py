@@ -53,8 +53,18 @@ def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
     >>> stats.adjusted_rates(cells)[0]["coverage"].tolist()
     [1.0, 1.0]
     """
+    model, task, value = cells.columns[:3]
+    is_used = cells.runs[task].notna() & np.isfinite(numbers(cells.runs[value]))
+    used = cells.runs[is_used].astype({model: "str"})
+    rates = estimate_by(used, model, value, task, kind, families=cells.columns.family or None)
+    table = pd.DataFrame({"model_name": pd.Series(cells.models, dtype="str")})
+    table["coverage"] = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
+    table = table.merge(rates.rename(columns={model: "model_name"}).drop(columns="target"), how="left")
+    table = table.fillna({"n": 0, "n_tasks": 0, "method": ""}).astype({"n": "int64", "n_tasks": "int64"})
+    warnings = [warning if isinstance(warning, Notes) else note("no_values") for warning in table["warning"]]
+    warnings = [warning + cells.lost_of(i) for i, warning in enumerate(warnings)]
+    table["warning"] = pd.Series(warnings, table.index, dtype="object")
     columns = ["adjusted", "adjusted_low", "adjusted_high"]
-    table = _raw_rates(cells, kind)
     if len(table) < 2 or (table["coverage"] == 1).all():
         table[columns] = table[["estimate", "low", "high"]]
         return AdjustedRates(table, RAW, note("same_tasks" if len(table) > 1 else "one_model"))
@@ -80,21 +90,6 @@ def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
         return AdjustedRates(table, basis, note("same_order", basis=basis))
     higher, lower = order["model_name"].iloc[swapped[0] : swapped[0] + 2]
     return AdjustedRates(table, basis, note("other_order", basis=basis, one=higher, other=lower))
-
-
-def _raw_rates(cells: Cells, kind: Kind) -> pd.DataFrame:
-    """Estimate the rate of each model on the tasks that it ran."""
-    model, task, value = cells.columns[:3]
-    is_used = cells.runs[task].notna() & np.isfinite(numbers(cells.runs[value]))
-    used = cells.runs[is_used].astype({model: "str"})
-    rates = estimate_by(used, model, value, task, kind, families=cells.columns.family or None)
-    table = pd.DataFrame({"model_name": pd.Series(cells.models, dtype="str")})
-    table["coverage"] = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
-    table = table.merge(rates.rename(columns={model: "model_name"}).drop(columns="target"), how="left")
-    table = table.fillna({"n": 0, "n_tasks": 0, "method": ""}).astype({"n": "int64", "n_tasks": "int64"})
-    warnings = [warning if isinstance(warning, Notes) else note("no_values") for warning in table["warning"]]
-    warnings = [warning + cells.lost_of(i) for i, warning in enumerate(warnings)]
-    return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
 
 
 def standardise(cells: Cells, strata: np.ndarray, kind: Kind) -> np.ndarray:
@@ -162,37 +157,29 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     variance = (len(left) - 1) / len(left) * ((without - np.mean(without, axis=0)) ** 2).sum(axis=0)
     if cells.shares:
         runs, rates = np.maximum(sizes.sum(axis=0), 1), np.clip(estimates, 0, 1)
+        ran = np.maximum(there.sum(axis=0), 1)
         variance = variance * (intervals.quantile(freedom=groups.max()) / intervals.quantile()) ** 2
         variance = np.maximum(variance, rates * (1 - rates) / runs)  # what is expected of tasks not run has no noise
-        variance = np.maximum(variance, _least_variance(cells, rates))
+        # on tasks that a model did not run, the rate depends on its differences from others on shared tasks: on their
+        # variance, after half a pair is added to each kind of pairs, with t for their number
+        models = there.sum(axis=1)[:, None]
+        shared = there & (models > 1)
+        others = (means.sum(axis=1)[:, None] - means) / np.maximum(models - 1, 1)
+        gaps = np.where(shared, means - others, 0.0)
+        count = np.maximum(shared.sum(axis=0), 1)
+        of_links = ((gaps**2).sum(axis=0) + 1) / (count + 2) - (gaps.sum(axis=0) / (count + 2)) ** 2
+        factor = special.stdtrit(count, 1 - intervals.LEVEL / 2) / intervals.quantile()
+        unrun = 1 - there.sum(axis=0) / len(there)
+        least = unrun**2 * of_links / count * factor**2 + (1 - unrun) ** 2 * rates * (1 - rates) / ran
+        variance = np.maximum(variance, least)
         # on tasks that a model did not run, the rate rests on the scale on which models differ: logits, or points
         variance = variance + (estimates - np.clip(_least_squares(means, there.astype(float)), 0, 1)) ** 2
         # near 0 or 1 a success and a failure are added to the rate, as in its variance, for the effective n
-        ran = np.maximum(there.sum(axis=0), 1)
         padded = (rates * ran + 1) / (ran + 2)
         fewest = np.clip(padded * (1 - padded) / np.maximum(variance, 1e-15), 1, ran)
         return estimates, *intervals.effective_wilson(rates, variance, fewest, ran)
     variance = np.where(variance > (1e-9 * estimates) ** 2, variance, math.nan)
     return estimates, *intervals.by_t(estimates, variance, groups.max())
-
-
-def _least_variance(cells: Cells, rates: np.ndarray) -> np.ndarray:
-    """Return a lower bound of the variance of each adjusted rate, from what links its model to others.
-
-    The rate on tasks that a model did not run depends on its differences from others on shared tasks: on their
-    variance, after half a pair is added to each kind of pairs, with t for their number.
-    """
-    there = cells.sizes > 0
-    ran, shared = there.sum(axis=0), there & (there.sum(axis=1) > 1)[:, None]
-    values = np.where(there, cells.means, 0.0)
-    others = (values.sum(axis=1)[:, None] - values) / np.maximum(there.sum(axis=1) - 1, 1)[:, None]
-    gaps, links = np.where(shared, values - others, 0.0), shared.sum(axis=0)
-    count = np.maximum(links, 1)
-    centre = gaps.sum(axis=0) / (count + 2)
-    of_links = ((gaps**2).sum(axis=0) + 1) / (count + 2) - centre**2
-    of_links = of_links / count * (special.stdtrit(count, 1 - intervals.LEVEL / 2) / intervals.quantile()) ** 2
-    missing = 1 - ran / len(there)
-    return missing**2 * of_links + (1 - missing) ** 2 * rates * (1 - rates) / np.maximum(ran, 1)
 
 
 def _linked(there: np.ndarray) -> bool:

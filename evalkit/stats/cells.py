@@ -88,10 +88,10 @@ class Cells:
         arrays = {name: getattr(self, name)[np.ix_(places, columns)] for name in ("means", "sizes", "variances")}
         for name in ("clusters", "strata", "conditions"):
             of_row = getattr(self, name)
-            if of_row is not None:
+            if of_row is not None and name != "conditions":  # codes without gaps
+                arrays[name] = np.unique(of_row[places], return_inverse=True)[1]
+            elif of_row is not None:
                 arrays[name] = of_row[places]
-        for name in {"clusters", "strata"} & arrays.keys():  # codes without gaps
-            arrays[name] = np.unique(arrays[name], return_inverse=True)[1]
         names = [self.models[i] for i in columns]
         return replace(
             self,

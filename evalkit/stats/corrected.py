@@ -12,18 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evalkit._notes import Notes, note
-from evalkit.stats.intervals import (
-    FEW_CLUSTERS,
-    RARE_CLUSTERS,
-    SKEW_OF_RATES,
-    Estimate,
-    clopper_pearson,
-    coded,
-    numbers,
-    quantile,
-    skewness,
-    wilson,
-)
+from evalkit.stats import intervals
+from evalkit.stats.intervals import Estimate
 
 THESE_UNITS = "these units"  # the target: the rate over all units, if each had a label
 FEW_LABELS = 20  # of fewer, the interval has a warning (docs/judges.md)
@@ -50,7 +40,8 @@ class _Fit(NamedTuple):
         if unlabelled <= 0:
             return self.rate, self.rate
         effective = n / (1 - self.explained) / unlabelled / self.design
-        (low, high), (exact_low, exact_high) = wilson(self.rate, effective), clopper_pearson(self.rate, effective)
+        low, high = intervals.wilson(self.rate, effective)
+        exact_low, exact_high = intervals.clopper_pearson(self.rate, effective)
         step = 1 / self.units  # a rate over N units is a multiple of 1 / N
         low = (1 - EXACT) * low + EXACT * exact_low - step
         high = (1 - EXACT) * high + EXACT * exact_high + step
@@ -279,13 +270,13 @@ def corrected_difference(a: Estimate, b: Estimate) -> Estimate:
 
 def _fit(labels: Any, judged: Any, judged_rest: Any, clusters: Any) -> _Fit:
     """Return the rate, and how well verdicts explain labels."""
-    label = numbers(labels)
-    verdict = numbers(judged)
+    label = intervals.numbers(labels)
+    verdict = intervals.numbers(judged)
     if len(label) != len(verdict):
         raise ValueError(f"{len(label)} labels, but {len(verdict)} verdicts on the same units")
-    every = np.concatenate([verdict, numbers(judged_rest)])
+    every = np.concatenate([verdict, intervals.numbers(judged_rest)])
     units = len(every)
-    codes = None if clusters is None else coded(clusters, units)[0]
+    codes = None if clusters is None else intervals.coded(clusters, units)[0]
     known = np.isfinite(label)
     if not np.isin(label[known], (0.0, 1.0)).all():
         raise ValueError("labels are 0 or 1")
@@ -313,8 +304,8 @@ def _fit(labels: Any, judged: Any, judged_rest: Any, clusters: Any) -> _Fit:
         slope = _moments(label, verdict, SLOPE_COUNT)[0]
         residuals = label - label.mean() - slope * (verdict - verdict.mean())
         design, n_tasks = _design_effect(label, residuals, codes[: len(known)][known], codes)
-        if design > 1 and n_tasks < FEW_CLUSTERS:
-            notes = note("few", fewest=FEW_CLUSTERS, what="clusters with labels") + notes
+        if design > 1 and n_tasks < intervals.FEW_CLUSTERS:
+            notes = note("few", fewest=intervals.FEW_CLUSTERS, what="clusters with labels") + notes
     slope = _moments(label, verdict, SLOPE_COUNT * design)[0]
     explained = _moments(label, verdict, SHARE_COUNT * design)[1]
     rate = float(label.mean() + slope * (every.mean() - verdict.mean()))
@@ -353,10 +344,10 @@ def _design_effect(
     pairs = float((counts * (counts - 1)).sum())
     mixed = min(len(np.unique(labelled[label == value])) for value in (0, 1))
     correlation = 1.0
-    if mixed > RARE_CLUSTERS and pairs:
+    if mixed > intervals.RARE_CLUSTERS and pairs:
         between = float((sums**2).sum()) * has_labels / max(has_labels - 2, 1)
         estimated = (between - squares) / pairs / (squares / n)
-        estimated *= 1 + SKEW_OF_RATES * float(skewness(sums)) ** 2 / has_labels
-        correlation = min(max(estimated, (RARE_CLUSTERS / mixed) ** 2), 1.0)
-    factor = (quantile(freedom=max(has_labels - 1, 1)) / quantile()) ** 2
+        estimated *= 1 + intervals.SKEW_OF_RATES * float(intervals.skewness(sums)) ** 2 / has_labels
+        correlation = min(max(estimated, (intervals.RARE_CLUSTERS / mixed) ** 2), 1.0)
+    factor = (intervals.quantile(freedom=max(has_labels - 1, 1)) / intervals.quantile()) ** 2
     return 1 + correlation * excess * factor, has_labels

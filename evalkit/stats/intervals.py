@@ -139,8 +139,7 @@ def rate_interval(
     >>> stats.rate_interval([1, 1, 0, 1], ["a", "a", "b", "b"]).estimate
     0.75
     """
-    known, codes, lost, of = _cleaned(values, clusters, families)
-    return _interval("proportion", known, codes, lost, clusters is not None, target, families=of)
+    return _estimated("proportion", values, clusters, families, target)
 
 
 def mean_interval(
@@ -184,15 +183,14 @@ def mean_interval(
     0.45
     """
     kind = "mean" if bounds is None else "score"
-    known, codes, lost, of = _cleaned(values, clusters, families)
-    return _interval(kind, known, codes, lost, clusters is not None, target, bounds or (0.0, 1.0), confidence, of)
+    return _estimated(kind, values, clusters, families, target, bounds or (0.0, 1.0), confidence)
 
 
-def _cleaned(values: Any, clusters: Any, families: Any) -> tuple[np.ndarray, np.ndarray, Notes, np.ndarray | None]:
-    """Return what `clean` does, and the codes of the families of the values."""
+def _estimated(kind: str, values: Any, clusters: Any, families: Any, target: Target, *how: Any) -> Estimate:
+    """Estimate from values and the labels of their clusters and families; `how` as the last two of `_interval`."""
     values = numbers(values)
     of = None if families is None else coded(families, len(values))[0][np.isfinite(values)]
-    return *clean(values, clusters), of
+    return _interval(kind, *clean(values, clusters), clusters is not None, of, target, *how)
 
 
 def _interval(
@@ -201,10 +199,10 @@ def _interval(
     codes: np.ndarray,
     lost: Notes,
     is_clustered: bool,
+    families: np.ndarray | None,
     target: str,
     bounds: tuple[float, float] = (0.0, 1.0),
     confidence: float = CONFIDENCE,
-    families: np.ndarray | None = None,
 ) -> Estimate:
     """Estimate from values and the codes of their clusters, as from `clean`, and of their families."""
     check_choice("target", target, get_args(Target))
@@ -271,12 +269,9 @@ def _interval(
             warning = FEW
         elif families is not None and independent < FEW_FAMILIES:
             warning = note("few", fewest=FEW_FAMILIES, what="families of equal size")
-        elif is_bounded and binary:
-            if unmixed(units.means):
-                warning = note("unmixed", most=RARE_CLUSTERS)
-            elif families is not None and skewed(units.values):
-                warning = note("skewed")
-        elif skewed(units.values):
+        elif is_bounded and binary and unmixed(units.means):
+            warning = note("unmixed", most=RARE_CLUSTERS)
+        elif (families is not None or not is_bounded or not binary) and skewed(units.values):
             warning = note("skewed")
         if is_bounded:
             low, high = bounded(units.values, units.sizes, binary, confidence, independent)
@@ -538,7 +533,7 @@ def estimate_by(
         key = end - start, values[known].tobytes(), codes.tobytes(), b"" if of is None else of.tobytes()
         if key not in seen:
             lost = left_out(end - start - len(known), "value")
-            seen[key] = _interval(kind, values[known], codes, lost, labels is not None, target, families=of)
+            seen[key] = _interval(kind, values[known], codes, lost, labels is not None, of, target)
         estimates.append(seen[key])
     table = pd.DataFrame(estimates, columns=list(Estimate._fields))
     return pd.concat([keys, typed(table, _COLUMNS)], axis=1)

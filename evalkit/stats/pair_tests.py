@@ -121,15 +121,12 @@ def padded(mean: float, squares: float, count: int, added: float) -> tuple[float
     return centre, math.sqrt(max((squares + added) / total - centre**2, 0.0) / total)
 
 
+@lru_cache(maxsize=100_000)
 def mcnemar(wins: int, losses: int, count: int) -> float:
     """Return the two-sided p value of McNemar's exact unconditional test (Suissa and Shuster 1991)."""
     if wins == losses:
         return 1.0
-    return _largest_chance(min(count, MOST_PAIRS), abs(wins - losses) / math.sqrt(wins + losses))
-
-
-@lru_cache(maxsize=100_000)
-def _largest_chance(count: int, z: float) -> float:
+    count, z = min(count, MOST_PAIRS), abs(wins - losses) / math.sqrt(wins + losses)
     differing = np.arange(1, count + 1)
     fewest = np.ceil((differing + z * np.sqrt(differing)) / 2 - 1e-9)  # wins of these that reach z
     beyond = 2 * special.bdtr(differing - fewest, differing, 0.5)
@@ -242,10 +239,7 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
     if not len(common):
         return None
     weights = 1 / (1 / counts[:, common]).sum(axis=0)
-    means = list[float]()
-    variances = list[float]()
-    freedoms = list[int]()
-    numbers = list[int]()
+    means, variances, freedoms, numbers = np.zeros((4, 2))  # of each model
     gap = 0.0
     parts = np.zeros(len(cells.tasks))
     for side, column, sign in ((0, a, 1), (1, b, -1)):
@@ -267,16 +261,17 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
         sums = np.bincount(codes, weights=np.concatenate(terms))
         if len(sums) < 2:  # one family, whose spread nothing shows
             return None
-        freedoms.append(len(sums) - len(common))
-        variances.append(float((sums**2).sum() * len(sums) / (len(sums) - 1)))
-        means.append(mean)
-        numbers.append(len(np.unique(clusters[used])))
-    variance = sum(variances)
+        freedoms[side] = len(sums) - len(common)
+        variances[side] = (sums**2).sum() * len(sums) / (len(sums) - 1)
+        means[side] = mean
+        numbers[side] = len(np.unique(clusters[used]))
+    variance = float(variances.sum())
     if variance <= 0:
         return None
-    freedom = variance**2 / sum(v**2 / max(f, 1) for v, f in zip(variances, freedoms, strict=True))
+    freedom = float(variance**2 / (variances**2 / np.maximum(freedoms, 1)).sum())
     variance += _of_ease(cells, a, b, only, common, weights / weights.sum())
-    return Unshared(means[0], means[1], gap, variance, freedom, (numbers[0], numbers[1]), parts)
+    tasks = int(numbers[0]), int(numbers[1])
+    return Unshared(float(means[0]), float(means[1]), gap, variance, freedom, tasks, parts)
 
 
 def _of_ease(cells: Cells, a: int, b: int, only: np.ndarray, strata: np.ndarray, weights: np.ndarray) -> float:
@@ -335,30 +330,26 @@ def combine(
     if not math.isnan(margin):
         above, below = (special.stdtr(apart.freedom, -(margin + side * apart.gap) / error) for side in (1, -1))
         alone = alone._replace(p_above=float(above), p_below=float(below))
-    weight = 0.0 if paired is None else unlike / (unlike + variance)
-    if paired is not None:
-        z_paired = _signed(paired.p_value, mean)
-        if paired.method in (MCNEMAR, "") and mean:
-            statistic = float(differences.sum()) / math.sqrt(float((differences**2).sum()))
-            z_paired = weight * z_paired + (1 - weight) * statistic
-        z = math.sqrt(weight) * z_paired + math.sqrt(1 - weight) * _signed(p_unpaired, apart.gap)
-        estimate = weight * mean + (1 - weight) * difference
-        p_value = 2 * float(special.ndtr(-abs(z))) if z * estimate > 0 else 1.0
-        centre = weight * mean + (1 - weight) * apart.gap
-        ends = [
-            centre + sign * math.hypot(weight * (one - mean), (1 - weight) * (other - apart.gap))
-            for sign, one, other in ((-1, paired.low, alone.low), (1, paired.high, alone.high))
-        ]
-        sides = [
-            float(special.ndtr(_quantile(one, weight) + _quantile(other, 1 - weight)))
-            for one, other in ((paired.p_above, alone.p_above), (paired.p_below, alone.p_below))
-        ]
-        alone = Compared(
-            ends[0], ends[1], p_value, PARTLY, paired.warning, min(paired.claim_at, LEVEL), sides[0], sides[1]
-        )
-    else:
-        estimate = difference
-    return _within_bounds(alone, estimate, shares), weight
+    if paired is None:
+        return _within_bounds(alone, difference, shares), 0.0
+    weight = unlike / (unlike + variance)
+    z_paired = _signed(paired.p_value, mean)
+    if paired.method in (MCNEMAR, "") and mean:
+        statistic = float(differences.sum()) / math.sqrt(float((differences**2).sum()))
+        z_paired = weight * z_paired + (1 - weight) * statistic
+    z = math.sqrt(weight) * z_paired + math.sqrt(1 - weight) * _signed(p_unpaired, apart.gap)
+    estimate = weight * mean + (1 - weight) * difference
+    p_value = 2 * float(special.ndtr(-abs(z))) if z * estimate > 0 else 1.0
+    centre = weight * mean + (1 - weight) * apart.gap
+    low = centre - math.hypot(weight * (paired.low - mean), (1 - weight) * (alone.low - apart.gap))
+    high = centre + math.hypot(weight * (paired.high - mean), (1 - weight) * (alone.high - apart.gap))
+    above, below = (
+        float(special.ndtr(_quantile(one, weight) + _quantile(other, 1 - weight)))
+        for one, other in ((paired.p_above, alone.p_above), (paired.p_below, alone.p_below))
+    )
+    claim_at = min(paired.claim_at, LEVEL)
+    both = Compared(low, high, p_value, PARTLY, paired.warning, claim_at, above, below)
+    return _within_bounds(both, estimate, shares), weight
 
 
 def allow_for_seeds(

@@ -12,18 +12,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from evalkit._notes import Notes, note
+from evalkit.stats import pair_tests
 from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import LEVEL, Target, check_choice, numbers, typed, variance_of_mean
-from evalkit.stats.pair_tests import (
-    SMALLEST,
-    Compared,
-    allow_for_seeds,
-    combine,
-    compare_runs,
-    compare_units,
-    padded,
-    unshared,
-)
+from evalkit.stats.pair_tests import Compared
 
 MOST_PAIRED = 100  # models of which every pair is compared; of more, only the pairs of the first
 N_DRAWS = 10_000  # for max-T
@@ -78,7 +70,9 @@ def compare_all(
     is_new = target == "new tasks"
     table, parts = pair_rows(cells, list(combinations(range(len(cells.models)), 2)), target, margin)
     table["p_holm"] = holm(table["p_value"])
-    table["p_adjusted"] = _by_max_t(parts, table, rng) if is_new else table["p_holm"]
+    table["p_adjusted"] = table["p_holm"]
+    if is_new:
+        table["p_adjusted"] = table["p_value"].clip(lower=max_t(parts, table["p_value"], rng))
     table["decided"] = table["p_adjusted"] <= table["claim_at"]
     table["p_equivalent"] = holm(table[["p_above", "p_below"]].max(axis=1, skipna=False))
     table["equivalent"] = table["p_equivalent"] <= LEVEL
@@ -130,13 +124,14 @@ def compare_to_baseline(
     >>> stats.compare_to_baseline(cells, "a")["verdict"].tolist()
     ['not decided']
     """
-    is_new = target == "new tasks"
     if baseline not in cells.models:
         raise ValueError(f"no runs of the baseline {baseline!r}; there are {', '.join(map(repr, cells.models))}")
     base = cells.models.index(baseline)
     pairs = [(i, base) for i in range(len(cells.models)) if i != base]
     table, parts = pair_rows(cells, pairs, target, margin)
-    table["p_adjusted"] = _by_max_t(parts, table, rng) if is_new else holm(table["p_value"])
+    table["p_adjusted"] = holm(table["p_value"])
+    if target == "new tasks":
+        table["p_adjusted"] = table["p_value"].clip(lower=max_t(parts, table["p_value"], rng))
     table["p_not_worse"] = holm(table["p_above"])
     different, above = table["p_adjusted"] <= table["claim_at"], table["estimate"] > 0
     choices = [different & above, table["p_not_worse"] <= LEVEL, different & ~above]
@@ -169,24 +164,25 @@ def pair_rows(
         variance, cautious = math.nan, Notes()
         compared = None
         if not is_new and count:
-            compared = compare_runs(cells.of(a, shared), cells.of(b, shared), shares, least)
+            compared = pair_tests.compare_runs(cells.of(a, shared), cells.of(b, shared), shares, least)
             cautious = note("not_repeated") if compared is None else Notes()
         if compared is None and count > 1:
-            compared = compare_units(left, right, least)
+            compared = pair_tests.compare_units(left, right, least)
         elif compared is None:
             p_value, reason = (1.0, note("one_shared")) if count else (math.nan, note("no_shared"))
             compared = Compared(math.nan, math.nan, p_value, "", reason)
         if shares and count:
-            variance = padded(means[2], float((differences**2).sum()), count, 1.0)[1] ** 2 * (count + 2) / count
+            _, error = pair_tests.padded(means[2], float((differences**2).sum()), count, 1.0)
+            variance = error**2 * (count + 2) / count
         elif count > 1:
             variance = float(variance_of_mean(differences))
         parts[np.unique(clusters[shared]), number] = _unit(differences)
-        apart, others = unshared(cells, a, b) if is_new and variance != 0 else None, 0
+        apart, others = pair_tests.unshared(cells, a, b) if is_new and variance != 0 else None, 0
         if apart is not None and (count or min(apart.tasks) > 1):
             on_shared = None if math.isnan(variance) else compared
             if count == 1 and on_shared is not None:
                 on_shared = on_shared._replace(low=-1.0, high=1.0, warning=Notes())
-            compared, weight = combine(on_shared, differences, variance, apart, shares, least)
+            compared, weight = pair_tests.combine(on_shared, differences, variance, apart, shares, least)
             own = np.bincount(clusters, weights=apart.parts, minlength=len(parts))
             own = _unit(own if own.any() else np.bincount(clusters, cells.sizes[:, a] + cells.sizes[:, b]) * 1.0)
             parts[:, number] = math.sqrt(weight) * parts[:, number] + math.sqrt(1 - weight) * own
@@ -198,7 +194,8 @@ def pair_rows(
             shares_note = note("partly_shared" if count else "unpaired", a=apart.tasks[0], b=apart.tasks[1])
             compared = compared._replace(warning=compared.warning + shares_note)
         if is_new and cells.seeds is not None and variance > 0:
-            compared = allow_for_seeds(compared, means[2], variance, [cells.seeds[a], cells.seeds[b]], shares)
+            seeds = [cells.seeds[a], cells.seeds[b]]
+            compared = pair_tests.allow_for_seeds(compared, means[2], variance, seeds, shares)
         tasks = count
         if cells.are_families:
             tasks = int(shared.sum())
@@ -215,11 +212,6 @@ def pair_rows(
 def _unit(values: np.ndarray) -> np.ndarray:
     norm = math.sqrt(float((values**2).sum()))
     return values / norm if norm > 0 else values
-
-
-def _by_max_t(parts: np.ndarray, table: pd.DataFrame, rng: np.random.Generator | None) -> pd.Series:
-    """Return the p values of the table of `pair_rows` corrected by max-T, none below the uncorrected one."""
-    return table["p_value"].clip(lower=max_t(parts, table["p_value"], rng)) if len(table) else table["p_value"]
 
 
 def holm(p_values: Iterable[Any]) -> np.ndarray:
@@ -249,7 +241,7 @@ def max_t(
     if len(tested) < 2:
         adjusted[tested] = p_values[tested]
         return adjusted
-    seen = -special.ndtri(np.clip(p_values, SMALLEST, 1.0) / 2)
+    seen = -special.ndtri(np.clip(p_values, pair_tests.SMALLEST, 1.0) / 2)
     order = tested[np.argsort(seen[tested], kind="stable")]
     used = parts[(parts != 0).any(axis=1)][:, order]
     norms = np.sqrt((used**2).sum(axis=0))

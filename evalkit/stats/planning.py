@@ -82,7 +82,13 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
     level = LEVEL / max(sum(count > 0 for count in shared), 1)
     binary = bool(np.isin(cells.means[cells.sizes > 0], (0.0, 1.0)).all()) & (np.array(repeats) == 1)
     needed = np.maximum(pairs_needed(difference, np.sqrt(variances), level, binary), fewest_pairs(level))
-    needed = np.where(binary, needed, np.maximum(needed, _fewest_tasks(cells, used, difference, level)))
+    # from so many tasks on, the test claims a difference at the level itself: skew and rare failures show
+    skews = [float(skewness((cells.means[:, a] - cells.means[:, b])[cells.has(a, b)])) for a, b in used]
+    skewed = 2 * SKEWED * float(np.median(skews or [0.0])) ** 2
+    fewest = max(ENOUGH_SCORES, skewed)
+    if cells.shares:
+        fewest = max(2 * FEW_SHARES, skewed, math.log(2 / level) / math.log1p(min(difference, 1.0)))
+    needed = np.where(binary, needed, np.maximum(needed, math.ceil(fewest)))
     again = math.nan
     if n_tasks and not math.isnan(within):
         quantiles = special.ndtri(1 - level / 2) + special.ndtri(POWER)
@@ -102,19 +108,6 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
     if reason:
         table[["tasks", "low", "high", "detectable", "runs"]] = math.nan
     return typed(table, _COLUMNS)
-
-
-def _fewest_tasks(cells: Cells, pairs: list[tuple[int, int]], difference: float, level: float) -> int:
-    """Return from how many tasks on the test claims a difference at the level itself: skew and rare failures show."""
-    skews = []
-    for a, b in pairs:
-        shared = cells.has(a, b)
-        skews.append(float(skewness(cells.means[shared, a] - cells.means[shared, b])))
-    skewed = 2 * SKEWED * float(np.median(skews or [0.0])) ** 2
-    if not cells.shares:
-        return math.ceil(max(ENOUGH_SCORES, skewed))
-    unseen = math.log(2 / level) / math.log1p(min(difference, 1.0))
-    return math.ceil(max(2 * FEW_SHARES, skewed, unseen))
 
 
 def _variances(cells: Cells, a: int, b: int, repeats: np.ndarray) -> tuple[Any, Any, Any, Notes]:

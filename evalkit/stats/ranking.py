@@ -5,17 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 
+from evalkit.stats import intervals
 from evalkit.stats.cells import Cells
-from evalkit.stats.intervals import (
-    LEVEL,
-    clopper_pearson,
-    corrected_t,
-    mean_interval,
-    quantile,
-    skewness,
-    typed,
-    variance_of_mean,
-)
 from evalkit.stats.pairwise import MOST_PAIRED, compare_all, pair_rows
 
 _COLUMNS = (
@@ -66,27 +57,24 @@ def rank_models(
     table[["behind_first", "ties_with_first"]] = False, True
     table[["corrected", "corrected_low", "corrected_high"]] = math.nan
     if not count:
-        return typed(table, _COLUMNS)
-    leading = _first(table["estimate"], cells.models, first)
-    tests = _tests_of(cells, leading)
+        return intervals.typed(table, _COLUMNS)
+    leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
+    tests, is_best = _against_others(cells, leading)
     if pairs is None and count > MOST_PAIRED:  # by Bonferroni for all pairs
         is_behind = tests["p_value"] * (count * (count - 1) / 2) <= tests["claim_at"]
         pairs = tests.assign(decided=is_behind & (tests["estimate"] > 0))
     elif pairs is None:
         pairs = compare_all(cells, rng=rng)
-    better, worse = np.zeros(count, int), np.zeros(count, int)
     place = {str(name): number for number, name in enumerate(cells.models)}
     decided = pairs[pairs["decided"]]
-    for name_a, name_b, gap in zip(decided["model_a"], decided["model_b"], decided["estimate"], strict=True):
-        winner, loser = (place[name_a], place[name_b]) if gap > 0 else (place[name_b], place[name_a])
-        better[loser] += 1
-        worse[winner] += 1
-        if winner == leading:
-            table.loc[loser, "behind_first"] = True
-    table["rank_low"] = 1 + better
-    table["rank_high"] = count - worse
-    table["ties_with_first"] = better == 0
-    if _is_ahead(tests):  # there are no tests of an only model
+    is_a, sides = decided["estimate"] > 0, decided[["model_a", "model_b"]].map(place.get)
+    winners = sides["model_a"].where(is_a, sides["model_b"]).to_numpy(int)
+    losers = sides["model_b"].where(is_a, sides["model_a"]).to_numpy(int)
+    table["rank_low"] = 1 + np.bincount(losers, minlength=count)
+    table["rank_high"] = count - np.bincount(winners, minlength=count)
+    table["behind_first"] = table.index.isin(losers[winners == leading])
+    table["ties_with_first"] = table["rank_low"] == 1
+    if is_best:
         table["rank_low"] = table["rank_low"].clip(lower=2).where(table.index != leading, 1)
         table["rank_high"] = table["rank_high"].where(table.index != leading, 1)
         table["ties_with_first"] = table.index == leading
@@ -94,7 +82,7 @@ def rank_models(
     centre = table["estimate"].mean()
     shrunk = centre + _share_of_signal(by_task, table["estimate"]) * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
-    return typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True), _COLUMNS)
+    return intervals.typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True), _COLUMNS)
 
 
 def best_model(cells: Cells) -> str:
@@ -121,22 +109,15 @@ def best_model(cells: Cells) -> str:
     if not cells.models:
         return ""
     estimates = pd.DataFrame(cells.over_conditions.means, columns=range(len(cells.models))).mean()
-    leading = _first(estimates, cells.models)
-    return str(cells.models[leading]) if _is_ahead(_tests_of(cells, leading)) else ""
+    leading = int(np.argmax(estimates.fillna(-math.inf)))
+    return str(cells.models[leading]) if _against_others(cells, leading)[1] else ""
 
 
-def _first(estimates: pd.Series, models: list, first: str = "") -> int:
-    return models.index(first) if first else int(np.argmax(estimates.fillna(-math.inf)))
-
-
-def _tests_of(cells: Cells, leading: int) -> pd.DataFrame:
-    """Return the tests of one model against each other one, by the places of the others."""
-    others = [i for i in range(len(cells.models)) if i != leading]
-    return pair_rows(cells, [(leading, i) for i in others], "new tasks")[0].set_index("b")
-
-
-def _is_ahead(tests: pd.DataFrame) -> bool:
-    return bool(((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all())
+def _against_others(cells: Cells, leading: int) -> tuple[pd.DataFrame, bool]:
+    """Test one model against each other one; also return whether it is better than all, as an only model is."""
+    others = [(leading, i) for i in range(len(cells.models)) if i != leading]
+    tests = pair_rows(cells, others, "new tasks")[0]
+    return tests, bool(((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all())
 
 
 def _share_of_signal(by_task: Cells, estimates: pd.Series) -> float:
@@ -151,20 +132,20 @@ def _share_of_signal(by_task: Cells, estimates: pd.Series) -> float:
         noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
     else:
         of_tasks = [by_task.of(i).means for i in range(len(by_task.models))]
-        variances = [float(variance_of_mean(means)) for means in of_tasks if len(means) > 1]
+        variances = [float(intervals.variance_of_mean(means)) for means in of_tasks if len(means) > 1]
         noise = np.mean(variances or [math.inf])
     return max(0.0, 1 - float(noise) / float(spread))
 
 
 def _interval_for_all(by_task: Cells, model: int, values: np.ndarray) -> tuple[float, float]:
     """Return the interval of the mean of a model, at a level divided by the number of models."""
-    confidence = 1 - LEVEL / len(by_task.models)
+    confidence = 1 - intervals.LEVEL / len(by_task.models)
     if by_task.clusters is not None:
         families = by_task.clusters[by_task.sizes[:, model] > 0]
         if len(np.unique(families)) < len(values):
             bounds = (0.0, 1.0) if by_task.shares else None
             tasks = np.arange(len(values))
-            found = mean_interval(values, tasks, bounds=bounds, families=families, confidence=confidence)
+            found = intervals.mean_interval(values, tasks, bounds=bounds, families=families, confidence=confidence)
             return found.low, found.high
     return at_once(values, by_task.shares, confidence)
 
@@ -178,16 +159,16 @@ def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float,
     count = len(values)
     if count < 2:
         return math.nan, math.nan
-    variance = float(variance_of_mean(values))
+    variance = float(intervals.variance_of_mean(values))
     if not shares and variance == 0:
         return math.nan, math.nan
     if not shares:
-        by_t = corrected_t(values, confidence)
+        by_t = intervals.corrected_t(values, confidence)
         return float(by_t[0]), float(by_t[1])
     rate = float(values.mean())
-    factor = float(quantile(confidence, count - 1) / quantile(confidence)) ** 2
-    factor *= 1 + 2 * float(skewness(values)) ** 2 / count
+    factor = float(intervals.quantile(confidence, count - 1) / intervals.quantile(confidence)) ** 2
+    factor *= 1 + 2 * float(intervals.skewness(values)) ** 2 / count
     n = float(count)
     if variance * factor > 0:
         n = max(n, float(rate * (1 - rate) / (variance * factor)))
-    return clopper_pearson(rate, n, confidence)
+    return intervals.clopper_pearson(rate, n, confidence)

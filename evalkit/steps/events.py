@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from evalkit.kinds import Detector, Found, Transcript, calls_of
+from evalkit.kinds import Detector, Found, Seen
 from evalkit.kinds.detectors import Made, failed_tries, shortened
 
 _EMPTY = re.compile(r'"(?P<name>\w+)": (?:null|"")')  # in parameters
@@ -19,21 +19,21 @@ _NOT_GIVEN = re.compile(
 )
 
 
-def silent_failure(transcript: Transcript) -> Iterator[Found]:
+def silent_failure(transcript: Seen) -> Iterator[Found]:
     """Find each step that reports success although its result shows a failure; the detail is the reason."""
     for number, turn in enumerate(transcript.turns, 1):
         if why := turn.values.get("silent_failure"):
             yield number, shortened(why)[:80], shortened(turn.text)
 
 
-def result_cut(transcript: Transcript) -> Iterator[Found]:
+def result_cut(transcript: Seen) -> Iterator[Found]:
     """Find each stored result that is cut, so that what was cut away is unknown."""
     for number, turn in enumerate(transcript.turns, 1):
         if turn.values.get("is_cut"):
             yield number, turn.agent, shortened(turn.text)
 
 
-def parameter_not_given(transcript: Transcript) -> Iterator[Found]:
+def parameter_not_given(transcript: Seen) -> Iterator[Found]:
     """Find each step that fails, also silently, for want of a parameter: its error names it, or it is empty.
 
     The detail is the name.
@@ -47,7 +47,7 @@ def parameter_not_given(transcript: Transcript) -> Iterator[Found]:
             yield made.turn, shortened(name)[:80], shortened(f"{text} → {made.result}")
 
 
-def retry_unchanged(transcript: Transcript) -> Iterator[Found]:
+def retry_unchanged(transcript: Seen) -> Iterator[Found]:
     """Find a step that fails, also silently, and is tried again unchanged as the very next one, until it fails again.
 
     The detail is the number of tries; retries that end with a success are healthy.
@@ -57,10 +57,10 @@ def retry_unchanged(transcript: Transcript) -> Iterator[Found]:
             yield tries[0].turn, str(len(tries)), shortened(f"{tries[0].text} → {tries[0].result}")
 
 
-def _steps(transcript: Transcript) -> list[Made]:
+def _steps(transcript: Seen) -> list[Made]:
     """Return the steps; a silent failure counts as failed."""
     steps = []
-    for made in calls_of(transcript):
+    for made in transcript.calls:
         following = transcript.turns[made.turn : made.turn + 1]
         is_silent = any(turn.values.get("silent_failure") for turn in following)
         steps.append(made._replace(has_failed=made.has_failed or is_silent))

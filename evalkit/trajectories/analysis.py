@@ -12,7 +12,8 @@ from evalkit.kinds.runs import counted, has_flag, is_excluded, kind_of, leading,
 from evalkit.stats import cells_of, estimate_by
 from evalkit.stats import reliability as reliability_of
 from evalkit.trajectories import words
-from evalkit.trajectories.records import AGENT_FAILED, SESSIONS
+from evalkit.trajectories.parse import SESSION_FORMATS
+from evalkit.trajectories.records import AGENT_FAILED
 from evalkit.trajectories.table import ENDINGS, NAME
 from evalkit.trajectories.transcript import messages_of
 
@@ -339,7 +340,7 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     order = rows.groupby(["model_name", "status"], dropna=False).cumcount().sort_values(kind="stable")
     chosen = rows.loc[order.index[:most]].sort_index()
     model = dict(zip(chosen["run_id"], chosen["model_name"], strict=True))
-    is_session = chosen["format"].isin(SESSIONS)  # whose calls were counted, each once, when they were read
+    is_session = chosen["format"].isin(SESSION_FORMATS)  # whose calls were counted, each once, when they were read
     calls = [
         (model[run_id], call.name, run_id, float(call.is_error) if call.result is not None else np.nan)
         for run_id, spoken in messages_of(chosen[~is_session], logs.storage_options)

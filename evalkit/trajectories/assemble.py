@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from evalkit._notes import NO_NOTES, note
 from evalkit._text import as_list
-from evalkit.io import SourceError, frame_of
+from evalkit.io import SourceError, frame_of, reason_of
 from evalkit.kinds import Assembled, Records, find_runs, run_ids
 from evalkit.kinds.runs import JUDGED, UNKNOWN
 from evalkit.trajectories.calls import join_sessions
@@ -278,15 +278,16 @@ def _overrule(runs: Runs, path: str) -> None:
     try:
         stated = pd.read_csv(path, dtype="str").rename(columns=str.strip)
     except (OSError, ValueError) as error:
-        raise SourceError(f"{path}: {type(error).__name__}: {error}") from None
-    ids = [run.run_id for run in runs]
-    known = {"run_id": set(ids), "outcome": set(OUTCOMES)}
-    wrong = [f"no column {name}; there are {', '.join(map(str, stated))}" for name in known if name not in stated]
-    if not wrong:
-        stated["run_id"] = find_runs(stated["run_id"], pd.Series(ids)).fillna(stated["run_id"])
-    wrong = wrong or [f"{text!r} is no {name}" for name in known for text in stated[name] if text not in known[name]]
-    if wrong:
-        raise SourceError(f"{path}: {wrong[0]}; outcomes are {', '.join(OUTCOMES)}")
+        raise SourceError(f"{path}: {reason_of(error)}") from None
+    for name in ("run_id", "outcome"):
+        if name not in stated:
+            raise SourceError(f"{path}: no column {name}; there are {', '.join(map(str, stated))}")
+    ids = pd.Series([run.run_id for run in runs])
+    stated["run_id"] = find_runs(stated["run_id"], ids).fillna(stated["run_id"])
+    if not (missing := stated.loc[~stated["run_id"].isin(ids), "run_id"]).empty:
+        raise SourceError(f"{path}: no run has the id {missing.iloc[0]!r}")
+    if not (others := stated.loc[~stated["outcome"].isin(list(OUTCOMES)), "outcome"]).empty:
+        raise SourceError(f"{path}: {others.iloc[0]!r} is no outcome; outcomes are {', '.join(OUTCOMES)}")
     by_run = {row["run_id"]: row for row in stated.to_dict("records")}  # the last row of a run counts
     for run in runs:
         if row := by_run.get(run.run_id):

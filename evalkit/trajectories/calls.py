@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.trajectories.formats import claude_code, codex
-from evalkit.trajectories.records import SESSIONS, Rows, Runs
+from evalkit.trajectories.parse import SESSION_FORMATS
+from evalkit.trajectories.records import Rows, Runs
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
 _MOST_NESTED = 100  # subagents of subagents
@@ -29,7 +30,7 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
     Returns the frames that count calls: ``usage`` by run and model, ``tools`` by run, model and tool. In these,
     `source` is the run's.
     """
-    runs = [run for run in runs if run.format in SESSIONS]
+    runs = [run for run in runs if run.format in SESSION_FORMATS]
     if not runs:  # most sources have no sessions, and joining none takes as long as joining few
         return {name: pd.DataFrame(columns=["source", *columns]) for name, columns in _COUNTED.items()}
     columns = ("source", "format", "log_id", "started")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from evalkit.kinds import Detector, Found, Made, Transcript, Turn, calls_of
+from evalkit.kinds import Detector, Found, Made, Seen, Turn
 from evalkit.kinds.detectors import shortened
 
 MOST_READ = 4_000  # characters of the arguments of a call
@@ -115,7 +115,7 @@ _ASKS = [
 ]
 
 
-def _last_act(transcript: Transcript) -> tuple[int, Turn] | None:
+def _last_act(transcript: Seen) -> tuple[int, Turn] | None:
     """Return the last turn of the agent: its words, or a call; None if there is none."""
     for number, turn in reversed(list(enumerate(transcript.turns, 1))):
         if turn.role in ("assistant", "action") and "reasoning" not in turn.marks and turn.actor != "user":
@@ -130,7 +130,7 @@ def _is_final(turn: Turn) -> bool:
     return _work(turn.call.name, turn.call.arguments).submits
 
 
-def cut_off(transcript: Transcript) -> Iterator[Found]:
+def cut_off(transcript: Seen) -> Iterator[Found]:
     """Find a run that ends without a final answer: its last act is a call that hands nothing in, or the user spoke.
 
     A user who ends the conversation with a word such as ``###STOP###``, or with thanks, needs no answer. A run without
@@ -148,7 +148,7 @@ def cut_off(transcript: Transcript) -> Iterator[Found]:
         yield number, turn.call.name if turn.call else "", shortened(transcript.turns[-1].text or turn.text)
 
 
-def empty_answer(transcript: Transcript) -> Iterator[Found]:
+def empty_answer(transcript: Seen) -> Iterator[Found]:
     """Find a run whose last act is an empty answer, or a call that hands in nothing."""
     last = _last_act(transcript)
     if last is None or not _is_final(last[1]):
@@ -163,7 +163,7 @@ def empty_answer(transcript: Transcript) -> Iterator[Found]:
         yield number, turn.call.name if turn.call else "", shortened(turn.text)
 
 
-def wrong_answer_form(transcript: Transcript) -> Iterator[Found]:
+def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
     r"""Find a last answer that lacks the form that the instructions ask for.
 
     Known forms are ``\boxed{}``, ``<answer>``, ``Answer: …``, a line that begins with a given word, JSON, a single
@@ -248,13 +248,13 @@ def _command(arguments: str) -> str:
     return str(given)
 
 
-def _code_calls(transcript: Transcript) -> Sequence[tuple[Made, _Work]]:
+def _code_calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
     """Return the calls of a run that can edit files or run commands, with what each does; none of other runs."""
-    calls = [(made, _work(made.name, made.arguments)) for made in calls_of(transcript)]
+    calls = [(made, _work(made.name, made.arguments)) for made in transcript.calls]
     return calls if any(work.is_shell or work.edits for _, work in calls) else []
 
 
-def test_not_run(transcript: Transcript) -> Iterator[Found]:
+def test_not_run(transcript: Seen) -> Iterator[Found]:
     """Find a run that edits files, and from then on runs no test, and no script that reproduces the problem."""
     first = None
     for made, work in _code_calls(transcript):
@@ -266,7 +266,7 @@ def test_not_run(transcript: Transcript) -> Iterator[Found]:
         yield first.turn, "", first.text
 
 
-def edit_undone(transcript: Transcript) -> Iterator[Found]:
+def edit_undone(transcript: Seen) -> Iterator[Found]:
     """Find an edit that the agent takes back: by an undo, by git, or by an edit that swaps old and new text."""
     swaps = set[tuple[str, ...]]()
     has_edited = False
@@ -287,10 +287,10 @@ def edit_undone(transcript: Transcript) -> Iterator[Found]:
                 swaps.add((path, texts["old"], texts["new"]))
 
 
-def file_read_again(transcript: Transcript) -> Iterator[Found]:
+def file_read_again(transcript: Seen) -> Iterator[Found]:
     """Find a file that is read again, with the same call and the same result; the detail is the number of readings."""
     first: dict[tuple[str, str], list[Made]] = {}
-    for made in calls_of(transcript):
+    for made in transcript.calls:
         if made.result and not made.has_failed and _work(made.name, made.arguments).reads:
             first.setdefault(made.call, []).append(made)
     for same in first.values():
@@ -299,7 +299,7 @@ def file_read_again(transcript: Transcript) -> Iterator[Found]:
             yield equal[1].turn, str(len(equal)), equal[1].text
 
 
-def submitted_unchanged(transcript: Transcript) -> Iterator[Found]:
+def submitted_unchanged(transcript: Seen) -> Iterator[Found]:
     """Find a run that hands in its work, and can edit files, and never did; what it hands in is no diff."""
     calls = _code_calls(transcript)
     submits = [made for made, work in calls if work.submits]

@@ -65,7 +65,7 @@ KIND = LogKind(
         help="""Estimate how often agents solve their tasks, from Harbor jobs, runs of Terminal-Bench and its public
     leaderboard, ATIF trajectories, logs of inspect_ai, results of tau-bench and tau2-bench, samples of
     lm-evaluation-harness, outputs of OpenHands, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports,
-    sessions of Claude Code and Codex, and tables of runs and chats.
+    sessions of Claude Code, Codex, Gemini CLI and Qwen Code, and tables of runs and chats.
 
     SOURCE is a folder, a file, a quoted glob, a URL or a dataset of `collect`.
 

@@ -33,7 +33,10 @@ from evalkit.trajectories.records import TITLE
 LINE_FORMATS = (lm_eval, openhands, every_eval_ever)  # of JSON lines, decoded in part; each recognises its own
 # of JSON documents, most of which are decoded whole; each recognises its own
 FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, *LINE_FORMATS, swe_agent)
-SESSIONS = (gemini_cli, claude_code, codex)  # of which one line at a time is read
+# of sessions of a user with an agent, of which one line at a time is read; several files may be a run
+SESSIONS = (gemini_cli, claude_code, codex)
+SESSION_FORMATS = tuple(one.FORMAT for one in SESSIONS)
+SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
 # titles of files that describe logs, or that are no logs without options; every other title is a log's
 _NO_LOGS = {
@@ -49,6 +52,8 @@ def accepts(path: str) -> str:
         return "the journal of a workflow, whose agents have files of their own"
     if path.endswith(".meta.json") and "/subagents/" in path:
         return "about a subagent, which has a file of its own"
+    if path.lower().endswith(SPREADSHEETS):
+        return "a spreadsheet: save it as CSV"
     return "" if path.lower().endswith(SUFFIXES) else "not named like a log"
 
 

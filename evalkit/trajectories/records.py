@@ -16,8 +16,6 @@ from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
 
 TITLE = "agent trajectory"
-# formats of sessions of a user with an agent, in which several files may be a run
-SESSIONS = ("Claude Code", "Codex", "Gemini CLI")
 
 _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless there is a score
     "harbor": (

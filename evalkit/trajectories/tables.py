@@ -41,7 +41,7 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
     alike: dict[tuple[str, ...], list[str]] = {}  # files by the names of their columns
     for source, own in places.items():
         alike.setdefault(tuple(dict.fromkeys(name for at in own for name in rows[at])), []).append(source)
-    copies, first_with = _mark_copies(runs, rows, places)
+    copies, reused, first_with = _mark_copies(runs, rows, places)
     entries: dict[str, Entry] = {}
     doubts: dict[str, Notes] = {}
     chosen = Notes()
@@ -66,7 +66,9 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
             if count := copies[source]:
                 rows_text = counted_noun(count, "row")
                 problems.append(f"{rows_text} with the id and values of another row: copies, which rates exclude")
-            elif source in first_with and "model_name" in meaning:
+            if count := reused[source]:
+                problems.append(f"rows with different values share {counted_noun(count, 'id')}: all of them count")
+            if source in first_with and "model_name" in meaning and not copies[source]:
                 first = os.path.basename(first_with[source])
                 problems.append(f"the same rows as {first}: both count, because no column has ids of runs")
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
@@ -111,30 +113,38 @@ def _fill_columns(runs: Runs, rows: Rows, made: pd.DataFrame, meaning: Mapping[s
             setattr(runs[at], column, count_of(value) if column in _COUNTS else value)
 
 
-def _mark_copies(runs: Runs, rows: Rows, places: Mapping[str, Sequence[int]]) -> tuple[Counter[str], dict[str, str]]:
-    """Set ids of runs, and mark rows that repeat one; return how many each file has, and the file with equal rows."""
+def _mark_copies(
+    runs: Runs, rows: Rows, places: Mapping[str, Sequence[int]]
+) -> tuple[Counter[str], Counter[str], dict[str, str]]:
+    """Set ids of runs, and mark rows that repeat one.
+
+    Returns for each file how many rows do, how many ids rows with different values share, and the file with equal rows.
+    """
     seen = set[tuple[str, str]]()  # the id and values of rows
-    copies = Counter[str]()
+    copies, reused = Counter[str](), Counter[str]()
     first_of: dict[tuple[str, ...], str] = {}  # the first file with the same rows
     first_with: dict[str, str] = {}
     for source, own in places.items():
         texts = tuple(runs[at].extra for at in own)
         ids = _ids_of_rows([rows[at] for at in own], texts)
+        texts_of_ids = Counter(run_id for run_id, _ in set(zip(ids, texts, strict=False)))
+        shared = {run_id for run_id, n in texts_of_ids.items() if n > 1}
+        reused[source] = len(shared)
         for at, text, run_id in zip(own, texts, ids, strict=False):
-            runs[at].log_id = run_id
+            runs[at].log_id = None if run_id in shared else run_id
             runs[at].is_copy = (run_id, text) in seen
             copies[source] += runs[at].is_copy
             seen.add((run_id, text))
         first = first_of.setdefault(texts, source)
         if first != source and len(texts) > 1:
             first_with[source] = first
-    return copies, first_with
+    return copies, reused, first_with
 
 
 def _ids_of_rows(rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[str]:
-    """Return the id of each row from a column that is named like an id and unique except for copies; else no ids."""
+    """Return the id of each row from a column named like an id; none if few ids are shared by many different rows."""
     for name in filter(_CALLED_ID.fullmatch, dict.fromkeys(name for row in rows for name in row)):
         ids = ["" if row.get(name) is None else str(row[name]).strip() for row in rows]
-        if all(ids) and len(set(ids)) == len(set(texts)):
+        if all(ids) and len(set(ids)) > len(set(texts)) * 2 / 3:
             return ids
     return []

@@ -15,8 +15,7 @@ from evalkit.io import SourceError, StorageOptions, frame, reason_of, storage
 from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical, cell_text, read_log
 from evalkit.trajectories.chat import Message, ToolCall
 from evalkit.trajectories.json_values import text_of
-from evalkit.trajectories.parse import opened, parse
-from evalkit.trajectories.records import SESSIONS
+from evalkit.trajectories.parse import SESSION_FORMATS, opened, parse
 from evalkit.trajectories.table import LAZY_TABLES
 
 # runs of one file follow each other
@@ -46,7 +45,7 @@ def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the files with a run's messages, then the file that states its outcome, and its part of that file."""
     facts = [("target", cell_text(run["target"])), ("scorer", cell_text(run["score_key"]))]
     paths = [*run["trajectories"], run["source"]]
-    if run["format"] in SESSIONS:  # the other files are of its subagents
+    if run["format"] in SESSION_FORMATS:  # the other files are of its subagents
         paths = [run["source"], *run["trajectories"]]
     return RunFiles(paths, run["part"] or "", facts)
 
@@ -206,7 +205,7 @@ def messages_of(runs: pd.DataFrame, options: StorageOptions = None) -> Iterator[
     with storage(options):
         columns = ["run_id", "source", "trajectories", "part", "format"]
         for run_id, source, others, part, of_format in runs[columns].itertuples(index=False):
-            paths = [source, *others] if of_format in SESSIONS else [*others] or [source]
+            paths = [source, *others] if of_format in SESSION_FORMATS else [*others] or [source]
             try:
                 yield run_id, messages(paths, part or "", read)
             except SourceError:

@@ -139,7 +139,8 @@ COMMANDS = {  # places other than a folder of reports, and the command that writ
     "a run": "show logs --kind trajectories",
 } | {
     suffix: f"trajectories logs --list all --output table{suffix}"
-    for suffix in WRITERS.keys() - {".json", ".parquet"}  # which programs read
+    for suffix in WRITERS
+    if suffix not in (".json", ".parquet")  # which programs read
 }
 
 

@@ -1,6 +1,7 @@
 """Audits: every planted defect is found, boards without one raise no alarm, and users add checks of their own."""
 
 from random import Random
+from types import SimpleNamespace
 from unittest import mock
 
 import pandas as pd
@@ -12,10 +13,12 @@ from benchmarks.audit import DEFECTS, audited, board
 from evalkit import compare
 from evalkit.cli import main
 from evalkit.compare.audit import moved
-from evalkit.compare.check import CHECKS
+from evalkit.compare.check import CHECKS, Audited
 from evalkit.compare.checks import OWN_FILES
 from evalkit.display.words import finding_text
+from evalkit.kinds.runs import kind_of
 from tests import messy
+from tests.compare.runs import runs_of
 
 
 @pytest.fixture
@@ -163,3 +166,21 @@ def test_a_run_with_a_score_was_measured():
 def test_reasons_are_in_words():
     table = compare.audit(evalkit.load("samples:mindcraft"), checks=["infrastructure"]).table
     assert "no score logged: 8" in str(table["notes"].iloc[0])
+
+
+@pytest.mark.parametrize(
+    ("names", "count"),
+    [
+        (["gpt-4o", "openai/gpt-4o-2024-08-06"], 2),
+        (["gpt-4", "GPT-4-2024-01-01", "openai/gpt-4"], 3),
+        (["gpt-4-2024-01-01", "OpenAI/gpt-4-2024-01-01"], 2),
+        (["gpt-4-2024-01-01", "gpt-4-2023-01-01"], 0),
+        (["gpt-4", "gpt-4-2024-01-01", "gpt-4-2023-01-01"], 0),
+        (["gpt-4", "gpt-4o"], 0),
+    ],
+)
+def test_names_that_differ_in_case_provider_and_one_date_may_be_one_model(names, count):
+    runs = runs_of([(name, "t", True) for name in names])
+    logs = SimpleNamespace(runs=runs, kind=kind_of(runs))
+    found = CHECKS["names"].function(Audited(logs, logs.runs))
+    assert (found.count, found.n) == (count, len(names))

@@ -68,7 +68,7 @@ def test_the_headline_names_a_best_model_only_where_the_data_show_one(cells, lab
 
 
 def test_the_sentence_names_an_adjustment_only_where_it_changes_which_model_is_first():
-    assert "standardised it ranks above alpha, which has a higher raw success rate" in answer(runs_of(mixes()))
+    assert "standardised it ranks above alpha, whose raw success rate is higher" in answer(runs_of(mixes()))
     for cells in (CLEAR, CHAIN, only_easy()):
         assert not re.search("adjusted|standardised|corrected", answer(runs_of(cells)))
 
@@ -280,3 +280,10 @@ def test_a_leaderboard_of_scores_answers_no_question_about_success():
 
 def test_one_model_has_no_text_about_pairs():
     assert compare.pairs_text(compare.leaderboard(runs_of(reached("a", [True, False]))).pairs) == ""
+
+
+def test_models_with_scores_only_are_named_beside_models_with_outcomes():
+    runs = runs_of([("a", "t", True), ("b", "t", None), ("c", "t", None)])
+    notes = compare.leaderboard(runs.assign(score=[1.0, 0.4, None])).notes
+    assert str(notes.only("only_scores")).startswith("the runs of b have scores, which are neither")
+    assert str(notes.only("none_measured")) == "no run of c was measured"

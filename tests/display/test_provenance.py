@@ -7,12 +7,12 @@ import pytest
 
 from evalkit import display, mindcraft
 from evalkit._version import code_version
-from evalkit.display import provenance_table
+from evalkit.display import show
 from tests.special_files import link_to_device, link_to_endless_file, pipe
 
 
 def fingerprint(paths):
-    return provenance_table.fingerprint(paths)[1]
+    return show.fingerprint(paths)[1]
 
 
 @pytest.fixture
@@ -68,4 +68,4 @@ def test_a_dataset_stands_for_its_logs_and_what_lies_elsewhere_counts_too(folder
 @pytest.mark.parametrize("make", [pipe, link_to_device, link_to_endless_file])
 def test_only_regular_files_of_some_size_are_read(folder, make):
     make(folder / "c.json")
-    assert provenance_table.fingerprint(files(folder))[0] == 2
+    assert show.fingerprint(files(folder))[0] == 2

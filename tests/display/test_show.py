@@ -64,6 +64,8 @@ def cells(page) -> list[str]:
         ({"x": range(5)}, {"rows": 3}, ["x", "0", "1", "2", "2 more rows are not shown: rows=5 shows them."]),
         ({"x": pd.Series([True, np.False_, None, pd.NA, ["a", "b"], 12], dtype="object")}, {},
          ["x", "yes", "no", "–", "–", "a, b", "12"]),
+        ({"n": pd.array([12345, None], dtype="Int64"), "seed": [12345, 7], "task_id": ["12345", "t"]}, {},
+         ["runs", "seed", "task", "12,345", "12345", "12345", "–", "7", "t"]),
         ({"x": [0.12345, NAN], "p_value": [0.0001, 0.02]}, {}, ["x", "p", "0.123", "< 0.001", "–", "0.020"]),
         ({"estimate": [0.52], "low": [0.21], "high": [0.72], "none_estimate": [0.6], "none_low": [0.5],
           "none_high": [0.7]}, {"estimate": "drop", "unit": "points"},

@@ -91,7 +91,7 @@ def place(sample_files, tmp_path, monkeypatch):
     with (
         mock.patch("dask.distributed.Client", return_value=contextlib.nullcontext()),
         mock.patch("joblib.parallel_config", return_value=contextlib.nullcontext()),
-        mock.patch("evalkit.cli.lab.subprocess.call", return_value=0),
+        mock.patch("evalkit.cli.reports.subprocess.call", return_value=0),
         mock.patch("evalkit.cli.kinds.show_live", lambda look, *_, **__: look()),
     ):
         yield tmp_path / "here"

@@ -8,7 +8,7 @@ import evalkit
 from evalkit import failures
 from evalkit.crafter.events import repeated_noop
 from evalkit.kinds import Call, Transcript, Turn, read_log
-from evalkit.kinds.detectors import calls_of, seen
+from evalkit.kinds.detectors import seen
 from evalkit.mindcraft.events import wrong_item
 
 WRITTEN = {  # a message with a call, the message with its result, and the name, arguments and result of the call
@@ -38,7 +38,7 @@ def test_a_call_in_the_text_of_a_message_has_its_result(form, tmp_path):
     called, answered, expected = WRITTEN[form]
     logs = chat(tmp_path, "Find it.", called, answered, "It is not there.")
     turns = logs.kind.transcript([str(tmp_path / "runs.jsonl")], read_log).turns
-    [made] = calls_of(seen(Transcript("", [], turns)))
+    [made] = seen(Transcript("", [], turns)).calls
     assert (made.name, made.arguments, made.result) == expected
 
 

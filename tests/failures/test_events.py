@@ -20,6 +20,7 @@ from evalkit.kinds import Call, Transcript, Turn
 from evalkit.kinds.detectors import seen
 from evalkit.kinds.registry import all_kinds
 from evalkit.trajectories.events import cut_off
+from tests.mindcraft import builders as game
 
 ALL = [*COMMON, *(one for kind in all_kinds() for one in kind.detectors)]
 
@@ -236,8 +237,16 @@ def test_what_no_rule_explains_is_counted(tmp_path):
     rows = [{"task_id": "a", "model": "alder", "success": False, "messages": [{"role": "user", "content": "q"}] * 1}]
     rows[0]["messages"] += [{"role": "assistant", "content": "four"}]
     rows += [{"task_id": "b", "model": "alder", "success": False}]
+    rows += [{"task_id": "c", "model": "alder", "success": False, "messages": [{"role": "system", "content": "no"}]}]
     (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    assert failures.modes(evalkit.load(tmp_path))["mode"].tolist() == ["unexplained", "no transcript"]
+    assert failures.modes(evalkit.load(tmp_path))["mode"].tolist() == ["unexplained", *["no transcript"] * 2]
+
+
+@pytest.mark.parametrize("ending", ["Task timeout reached ended with code : 2", "Task unsuccessful: Timeout reached"])
+def test_a_final_message_after_a_command_of_mindcraft_is_no_answer_to_it(tmp_path, ending):
+    said = [("assistant", "Wait. !stay(5)"), ("system", "Agent waited"), ("assistant", "!stay(6)"), ("system", ending)]
+    game.write(tmp_path / "cooking_a/andy_0.json", {"turns": [game.turn(*one) for one in said]})
+    assert failures.events(evalkit.load(tmp_path, "mindcraft"))["event"].tolist() == ["limit_reached"]
 
 
 def test_that_logs_do_not_say_what_failed_is_said_once(tmp_path):

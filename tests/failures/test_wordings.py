@@ -13,9 +13,13 @@ def is_unknown_tool(text):
     return bool(is_error(text) and UNKNOWN_TOOL.search(text))
 
 
+def in_lower_case(pattern):
+    return lambda text: pattern.search(text.lower())
+
+
 CASES = {
     "asks for a recipe": (
-        _ASKED.search,
+        in_lower_case(_ASKED),
         "What's the recipe for cake?|Can you tell me how to make a cake?|Do you know how to craft a bookshelf?"
         "|I don't know the recipe. Can you share it?|Please share the recipe for the cake.|what is the recipe"
         "|What do I need to craft a compass?|Could you give me the crafting plan?|How is a cake made?"
@@ -26,7 +30,7 @@ CASES = {
         "|I know the recipe, I need the ingredients.|Let me share the recipe with you.|Do you want the recipe?",
     ),
     "tells a recipe": (
-        _TOLD.search,
+        in_lower_case(_TOLD),
         "To make a cake you need 3 milk, 2 sugar, 1 egg and 3 wheat.|The recipe is: 3 wheat|Recipe: 3 wheat in a row"
         "|Cake requires 3 wheat, 2 sugar and 1 egg|It takes 6 planks and 3 books.|You need 2 sticks and 3 iron ingots."
         "|A bookshelf is made of 6 planks and 3 books|You craft it with 3 wheat|Ingredients: wheat, sugar, egg."
@@ -43,7 +47,7 @@ CASES = {
         "|Good plan!|How about you?|Then let us go on.|I'll wait for Andy.|I can't wait to see it!",
     ),
     "waits": (
-        _WAIT.search,
+        in_lower_case(_WAIT),
         "I'm waiting for you.|I will wait here|Waiting...|Let me know when you are done|Standing by."
         "|I will stay here until you return.|Still waiting.",
         "On my way|I have it"

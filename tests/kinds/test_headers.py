@@ -51,5 +51,13 @@ def test_of_two_optional_columns_that_fit_neither_is_used_and_both_are_named():
     meaning = meanings(table, {})
     assert "duration" not in meaning
     said = str(choices_of(table, meaning, "runs.csv"))
-    assert "not used, since each could be the duration: latency and time (--column duration=latency takes one)" in said
+    assert "not used, since several could be duration: latency and time (--column duration=latency takes one)" in said
     assert meanings(table, {"duration": "time"})["duration"] == "time"
+
+
+def test_names_of_an_exported_table_are_read_without_the_apostrophe_that_spreadsheets_need():
+    table = pd.DataFrame({"model_name": ["'=oak", "'elm", "'-5"], "task": "t", "counts_as": "success", "score": 1.0})
+    runs, _ = columns_of_runs(table, meanings(table, {}))
+    assert runs["model_name"].tolist() == ["=oak", "'elm", "'-5"]  # -5 is a number, which needs none
+    plain = table.drop(columns="counts_as")
+    assert columns_of_runs(plain, meanings(plain, {}))[0]["model_name"].tolist() == ["'=oak", "'elm", "'-5"]

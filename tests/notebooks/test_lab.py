@@ -70,7 +70,7 @@ def test_copies_read_the_source_from_anywhere_and_are_kept_once_edited(here):
 
 
 def test_without_jupyterlab_its_package_is_named(here, monkeypatch):
-    monkeypatch.setattr("evalkit.cli.lab.find_spec", lambda name: None)
+    monkeypatch.setattr("evalkit.cli.reports.find_spec", lambda name: None)
     result = CliRunner().invoke(main, ["lab", "samples:crafter"])
     assert (result.exit_code, result.stderr) == (2, "evalkit: JupyterLab is not installed: pip install jupyterlab\n")
 
@@ -129,6 +129,6 @@ def test_run_all_in_lab_leads_to_the_last_figure_and_nbval_finds_the_stored_outp
 
 def test_the_server_listens_at_the_port_that_was_named(here, monkeypatch):
     called = []
-    monkeypatch.setattr("evalkit.cli.lab.subprocess.call", lambda line: called.append(line) or 0)
+    monkeypatch.setattr("evalkit.cli.reports.subprocess.call", lambda line: called.append(line) or 0)
     CliRunner().invoke(main, ["lab", "samples:crafter", "--port", "9123"])
     assert "--ServerApp.port=9123" in called[0]

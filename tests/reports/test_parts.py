@@ -60,3 +60,17 @@ def test_any_other_svg_is_an_image_in_which_nothing_is_active():
     page = page_of(f"{START}<script>x()</script></svg>", evalkit_safe=False)
     assert '<img src="data:image/svg+xml;base64,' in page
     assert "x()" not in page
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        ("/home/jane/a.py:148: UserWarning: no turns: 3 runs\n  return x\nnext", "Warning: no turns: 3 runs\nnext"),
+        ("<ipython-input-1>:2: FutureWarning: old", "Warning: old"),
+        ("a.py:148: a ratio, no Warning\n  kept", "a.py:148: a ratio, no Warning\n  kept"),
+    ],
+)
+def test_a_warning_is_shown_without_the_code_that_raised_it(printed, shown):
+    output = new_output("stream", name="stderr", text=printed)
+    page = render(new_notebook(cells=[new_code_cell(outputs=[output])]), key="a/b")
+    assert f'<pre class="stderr">{shown}</pre>' in page

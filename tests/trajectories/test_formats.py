@@ -400,6 +400,7 @@ SAME = "the same rows as a.csv: both count, because no column has ids of runs"
         ("task,score,note\nt,1,x\nu,0,x\n", []),  # its folder may be the model
         ("model,task,score\noak,t,1\n", []),  # one run of several that ended alike
         ("model,task,score,run_id\noak,t,1,a\noak,u,0,b\n", [IDS]),
+        ("model,task,score,run_id\noak,t,1,a\noak,u,0,a\noak,v,1,b\n", [SAME]),  # few ids: of something else
     ],
 )
 def test_a_table_with_the_rows_of_another_counts_unless_ids_say_that_its_runs_are_the_same(tmp_path, table, said):
