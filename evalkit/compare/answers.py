@@ -1,5 +1,6 @@
 """Findings of a leaderboard: the best model, the pair nearest to a decision, what would decide it, and caveats."""
 
+import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes
@@ -93,7 +94,7 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
     if len(near):
         place_of = {name: place for place, name in enumerate(board.table["model_name"])}
         places = near[["model_a", "model_b"]].map(place_of.__getitem__)
-        row = near.loc[places.max(axis=1).idxmin()]
+        row = near.iloc[int(np.argmin(places.max(axis=1)))]
         runs_so_far = max(row["n_runs"] / max(2 * row["n_tasks"], 1), 1.0)
         names = distinct_names(board.table["model_name"], MOST_NAME)
         pair = sorted(row[["model_a", "model_b"]], key=place_of.__getitem__)
