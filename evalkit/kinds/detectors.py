@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
+from evalkit.io.text import cut_end
 from evalkit.kinds.errors import is_error
 from evalkit.kinds.transcript import Call, Transcript, Turn
 
@@ -151,5 +152,5 @@ def agent_of(turn: Turn) -> str:
 
 def shortened(text: str) -> str:
     """Return a text on one line, at most so long that it shows an event."""
-    line = " ".join(text[: 2 * LONGEST].split())
+    line = " ".join(cut_end(text, 2 * LONGEST).split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"

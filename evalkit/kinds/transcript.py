@@ -145,7 +145,7 @@ def cell_text(value: Any) -> str:
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         items = value if isinstance(value, (list, tuple)) else value.tolist()
         if isinstance(items, (list, tuple)):
-            return plain(", ".join(str(item).replace("_", " ") for item in items))
+            return ", ".join(plain(item).replace("_", " ") for item in items)
         value = items
     if value is None or str(value) in ("<NA>", "NaT") or value != value:
         return ""
