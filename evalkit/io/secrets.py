@@ -53,7 +53,7 @@ _UNSEEN = re.compile(
 _GAP = r"(?:\s|%20|\\[nrt]|:|\"|'){1,8}"
 _IS = r"(?:[\"'\\]|&quot;|%22){0,6}\s?(?:[:=]|%3[AD])(?:[\s\"'\\]|&quot;|%2[02]){0,8}"
 _OTHER = r"(?:&quot;|\W|%[0-9A-F]{2}){1,12}?"
-_TOKEN = r"(?=[\w.~+/=-]{0,200}\d|[\w.~+/=-]{32})[\w.~+/=-]{8,}"  # no word
+_TOKEN = r"(?=[\w.~+/=%-]{0,200}\d|[\w.~+/=%-]{32})(?:[\w.~+/=-]|%2[BF]|%3D){8,}"  # no word
 _PARAMETER = r"(?:[?&;]|%26|%3F|\\u0026)"  # what precedes a parameter of a URL
 _SIGNATURES = (
     r"(?:x-(?:amz|goog|oss)-)?(?:signature|security-token|credential)|sig|awsaccesskeyid|key-pair-id"
@@ -61,7 +61,7 @@ _SIGNATURES = (
 )
 # The login of a URL is all up to its last @, which a password may contain; the port of a host without login is no
 # password, and a short name alone is no secret
-_LOGIN = r"[^\s\"'<>:@\\]|:(?!\\?/\\?/)|\\(?!\")"
+_LOGIN = r"[^\s\"'<>:@\\]|:(?!\\{0,8}/\\{0,8}/)|\\(?!\")"
 _ENCODED_LOGIN = r"[^\s\"'<>&%]|%(?!40|3A%2F%2F)"
 
 
@@ -76,12 +76,14 @@ class Secret(NamedTuple):
 
 SECRETS = {
     "bearer": Secret("bearer", rf"bearer{_GAP}", _TOKEN, re.IGNORECASE),
-    "basic": Secret("basic", rf"basic{_GAP}", r"(?P<login>[A-Za-z0-9+/]{6,}={0,2})", re.IGNORECASE),
+    "basic": Secret(
+        "basic", rf"basic{_GAP}", r"(?P<login>[A-Za-z0-9+/]{6,}={0,2})(?:%2[BF][A-Za-z0-9+/]*|%3D)*", re.IGNORECASE
+    ),
     "header": Secret("-key", rf"(?:api|subscription)-key{_IS}", _TOKEN, re.IGNORECASE),
     "header, encoded": Secret("xv0ag9yaxphdglvbj", "[QY]XV0aG9yaXphdGlvbj", r"[\w+/=-]{10,}"),  # Authorization:
     "OpenAI, Anthropic, OpenRouter": Secret("sk-", "sk-", r"(?P<body>[\w-]{20,})"),
     "Stripe": Secret("k_", "[rs]k_(?:live|test)_", r"\w{10,}"),
-    "Stripe hook": Secret("whsec_", "whsec_", r"[\w+/=]{20,}"),
+    "Stripe hook": Secret("whsec_", "whsec_", r"(?:[\w+/=]|%2[BF]){20,}"),
     "GitHub": Secret("gh", "gh[opsur]_", r"\w{20,}"),
     "GitHub, fine-grained": Secret("github_pat_", "github_pat_", r"\w{20,}"),
     "GitLab": Secret("gl", "gl(?:pat|dt|rt|ptt|cbt|soat|ft|imt|agent|oas|ffct)-", r"[\w-]{20,}(?:\.[\w-]+)*"),
@@ -92,7 +94,9 @@ SECRETS = {
         "token", rf"(?:session|security)_?token{_OTHER}", r"(?:[A-Z0-9/+=]|%2[FB]|%3D){40,}", re.IGNORECASE
     ),
     "Azure": Secret("accountkey", "AccountKey(?:=|%3D)", r"[A-Za-z0-9+/=%]{20,}", re.IGNORECASE),
-    "database": Secret("pgpassword", rf"PGPASSWORD{_IS}", r"(?![${*])(?:[^\x00-\x20\"'\\;&|<>,]|,(?=\S)){4,}", re.IGNORECASE),
+    "database": Secret(
+        "pgpassword", rf"PGPASSWORD{_IS}", r"(?![${*])(?:[^\x00-\x20\"'\\;&|<>,]|,(?=\S)){4,}", re.IGNORECASE
+    ),
     "Google": Secret("aiza", "AIza", r"[\w-]{30,}"),
     "Google OAuth": Secret("ya29.", r"ya29\.", r"[\w.-]{20,}"),
     "Google client": Secret("gocspx-", "GOCSPX-", r"[\w-]{20,}"),
@@ -111,13 +115,13 @@ SECRETS = {
     "JSON web token": Secret("eyj", "eyJ", r"[\w-]{12,}(?:\.[\w-]*){0,4}"),
     "login of a URL": Secret(
         "@",
-        r"(?<![\w+.-])[\w+.-]++:(?:\\?/){2}",
+        r"(?<![\w+.-])[\w+.-]++:(?:\\{0,8}/){2}",
         r"(?!\[)(?=[^\s/@:\"'<>\\]{16,}+@|[^\s/@:\"'<>\\]*+:(?!\d{1,5}[/?#\\]))"
         rf"(?:{_LOGIN})++(?:@(?:{_LOGIN})*+)*(?=@)",
     ),
     "login of a URL, encoded": Secret(
         "%40",
-        r"%3A%2F%2F",
+        r"%3A(?:(?:%5C){0,8}%2F){2}",
         r"(?=(?:[^\s&%]|%(?!40|2F|3A)){16,}+%40|(?:[^\s&%]|%(?!40|2F|3A))*+%3A(?!\d{1,5}%(?:2F|3F|23)))"
         rf"(?:{_ENCODED_LOGIN})++(?:%40(?:{_ENCODED_LOGIN})*+)*(?=%40)",
         re.IGNORECASE,

@@ -104,9 +104,9 @@ class Transcript(NamedTuple):
         """Return the transcript with its texts changed by a function, such as `evalkit.io.masked`."""
         turns = []
         for turn in self.turns:
-            turn = turn._replace(actor=change(turn.actor), agent=change(turn.agent), text=change(turn.text))
+            texts = {name: change(getattr(turn, name)) for name in ("actor", "role", "text", "when", "same", "agent")}
             call = turn.call and turn.call.changed(change)
-            turns.append(turn._replace(same=change(turn.same), marks=tuple(map(change, turn.marks)), call=call))
+            turns.append(turn._replace(**texts, marks=tuple(map(change, turn.marks)), call=call))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
     @masking(False)  # of one that was made with credentials, as asked for

@@ -139,7 +139,7 @@ DRAWN = [  # credentials of which most characters are drawn: what is shown, then
     ("glpat-", (URL, 20)), ("glpat-", (URL, 27), ".01.", (HEX, 9)), ("AKIA", (UPPER, 16)), ("AIza", (URL, 35)),
     ("ya29.", "a0", (URL, 100)), ("GOCSPX-", (URL, 28)), ("gsk_", (ALNUM, 52)), ("hf_", (ALNUM, 34)), ("xai-", (ALNUM, 80)),
     ("nvapi-", (URL, 64)), ("npm_", (ALNUM, 36)), ("pypi-", "AgEIcHlwaS5vcmc", (URL, 100)), ("r8_", (ALNUM, 37)),
-    ("pplx-", (ALNUM, 48)), ("xoxb-", (string.digits, 11), "-", (ALNUM, 24)), ("Bearer ", (ALNUM, 40)),
+    ("pplx-", (ALNUM, 48)), ("xoxb-", (string.digits, 11), "-", (ALNUM, 24)), ("Bearer ", (BASE64, 40)),
     ("eyJ", (URL, 33), ".", (URL, 80), ".", (URL, 43)), ("AccountKey=", (BASE64, 86), "=="), ("x-api-key: ", (URL, 40)),
     ("aws_secret_access_key = ", (BASE64, 40)), ('SessionToken": "', (BASE64, 200)), ("_authToken=", (ALNUM, 36)),
     ("PGPASSWORD=", (ALNUM, 16)), ("QXV0aG9yaXphdGlvbj", "og", (ALNUM, 60)), ("?subscription-key=", (HEX, 32)),
@@ -263,7 +263,8 @@ def logs_with_keys(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [
         {"task": f"t{n} {key}", "model": f"m{n % 2} {key}", "score": n % 2, "status": f"failed: {key}", "agent": key,
-         "error": key, key: key, "messages": [{"role": "user", "name": key, "content": f"I say {key}"}]}
+         "error": key, key: key, "started": key, "messages": [
+             {"role": "user", "name": key, "content": f"I say {key}"}, {"role": key, "content": "b", "timestamp": key}]}
         for key in WRITTEN.values() for n in range(3)
     ]  # fmt: skip
     (tmp_path / "logs").mkdir()
@@ -328,6 +329,18 @@ def test_a_key_in_a_path_of_the_user_is_in_no_file_of_a_report(tmp_path, monkeyp
     leaking = {path.suffix for path in (tmp_path / "out").rglob("*") if path.is_file() and leaked(text_of(path))}
     assert leaking >= {".ipynb"} if flag else leaking == set()
     assert str(tmp_path) not in (tmp_path / "out/manifest.json").read_text()
+
+
+@pytest.mark.parametrize("flag", [(), ("--no-mask",)])
+def test_a_key_in_the_name_of_an_unreadable_log_is_on_no_page(tmp_path, monkeypatch, flag):
+    monkeypatch.chdir(tmp_path)
+    name = f"logs/m/cook/Bob_{WRITTEN['plain']}_1.json"
+    write_all(tmp_path, {"logs/m/cook/Andy_0_0.json": log(f"{SCORE}1"), name: "{"})
+    result = CliRunner().invoke(main, ["report", "logs", "leaderboard", "-o", "out", *flag])
+    assert result.exit_code == 0, result.output
+    page = "".join(path.read_text() for path in tmp_path.glob("out/runs/*.html"))
+    assert "Bob_hf_" in page
+    assert bool(leaked(page)) == bool(flag)
 
 
 @pytest.mark.parametrize("flag", [(), ("--no-mask",)])
