@@ -112,11 +112,11 @@ def test_a_credential_of_each_form_is_masked_wherever_it_stands(within):
 
 
 UNSEEN = [
-    "\x1b[0m", "\x1b[m\x1b[K", "\x1b[38:5:1m", "\x1b[>4;2m", "\x9b31m", "\x1b]8;;http://a/\x1b\\", "\x1b]0;t\x07", "\x1b(0",
-    "\x1b=", "\0", "\x01", "\x7f", "\r", "\xad", "\u034f", "\u180e", "\u200b", "\u202e", "\u2060", "\u2063", "\u2066",
-    "\u3164", "\ufe0f", "\ufffd", "\ud800", "\U000e0041", "\u200b\u200c", "\\u001b[1;31m", "\\x1b[31m", "\\033[31m",
-    "\\e[31m", "\\u200b", "\\\\u200b", "\\u{200b}", "\\udb40\\udc41", "\\xe2\\x80\\x8b", "\\xad", "\\r", "&#8203;", "&#x200B;",
-    "&ZeroWidthSpace;", "%E2%80%8B", "%C2%AD", "%1B[31m", "%1B%5B31m",
+    "\x1b[0m", "\x1b[m\x1b[K", "\x1b[38:5:1m", "\x1b[>4;2m", "\x9b31m", "\x1b]8;;http://a/\x1b\\", "\x1b]0;t\x07",
+    "\x1b(0", "\x1b=", "\0", "\x01", "\x7f", "\r", "\xad", "\u034f", "\u180e", "\u200b", "\u202e", "\u2060", "\u2063",
+    "\u2066", "\u3164", "\ufe0f", "\ufffd", "\ud800", "\U000e0041", "\u200b\u200c", "\\u001b[1;31m", "\\x1b[31m",
+    "\\033[31m", "\\e[31m", "\\u200b", "\\\\u200b", "\\u{200b}", "\\udb40\\udc41", "\\xe2\\x80\\x8b", "\\xad", "\\r",
+    "&#8203;", "&#x200B;", "&ZeroWidthSpace;", "%E2%80%8B", "%C2%AD", "%1B[31m", "%1B%5B31m",
 ]  # fmt: skip
 
 
@@ -137,14 +137,15 @@ DRAWN = [  # credentials of which most characters are drawn: what is shown, then
     ("sk-", "ant-api03-", (URL, 93), "AA"), ("sk-", "or-v1-", (HEX, 64)), ("sk_live_", (ALNUM, 24)),
     ("whsec_", (BASE64, 32)), ("ghp_", (ALNUM, 36)), ("github_pat_", (ALNUM, 22), "_", (ALNUM, 59)),
     ("glpat-", (URL, 20)), ("glpat-", (URL, 27), ".01.", (HEX, 9)), ("AKIA", (UPPER, 16)), ("AIza", (URL, 35)),
-    ("ya29.", "a0", (URL, 100)), ("GOCSPX-", (URL, 28)), ("gsk_", (ALNUM, 52)), ("hf_", (ALNUM, 34)), ("xai-", (ALNUM, 80)),
-    ("nvapi-", (URL, 64)), ("npm_", (ALNUM, 36)), ("pypi-", "AgEIcHlwaS5vcmc", (URL, 100)), ("r8_", (ALNUM, 37)),
-    ("pplx-", (ALNUM, 48)), ("xoxb-", (string.digits, 11), "-", (ALNUM, 24)), ("Bearer ", (BASE64, 40)),
-    ("eyJ", (URL, 33), ".", (URL, 80), ".", (URL, 43)), ("AccountKey=", (BASE64, 86), "=="), ("x-api-key: ", (URL, 40)),
-    ("aws_secret_access_key = ", (BASE64, 40)), ('SessionToken": "', (BASE64, 200)), ("_authToken=", (ALNUM, 36)),
-    ("PGPASSWORD=", (ALNUM, 16)), ("QXV0aG9yaXphdGlvbj", "og", (ALNUM, 60)), ("?subscription-key=", (HEX, 32)),
-    ("&X-Amz-Signature=", (HEX, 64)), ("postgres://", "u:", (ALNUM, 14), "@h/x"), ("redis://", ":", (ALNUM, 14), "@h:6379"),
-    ("postgres://", "u:p@", (ALNUM, 14), "@h"), ("postgres://", "u:ab/", (ALNUM, 14), "@h/x"), ("https://", (ALNUM, 40), "@h/a"),
+    ("ya29.", "a0", (URL, 100)), ("GOCSPX-", (URL, 28)), ("gsk_", (ALNUM, 52)), ("hf_", (ALNUM, 34)),
+    ("xai-", (ALNUM, 80)), ("nvapi-", (URL, 64)), ("npm_", (ALNUM, 36)), ("pypi-", "AgEIcHlwaS5vcmc", (URL, 100)),
+    ("r8_", (ALNUM, 37)), ("pplx-", (ALNUM, 48)), ("xoxb-", (string.digits, 11), "-", (ALNUM, 24)),
+    ("Bearer ", (BASE64, 40)), ("eyJ", (URL, 33), ".", (URL, 80), ".", (URL, 43)), ("AccountKey=", (BASE64, 86), "=="),
+    ("x-api-key: ", (URL, 40)), ("aws_secret_access_key = ", (BASE64, 40)), ('SessionToken": "', (BASE64, 200)),
+    ("_authToken=", (ALNUM, 36)), ("PGPASSWORD=", (ALNUM, 16)), ("QXV0aG9yaXphdGlvbj", "og", (ALNUM, 60)),
+    ("?subscription-key=", (HEX, 32)), ("&X-Amz-Signature=", (HEX, 64)), ("postgres://", "u:", (ALNUM, 14), "@h/x"),
+    ("redis://", ":", (ALNUM, 14), "@h:6379"), ("postgres://", "u:p@", (ALNUM, 14), "@h"),
+    ("postgres://", "u:ab/", (ALNUM, 14), "@h/x"), ("https://", (ALNUM, 40), "@h/a"),
     ("https:\\/\\/", (ALNUM, 20), ":x-oauth-basic@h"), ("https://", (HEX, 32), ":", (HEX, 32), "@h/1"),
     ("-----BEGIN PRIVATE KEY-----", "\n", (BASE64, 64), "\n", (BASE64, 64), "\n-----END PRIVATE KEY-----"),
     ("-----BEGIN PRIVATE KEY-----", "\n", (BASE64, 64), "\n[truncated]\n\n-----\nnext"),
