@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_notebook
 
 from evalkit.cli import main
+from evalkit.failures.failure_modes import masked_text
 from evalkit.io import cut_name, masked, masking, message_pattern, plain
 from evalkit.io.paths import is_secret_name
 from evalkit.io.secrets import SECRETS
@@ -197,6 +198,7 @@ CUTS = {  # what makes texts shorter, or replaces characters in them
     "end": lambda text: cut_end(text, 200),
     "middle": lambda text: shorten(text, 60),
     "pattern": message_pattern,
+    "pattern of errors": masked_text,
 }
 
 
