@@ -179,7 +179,8 @@ def masked(text: str) -> str:
         found = _spans("".join(text[start:end] for start, end in pieces))
         places = [place for piece in pieces for place in range(*piece)] if found else []
         spans += [(places[start], places[end - 1] + 1) for start, end in found]
-    parts, done = [], 0
+    parts: list[str] = []
+    done = 0
     for start, end in sorted(spans):
         if start > done or not parts:
             parts += [text[done:start], "…"]

@@ -104,7 +104,8 @@ class Transcript(NamedTuple):
         """Return the transcript with its texts changed by a function, such as `evalkit.io.masked`."""
         turns = []
         for turn in self.turns:
-            texts = {name: change(getattr(turn, name)) for name in ("actor", "role", "text", "when", "same", "agent")}
+            names = ("actor", "role", "text", "when", "same", "agent")
+            texts: dict[str, Any] = {name: change(getattr(turn, name)) for name in names}
             call = turn.call and turn.call.changed(change)
             turns.append(turn._replace(**texts, marks=tuple(map(change, turn.marks)), call=call))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
