@@ -192,6 +192,17 @@ def test_no_drawn_credential_is_shown_in_any_place_or_form(seed):
             assert shown_of(pieces, plain(key))
 
 
+PIECES = [*UNSEEN, *(key[:4] for _, key in KEYS.values()), *(key for _, key in KEYS.values()), "a", " ", "\n", "@", ":"]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=12).map("".join))
+def test_masking_any_text_only_replaces_pieces_of_it(text):
+    text = text.replace("…", "")
+    place = 0
+    for piece in masked(text).split("…"):
+        place = text.index(piece, place) + len(piece)
+
+
 CUTS = {  # what makes texts shorter, or replaces characters in them
     "line": cut_line,
     "name": cut_name,
