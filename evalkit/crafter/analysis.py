@@ -16,7 +16,7 @@ from evalkit.crafter.assemble import BANDS, DIGITS, band
 from evalkit.crafter.benchmark import pooled_score
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, TIERS, UNKNOWN, WEIGHTS
 from evalkit.io import short_paths
-from evalkit.io.text import message_pattern
+from evalkit.io.text import cut_end, message_pattern
 from evalkit.kinds import Finding, counted, data_finding, examples_of, flag_counts, has_flag
 from evalkit.kinds.success_rates import sums_by, with_usage
 from evalkit.stats import estimate_by, mean_interval
@@ -286,7 +286,7 @@ def invalid_actions(events: pd.DataFrame, by: By = "model_name") -> pd.DataFrame
     """
     by = as_list(by)
     judged = events[events["invalid"].map(len) > 0].explode(["invalid", "reasons"])
-    patterns = {reason: message_pattern(reason[:_LONGEST]) for reason in judged["reasons"].unique()}
+    patterns = {reason: message_pattern(cut_end(reason, _LONGEST)) for reason in judged["reasons"].unique()}
     rows = judged.assign(action=judged["invalid"].fillna(UNKNOWN), reason=judged["reasons"].map(patterns))
     groups = _groups(rows.assign(suspect=rows["suspect_invalid_actions"] > 0), [*by, "action", "reason"])
     table = groups.agg(invalid=("source", "size"), suspect=("suspect", "sum"), episodes=("source", "nunique"))

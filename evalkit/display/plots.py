@@ -780,7 +780,7 @@ def _described(texts: Sequence[str], values: Sequence[float | None] = ()) -> str
 
 def _title(column: str) -> str:
     """Return what an axis calls a column: as tables do."""
-    return TITLES.get(column, column.replace("_", " "))
+    return TITLES.get(column, plain(column).replace("_", " "))
 
 
 def about(what: str, *by: str) -> str:

@@ -185,7 +185,7 @@ def _title(column: str, labels: Mapping[str, str]) -> str:
         return label
     if column.endswith(("_a", "_b")) and column[:-2] in labels:
         return f"{labels[column[:-2]]}, {column[-1]}"
-    return column.replace("_", " ")
+    return plain(column).replace("_", " ")
 
 
 def _bars(table: pd.DataFrame, percent: bool) -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ def write_pages(
         digests[page] = hashlib.blake2b(json.dumps(inputs, default=str).encode(), digest_size=12).hexdigest()
         if previous.get(page) == digests[page] and (folder / page).is_file():
             continue
-        made = [_transcript(run.kind, tuple(run.paths), run.part, read, mask).changed(shown) for run in runs]
+        made = [_transcript(run.kind, tuple(run.paths), run.part, read, mask, change).changed(shown) for run in runs]
         transcripts = [run.on(transcript) for run, transcript in zip(named, made, strict=True)]
         lists_of_page = positions.get(page, [])
         with masking(False):  # all texts are masked already
@@ -119,9 +119,12 @@ def _states(run: RunRef) -> list[Any]:
 
 
 @lru_cache(maxsize=64)  # for pairs of the same runs
-def _transcript(kind: str, paths: tuple[str, ...], part: str, read: Callable[[str], bytes], mask: bool) -> Transcript:
-    """Return a transcript; for a run whose logs can't be read, one with the reason."""
+def _transcript(
+    kind: str, paths: tuple[str, ...], part: str, read: Callable[[str], bytes], mask: bool, change: Callable[[str], str]
+) -> Transcript:
+    """Return a transcript; for a run whose logs can't be read, one with the reason, changed by `change`."""
     try:
         return transcript_of(kind_named(kind), RunFiles(list(paths), part), read, mask=mask)
     except SourceError as error:
-        return Transcript("", [], [Turn("evalkit", "system", str(error), ("can't be read",), ("error", "decision"))])
+        reason = change(str(error))
+        return Transcript("", [], [Turn("evalkit", "system", reason, ("can't be read",), ("error", "decision"))])

@@ -10,6 +10,7 @@ import pandas as pd
 
 from evalkit._text import check_columns
 from evalkit.failures.search import detectors, events, search
+from evalkit.io import masked
 from evalkit.io.frames import Column, frame_of
 from evalkit.kinds import Logs, outcomes
 from evalkit.kinds.runs import counted
@@ -208,10 +209,10 @@ def with_modes(logs: Logs) -> pd.DataFrame:
 
 def masked_text(text: str) -> str:
     """Replace addresses, paths, names, places, ids and numbers of an error text by words in angle brackets."""
-    masked = " ".join(text[: 4 * MOST_MASKED].split())
+    text = " ".join(masked(text[: 4 * MOST_MASKED]).split())
     for pattern, word in _MASKS:
-        masked = pattern.sub(word, masked)
-    return masked[:MOST_MASKED]
+        text = pattern.sub(word, text)
+    return text[:MOST_MASKED]
 
 
 def error_groups(logs: Logs) -> pd.DataFrame:
@@ -246,15 +247,15 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     group: dict[str, str] = {}
     heads: list[tuple[str, int]] = []  # the first text of each group, and the number of its words
     heads_with: dict[str, list[int]] = {}  # places in `heads` by word: comparing a text with every head takes long
-    for masked in counts.index:
-        words = frozenset(masked.lower().split())
+    for pattern in counts.index:
+        words = frozenset(pattern.lower().split())
         shared = Counter(chain.from_iterable(heads_with.get(word, ()) for word in words))
         alike = [place for place, n in shared.items() if n >= ALIKE * (heads[place][1] + len(words) - n)]
         if not alike and len(heads) < MOST_TEXTS:
             for word in words:
                 heads_with.setdefault(word, []).append(len(heads))
-            heads.append((masked, len(words)))
-        group[masked] = heads[min(alike)][0] if alike else masked
+            heads.append((pattern, len(words)))
+        group[pattern] = heads[min(alike)][0] if alike else pattern
     groups = bad.assign(error=bad["masked"].map(group)).groupby("error", sort=False)
     table = groups.agg(
         cause=("detail", lambda details: details.value_counts().index[0]),

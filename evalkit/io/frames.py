@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._text import counted_noun
-from evalkit.io.text import MOST_LINE, cut_line
+from evalkit.io.text import MOST_LINE, cut_end, cut_line
 
 MOST_NAME = 200  # characters of a name
 Status = Literal["used", "skipped", "failed"]
@@ -66,11 +66,14 @@ class Entry(NamedTuple):
 
 
 def cut_name(name: str) -> str:
-    """Cut a name of more than 200 characters to 200, of which the last twelve are a digest of the whole name."""
+    """Cut a name of more than 200 characters to 200, of which the last twelve are a digest of the whole name.
+
+    Credentials are always masked before the cut.
+    """
     if len(name) <= MOST_NAME:
         return name
     digest = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=6).hexdigest()
-    return f"{name[: MOST_NAME - 1 - len(digest)]}…{digest}"
+    return f"{cut_end(name, MOST_NAME - 1 - len(digest))}…{digest}"
 
 
 _CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_name), "line": (MOST_LINE, cut_line)}

@@ -63,6 +63,7 @@ class _Place:
 
     _within, _is_tar = "", False
     too_deep: Set[str] = frozenset()  # files of an archive that are not read
+    _not_files: Set[str] = frozenset()  # folders, links and devices in a tar archive
 
     @_plain_errors()
     def __init__(self, url: str) -> None:
@@ -85,9 +86,15 @@ class _Place:
                 if name.startswith("/") or ".." in re.split(r"[/\\]", name):
                     raise OSError(errno.EINVAL, f"{name} is outside the archive")
             self.too_deep = {name for name in names if name.count("/") > _MOST_FOLDERS}
-            if self._is_tar:
-                for name in self.too_deep & self.fs.index.keys():
-                    del self.fs.index[name]
+            if self._is_tar:  # fsspec would search the archive for each file that is read, and for each folder
+                members = {one.name.rstrip("/"): one for one in self.fs.tar}
+                self._not_files = {name for name, one in members.items() if not one.isreg()}
+                self.fs.index = {
+                    name: (info, start, members[own])
+                    for name, (info, start, own) in self.fs.index.items()
+                    if name not in self.too_deep
+                }
+                self.fs.find = self._find_in_tar
             else:
                 self.fs.zip.filelist = [one for one in self.fs.zip.filelist if one.filename not in self.too_deep]
             if self.fs.ls("", detail=False) == ["."]:  # an archive of ``tar -c .``
@@ -105,12 +112,22 @@ class _Place:
     def url(self, path: str) -> str:
         return path if self.is_web else self._prefix + path.removeprefix(self._within.strip("/")).strip("/")
 
+    def _find_in_tar(self, root: str, maxdepth: int | None = None, **_: Any) -> dict[str, Any]:
+        """Return the files and folders below a folder of a tar archive, or the file `root`, by path."""
+        self.fs._get_dirs()
+        root = root.strip("/")
+        start = f"{root}/" if root else ""
+        most = start.count("/") + (maxdepth or sys.maxsize)
+        below = (path for path in self.fs.dir_cache if path.startswith(start) and path.count("/") < most)
+        paths = {root, *below} & self.fs.dir_cache.keys()
+        return {path: self.fs.dir_cache[path] for path in sorted(paths)}
+
     def error_of(self, url: str, error: Exception) -> OSError:
         """Return why a file can't be read, for people."""
         path = self.path(url)
         if path in self.too_deep:
             return OSError(errno.EINVAL, f"nested in more than {_MOST_FOLDERS} folders")
-        if self._is_tar and any(one.name == path and not one.isreg() for one in self.fs.tar):
+        if path in self._not_files:
             return OSError(errno.EINVAL, "neither a regular file nor a link to one in the archive")
         return _plain_error(error)
 

@@ -18,17 +18,51 @@ _is_masking: ContextVar[bool] = ContextVar("is_masking", default=os.environ.get(
 
 # What may precede a credential: no letter or digit, unless it ends an escape: of JSON or a URL, or a colour's
 _START = (
-    r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=[0-9;\[(][A-Za-z])"
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=[0-9;\[(][A-Za-z])|(?<=\x1b[0-~])"
     r"|(?<=[%=][0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
 )
-# What may occur within one and is not seen: colours, also as JSON has them, and characters without width
-_UNSEEN = re.compile(r"(?:\x1b|\\u001[bB]|\\x1[bB])(?:\[[0-9;?]*[A-Za-z]|\([A-Z0-9])|[\xad\u200b-\u200f\u2060\ufeff]")
+# What may occur within one and is not seen: controls, escape sequences of terminals, and characters without width;
+# also as escapes of JSON, HTML, URLs and shells
+_INVISIBLE = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_HEX = (
+    r"(?:00(?:0[0-8b-f]|1[0-9a-f]|7f|[89][0-9a-f]|ad)|034f|061c|115f|1160|17b[45]|180[b-f]|200[b-f]|202[a-e]"
+    r"|206[0-9a-f]|3164|fe0[0-9a-f]|feff|ffa0|fff[0-9a-f])"
+)
+_BYTE = r"(?:%|\\{1,8}x)"  # what precedes each byte of UTF-8
+_UTF8 = (
+    rf"(?:c2{_BYTE}(?:[89][0-9a-f]|ad)|cd{_BYTE}8f|e1{_BYTE}a0{_BYTE}8[b-f]|e2{_BYTE}80{_BYTE}(?:8[b-f]|a[a-e])"
+    rf"|e2{_BYTE}81{_BYTE}a[0-9a-f]|ef{_BYTE}b8{_BYTE}8[0-9a-f]|ef{_BYTE}bb{_BYTE}bf"
+    rf"|f3{_BYTE}a0{_BYTE}8[01]{_BYTE}[89ab][0-9a-f]|0[0-8b-f]|1[0-9a-f]|7f)"
+)
+_DECIMAL = (
+    r"(?:173|847|1564|444[78]|615[5-9]|820[3-7]|823[4-8]|828[89]|829\d|830[0-3]|12644|6502[4-9]|6503\d|65279|65440)"
+)
+_COMMAND = r"(?:\[|%5b)[0-?]*+[ -/]*+[@-~]"  # of a terminal, such as a colour
+_STRING = r"[\]PX^_][^\x07\x1b\x9c\\\n]*+(?:\x07|\x9c|\\{1,8}(?:x07|a)|(?:\x1b|\\{1,8}(?:x1b|u001b|0?33|e))\\{1,8})"
+_SEQUENCE = rf"(?:{_COMMAND}|{_STRING}|[ -/]++[0-~])"  # what follows an escape character
+_UNSEEN = re.compile(
+    rf"[{_INVISIBLE}\\&%](?i:(?<=\x1b)(?:{_SEQUENCE}|[0-~])?|(?<=\x9b)[0-?]*+[ -/]*+[@-~]|(?<=\r)(?!\n)|(?<![\r\\&%])"
+    rf"|(?<=\\)(?<!\\\\)\\*+(?:(?:x1b|u001b|0?33|e)(?:{_SEQUENCE})?|u{_HEX}|u\{{0*{_HEX}\}}|u000e0[0-9a-f]{{3}}"
+    rf"|udb40\\{{1,8}}udc[0-9a-f]{{2}}|x{_UTF8}|x(?:[89][0-9a-f]|ad)|r)"
+    rf"|(?<=&)(?:#0*+{_DECIMAL}|#x0*+{_HEX}|shy|zwn?j|lrm|rlm|nobreak|zerowidthspace);"
+    rf"|(?<=%)(?:1b(?:{_SEQUENCE})?|{_UTF8}))"
+)
 _GAP = r"(?:\s|%20|\\[nrt]|:|\"|'){1,8}"
+_IS = r"(?:[\"'\\]|&quot;|%22){0,6}\s?(?:[:=]|%3[AD])(?:[\s\"'\\]|&quot;|%2[02]){0,8}"
+_OTHER = r"(?:&quot;|\W|%[0-9A-F]{2}){1,12}?"
+_TOKEN = r"(?=[\w.~+/=%-]{0,200}\d|[\w.~+/=%-]{32})(?:[\w.~+/=-]|%2[BF]|%3D){8,}"  # no word
 _PARAMETER = r"(?:[?&;]|%26|%3F|\\u0026)"  # what precedes a parameter of a URL
 _SIGNATURES = (
     r"(?:x-(?:amz|goog|oss)-)?(?:signature|security-token|credential)|sig|awsaccesskeyid|key-pair-id"
-    r"|(?:access_|id_|refresh_|auth_)?token|(?:api|access)_?key|client_secret|password"
+    r"|(?:access_|id_|refresh_|auth_)?token|(?:api|access)_?key|subscription-key|client_secret|password"
 )
+# The login of a URL is all up to its last @, which a password may contain; the port of a host without login is no
+# password, and a short name alone is no secret
+_LOGIN = r"[^\s\"'<>:@\\]|:(?!\\{0,8}/\\{0,8}/)|\\(?!\")"
+_ENCODED_LOGIN = r"[^\s\"'<>&%]|%(?!40|3A%2F%2F)"
 
 
 class Secret(NamedTuple):
@@ -41,22 +75,36 @@ class Secret(NamedTuple):
 
 
 SECRETS = {
-    "bearer": Secret("bearer", rf"bearer{_GAP}", r"(?=[\w.~+/=-]{0,200}\d)[\w.~+/=-]{8,}", re.IGNORECASE),
-    "basic": Secret("basic", rf"basic{_GAP}", r"(?P<login>[A-Za-z0-9+/]{6,}={0,2})", re.IGNORECASE),
-    "OpenAI, Anthropic, OpenRouter": Secret("sk-", "sk-", r"(?:\w{1,15}+-){0,4}+\w{16,}[\w-]*"),
+    "bearer": Secret("bearer", rf"bearer{_GAP}", _TOKEN, re.IGNORECASE),
+    "basic": Secret(
+        "basic", rf"basic{_GAP}", r"(?P<login>[A-Za-z0-9+/]{6,}={0,2})(?:%2[BF][A-Za-z0-9+/]*|%3D)*", re.IGNORECASE
+    ),
+    "header": Secret("-key", rf"(?:api|subscription)-key{_IS}", _TOKEN, re.IGNORECASE),
+    "header, encoded": Secret("xv0ag9yaxphdglvbj", "[QY]XV0aG9yaXphdGlvbj", r"[\w+/=-]{10,}"),  # Authorization:
+    "OpenAI, Anthropic, OpenRouter": Secret("sk-", "sk-", r"(?P<body>[\w-]{20,})"),
     "Stripe": Secret("k_", "[rs]k_(?:live|test)_", r"\w{10,}"),
-    "GitHub": Secret("gh", "gh[opsur]_|github_pat_", r"\w{20,}"),
-    "GitLab": Secret("-", "gl(?:pat|dt|rt|ptt|cbt|soat|ft)-", r"[\w-]{20,}"),
+    "Stripe hook": Secret("whsec_", "whsec_", r"(?:[\w+/=]|%2[BF]){20,}"),
+    "GitHub": Secret("gh", "gh[opsur]_", r"\w{20,}"),
+    "GitHub, fine-grained": Secret("github_pat_", "github_pat_", r"\w{20,}"),
+    "GitLab": Secret("gl", "gl(?:pat|dt|rt|ptt|cbt|soat|ft|imt|agent|oas|ffct)-", r"[\w-]{20,}(?:\.[\w-]+)*"),
     "AWS id": Secret("akia", "AKIA", r"[0-9A-Z]{16}\b"),
     "AWS temporary id": Secret("asia", "ASIA", r"[0-9A-Z]{16}\b"),
-    "AWS secret": Secret("access", r"secret_?access_?key(?:\W|%[0-9A-F]{2}){1,6}?", r"(?:[A-Z0-9/+]|%2[FB]){40}", re.I),
+    "AWS secret": Secret("access", rf"secret_?access_?key{_OTHER}", r"(?:[A-Z0-9/+]|%2[FB]){40}", re.IGNORECASE),
+    "AWS session": Secret(
+        "token", rf"(?:session|security)_?token{_OTHER}", r"(?:[A-Z0-9/+=]|%2[FB]|%3D){40,}", re.IGNORECASE
+    ),
     "Azure": Secret("accountkey", "AccountKey(?:=|%3D)", r"[A-Za-z0-9+/=%]{20,}", re.IGNORECASE),
+    "database": Secret(
+        "pgpassword", rf"PGPASSWORD{_IS}", r"(?![${*])(?:[^\x00-\x20\"'\\;&|<>,]|,(?=\S)){4,}", re.IGNORECASE
+    ),
     "Google": Secret("aiza", "AIza", r"[\w-]{30,}"),
     "Google OAuth": Secret("ya29.", r"ya29\.", r"[\w.-]{20,}"),
+    "Google client": Secret("gocspx-", "GOCSPX-", r"[\w-]{20,}"),
     "Groq": Secret("gsk_", "gsk_", r"\w{20,}"),
     "Hugging Face": Secret("hf_", "hf_", r"[A-Za-z0-9]{20,}"),
     "NVIDIA": Secret("nvapi-", "nvapi-", r"[\w-]{20,}"),
     "npm": Secret("npm_", "npm_", r"[A-Za-z0-9]{30,}"),
+    "npm login": Secret("_authtoken", rf"_authToken{_IS}", _TOKEN, re.IGNORECASE),
     "Perplexity": Secret("pplx-", "pplx-", r"[A-Za-z0-9]{20,}"),
     "PyPI": Secret("pypi-", "pypi-", r"[\w-]{40,}"),
     "Replicate": Secret("r8_", "r8_", r"[A-Za-z0-9]{20,}"),
@@ -64,20 +112,34 @@ SECRETS = {
     "Slack app": Secret("xapp-", "xapp-", r"[\w-]{10,}"),
     "Slack hook": Secret("hooks.slack.com", r"hooks\.slack\.com(?:/|%2F)services(?:/|%2F)", r"[\w/%]{10,}"),
     "xAI": Secret("xai-", "xai-", r"[A-Za-z0-9]{20,}"),
-    "JSON web token": Secret("eyj", "eyJ", r"[\w-]{12,}(?:\.[\w-]*){0,2}"),
-    "login of a URL": Secret("://", r"(?<![\w+.-])[\w+.-]++://[^\s/@:\"'<>]{0,99}:", r"[^\s/@\"'<>]{1,200}(?=@)", re.I),
+    "JSON web token": Secret("eyj", "eyJ", r"[\w-]{12,}(?:\.[\w-]*){0,4}"),
+    "login of a URL": Secret(
+        "@",
+        r":(?:\\{0,8}/){2}",
+        r"(?!\[)(?=[^\s/@:\"'<>\\]{16,}+@|[^\s/@:\"'<>\\]*+:(?!\d{1,5}[/?#\\]))"
+        rf"(?:{_LOGIN})++(?:@(?:{_LOGIN})*+)*(?=@)",
+    ),
     "login of a URL, encoded": Secret(
-        "%3a%2f%2f", r"%3A%2F%2F[^\s/@:%]{0,99}%3A", r"(?:[^\s%]|%(?!40|2F)){1,200}(?=%40)", re.I
+        "%40",
+        r"%3A(?:(?:%5C){0,8}%2F){2}",
+        r"(?=(?:[^\s&%]|%(?!40|2F|3A)){16,}+%40|(?:[^\s&%]|%(?!40|2F|3A))*+%3A(?!\d{1,5}%(?:2F|3F|23)))"
+        rf"(?:{_ENCODED_LOGIN})++(?:%40(?:{_ENCODED_LOGIN})*+)*(?=%40)",
+        re.IGNORECASE,
     ),
     "signed URL": Secret("=", rf"{_PARAMETER}(?:{_SIGNATURES})=", r"[\w%+/=.~-]{4,}", re.IGNORECASE),
     "signed URL, encoded": Secret("%3d", rf"{_PARAMETER}(?:{_SIGNATURES})%3D", r"(?:[\w+/=.~-]|%25)+", re.IGNORECASE),
     "private key": Secret(
         "private",
-        r"-----BEGIN[A-Z0-9 %]{0,40}PRIVATE(?: |%20)KEY(?:(?: |%20)BLOCK)?-----",
-        r"[^-]*+(?:-(?!----)[^-]*+)*+(?:-----END[A-Z0-9 %]{0,40}PRIVATE(?: |%20)KEY(?:(?: |%20)BLOCK)?-----|\Z)",
+        r"-----BEGIN[A-Z0-9 %+]{0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----",
+        r"[^-]*+(?:-(?!----)[^-]*+)*+(?:-----END[A-Z0-9 %+]{0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----)?",
+    ),
+    "end of a private key": Secret(
+        "private",
+        r"(?<![\w+/=\s\\%])",
+        r"[\w+/=\s\\%]++-----END[A-Z0-9 %+]{0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----",
     ),
 }
-_WITHIN_WORDS = ("login", "signed", "AWS secret")  # the beginnings of forms that also occur within a word
+_WITHIN_WORDS = ("login", "signed", "AWS se", "end")  # the beginnings of forms that also occur within a word
 
 
 def _form(name: str) -> str:
@@ -87,12 +149,13 @@ def _form(name: str) -> str:
 
 
 _PATTERNS = [(one.hint, re.compile(_form(name), one.flags | re.ASCII)) for name, one in SECRETS.items()]
-_AWS_ID = re.compile(r"(?:AKIA|ASIA)(?:[0-9A-Z]{16}\b|…)")
+_AWS_ID = re.compile(r"(?:AKIA|ASIA)[0-9A-Z]{16}\b")
 _AWS_SECRET = re.compile(r"(?<![\w/+])(?=[a-z0-9/+]{0,39}[A-Z])[A-Za-z0-9/+]{40}(?![\w/+=])")  # no digest of a commit
+_WORDS = re.compile(r"(?:(?:[a-z]{1,15}|[a-z]?\d{1,4})(?:[-_]+|\Z))+")  # a name such as learn-to-cook-v2
 
 
 def masked(text: str) -> str:
-    """Replace credentials of known forms by their beginning and ``…``, even if colours split them.
+    """Replace credentials of known forms by their beginning and ``…``, even if characters that are not seen split them.
 
     Parameters
     ----------
@@ -109,32 +172,47 @@ def masked(text: str) -> str:
     >>> io.masked("no key")
     'no key'
     """
-    found, seen = _masked(text), _UNSEEN.sub("", text)
-    if seen == text:
-        return found
-    as_seen = _masked(seen)
-    return found if _UNSEEN.sub("", found) == as_seen else as_seen
+    spans = _spans(text)
+    if unseen := [match.span() for match in _UNSEEN.finditer(text)]:
+        starts, ends = [0, *(end for _, end in unseen)], [*(start for start, _ in unseen), len(text)]
+        pieces = list(zip(starts, ends, strict=True))
+        found = _spans("".join(text[start:end] for start, end in pieces))
+        places = [place for piece in pieces for place in range(*piece)] if found else []
+        spans += [(places[start], places[end - 1] + 1) for start, end in found]
+    parts: list[str] = []
+    done = 0
+    for start, end in sorted(spans):
+        if start > done or not parts:
+            parts += [text[done:start], "…"]
+        done = max(done, end)
+    return "".join([*parts, text[done:]]) if parts else text
 
 
-def _masked(text: str) -> str:
+def _spans(text: str) -> list[tuple[int, int]]:
+    """Return where the secret parts of credentials begin and end in a text."""
     lower = text.lower()
-    has_id = ("akia" in lower or "asia" in lower) and _AWS_ID.search(text)
-    for hint, pattern in _PATTERNS:
-        if hint in lower:
-            text = pattern.sub(_mask, text)
-    return _AWS_SECRET.sub("…", text) if has_id else text
+    spans = [
+        (match.end("kept"), match.end())
+        for hint, pattern in _PATTERNS
+        if hint in lower
+        for match in pattern.finditer(text)
+        if match.end("kept") < match.end() and _is_secret(match)
+    ]
+    if spans and _AWS_ID.search(text):
+        spans += [match.span() for match in _AWS_SECRET.finditer(text)]
+    return spans
 
 
-def _mask(match: re.Match) -> str:
+def _is_secret(match: re.Match) -> bool:
     found = match.groupdict()
+    if body := found.get("body"):
+        return not _WORDS.fullmatch(body)
     if login := found.get("login"):
         try:
-            decoded = base64.b64decode(f"{login}===")  # more padding than needed does no harm
+            return b":" in base64.b64decode(f"{login}===")  # more padding than needed does no harm
         except binascii.Error:
-            decoded = b""
-        if b":" not in decoded:
-            return match[0]
-    return f"{found['kept']}…"
+            return False
+    return True
 
 
 @contextmanager

@@ -96,8 +96,11 @@ def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
     if len(shared) == len(cut):
         return cut
     unique = UniqueNames("{} ({})", (text for text in cut.values() if shared[text] == 1))
-    for text in (text for text, count in shared.items() if count > 1):
-        alike = [name for name in cut if cut[name] == text]
+    groups: dict[str, list[str]] = {text: [] for text, count in shared.items() if count > 1}
+    for name, text in cut.items():
+        if text in groups:
+            groups[text].append(name)
+    for alike in groups.values():
         same = len(os.path.commonprefix([texts[name] for name in alike]))  # noqa: RUF071
         begin = max(same - width // 4, 0)
         end = max(len(texts[name]) for name in alike) - width + 1
@@ -109,9 +112,19 @@ def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text in its middle: the names of models differ at both ends. A dot next to the cut would look like part."""
+    """Cut a text in its middle: the names of models differ at both ends. A dot next to the cut would look like part.
+
+    Credentials are always masked before the cut, which would hide the beginning that shows what the rest is.
+    """
+    if len(text) > width:
+        text = masked(text)
     half = (width - 1) // 2
     return text if len(text) <= width else f"{text[: width - 1 - half].rstrip('.')}…{text[-half:].lstrip('.')}"
+
+
+def cut_end(text: str, width: int) -> str:
+    """Cut a text at its end; credentials are always masked before, since the cut may leave too little to detect."""
+    return text if len(text) <= width else masked(text[: 4 * width])[:width]
 
 
 def cut_line(text: str) -> str:
@@ -171,7 +184,11 @@ def _without_name(quoted: re.Match) -> str:
 
 
 def message_pattern(message: str) -> str:
-    """Replace what varies in a message: numbers, paths, ids, and quoted names within a sentence; never all of it."""
+    """Replace what varies in a message: numbers, paths, ids, and quoted names within a sentence; never all of it.
+
+    Credentials are always masked before, since digits are part of their forms.
+    """
+    message = masked(message)
     bare = message.strip()
     if len(bare) > 1 and bare[0] in "'\"`" and bare.find(bare[0], 1) == len(bare) - 1:  # all of it is quoted
         return f"{bare[0]}{message_pattern(bare[1:-1])}{bare[0]}" if len(bare.split()) > _MOST_WORDS else message

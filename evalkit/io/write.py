@@ -93,7 +93,10 @@ def _write_latex(table: pd.DataFrame, path: str) -> None:
 
 
 def _write_json(table: pd.DataFrame, path: str) -> None:
-    with_texts(table).to_json(path, orient="records", indent=1, force_ascii=False)
+    table = with_texts(table)
+    times = table.select_dtypes(["datetime", "datetimetz"])  # pandas writes none before 1677 or after 2262
+    epochs = {name: of.dt.as_unit("ms").astype("int64").astype("Int64").where(of.notna()) for name, of in times.items()}
+    pd.DataFrame({**table, **epochs}).to_json(path, orient="records", indent=1, force_ascii=False)
 
 
 def _write_parquet(table: pd.DataFrame, path: str) -> None:
@@ -146,7 +149,7 @@ def write_frame(table: pd.DataFrame, path: str) -> None:
     with _replaced(path) as new:
         try:
             WRITERS[os.path.splitext(new)[1]](table, new)
-        except ValueError as error:  # such as more rows than a sheet has
+        except (ValueError, OverflowError) as error:  # such as more rows than a sheet has
             raise SourceError(f"{path}: {error}") from error
 
 

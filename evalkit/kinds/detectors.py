@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from evalkit.io.text import cut_end
 from evalkit.kinds.errors import is_error
 from evalkit.kinds.transcript import Transcript, Turn
 
@@ -126,5 +127,5 @@ def agent_of(turn: Turn) -> str:
 
 def shortened(text: str) -> str:
     """Return a text on one line, at most so long that it shows an event."""
-    line = " ".join(text[: 2 * LONGEST].split())
+    line = " ".join(cut_end(text, 2 * LONGEST).split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"

@@ -236,4 +236,4 @@ def _text(value: Any) -> str:
 
 def _component(name: str) -> str:
     """Return a name as a part of a path that every file system takes."""
-    return _UNSAFE.sub("_", name)[:100].strip(". ") or "_"
+    return _UNSAFE.sub("_", masked(name))[:100].strip(". ") or "_"

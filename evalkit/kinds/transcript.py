@@ -104,9 +104,10 @@ class Transcript(NamedTuple):
         """Return the transcript with its texts changed by a function, such as `evalkit.io.masked`."""
         turns = []
         for turn in self.turns:
-            turn = turn._replace(actor=change(turn.actor), agent=change(turn.agent), text=change(turn.text))
+            names = ("actor", "role", "text", "when", "same", "agent")
+            texts: dict[str, Any] = {name: change(getattr(turn, name)) for name in names}
             call = turn.call and turn.call.changed(change)
-            turns.append(turn._replace(same=change(turn.same), marks=tuple(map(change, turn.marks)), call=call))
+            turns.append(turn._replace(**texts, marks=tuple(map(change, turn.marks)), call=call))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
     @masking(False)  # of one that was made with credentials, as asked for
@@ -145,7 +146,7 @@ def cell_text(value: Any) -> str:
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         items = value if isinstance(value, (list, tuple)) else value.tolist()
         if isinstance(items, (list, tuple)):
-            return plain(", ".join(str(item).replace("_", " ") for item in items))
+            return ", ".join(plain(item).replace("_", " ") for item in items)
         value = items
     if value is None or str(value) in ("<NA>", "NaT") or value != value:
         return ""

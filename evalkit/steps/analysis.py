@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit.io import SourceError, frame
-from evalkit.io.text import message_pattern
+from evalkit.io.text import cut_end, message_pattern
 from evalkit.stats import Estimate, estimate_by, proportion_interval
 from evalkit.steps import table
 from evalkit.steps.judge import History, plan_adherence
@@ -215,7 +215,7 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
     """
     failed = originals(steps).loc[lambda rows: rows["verdict"].isin(WENT_WRONG)]
     message = failed["error"].where(failed["verdict"] != SILENT, failed["silent_failure_reason"])
-    message = message.fillna("unknown error").str.slice(0, 300)
+    message = message.fillna("unknown error").map(lambda text: cut_end(text, 300))
     failed = failed.assign(message=message, kind=failed["error_type"].fillna(message.map(message_pattern)))
     rows = []
     for _, group in failed.groupby(["verdict", "kind"]):

@@ -1,19 +1,26 @@
 """Secrets that logs and parameters hold do not reach what is handed out."""
 
+import html
 import json
 import stat
+import string
 import zipfile
+from random import Random
 from urllib.parse import quote
 
 import nbformat
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_notebook
 
 from evalkit.cli import main
-from evalkit.io import masked, masking
+from evalkit.failures.failure_modes import masked_text
+from evalkit.io import cut_name, masked, masking, message_pattern, plain
 from evalkit.io.paths import is_secret_name
 from evalkit.io.secrets import SECRETS
+from evalkit.io.text import cut_end, cut_line, shorten
 from evalkit.io.write import WRITERS
 from evalkit.reports import PlanError, plan
 from evalkit.reports.report import file_name
@@ -25,19 +32,27 @@ KEYS = {  # by form: what is shown, and the credential
     "bearer": ("Bearer …", "Bearer abcdef0123456789.xyz"),
     "basic": ("Basic …", "Basic dXNlcjpwYXNzd29yZA=="),
     "OpenAI, Anthropic, OpenRouter": ("sk-…", "sk-ant-api03-AbCdEf0123456789_-xyzQ"),
+    "header": ("x-api-key: …", f"x-api-key: {SOME}"),
+    "header, encoded": ("QXV0aG9yaXphdGlvbj…", "QXV0aG9yaXphdGlvbjogQmVhcmVyIGFiY2RlZjAxMjM0NTY3ODk="),
     "Stripe": ("rk_test_…", "rk_test_abcdefghij0123456789"),
-    "GitHub": ("github_pat_…", "github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuv"),
+    "Stripe hook": ("whsec_…", f"whsec_{SOME}"),
+    "GitHub": ("ghp_…", f"ghp_{SOME}"),
+    "GitHub, fine-grained": ("github_pat_…", f"github_pat_{SOME}_{SOME}"),
     "GitLab": ("glpat-…", "glpat-abcdefghij0123456789"),
     "AWS id": ("AKIA…", "AKIAIOSFODNN7EXAMPLE"),
     "AWS temporary id": ("ASIA…", "ASIAIOSFODNN7EXAMPLE"),
     "AWS secret": ("secret_access_key = …", f"secret_access_key = {AWS}"),
+    "AWS session": ("SessionToken=…", f"SessionToken={AWS}"),
     "Azure": ("AccountKey=…", f"AccountKey={SOME}=="),
+    "database": ("PGPASSWORD=…", "PGPASSWORD=hunter2pass"),
     "Google": ("AIza…", "AIzaSyA-abcdefghijklmnopqrstuvwxyz01234"),
     "Google OAuth": ("ya29.…", f"ya29.{SOME}"),
+    "Google client": ("GOCSPX-…", f"GOCSPX-{SOME}"),
     "Groq": ("gsk_…", f"gsk_{SOME}"),
     "Hugging Face": ("hf_…", f"hf_{SOME}"),
     "NVIDIA": ("nvapi-…", f"nvapi-{SOME}"),
     "npm": ("npm_…", f"npm_{SOME}"),
+    "npm login": ("_authToken=…", f"_authToken={SOME}"),
     "Perplexity": ("pplx-…", f"pplx-{SOME}"),
     "PyPI": ("pypi-…", f"pypi-{SOME}{SOME}"),
     "Replicate": ("r8_…", f"r8_{SOME}"),
@@ -46,14 +61,15 @@ KEYS = {  # by form: what is shown, and the credential
     "Slack hook": ("hooks.slack.com/services/…", "hooks.slack.com/services/T0/B0/abcdefghij"),
     "xAI": ("xai-…", f"xai-{SOME}"),
     "JSON web token": ("eyJ…", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"),
-    "login of a URL": ("postgresql://me:…@db:5432/x", "postgresql://me:hunter2pass@db:5432/x"),
-    "login of a URL, encoded": ("mysql%3A%2F%2Fme%3A…%40db", "mysql%3A%2F%2Fme%3Ahunter2pass%40db"),
+    "login of a URL": ("postgresql://…@db:5432/x", "postgresql://me:hunter2pass@db:5432/x"),
+    "login of a URL, encoded": ("mysql%3A%2F%2F…%40db", "mysql%3A%2F%2Fme%3Ahunter2pass%40db"),
     "signed URL": ("https://x/a?e=1&X-Amz-Signature=…", "https://x/a?e=1&X-Amz-Signature=abcdef0123456789"),
     "signed URL, encoded": ("https%3A%2F%2Fx%3Fsig%3D…", "https%3A%2F%2Fx%3Fsig%3Dabcdef0123456789"),
     "private key": (
         "-----BEGIN RSA PRIVATE KEY-----…",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIabc+/\n-----END RSA PRIVATE KEY-----",
     ),
+    "end of a private key": ("(…", "(cdef+/=\n-----END PRIVATE KEY-----"),
 }
 WITHIN = {  # where a credential may stand, and forms that have no place there
     "a {}, b": (),
@@ -96,11 +112,122 @@ def test_a_credential_of_each_form_is_masked_wherever_it_stands(within):
     assert shown == {name: within.format(KEYS[name][0]) for name in shown}
 
 
-@pytest.mark.parametrize("split", ["\x1b[0m", "\x1b[m\x1b[K", "\\u001b[1;31m", "\u200b", "\xad"])
+UNSEEN = [
+    "\x1b[0m", "\x1b[m\x1b[K", "\x1b[38:5:1m", "\x1b[>4;2m", "\x9b31m", "\x1b]8;;http://a/\x1b\\", "\x1b]0;t\x07",
+    "\x1b(0", "\x1b=", "\0", "\x01", "\x7f", "\r", "\xad", "\u034f", "\u180e", "\u200b", "\u202e", "\u2060", "\u2063",
+    "\u2066", "\u3164", "\ufe0f", "\ufffd", "\ud800", "\U000e0041", "\u200b\u200c", "\\u001b[1;31m", "\\x1b[31m",
+    "\\033[31m", "\\e[31m", "\\u200b", "\\\\u200b", "\\u{200b}", "\\udb40\\udc41", "\\xe2\\x80\\x8b", "\\xad", "\\r",
+    "&#8203;", "&#x200B;", "&ZeroWidthSpace;", "%E2%80%8B", "%C2%AD", "%1B[31m", "%1B%5B31m",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("split", UNSEEN)
 def test_a_credential_that_is_split_by_what_is_not_seen_is_masked(split):
     shown = {name: masked(f"a {key[:-5]}{split}{key[-5:]}, b").replace(split, "") for name, (_, key) in KEYS.items()}
     assert shown == {name: f"a {KEYS[name][0]}, b" for name in KEYS}
     assert masked(f"a {split} b") == f"a {split} b"
+
+
+ALNUM = string.ascii_letters + string.digits
+URL = f"{ALNUM}-_"
+BASE64 = f"{ALNUM}+/"
+HEX = string.digits + "abcdef"
+UPPER = string.ascii_uppercase + "234567"
+DRAWN = [  # credentials of which most characters are drawn: what is shown, then texts, and alphabets with lengths
+    ("sk-", "proj-", (URL, 156)), ("sk-", "svcacct-", (URL, 120)), ("sk-", (ALNUM, 48)), ("sk-", (HEX, 32)),
+    ("sk-", "ant-api03-", (URL, 93), "AA"), ("sk-", "or-v1-", (HEX, 64)), ("sk_live_", (ALNUM, 24)),
+    ("whsec_", (BASE64, 32)), ("ghp_", (ALNUM, 36)), ("github_pat_", (ALNUM, 22), "_", (ALNUM, 59)),
+    ("glpat-", (URL, 20)), ("glpat-", (URL, 27), ".01.", (HEX, 9)), ("AKIA", (UPPER, 16)), ("AIza", (URL, 35)),
+    ("ya29.", "a0", (URL, 100)), ("GOCSPX-", (URL, 28)), ("gsk_", (ALNUM, 52)), ("hf_", (ALNUM, 34)),
+    ("xai-", (ALNUM, 80)), ("nvapi-", (URL, 64)), ("npm_", (ALNUM, 36)), ("pypi-", "AgEIcHlwaS5vcmc", (URL, 100)),
+    ("r8_", (ALNUM, 37)), ("pplx-", (ALNUM, 48)), ("xoxb-", (string.digits, 11), "-", (ALNUM, 24)),
+    ("Bearer ", (BASE64, 40)), ("eyJ", (URL, 33), ".", (URL, 80), ".", (URL, 43)), ("AccountKey=", (BASE64, 86), "=="),
+    ("x-api-key: ", (URL, 40)), ("aws_secret_access_key = ", (BASE64, 40)), ('SessionToken": "', (BASE64, 200)),
+    ("_authToken=", (ALNUM, 36)), ("PGPASSWORD=", (ALNUM, 16)), ("QXV0aG9yaXphdGlvbj", "og", (ALNUM, 60)),
+    ("?subscription-key=", (HEX, 32)), ("&X-Amz-Signature=", (HEX, 64)), ("postgres://", "u:", (ALNUM, 14), "@h/x"),
+    ("redis://", ":", (ALNUM, 14), "@h:6379"), ("postgres://", "u:p@", (ALNUM, 14), "@h"),
+    ("postgres://", "u:ab/", (ALNUM, 14), "@h/x"), ("https://", (ALNUM, 40), "@h/a"),
+    ("https:\\/\\/", (ALNUM, 20), ":x-oauth-basic@h"), ("https://", (HEX, 32), ":", (HEX, 32), "@h/1"),
+    ("-----BEGIN PRIVATE KEY-----", "\n", (BASE64, 64), "\n", (BASE64, 64), "\n-----END PRIVATE KEY-----"),
+    ("-----BEGIN PRIVATE KEY-----", "\n", (BASE64, 64), "\n[truncated]\n\n-----\nnext"),
+    ("-----BEGIN PRIVATE KEY-----", "\n", (BASE64, 64), "\n(cut)\n-----BEGIN CERTIFICATE-----\nabc"),
+    ("-----BEGIN PRIVATE KEY-----", "\n-----\n", (BASE64, 64), "\n-----END PRIVATE KEY-----"),
+]  # fmt: skip
+PLACES = {
+    "plain": "a {} b".format,
+    "key": "key={}".format,
+    "JSON": lambda key: json.dumps({"a": key}),
+    "JSON in JSON": lambda key: json.dumps(json.dumps({"a": key})),
+    "Python": lambda key: repr({"a": key.encode()}),
+    "HTML": html.escape,
+    "URL": lambda key: quote(f" {key}", safe=""),
+}
+
+
+def drawn(random, parts):
+    """Draw a credential; return it, and its pieces that no text may show."""
+    texts = [part if isinstance(part, str) else "".join(random.choices(part[0], k=part[1])) for part in parts]
+    bodies = [text for part, text in zip(parts, texts, strict=True) if not isinstance(part, str)]
+    return "".join(texts), {body[at : at + 8] for body in bodies for at in range(len(body) - 7)}
+
+
+def shown_of(pieces, text):
+    return [piece for piece in pieces if piece in text]
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=15, deadline=None)
+def test_no_drawn_credential_is_shown_in_any_place_or_form(seed):
+    random = Random(seed)
+    for parts in DRAWN:
+        key, pieces = drawn(random, parts)
+        split = random.randrange(1, len(key))
+        texts = {place: written(key) for place, written in PLACES.items()}
+        texts |= {unseen: f"a {key[:split]}{unseen}{key[split:]} b" for unseen in UNSEEN}
+        for place, text in texts.items():
+            for output in (masked(text), plain(text, keep_lines=True)):
+                assert not shown_of(pieces, output), (parts[0], place, text)
+        assert shown_of(pieces, key)
+        with masking(False):
+            assert shown_of(pieces, plain(key))
+
+
+PIECES = [*UNSEEN, *(key[:4] for _, key in KEYS.values()), *(key for _, key in KEYS.values()), "a", " ", "\n", "@", ":"]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=12).map("".join))
+def test_masking_any_text_only_replaces_pieces_of_it(text):
+    text = text.replace("…", "")
+    place = 0
+    for piece in masked(text).split("…"):
+        place = text.index(piece, place) + len(piece)
+
+
+CUTS = {  # what makes texts shorter, or replaces characters in them
+    "line": cut_line,
+    "name": cut_name,
+    "end": lambda text: cut_end(text, 200),
+    "middle": lambda text: shorten(text, 60),
+    "pattern": message_pattern,
+    "pattern of errors": masked_text,
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@given(seed=st.integers(0, 2**32), before=st.integers(0, 250), after=st.integers(0, 60))
+@settings(max_examples=30, deadline=None)
+def test_what_cuts_or_rewrites_a_text_leaves_no_part_of_a_credential(cut, seed, before, after):
+    for parts in DRAWN:
+        key, pieces = drawn(Random(seed), parts)
+        text = f"{'x ' * before} {key}{' y' * after}"
+        assert not shown_of(pieces, masked(CUTS[cut](text)))
+
+
+def test_a_cut_before_masking_would_show_a_part_of_a_credential():
+    key, pieces = drawn(Random(1), ("-----BEGIN PRIVATE KEY-----", "\n", (BASE64, 900)))
+    text = f"{'x ' * 150}{key}"
+    assert shown_of(pieces, masked(text[:200] + text[-200:]))
+    assert not shown_of(pieces, masked(cut_line(text)))
 
 
 @pytest.mark.parametrize("name", [name for name in KEYS if not name.endswith("encoded")])
@@ -151,7 +278,8 @@ def logs_with_keys(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [
         {"task": f"t{n} {key}", "model": f"m{n % 2} {key}", "score": n % 2, "status": f"failed: {key}", "agent": key,
-         "error": key, key: key, "messages": [{"role": "user", "name": key, "content": f"I say {key}"}]}
+         "error": key, key: key, "started": key, "messages": [
+             {"role": "user", "name": key, "content": f"I say {key}"}, {"role": key, "content": "b", "timestamp": key}]}
         for key in WRITTEN.values() for n in range(3)
     ]  # fmt: skip
     (tmp_path / "logs").mkdir()
@@ -216,6 +344,18 @@ def test_a_key_in_a_path_of_the_user_is_in_no_file_of_a_report(tmp_path, monkeyp
     leaking = {path.suffix for path in (tmp_path / "out").rglob("*") if path.is_file() and leaked(text_of(path))}
     assert leaking >= {".ipynb"} if flag else leaking == set()
     assert str(tmp_path) not in (tmp_path / "out/manifest.json").read_text()
+
+
+@pytest.mark.parametrize("flag", [(), ("--no-mask",)])
+def test_a_key_in_the_name_of_an_unreadable_log_is_on_no_page(tmp_path, monkeypatch, flag):
+    monkeypatch.chdir(tmp_path)
+    name = f"logs/m/cook/Bob_{WRITTEN['plain']}_1.json"
+    write_all(tmp_path, {"logs/m/cook/Andy_0_0.json": log(f"{SCORE}1"), name: "{"})
+    result = CliRunner().invoke(main, ["report", "logs", "leaderboard", "-o", "out", *flag])
+    assert result.exit_code == 0, result.output
+    page = "".join(path.read_text() for path in tmp_path.glob("out/runs/*.html"))
+    assert "Bob_hf_" in page
+    assert bool(leaked(page)) == bool(flag)
 
 
 @pytest.mark.parametrize("flag", [(), ("--no-mask",)])

@@ -7,6 +7,7 @@ import shutil
 import tarfile
 import time
 import zipfile
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evalkit
-from evalkit.io import SourceError, list_source, own_sources, redacted, resolve, sources
+from evalkit.io import SourceError, list_source, own_sources, redacted, remote, resolve, sources
 from tests.mindcraft.builders import write_all
 
 
@@ -90,6 +91,23 @@ def test_an_archive_is_read_under_its_own_name(tmp_path, monkeypatch, kind, name
     runs = evalkit.load(name.format(kind, kind)).runs
     assert runs["task_id"].tolist() == ["bake", "cook"]
     assert runs["source"].str.startswith(f"{kind}://").all()
+
+
+@pytest.mark.parametrize("start", ["", "./"])
+def test_a_tar_archive_is_listed_from_its_index_as_fsspec_lists_it_folder_by_folder(tmp_path, monkeypatch, start):
+    _packed(
+        tmp_path / "a.tar", [f"{start}{name}" for name in ("a.csv", "b/a.csv", "b/c/a.csv", "bc/a.csv", "b/.h/a.csv")]
+    )
+    place = remote._Place(f"tar://{tmp_path}/a.tar!/")
+    for root, maxdepth in product(("", ".", "b", "./b", "b/c", "b/c/a.csv", "none"), (None, 1, 2)):
+        slow = type(place.fs).find(place.fs, root, maxdepth=maxdepth, withdirs=True, detail=True)
+        assert place.fs.find(root, maxdepth=maxdepth) == slow
+    names = [file.rpartition("!/")[2].removeprefix("./") for file in list_source(f"{tmp_path}/a.tar").files]
+    assert names == ["a.csv", "b/a.csv", "b/c/a.csv", "bc/a.csv", "hard.csv", "link.csv"]
+    calls = []
+    monkeypatch.setattr(type(place.fs), "ls", lambda self, path, **_: calls.append(path) or [path])
+    list_source(f"{tmp_path}/a.tar")
+    assert calls == [""]
 
 
 OUTSIDE = ["../up.csv", "a/../../up.csv", "/absolute.csv", "..\\up.csv"]

@@ -1,5 +1,6 @@
 """Writing: by suffix, whole or not at all, and as texts what a spreadsheet would take for formulas."""
 
+import json
 import multiprocessing
 import os
 import sys
@@ -7,6 +8,7 @@ import types
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
@@ -30,6 +32,18 @@ def test_a_frame_is_written_as_its_suffix_says(tmp_path, suffix):
     assert (first, formula, list(table)) == ("é", "'" * (suffix.lower() == "csv") + FORMULA, list(TABLE))
     assert pd.isna(missing)
     assert os.listdir(tmp_path) == [path.name]
+
+
+def test_json_holds_any_time_in_milliseconds(tmp_path):
+    times = np.array(["0001-01-01", "2024-01-02T03:04:05.678", "9999-12-31", "NaT"], "datetime64[ms]")
+    table = pd.DataFrame({"naive": times, "zoned": pd.Series(times).dt.tz_localize("UTC")})
+    write_frame(table, str(tmp_path / "out.json"))
+    rows = json.loads((tmp_path / "out.json").read_text())
+    milliseconds = [-62135596800000, 1704164645678, 253402214400000, None]
+    assert [tuple(row.values()) for row in rows] == [(at, at) for at in milliseconds]
+    odd = pd.DataFrame({"when": pd.Series([pd.Timestamp("2300-01-01"), None], dtype=object)})
+    with pytest.raises(SourceError, match=r"out\.json: Overflow"):
+        write_frame(odd, str(tmp_path / "out.json"))
 
 
 def test_excel_and_latex_hold_plain_text_and_no_formula(tmp_path):

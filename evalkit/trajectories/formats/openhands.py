@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from evalkit._text import counted_noun
+from evalkit.io.text import cut_end
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded, named_counts
@@ -118,7 +119,7 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
     ending, reason = "completed", ""
     if error:
         ending = next((name for name, words in _ENDINGS if words.search(error)), "error")
-        reason = error.partition("\n")[0][:200] if ending == "error" else ending.replace("_", " ")
+        reason = cut_end(error.partition("\n")[0], 200) if ending == "error" else ending.replace("_", " ")
     is_empty = isinstance(patch, str) and not patch.strip()
     first_id = next((text_of(event["id"]) for event in events if len(text_of(event.get("id"))) >= 32), "")
     attempt = count_of(row.get("attempt"))
