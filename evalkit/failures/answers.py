@@ -190,7 +190,7 @@ def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
     `table` is as from `modes`. Without failed runs there is no share.
     """
     shares = mode_shares(table, []).sort_values("leading", ascending=False, kind="stable")
-    known = shares[~shares["mode"].isin([UNEXPLAINED, UNSEARCHED])]
+    known = shares[shares["mode"] != UNEXPLAINED]
     if known.empty:
         return {}, "failed runs that rules explain"
     row = known.iloc[0]

@@ -155,7 +155,7 @@ def modes_of(logs: Logs, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Estimate the share of failed runs with each mode, per group.
+    """Estimate the share with each mode of the failed runs that have a transcript, per group.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
     Returns
     -------
     DataFrame
-        The columns of `by`, mode, n (failed runs of the group), n_tasks, runs (with the mode), leading (runs where it
+        The columns of `by`, mode, n (such runs of the group), n_tasks, runs (with the mode), leading (runs where it
         leads), estimate, low, high, method, target, warning. Tasks are clusters, and weigh equally
         (`evalkit.stats.estimate_by`). Modes are in the order of their runs, the most frequent first, then unexplained.
 
@@ -181,9 +181,10 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
     """
     by = [by] if isinstance(by, str) else list(by)
     check_columns(table, *by)
+    table = table[table["mode"] != UNSEARCHED]
     failed = table.drop_duplicates("run_id")
     names = table["mode"].value_counts().index.tolist()
-    names.sort(key=lambda name: name in (UNEXPLAINED, UNSEARCHED))
+    names.sort(key=UNEXPLAINED.__eq__)
     parts = []
     for name in names:
         has_mode = failed["run_id"].isin(table.loc[table["mode"] == name, "run_id"])
