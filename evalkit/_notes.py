@@ -89,7 +89,8 @@ def _columns(file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Seque
 
 
 def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str) -> str:
-    text = f"no column of {file} was recognised as the model, so {counted_noun(rows, 'run')} count as one model"
+    runs = "1 run counts" if rows == 1 else f"{rows:,} runs count"
+    text = f"no column of {file} was recognised as the model, so {runs} as one model"
     if left:
         unused = [f"{name} ({counted_noun(n, 'value')})" for name, n in left.items()]
         text += f"; not used: {listed(unused, 8)}"
@@ -139,10 +140,11 @@ def _unshared(pairs: Sequence[Sequence[str]]) -> str:
 
 
 def _partly(shared: Sequence[int], others: Sequence[int]) -> str:
-    tasks, more = (" to ".join(f"{count:,}" for count in counts) for counts in (shared, others))
+    tasks = counted_noun(shared[0], "task") if len(shared) == 1 else f"{shared[0]:,} to {shared[1]:,} tasks"
+    more = " to ".join(f"{count:,}" for count in others)
     return (
-        f"the first model shares {tasks} tasks with each other model; {more} that only one of the two ran count, too, "
-        "assumed to be random samples of the same tasks"
+        f"the first model shares {tasks} with each other model; tasks that only one of the two ran ({more}) "
+        "count, too, assumed to be random samples of the same tasks"
     )
 
 

@@ -14,7 +14,7 @@ from evalkit.compare.check import Audited, Found, NotComputed, check
 from evalkit.compare.items import task_items
 from evalkit.compare.repeats import reliability
 from evalkit.io.text import shorten
-from evalkit.kinds.findings import absent_runs, similar_names, variants
+from evalkit.kinds.findings import absent_runs, bare_name, similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded, leading
 from evalkit.kinds.success_rates import rates_by_denominator
 from evalkit.kinds.transcript import transcripts
@@ -399,7 +399,7 @@ def names_alike(audited: Audited) -> Found:
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
     groups: dict[str, dict[str, str]] = {}  # the dates of names, by what they are without date, case and provider
     for name in names:
-        model = name.casefold().rpartition("/")[2]
+        model = bare_name(name)
         undated = DATED.sub("", model)
         groups.setdefault(undated, {})[name] = model.removeprefix(undated)
     notes = Notes()

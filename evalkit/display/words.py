@@ -185,7 +185,7 @@ def _without_leader(headline: Row, what: str, rates: Sequence[Row], written: Cal
     equal = [row["model_name"] for row in rates[1:] if row["estimate"] == first["estimate"]]
     if equal:
         has = "has" if len(equal) == 1 else "have"
-        highest += f"; {model_names(equal, MOST_ANSWERED)} {has} the same estimate, with another interval"
+        highest += f"; {model_names(equal, MOST_ANSWERED)} {has} the same estimate"
     return f"{text}; the highest {what} is {highest}."
 
 

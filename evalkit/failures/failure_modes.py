@@ -17,9 +17,8 @@ from evalkit.kinds.runs import counted
 from evalkit.stats import estimate_by
 
 UNEXPLAINED = "unexplained"  # the mode of a failed run that no rule explains
-UNSEARCHED = (
-    "no transcript"  # the mode of a failed run whose log has no turn of an agent or user, or can't be read any more
-)
+# the mode of a failed run whose log has no turn of an agent or user, or can't be read any more
+UNSEARCHED = "no transcript"
 FAILED_EVENTS = ("failed_call", "invalid_action", "silent_failure")  # whose evidence is the text of an error
 ALIKE = 0.6  # of the words of two error texts that both have, from which on they are one group
 MOST_TEXTS = 400  # masked texts that are compared, the most frequent ones
@@ -111,7 +110,8 @@ def modes(logs: Logs) -> pd.DataFrame:
 
     A run has a mode if it has enough events of one of the mode's detectors (`Detector.mode`, `least`). Of several, the
     mode of the highest severity leads, of equal ones the first in the order of `evalkit.failures.detectors`. A run
-    without any has the mode ``unexplained``, one without turns ``no transcript``. `failed_runs` decides which failed.
+    without any has the mode ``unexplained``; one whose log has no turn of an agent or user, ``no transcript``.
+    `failed_runs` decides which failed.
 
     Parameters
     ----------
@@ -167,9 +167,10 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
     Returns
     -------
     DataFrame
-        The columns of `by`, mode, n (such runs of the group), n_tasks, runs (with the mode), leading (runs where it
-        leads), estimate, low, high, method, target, warning. Tasks are clusters, and weigh equally
-        (`evalkit.stats.estimate_by`). Modes are in the order of their runs, the most frequent first, then unexplained.
+        The columns of `by`, mode, n (failed runs of the group with a transcript), n_tasks, runs (with the mode),
+        leading (runs where it leads), estimate, low, high, method, target, warning. Tasks are clusters, and weigh
+        equally (`evalkit.stats.estimate_by`). Modes are in the order of their runs, the most frequent first, then
+        unexplained.
 
     Examples
     --------
@@ -210,7 +211,7 @@ def with_modes(logs: Logs) -> pd.DataFrame:
 
 def masked_text(text: str) -> str:
     """Replace addresses, paths, names, places, ids and numbers of an error text by words in angle brackets."""
-    text = " ".join(masked(text[: 4 * MOST_MASKED]).split())
+    text = " ".join(masked(text)[: 4 * MOST_MASKED].split())
     for pattern, word in _MASKS:
         text = pattern.sub(word, text)
     return text[:MOST_MASKED]

@@ -17,7 +17,7 @@ from evalkit.kinds.detectors import (
     failed_tries,
     shortened,
 )
-from evalkit.kinds.errors import UNKNOWN_TOOL
+from evalkit.kinds.errors import unknown_tool_in
 
 LEAST_REPEATS = 3  # equal calls, or rounds of a cycle, from which they are an event
 LONG_REPEATS = 10  # equal calls that are an event even if a later one returns something else
@@ -26,7 +26,6 @@ STALE_CALLS = 5  # different calls of the last third without a new result
 LATE, LATE_SHARE = 5, 0.25  # messages before the first call, and their least share of all
 
 _UNKNOWN_TOOL = "unknown tool"
-_TOOL = re.compile(r"tool|function|command|action|call")  # in each text about an unknown one
 _INVALID = re.compile(r"invalid \w+: ")
 CAUSES = {  # of failed calls, by the texts of their results in lower case; the first that fits
     name: re.compile(pattern)
@@ -173,11 +172,11 @@ def cause_of(result: str) -> str:
 
 @lru_cache(maxsize=1024)  # errors recur
 def _cause_of(text: str) -> str:
-    lowered = text.lower()
-    if _TOOL.search(lowered) and UNKNOWN_TOOL.search(text):
+    if unknown_tool_in(text):
         return _UNKNOWN_TOOL
     if _INVALID.match(text):
         return "invalid action"
+    lowered = text.lower()
     return next((name for name, pattern in CAUSES.items() if pattern.search(lowered)), "other")
 
 

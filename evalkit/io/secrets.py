@@ -8,9 +8,11 @@ import base64
 import binascii
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import accumulate
 from typing import NamedTuple
 
 MASK = "EVALKIT_MASK"  # the variable that is "off" in a process that shows credentials
@@ -139,12 +141,15 @@ SECRETS = {
         r"[\w+/=\s\\%]++-----END[A-Z0-9 %+]{0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----",
     ),
 }
-_WITHIN_WORDS = ("login", "signed", "AWS se", "end")  # the beginnings of forms that also occur within a word
+_WITHIN_WORDS = {  # forms that also occur within a word
+    *("login of a URL", "login of a URL, encoded", "signed URL", "signed URL, encoded"),
+    *("AWS secret", "AWS session", "end of a private key"),
+}
 
 
 def _form(name: str) -> str:
     """Return the pattern of a form of credential, which looks at the text before it only where it may begin."""
-    start = "" if name.startswith(_WITHIN_WORDS) else rf"(?={SECRETS[name].kept}){_START}"
+    start = "" if name in _WITHIN_WORDS else rf"(?={SECRETS[name].kept}){_START}"
     return f"{start}(?P<kept>{SECRETS[name].kept}){SECRETS[name].rest}"
 
 
@@ -176,9 +181,15 @@ def masked(text: str) -> str:
     if unseen := [match.span() for match in _UNSEEN.finditer(text)]:
         starts, ends = [0, *(end for _, end in unseen)], [*(start for start, _ in unseen), len(text)]
         pieces = list(zip(starts, ends, strict=True))
+        lengths = accumulate((end - start for start, end in pieces), initial=0)
+        begins = list(lengths)  # of the pieces, in the text that is seen
+
+        def place(seen: int) -> int:
+            piece = bisect_right(begins, seen) - 1
+            return starts[piece] + seen - begins[piece]
+
         found = _spans("".join(text[start:end] for start, end in pieces))
-        places = [place for piece in pieces for place in range(*piece)] if found else []
-        spans += [(places[start], places[end - 1] + 1) for start, end in found]
+        spans += [(place(start), place(end - 1) + 1) for start, end in found]
     parts: list[str] = []
     done = 0
     for start, end in sorted(spans):

@@ -114,7 +114,7 @@ def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
 def shorten(text: str, width: int) -> str:
     """Cut a text in its middle: the names of models differ at both ends. A dot next to the cut would look like part.
 
-    Credentials are always masked before the cut, which would hide the beginning that shows what the rest is.
+    Credentials are always masked before the cut, since a cut may remove the prefix by which a credential is found.
     """
     if len(text) > width:
         text = masked(text)
@@ -124,7 +124,7 @@ def shorten(text: str, width: int) -> str:
 
 def cut_end(text: str, width: int) -> str:
     """Cut a text at its end; credentials are always masked before, since the cut may leave too little to detect."""
-    return text if len(text) <= width else masked(text[: 4 * width])[:width]
+    return text if len(text) <= width else masked(text)[:width]
 
 
 def cut_line(text: str) -> str:

@@ -86,7 +86,7 @@ _IN_OUTPUT = re.compile(  # lines of the output of a program, compilers among th
     re.MULTILINE,
 )
 _WORDS_OF_OUTPUT = ("rror", "xception", "Traceback", "***", "not found", "No such", "denied", ".go:")  # one in each
-_TOOL = re.compile(r"tool|function|command|action")
+_TOOL = re.compile(r"tool|function|command|action|call")  # in each text about an unknown one
 _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs
     r"(?:\w*[_.-])?(?:read|view|open|cat|grep|glob|find|ls|search|fetch|browse|visit|scrape|crawl|query|sql|http|url"
     r"|page"
@@ -99,7 +99,7 @@ _SHELL_SHOWS = re.compile(  # shell commands that show these
     r"|(?:docker|kubectl) logs)\b"
 )
 _NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
-UNKNOWN_TOOL = re.compile(
+_UNKNOWN_TOOL = re.compile(
     r"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+(?:tool|function"
     r"|command name|command|action)s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
     r"|(?:tool|function|command|action)(?: named| called| name)?:? \S{1,80} (?:does not exist|doesn't exist|is unknown"
@@ -113,6 +113,11 @@ UNKNOWN_TOOL = re.compile(
 _QUOTES = re.compile(r"[\"“?]")
 _NONE = ("none", "null", "false", "no", "0", "ok")  # values of an error field where there was no error
 _FAILED_STATUS = ("error", "failed", "failure", "fail", "exception", "timeout", "denied")
+
+
+def unknown_tool_in(text: str) -> re.Match | None:
+    """Search for the message that a tool does not exist; a quick test rules out most texts."""
+    return _UNKNOWN_TOOL.search(text) if _TOOL.search(text.lower()) else None
 
 
 def is_error(result: str, name: str = "", arguments: str = "") -> bool:
@@ -138,7 +143,7 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     lowered = head.lower()
     if any(word in lowered for word in _WORDS_OF_FAILURE) and _AFTER_WORDS_PATTERN.match(head, start):
         return True
-    unknown = UNKNOWN_TOOL.search(first) if _TOOL.search(first.lower()) else None
+    unknown = unknown_tool_in(first)
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
     if _SHOWS.fullmatch(name):

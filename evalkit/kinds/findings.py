@@ -126,11 +126,16 @@ def files_of(ledger: pd.DataFrame) -> dict[str, int]:
     return {"all": len(ledger), **{name: int(counts.get(name, 0)) for name in ("skipped", "failed")}}
 
 
+def bare_name(name: str) -> str:
+    """Return a name without case and the text before its last ``/``, such as a provider's name."""
+    return name.casefold().rpartition("/")[2].strip()
+
+
 def similar_names(names: Iterable[str]) -> Notes:
     """Note names that differ only by case, or by the text before their last ``/``, such as a provider's name."""
     groups: dict[str, list[str]] = {}
     for name in sorted(set(names)):
-        groups.setdefault(name.casefold().rpartition("/")[2].strip(), []).append(name)
+        groups.setdefault(bare_name(name), []).append(name)
     notes = Notes()
     for same in groups.values():
         if len(same) > 1:

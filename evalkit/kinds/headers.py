@@ -110,10 +110,12 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
                 continue
             if len(names) == 1:
                 found[role] = names[0]
-            elif role not in _OPTIONAL:
-                raise SourceError(
-                    f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
-                )
+                continue
+            if role in _OPTIONAL:
+                break
+            raise SourceError(
+                f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
+            )
     if not found.keys() & {"score", "is_successful"} and "status" in found and _are_outcomes(table[found["status"]]):
         found["is_successful"] = found["status"]
     for role, instead in (("task_id", "task_id"), ("score", "is_successful")):
@@ -132,34 +134,40 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
     return bool(words) and words <= _TRUTH.keys()
 
 
-def columns_of_runs(table: pd.DataFrame, meaning: Mapping[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def columns_of_runs(
+    table: pd.DataFrame, meaning: Mapping[str, str], files: Sequence[str] = ()
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the columns of runs from tables that have the same columns.
 
-    `meaning` has the column of the table for each column of runs (`meanings`). Returns the columns of runs, in which
-    cells that can't be read are missing, and these cells as they are in the table, of the columns that have any.
+    `meaning` has the column of the table for each column of runs (`meanings`); `files` has the file of each row, by
+    default one for all: the unit of scores and the order of day and month are decided for each. Returns the columns of
+    runs, in which cells that can't be read are missing, and these cells as they are in the table, of the columns that
+    have any.
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # a table that evalkit wrote, perhaps for spreadsheets
         table = table.map(lambda cell: from_spreadsheet(cell) if isinstance(cell, str) else cell)
+    file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
         missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
         values = table[name].astype("object").where(~missing, None)
         if role == "started":
-            runs[role] = _times(values)
+            runs[role] = pd.concat([_times(own) for _, own in values.groupby(file)] or [_times(values)])
         elif role == "is_successful":
             truths = values.map(truth_or_number).astype("float64")
             runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
             runs[role] = values.map(truth_or_number).astype("float64")
-            if texts.str.endswith("%").any():  # 90 next to 80% has no unit
-                runs[role] = runs[role].where(texts.str.contains("[%/]") | texts.isin(_TRUTH))
+            in_percent = texts.str.endswith("%").groupby(file).transform("any")
+            has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% has none
+            runs[role] = runs[role].where(~in_percent | has_unit)
         elif role == "duration":
             seconds = values.map(_seconds).astype("float64")
             runs[role] = seconds.where(seconds >= 0)
         elif role in _NUMBERS:
             numbers = values.map(_number).astype("float64")
-            runs[role] = numbers.where(numbers % 1 == 0) if role in _WHOLE else numbers
+            runs[role] = numbers.where((numbers % 1 == 0) & (numbers >= 0)) if role in _WHOLE else numbers
         else:
             runs[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
         is_unread = values.notna() & runs[role].isna()
@@ -207,8 +215,11 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
     """Note what the columns of a table were taken for and, where none is the model, which ones are left."""
     told = {role: name for role, name in meaning.items() if table[name].notna().any()}
     unused = [name for name in map(str, table) if name not in meaning.values()]
-    doubtful = {role: _called(unused, COLUMN_NAMES[role][0]) for role in _OPTIONAL.difference(meaning)}
-    doubtful = {role: names for role, names in sorted(doubtful.items()) if len(names) > 1}
+    doubtful = {}
+    for role in sorted(_OPTIONAL.difference(meaning)):
+        several = [names for level in COLUMN_NAMES[role] if len(names := _called(unused, level)) > 1]
+        if several:
+            doubtful[role] = several[0]
     chosen = note("columns", file=file, meaning=told, doubtful=doubtful)
     if "model_name" in meaning:
         return chosen
@@ -236,7 +247,10 @@ def _number(value: Any) -> float | None:
     if isinstance(value, str):
         text = _without_thousands(value.strip().lower().lstrip("$€£"))
         above, _, below = text.partition("/")  # as in 3/4
-        above, below = above.strip(), below.strip() or ("100" if above.endswith("%") else "1")
+        above, below = above.strip(), below.strip()
+        if "/" in text and (above.endswith("%") or not below):
+            return None
+        below = below or ("100" if above.endswith("%") else "1")
         parts = [above.rstrip(" %"), below]
         if not all(map(_DECIMAL.fullmatch, parts)) or float(below) == 0:
             return None
@@ -286,7 +300,8 @@ def _time(value: Any, is_day_first: bool) -> Any:
     """Return a time as pandas reads it; None for a number that is none."""
     text = str(value).strip()
     if match := _EPOCH.fullmatch(text):
-        return pd.Timestamp(float(text) if match[2] else int(text), unit=_EPOCH_UNITS[len(match[1])], tz="UTC")
+        number = float(text) if match[2] else int(text)
+        return pd.to_datetime(number, unit=_EPOCH_UNITS[len(match[1])], utc=True, errors="coerce")
     if match := _DAY_OR_MONTH.match(text):
         day, month = (match[1], match[3]) if is_day_first else (match[3], match[1])
         return f"{match[4]}-{month:0>2}-{day:0>2}{text[match.end() :]}"

@@ -35,16 +35,10 @@ class LoggedTurn(msgspec.Struct, gc=False):
 
 
 class AgentLog(msgspec.Struct, gc=False):
-    """A copy of an agent's memory, of any version; `turns` is a window of its last messages.
-
-    The fields that nobody reads are here so that decoding checks their text, too.
-    """
+    """A copy of an agent's memory, of any version; `turns` is a window of its last messages."""
 
     turns: list[LoggedTurn]
     taskStart: Any = None  # epoch milliseconds
-    memory: str | None = None
-    self_prompt: str | None = None
-    last_sender: str | None = None
 
 
 LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
@@ -334,6 +328,8 @@ def _decode_log(data: bytes) -> tuple[Any, list[str]]:
     """Decode a log, or any other JSON value; also return the flags of what was repaired."""
     if len(data) <= USUAL_SIZE:
         try:
+            if not data.isascii():
+                data.decode()  # also what the decoder skips
             value = LOG.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             value = None

@@ -57,6 +57,8 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
         is_other = isinstance(error, BrokenFileError) and suffix not in SUFFIXES
         return _OTHER if is_other else Parsed("failed", reason_of(error))
     recovered = dict.fromkeys(mark)
+    if suffix in LINES and b"\r" in content:
+        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     for i, text in enumerate(io.BytesIO(content) if suffix in LINES else [content], start=1):
         try:
             if text.strip():

@@ -21,18 +21,24 @@ def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> It
     The values of the keys in `encoded` stay `msgspec.Raw`, which `decoded` decodes.
     """
     most = most_bytes()
-    if CELL * len(data) > most:  # a smaller file fits even if each byte is a value
-        check_size(CELL * count_values(data))  # all lines are kept
+    may_be_large = CELL * len(data) > most  # a smaller file fits even if each byte is a value
+    values = 0  # that are decoded, of all lines, which are kept
     broken = others = 0
     for line in filter(bytes.strip, io.BytesIO(without_mark(data)[0])):
         if CHARACTER * len(line) > most:
             check_text(len(line))
         try:
             raw = _LINE.decode(line)
+            if may_be_large:
+                values += sum(count_values(bytes(value)) for key, value in raw.items() if key not in encoded)
+                check_size(CELL * values)
             yield {key: value if key in encoded else msgspec.json.decode(value) for key, value in raw.items()}
             continue
         except (msgspec.DecodeError, UnicodeDecodeError):  # such as NaN, or a line that is still being written
             pass
+        if may_be_large:
+            values += count_values(line)
+            check_size(CELL * values)
         try:
             value = decode_json(line)[0]
         except BrokenFileError:

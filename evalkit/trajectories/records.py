@@ -126,11 +126,12 @@ _MISSING_AT_FIRST = "run_id kind task_type task_version plan score score_key low
 _FIELDS: list[Any] = [
     *LOGGED,
     *((name, Any, None) for name in _MISSING_AT_FIRST.split()),
-    *((name, bool, False) for name in ("is_turned", "is_copy", "is_judged", "is_left_out")),  # the last: no run
+    *((name, bool, False) for name in ("is_turned", "is_copy", "is_judged", "is_left_out")),
     *((name, list, field(default_factory=list)) for name in ("trajectories", "run_flags")),
     ("model_source", str, "log"),
 ]
-# a run while it is put together: values by the names of columns, None for what is missing
+# A run while it is put together: values by the names of columns, None for what is missing. One `is_left_out` that turns
+# out to be no run of its own
 Run: Any = make_dataclass("Run", _FIELDS, eq=False, slots=True)
 Runs = Sequence[Any]
 Rows = Sequence[dict[str, Any]]  # of a table of records

@@ -54,7 +54,7 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
         except SourceError as error:
             entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
             continue
-        made, unread = columns_of_runs(table, meaning)
+        made, unread = columns_of_runs(table, meaning, [runs[at].source for at in of_files])
         for source in sources:
             own, file = places[source], os.path.basename(source)
             try:
@@ -67,7 +67,8 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
                 rows_text = counted_noun(count, "row")
                 problems.append(f"{rows_text} with the id and values of another row: copies, which rates exclude")
             if count := reused[source]:
-                problems.append(f"rows with different values share {counted_noun(count, 'id')}: all of them count")
+                ids = f"{counted_noun(count, 'id')} {'is' if count == 1 else 'are'}"
+                problems.append(f"{ids} shared by rows with different values, which count as different runs")
             if source in first_with and "model_name" in meaning and not copies[source]:
                 first = os.path.basename(first_with[source])
                 problems.append(f"the same rows as {first}: both count, because no column has ids of runs")
@@ -116,7 +117,7 @@ def _fill_columns(runs: Runs, rows: Rows, made: pd.DataFrame, meaning: Mapping[s
 def _mark_copies(
     runs: Runs, rows: Rows, places: Mapping[str, Sequence[int]]
 ) -> tuple[Counter[str], Counter[str], dict[str, str]]:
-    """Set ids of runs, and mark rows that repeat one.
+    """Set ids of runs, and mark rows that repeat an earlier row.
 
     Returns for each file how many rows do, how many ids rows with different values share, and the file with equal rows.
     """
@@ -142,7 +143,7 @@ def _mark_copies(
 
 
 def _ids_of_rows(rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[str]:
-    """Return the id of each row from a column named like an id; none if few ids are shared by many different rows."""
+    """Return the id of each row from a column named like an id; no ids if different rows often share one."""
     for name in filter(_CALLED_ID.fullmatch, dict.fromkeys(name for row in rows for name in row)):
         ids = ["" if row.get(name) is None else str(row[name]).strip() for row in rows]
         if all(ids) and len(set(ids)) > len(set(texts)) * 2 / 3:

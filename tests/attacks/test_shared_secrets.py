@@ -223,6 +223,11 @@ def test_what_cuts_or_rewrites_a_text_leaves_no_part_of_a_credential(cut, seed, 
         assert not shown_of(pieces, masked(CUTS[cut](text)))
 
 
+def test_a_second_credential_that_a_cut_brings_into_view_is_masked_whole():
+    for before in range(700, 800, 7):
+        assert "Ab1cdEf2" not in cut_end(f"eyJ{'a' * before} ghp_Ab1cdEf2ghIj3klMn4opQr5stUv6wxYz7ABC", 200)
+
+
 def test_a_cut_before_masking_would_show_a_part_of_a_credential():
     key, pieces = drawn(Random(1), ("-----BEGIN PRIVATE KEY-----", "\n", (BASE64, 900)))
     text = f"{'x ' * 150}{key}"

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from evalkit.kinds.errors import is_error
 
 FAILED = """
+unsupported call: shell
 Error: order 12 was not found
 ERROR: cannot open file
 error: pathspec 'x' did not match any file(s)

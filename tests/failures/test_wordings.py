@@ -4,13 +4,13 @@ import pytest
 
 from evalkit.compare.checks import OWN_FILES
 from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, _OWN_LIMIT, cause_of, claims_success
-from evalkit.kinds.errors import UNKNOWN_TOOL, is_error
+from evalkit.kinds.errors import is_error, unknown_tool_in
 from evalkit.mindcraft.events import _ASKED, _PLAN, _TOLD, _WAIT
 from evalkit.steps.events import _NOT_GIVEN
 
 
 def is_unknown_tool(text):
-    return bool(is_error(text) and UNKNOWN_TOOL.search(text))
+    return bool(is_error(text) and unknown_tool_in(text))
 
 
 def in_lower_case(pattern):

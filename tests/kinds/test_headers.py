@@ -20,10 +20,11 @@ def read(column: str, *cells: object) -> list:
     ("column", "cells", "values"),
     [
         ("duration", ["12,5 s", "3,25 min", "1,5", "46s", "1,234", "12,500 s"], [12.5, 195, 1.5, 46, 1234, 12500]),
-        ("score", ["80%", "90", "85 %", "pass", "3/4", "0"], [0.8, None, 0.85, 1, 0.75, None]),
+        ("score", ["80%", "90", "85 %", "pass", "3/4", "0"], [0.8, None, 0.85, 1, 0.75, 0]),
+        ("score", ["50%/2", "3/", "1/0"], [None, None, None]),
         ("score", ["80", "90"], [80, 90]),
         ("score", ["0,850", "1,500.5"], [None, 1500.5]),
-        ("input_tokens", ["2.500", "7.0", 5.7, "1,234"], [None, 7, None, 1234]),
+        ("input_tokens", ["2.500", "7.0", 5.7, "1,234", -3], [None, 7, None, 1234, None]),
         ("trial", ["1", "1.5"], [1, None]),
     ],
 )
@@ -39,6 +40,7 @@ def test_numbers_are_read_with_their_units_or_not_at_all(column, cells, values):
         (["01/02/2026", "01/13/2026"], ["2026-01-02", "2026-01-13"]),
         (["01.02.2026", "2026-03-04T05:06:07+02:00"], ["2026-02-01", "2026-03-04 03:06:07"]),
         (["20260102", 20260102, 5, True, "soon"], ["2026-01-02", None, None, None, None]),
+        (["9999999999999999999", "1767225600"], [None, "2026-01-01"]),
     ],
 )
 def test_times_are_read_in_one_form_for_a_column_and_numbers_as_seconds_since_1970(cells, times):
@@ -61,3 +63,18 @@ def test_names_of_an_exported_table_are_read_without_the_apostrophe_that_spreads
     assert runs["model_name"].tolist() == ["=oak", "'elm", "'-5"]  # -5 is a number, which needs none
     plain = table.drop(columns="counts_as")
     assert columns_of_runs(plain, meanings(plain, {}))[0]["model_name"].tolist() == ["'=oak", "'elm", "'-5"]
+
+
+def test_units_and_orders_of_dates_are_those_of_each_file():
+    scores, days = ["90%", "80%", "0.5", "0.4"], ["01/02/2026", "13/02/2026", "01/02/2026", "02/13/2026"]
+    table = pd.DataFrame({"task": "t", "model": "m", "score": scores, "started": days})
+    runs, unread = columns_of_runs(table, meanings(table, {}), ["a", "a", "b", "b"])
+    assert runs["score"].tolist() == [0.9, 0.8, 0.5, 0.4]
+    assert runs["started"].dt.strftime("%d.%m.").tolist() == ["01.02.", "13.02.", "02.01.", "13.02."]
+    assert unread.empty or unread.isna().all(axis=None)
+
+
+def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
+    table = pd.DataFrame({"task": ["a"], "score": [1], "target": ["x"], "Target ": ["y"], "expected": ["z"]})
+    assert "target" not in meanings(table, {})
+    assert "several could be target: target and Target" in str(choices_of(table, meanings(table, {}), "runs.csv"))

@@ -30,7 +30,7 @@ CASES = {
     "missing_agent_logs": ({A: 1}, PAIR, {B: 1}),
     "quoted_only": ({A: [turn("user", f"It says {SCORE}1")]}, COOK, {A: [turn("system", f"{SCORE}1")]}),
     "recovered_byte_order_mark": ({A: b"\xef\xbb\xbf[]"}, COOK, {A: b"[]"}),
-    "recovered_latin_1": ({A: b'{"memory": "\xe9", "turns": []}'}, COOK, {A: b"[]"}),
+    "recovered_latin_1": ({A: b'{"name": "\xe9", "turns": [{"role": "user", "content": "a"}]}'}, COOK, {A: b"[]"}),
     "recovered_utf_16": ({A: "[]".encode("utf-16")}, COOK, {A: b"[]"}),
     "recovered_lone_surrogate": ({A: b'{"memory": "\\ud83d", "turns": []}'}, COOK, {A: b"[]"}),
     "recovered_nan_literal": ({A: b'{"memory": NaN, "turns": []}'}, COOK, {A: b"[]"}),
