@@ -154,7 +154,7 @@ def test_tasks_that_only_one_model_ran_are_counted_beside_the_shared_ones():
     text = describe_comparison(runs_of(cells))
     answer, _, note = text.splitlines()[0].partition(". ")
     assert len(answer.split()) <= 45
-    assert note.startswith("The first model shares 4 tasks with each other model; 72 that only one of the two ran")
+    assert note.startswith("The first model shares 4 tasks with each other model; tasks that only one of the two")
     assert re.search(r"^a +b +4 +72 ", text, re.MULTILINE)
     assert re.search(r"^a +4 +72 ", describe_baseline(runs_of(cells), "b")[0], re.MULTILINE)
 
