@@ -185,7 +185,7 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
     table = table[table["mode"] != UNSEARCHED]
     failed = table.drop_duplicates("run_id")
     names = table["mode"].value_counts().index.tolist()
-    names.sort(key=UNEXPLAINED.__eq__)
+    names.sort(key=lambda name: name == UNEXPLAINED)  # which comes last
     parts = []
     for name in names:
         has_mode = failed["run_id"].isin(table.loc[table["mode"] == name, "run_id"])

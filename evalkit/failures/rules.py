@@ -5,7 +5,7 @@ ignoring surrounding spaces and memory addresses. A result that was not logged e
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, zip_longest
 
@@ -105,6 +105,21 @@ _LIMIT_STATUS = re.compile(  # why a run ended, as a status
 )
 
 
+def _in_turn(keys: Sequence[object], period: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of the stretches of keys in which `period` different ones take turns often enough."""
+    start = 0
+    while start + LEAST_REPEATS * period <= len(keys):
+        repeated = start  # the first that is not repeated a period later
+        while (
+            repeated + period < len(keys) and keys[repeated] is not None and keys[repeated] == keys[repeated + period]
+        ):
+            repeated += 1
+        end = repeated + period
+        if end - start >= LEAST_REPEATS * period and len(set(keys[start : start + period])) == period:
+            yield start, end
+        start = max(repeated, start + 1)
+
+
 def cycle(transcript: Seen) -> Iterator[Found]:
     """Find two or three different calls that take turns, at least three times, each with the same result every time.
 
@@ -116,18 +131,11 @@ def cycle(transcript: Seen) -> Iterator[Found]:
         keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]
         done = 0  # no call belongs to two cycles
         for period in (2, 3):
-            start = 0
-            while start + LEAST_REPEATS * period <= len(keys):
-                end = start
-                while end + period < len(keys) and keys[end] is not None and keys[end] == keys[end + period]:
-                    end += 1
-                last = end + period  # behind the stretch in which calls take turns
-                different = set(keys[start : start + period])
-                if last - start >= LEAST_REPEATS * period and len(different) == period and start >= done:
+            for start, end in _in_turn(keys, period):
+                if start >= done:
                     rounds = " → ".join(made.text for made in calls[start : start + period])
-                    yield calls[start].turn, str((last - start) // period), rounds
-                    done = last
-                start = max(end, start + 1)
+                    yield calls[start].turn, str((end - start) // period), rounds
+                    done = end
 
 
 def repeated_call(transcript: Seen) -> Iterator[Found]:

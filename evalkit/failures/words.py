@@ -40,9 +40,8 @@ def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplai
     if unsearched == failed:
         return f"None of {noun} has a transcript to search."
     if not reasons:
-        return (
-            f"No rule explains any of {noun}{f', {unsearched:,} of them without a transcript' if unsearched else ''}."
-        )
+        without = f", {unsearched:,} of them without a transcript" if unsearched else ""
+        return f"No rule explains any of {noun}{without}."
     shown = listed((f"{mode} ({count:,})" for mode, count in reasons), 3, "{} more")
     rest = f"no rule explains {unexplained:,}" if unexplained else "all are explained by a rule"
     if unsearched:

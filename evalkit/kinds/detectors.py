@@ -62,15 +62,15 @@ class Seen(Transcript):
             agent = agent_of(turn)
             if turn.role in ("assistant", "action") and "reasoning" not in turn.marks:
                 self.turns_of_agents.setdefault(agent, []).append((number, turn))
-            if turn.call:
-                name, arguments, result, has_failed, _ = turn.call
+            if call := turn.call:
+                result, has_failed = call.result, call.has_failed
                 if result is not None:
                     result = result.strip()
                     if "0x" in result:
                         result = _ADDRESS.sub("0x", result)
                     if has_failed is None:
-                        has_failed = is_error(result, name, arguments)
-                made = Made(number, agent, name, arguments, result, bool(has_failed))
+                        has_failed = is_error(result, call.name, call.arguments)
+                made = Made(number, agent, call.name, call.arguments, result, bool(has_failed))
                 self.calls.append(made)
                 self.calls_of_agents.setdefault(agent, []).append(made)
         self.failed_calls = [made for made in self.calls if made.has_failed]
