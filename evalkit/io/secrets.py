@@ -74,6 +74,7 @@ class Secret(NamedTuple):
     kept: str
     rest: str
     flags: int = 0
+    is_within_words: bool = False  # it may begin in the middle of a word
 
 
 SECRETS = {
@@ -91,9 +92,15 @@ SECRETS = {
     "GitLab": Secret("gl", "gl(?:pat|dt|rt|ptt|cbt|soat|ft|imt|agent|oas|ffct)-", r"[\w-]{20,}(?:\.[\w-]+)*"),
     "AWS id": Secret("akia", "AKIA", r"[0-9A-Z]{16}\b"),
     "AWS temporary id": Secret("asia", "ASIA", r"[0-9A-Z]{16}\b"),
-    "AWS secret": Secret("access", rf"secret_?access_?key{_OTHER}", r"(?:[A-Z0-9/+]|%2[FB]){40}", re.IGNORECASE),
+    "AWS secret": Secret(
+        "access", rf"secret_?access_?key{_OTHER}", r"(?:[A-Z0-9/+]|%2[FB]){40}", re.IGNORECASE, is_within_words=True
+    ),
     "AWS session": Secret(
-        "token", rf"(?:session|security)_?token{_OTHER}", r"(?:[A-Z0-9/+=]|%2[FB]|%3D){40,}", re.IGNORECASE
+        "token",
+        rf"(?:session|security)_?token{_OTHER}",
+        r"(?:[A-Z0-9/+=]|%2[FB]|%3D){40,}",
+        re.IGNORECASE,
+        is_within_words=True,
     ),
     "Azure": Secret("accountkey", "AccountKey(?:=|%3D)", r"[A-Za-z0-9+/=%]{20,}", re.IGNORECASE),
     "database": Secret(
@@ -120,6 +127,7 @@ SECRETS = {
         r":(?:\\{0,8}/){2}",
         r"(?!\[)(?=[^\s/@:\"'<>\\]{16,}+@|[^\s/@:\"'<>\\]*+:(?!\d{1,5}[/?#\\]))"
         rf"(?:{_LOGIN})++(?:@(?:{_LOGIN})*+)*(?=@)",
+        is_within_words=True,
     ),
     "login of a URL, encoded": Secret(
         "%40",
@@ -127,9 +135,14 @@ SECRETS = {
         r"(?=(?:[^\s&%]|%(?!40|2F|3A)){16,}+%40|(?:[^\s&%]|%(?!40|2F|3A))*+%3A(?!\d{1,5}%(?:2F|3F|23)))"
         rf"(?:{_ENCODED_LOGIN})++(?:%40(?:{_ENCODED_LOGIN})*+)*(?=%40)",
         re.IGNORECASE,
+        is_within_words=True,
     ),
-    "signed URL": Secret("=", rf"{_PARAMETER}(?:{_SIGNATURES})=", r"[\w%+/=.~-]{4,}", re.IGNORECASE),
-    "signed URL, encoded": Secret("%3d", rf"{_PARAMETER}(?:{_SIGNATURES})%3D", r"(?:[\w+/=.~-]|%25)+", re.IGNORECASE),
+    "signed URL": Secret(
+        "=", rf"{_PARAMETER}(?:{_SIGNATURES})=", r"[\w%+/=.~-]{4,}", re.IGNORECASE, is_within_words=True
+    ),
+    "signed URL, encoded": Secret(
+        "%3d", rf"{_PARAMETER}(?:{_SIGNATURES})%3D", r"(?:[\w+/=.~-]|%25)+", re.IGNORECASE, is_within_words=True
+    ),
     "private key": Secret(
         "private",
         r"-----BEGIN[A-Z0-9 %+]{0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----",
@@ -139,21 +152,18 @@ SECRETS = {
         "private",
         r"(?<![\w+/=\s\\%])",
         r"[\w+/=\s\\%]++-----END[A-Z0-9 %+]{0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----",
+        is_within_words=True,
     ),
 }
-_WITHIN_WORDS = {  # forms that also occur within a word
-    *("login of a URL", "login of a URL, encoded", "signed URL", "signed URL, encoded"),
-    *("AWS secret", "AWS session", "end of a private key"),
-}
 
 
-def _form(name: str) -> str:
+def _form(secret: Secret) -> str:
     """Return the pattern of a form of credential, which looks at the text before it only where it may begin."""
-    start = "" if name in _WITHIN_WORDS else rf"(?={SECRETS[name].kept}){_START}"
-    return f"{start}(?P<kept>{SECRETS[name].kept}){SECRETS[name].rest}"
+    start = "" if secret.is_within_words else rf"(?={secret.kept}){_START}"
+    return f"{start}(?P<kept>{secret.kept}){secret.rest}"
 
 
-_PATTERNS = [(one.hint, re.compile(_form(name), one.flags | re.ASCII)) for name, one in SECRETS.items()]
+_PATTERNS = [(one.hint, re.compile(_form(one), one.flags | re.ASCII)) for one in SECRETS.values()]
 _AWS_ID = re.compile(r"(?:AKIA|ASIA)[0-9A-Z]{16}\b")
 _AWS_SECRET = re.compile(r"(?<![\w/+])(?=[a-z0-9/+]{0,39}[A-Z])[A-Za-z0-9/+]{40}(?![\w/+=])")  # no digest of a commit
 _WORDS = re.compile(r"(?:(?:[a-z]{1,15}|[a-z]?\d{1,4})(?:[-_]+|\Z))+")  # a name such as learn-to-cook-v2
