@@ -251,7 +251,8 @@ def published_figures(audited: Audited) -> Found:
     scorers: Any = runs.get("score_key", ())
     table = table[table["metric"].isin(scorers) | table["metric"].str.match(RATE)].dropna(subset="value")
     is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
-    sizes, order = runs["model_name"].value_counts(), audited.estimates.copy()
+    sizes = runs["model_name"].value_counts()
+    order = audited.estimates.copy()
     compared, unlike = 0, list[Notes]()
     for row, leads in zip(table.to_dict("records"), is_first, strict=True):
         # the runs that it is of: its model, agent, data set and scorer, in its folder or below

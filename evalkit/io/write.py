@@ -95,7 +95,9 @@ def _write_latex(table: pd.DataFrame, path: str) -> None:
 def _write_json(table: pd.DataFrame, path: str) -> None:
     table = with_texts(table)
     times = table.select_dtypes(["datetime", "datetimetz"])  # pandas writes none before 1677 or after 2262
-    epochs = {name: of.dt.as_unit("ms").astype("int64").astype("Int64").where(of.notna()) for name, of in times.items()}
+    epochs = {}
+    for name, column in times.items():
+        epochs[name] = column.dt.as_unit("ms").astype("int64").astype("Int64").where(column.notna())
     pd.DataFrame({**table, **epochs}).to_json(path, orient="records", indent=1, force_ascii=False)
 
 

@@ -88,9 +88,9 @@ def roles_of(columns: Sequence[str]) -> set[str]:
 def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     """Return the column of a table for each column of runs: those in `given`, and others by their names.
 
-    Without a column of scores, a column of statuses that are all words for outcomes, such as failed, is success. Of
-    several columns that fit none is taken if comparisons do without; SourceError for others, for a given column that is
-    missing, and for a table without tasks or scores.
+    Without a column of scores, a column of statuses that are all words for outcomes, such as failed, is success. If
+    several columns fit a role that comparisons do not need, none is taken. SourceError if several fit another role, if
+    a given column is missing, and for a table without tasks or scores.
     """
     columns = list(map(str, table))
     there = ", ".join(columns)
@@ -146,7 +146,7 @@ def columns_of_runs(
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # a table that evalkit wrote, perhaps for spreadsheets
-        table = table.map(lambda cell: from_spreadsheet(cell) if isinstance(cell, str) else cell)
+        table = table.map(_as_exported)
     file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
@@ -229,6 +229,10 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
     no_model = note("no_model", file=file, rows=len(table), left=left, likely=next(iter(likely), ""))
     return no_model + chosen
+
+
+def _as_exported(cell: Any) -> Any:
+    return from_spreadsheet(cell) if isinstance(cell, str) else cell
 
 
 def _is_binary(scores: pd.Series, datasets: pd.Series) -> pd.Series:

@@ -69,8 +69,9 @@ FINAL_START = re.compile("|".join(map(re.escape, FINAL_STARTS)))
 _NO_SCORE = "Task ended (?:with|in) score"
 NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # within a longer text
 OUTCOME = re.compile(f"{_pattern('scored')}|{_pattern('succeeded')}|{_NO_SCORE}")
+# all outcomes begin with this text, which is quicker to find than the pattern
 _outcome_starts = [_NO_SCORE, *(text.start for text in WORDINGS["scored"] + WORDINGS["succeeded"])]
-OUTCOME_START = os.path.commonprefix(_outcome_starts)  # noqa: RUF071 - of texts; what is quicker to look for
+OUTCOME_START = os.path.commonprefix(_outcome_starts)  # noqa: RUF071 - these are no paths
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)

@@ -70,7 +70,8 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     tasks: dict[Any, dict[str, float]] = {}  # of each model: those done (some run finished, none running), and expected
     wanted: float
     for model, group in runs.groupby("model_name"):
-        totals, keys = group.groupby("experiment_folder")["experiment_total"].max(), ["task_id"]
+        totals = group.groupby("experiment_folder")["experiment_total"].max()
+        keys = ["task_id"]
         if snapshot.expected is not None:
             wanted = snapshot.expected
         elif totals.notna().all():
@@ -87,7 +88,8 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
         rates = running.assign(**counts, estimate=math.nan, low=math.nan, high=math.nan)
     else:
         rates = best_first(analysis.overview(finished, by).merge(running, on=by, how="outer").fillna(counts))
-    rates, rows = rates.astype(dict.fromkeys(counts, "int64")), []
+    rates = rates.astype(dict.fromkeys(counts, "int64"))
+    rows = []
     for row, cells in zip(rates.to_dict("records"), _rows(rates, by), strict=True):
         head = {column_title(column): cells.pop(column_title(column)) for column in by}
         if by == ["model_name"]:

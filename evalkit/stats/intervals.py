@@ -186,11 +186,20 @@ def mean_interval(
     return _estimated(kind, values, clusters, families, target, bounds or (0.0, 1.0), confidence)
 
 
-def _estimated(kind: str, values: Any, clusters: Any, families: Any, target: Target, *how: Any) -> Estimate:
-    """Estimate from values and the labels of their clusters and families; `how` as the last two of `_interval`."""
+def _estimated(
+    kind: str,
+    values: Any,
+    clusters: Any,
+    families: Any,
+    target: Target,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """Estimate from values and the labels of their clusters and families."""
     values = numbers(values)
     of = None if families is None else coded(families, len(values))[0][np.isfinite(values)]
-    return _interval(kind, *clean(values, clusters), clusters is not None, of, target, *how)
+    known, codes, lost = clean(values, clusters)
+    return _interval(kind, known, codes, lost, clusters is not None, of, target, bounds, confidence)
 
 
 def _interval(

@@ -239,7 +239,10 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
     if not len(common):
         return None
     weights = 1 / (1 / counts[:, common]).sum(axis=0)
-    means, variances, freedoms, numbers = np.zeros((4, 2))  # of each model
+    means = np.zeros(2)  # of each model, as all that follow
+    variances = np.zeros(2)
+    freedoms = np.zeros(2)
+    numbers = np.zeros(2)
     gap = 0.0
     parts = np.zeros(len(cells.tasks))
     for side, column, sign in ((0, a, 1), (1, b, -1)):

@@ -20,7 +20,7 @@ import msgspec
 
 from evalkit.io import BrokenFileError, Status, decode_json, is_url, reason_of, without_mark
 from evalkit.io.frames import cut_name
-from evalkit.io.paths import CELL, check_json, check_regular, check_size, check_text, most_bytes
+from evalkit.io.paths import CELL, check_json, check_regular, check_size, check_text, count_values, most_bytes
 from evalkit.io.text import UniqueNames
 from evalkit.kinds import Parsed
 from evalkit.steps.literals import is_deep, to_jsonable
@@ -52,7 +52,7 @@ def parse_file(path: str, data: bytes | OSError) -> Parsed:
             return _parse_checkpoints(path, data)
         content, mark = without_mark(data)
         if suffix in LINES:
-            check_text(len(content), sum(map(content.count, b",[{\n")))
+            check_text(len(content), count_values(content) + content.count(b"\n"))
     except (OSError, BrokenFileError) as error:
         is_other = isinstance(error, BrokenFileError) and suffix not in SUFFIXES
         return _OTHER if is_other else Parsed("failed", reason_of(error))

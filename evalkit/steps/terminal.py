@@ -38,7 +38,8 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
         ended = ", ".join(f"{row[verdict]} {verdict}" for verdict in VERDICTS if row[verdict])
         lines = [plain(history.label), f"{counted_noun(row['records'], 'record')}: {ended or 'none'}"]
         if n := row["n"]:
-            (confirmed, reported), k = _rates(row), row["success"]
+            confirmed, reported = _rates(row)
+            k = row["success"]
             lines.append(f"success: {reported} ({k + row[SILENT]} of {n}) reported, {confirmed} ({k} of {n}) confirmed")
         if row["cut"]:
             lines.append(f"cut: {row['cut']} of {row['records']} stored results; the rest of them is unknown")

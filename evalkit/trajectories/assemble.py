@@ -139,7 +139,7 @@ def _score(runs: Runs, scores: pa.Table, facts: Rows, key: str) -> list[str | No
             run.score = None
     _set_success(runs)
     every_eval_ever.set_success(runs)
-    return [run and run.run_id for run in run_of_score]
+    return [None if run is None else run.run_id for run in run_of_score]
 
 
 def _scores_of_datasets(runs: Runs, keys: Sequence[str], values: Sequence[float | None]) -> dict[Any, str]:

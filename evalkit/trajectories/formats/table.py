@@ -166,7 +166,8 @@ def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     Texts in delta encodings or of a fixed length can't be: as many rows are decoded as fit, each as long as a page.
     """
     stored = pq.read_metadata(pa.BufferReader(data))
-    total, packed, batch_rows = 0, 0, 1_000
+    total = packed = 0
+    batch_rows = 1_000
     to_dictionaries: list[str] = []
     for at in range(stored.num_columns):
         column = stored.schema.column(at)
