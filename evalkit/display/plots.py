@@ -11,7 +11,6 @@ from typing import Any, Literal
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -366,6 +365,8 @@ def heatmap(
     --------
     >>> axes = figures.heatmap(analysis.success_by(runs, ["task_type", "model_name"]), "task_type", "model_name")
     """
+    import seaborn as sns  # half a second, which other figures save
+
     groups = with_data(table)
     if not groups:
         return drawing.nothing_to_draw(ax=ax)

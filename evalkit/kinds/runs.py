@@ -109,7 +109,8 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     check_columns(runs, *_KEPT, "is_successful", "score", "status", *filter(None, [cluster]))
     kind = kind or kind_of(runs)
     counts = ~is_excluded(runs, kind)
-    rows, outcome = runs[counts], outcome_of(runs, kind)
+    rows = runs if counts.all() else runs[counts]  # a selection takes long for few rows
+    outcome = outcome_of(runs, kind)
     if not cluster and "cluster" in rows:  # as the runs were loaded with
         cluster = "cluster"
     tasks = kind.rates.task_of(rows)
@@ -125,12 +126,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     if "exit_reason" in rows:
         table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
     table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "")
-    conditions = pd.Series("", rows.index, dtype="str")
-    for name in kind.rates.conditions:
-        if name in rows:
-            text = conditions.where(conditions == "", conditions + ", ") + f"{name}=" + rows[name].astype("str")
-            conditions = conditions.where(rows[name].isna(), text)
-    table["condition"] = conditions
+    table["condition"] = _conditions(rows, kind)
     compared_by = compared_in(runs)
     if compared_by:
         table["logged_model"] = rows["logged_model"]
@@ -166,6 +162,17 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     if unit.startswith("share") or (unit == AS_LOGGED and score.dropna().between(0, 1).all()):
         return made._replace(kind="score")
     return made._replace(unit=unit.removeprefix(AS_LOGGED))
+
+
+def _conditions(rows: pd.DataFrame, kind: LogKind) -> pd.Series:
+    """Return for each run what else makes runs comparable, such as ``max_turns=20``; "" for a run that states none."""
+    stated = [rows[name] for name in kind.rates.conditions if name in rows and rows[name].notna().any()]
+    texts = [[""] * len(rows)]
+    for column in stated:
+        named = f"{column.name}=" + column.astype("str")
+        texts.append(named.where(column.notna(), "").tolist())
+    joined = [", ".join(filter(None, of_run)) for of_run in zip(*texts, strict=True)]
+    return pd.Series(joined, rows.index, dtype="str")
 
 
 def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:

@@ -108,9 +108,12 @@ def _rates_of(
     rows = pd.DataFrame({"group": number, "value": values, "task": table["task"], "family": table["family"]})
     rows = rows.loc[values.index]
     out = estimate_by(rows, "group", "value", clusters="task", kind=scored.kind, families="family").set_index("group")
-    out = out.reindex(range(len(groups))).fillna(_NOTHING)
-    out = out.astype({"n": "int64", "n_tasks": "int64", "method": "str", "target": "str"})
-    out.loc[groups["measured"] == 0, ["estimate", "low", "high"]] = float("nan")
+    if len(out) < len(groups):
+        out = out.reindex(range(len(groups))).fillna(_NOTHING)
+        out = out.astype({"n": "int64", "n_tasks": "int64", "method": "str", "target": "str"})
+    not_measured = groups["measured"] == 0
+    if not_measured.any():
+        out.loc[not_measured, ["estimate", "low", "high"]] = float("nan")
     warnings = list[Notes]()
     for i, n, n_not_measured, copies, judged in groups[list(counts)].itertuples(name=None):
         if copies and not n + n_not_measured and i in of:
