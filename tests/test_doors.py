@@ -307,8 +307,9 @@ def test_the_page_gives_the_same_n_estimate_and_interval(kind, logs, expected, p
 @pytest.mark.parametrize("way", ["", *(option.name for option in COMMON if option.name != "model")])
 def test_doors_that_compare_models_give_the_same_with_each_option(kind, way):
     given = {way: kind.ways[way]} if way else {}
+    options = {option.name: option for option in COMMON}
     logs = kind.load(
-        **{name: values[0] if name in ("cluster", "compare_by") else values for name, values in given.items()}
+        **{name: values if options[name].many else options[name].type(values[0]) for name, values in given.items()}
     )
     runs, wanted = getattr(logs, logs.kind.runs), kind.answers(kind.rows(logs))
     check(of_terminal(kind, kind.said(**given)), wanted)

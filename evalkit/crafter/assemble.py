@@ -11,7 +11,7 @@ import pyarrow as pa
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
 from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS
 from evalkit.io import frame_of, paused_gc
-from evalkit.kinds import Assembled, Records, run_ids
+from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
 
 Counting = Literal["achievement", "hook"]
 COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
@@ -168,9 +168,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     is_known = can_tell & (np.array(columns["events"], dtype=int) > 0)
     n_unlocked = unlocked.sum(axis=1)
     rows = {
+        **dict.fromkeys((column.name for column in RUN_COLUMNS), [None] * n),  # of what no trace states
         **dict(zip(episodes.column_names, episodes.columns, strict=True)),
         **scores,
-        **dict.fromkeys(("task_type", "repetition", "is_successful", "success_rate"), [None] * n),
         "run_id": run_ids("crafter", episodes["source"].to_pylist(), records=records),
         "kind": ["crafter"] * n,
         "score_without_suspects": np.round(score - suspects * weights["invalid_action"], DIGITS),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of, paused_gc
-from evalkit.kinds import Assembled, Records, run_ids
+from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
 from evalkit.mindcraft.layout import Named, Repetition, TaskFolder, name_models, split_repetitions, task_folders
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, FLAGS, LOG_FLAGS, OUTCOMES, RECORDS, RUNS, CompletionStatus
 from evalkit.mindcraft.tasks import Definition, TaskDefinitions, metrics_of, task_facts
@@ -68,6 +68,7 @@ def assemble(
     ids = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"].to_numpy())
     logs = logs.join(ids.reset_index(drop=True))
     agents = frame_of({column.name: logs[column.name] for column in AGENTS}, AGENTS)
+    runs = runs.assign(**dict.fromkeys({column.name for column in RUN_COLUMNS}.difference(runs)))  # which no log states
     runs = frame_of({column.name: runs[column.name] for column in RUNS}, RUNS)
     metrics = metrics_frame([metrics_of(task.definition) for task in tasks])
     if not metrics.columns.empty:
@@ -154,7 +155,7 @@ def _known(found: Sequence[Run]) -> pd.DataFrame:
         "n_agents": np.array([len(set(run.repetition.agents)) for run in found], int),
         "fits_layout": np.array([run.named.fits_layout for run in found], bool),
     }
-    return pd.DataFrame(values).assign(seed=None, tokens_in=None, tokens_out=None, cost=None)  # which no log states
+    return pd.DataFrame(values)
 
 
 def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.DataFrame:

@@ -122,10 +122,14 @@ RECORDS = {
 
 
 LOGGED = ("source", *(column.name for column in RUNS))
-_MISSING_AT_FIRST = "run_id kind task_type task_version plan score score_key lower_is_better is_successful success_rate"
+_SET_OTHERWISE = (*LOGGED, "model_source", "run_flags")
+_MISSING_AT_FIRST = (
+    *(column.name for column in run_columns() if column.name not in _SET_OTHERWISE),
+    *("task_version", "plan", "score_key", "lower_is_better"),
+)
 _FIELDS: list[Any] = [
     *LOGGED,
-    *((name, Any, None) for name in _MISSING_AT_FIRST.split()),
+    *((name, Any, None) for name in _MISSING_AT_FIRST),
     *((name, bool, False) for name in ("is_turned", "is_copy", "is_judged", "is_left_out")),
     *((name, list, field(default_factory=list)) for name in ("trajectories", "run_flags")),
     ("model_source", str, "log"),

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pandas as pd
@@ -39,6 +40,12 @@ def site(tmp_path_factory):
     done = subprocess.run(pip, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return folder / "site"
+
+
+def test_it_depends_on_the_package_that_evalkit_is_installed_from():
+    files = EXAMPLE / "pyproject.toml", EXAMPLE.parents[1] / "pyproject.toml"
+    example, own = (tomllib.loads(file.read_text("utf-8"))["project"] for file in files)
+    assert example["dependencies"] == [own["name"]]
 
 
 @pytest.fixture
