@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
+
+import msgspec
 
 from evalkit._version import code_version, package_versions
 from evalkit.io.paths import SourceError, check_path, is_secret_name
@@ -27,6 +29,36 @@ _PRIVATE = ("parameters", "params_file", "sources")  # fields of a record with f
 _LONGEST = 120  # bytes; suffixes and hashes are added to it, and file systems allow 255
 
 Record = dict[str, Any]  # of a report that was made or failed, as `Job.record` makes it
+
+
+class _Types(TypedDict):
+    """Types of a record's fields, which are read again from a folder that may come from somebody else."""
+
+    key: str
+    notebook: str
+    name: str
+    title: str
+    question: str
+    order: float
+    params_file: str
+    parameters: dict[str, Any]
+    status: str
+    why: str
+    error: str
+    cell: int | None
+    made: str
+    seconds: float
+    headline: dict[str, Any] | None
+    findings: list[dict[str, str]]
+    sources: list[str]
+    tables: list[dict[str, Any]]
+    figures: list[str]
+    page: str
+    page_bytes: int
+    executed: str
+    links: bool
+    stamp: dict[str, Any]
+    previous: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -157,13 +189,18 @@ def short_hash(text: str) -> str:
 
 
 def read_record(output: Path, key: str) -> Record | None:
-    """Return a report's record; None if it is missing, unreadable, or made by another report or an older evalkit."""
+    """Return a report's record; None if it is missing, unreadable, or made by another report or an older evalkit.
+
+    A record whose files are not those of its report is unreadable: files of a record are read and deleted.
+    """
     try:
-        record: Record = read_json(output / NOTES / f"{key}.json")
-        own_key = f"{record['notebook']}/{record['name']}"
-        if record["key"] != key or own_key != key or "links" not in record:
-            return None
-    except (OSError, ValueError, TypeError, KeyError):
+        record: Record = msgspec.convert(read_json(output / NOTES / f"{key}.json"), _Types)
+        folders = {Path(file).parts[:-1] for file in files_beside(record)}
+    except (OSError, ValueError, KeyError, msgspec.ValidationError):
+        return None
+    is_own = record["key"] == key == f"{record['notebook']}/{record['name']}"
+    pages = {record["page"], record["executed"]} - {""}
+    if not is_own or not folders <= {(record["name"],)} or not pages <= {f"{key}.html", f"{key}.ipynb"}:
         return None
     return record | (read_note(output, f"records/{key}") or {})
 

@@ -18,6 +18,7 @@ from evalkit.cli import main
 from evalkit.reports import kernels, plan, run
 from evalkit.reports.batch import line_of
 from evalkit.reports.report import input_fingerprint, read_record
+from tests.mindcraft.builders import write_all
 
 FORK = multiprocessing.get_context("fork")  # saves the time that Python and evalkit take to start
 
@@ -51,6 +52,32 @@ def test_a_report_gets_its_parameters_with_their_types(project, batch):
     project("one", "print([a, b, c, d, e])", parameters=cell)
     (key,) = batch(["one"], values=values).made
     assert texts(batch.notebook(key)) == [f"{[values['a'], 1.0, [1, 2], True, {'k': 'v'}]}\n"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tables": [{"name": "t", "file": "../../victim/kept.txt", "rows": 1}]},
+        {"figures": ["{victim}/kept.txt"]},
+        {"page": "../victim/kept.txt"},
+        {"tables": 5},
+        {"headline": "x"},
+        {"seconds": None},
+    ],
+    ids=str,
+)
+def test_a_record_from_elsewhere_can_name_no_file_of_others_and_the_report_is_made_again(
+    project, batch, tmp_path, change
+):
+    project("one", "print(1)")
+    victim = tmp_path / "victim" / "kept.txt"
+    write_all(tmp_path, {"victim/kept.txt": "kept"})
+    (key,) = batch(["one"]).made
+    path = batch.output / ".evalkit" / f"{key}.json"
+    record = json.loads(path.read_text()) | change
+    path.write_text(json.dumps(record).replace("{victim}", str(victim.parent)))
+    assert batch(["one"]).made == [key]
+    assert victim.read_text() == "kept"
 
 
 def test_each_report_runs_in_a_process_of_its_own(project, batch):
