@@ -24,7 +24,7 @@ from evalkit.io.read import end_with_parent
 FOLDER_PREFIX = "evalkit-report-"  # the prefix of temporary folders, before the number of the process
 PYTHON = "python3"  # the name of this Python's kernel
 _NEEDED_LATER = """
-    IPython.core.completerlib IPython.core.oinspect IPython.extensions.storemagic ipykernel.debugger
+    IPython.core.completerlib IPython.core.oinspect ipykernel.debugger
     matplotlib_inline.config pyarrow.dataset pyarrow.parquet seaborn tornado.platform.asyncio
 """  # modules that kernels and libraries import only when they need them
 
@@ -47,6 +47,8 @@ def preload() -> None:
         for name in _NEEDED_LATER.split():
             import_module(name)
         import_module("evalkit.reports.page").warm_up()
+        # IPython imports it by its last name first, which a file in the working folder may have
+        sys.modules["storemagic"] = import_module("IPython.extensions.storemagic")
     if not has_boto:
         del sys.modules["boto3"]  # which a notebook may import
     gc.collect()
@@ -88,5 +90,8 @@ def _run_kernel(connection_file: str, parent: int) -> None:
     asyncio.set_event_loop(asyncio.new_event_loop())
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()  # else every child would draw the same numbers
-    options = ["-f", connection_file, "--matplotlib=inline", "--HistoryManager.enabled=False"]
+    # modules of the working folder, which may come with the logs, hide no installed ones
+    sys.path.append("")
+    options = ["--IPKernelApp.ignore_cwd=True", "--matplotlib=inline", "--HistoryManager.enabled=False"]
+    options += ["-f", connection_file]
     IPKernelApp.launch_instance(options, parent_handle=parent)

@@ -111,6 +111,17 @@ def test_a_forked_kernel_shows_what_one_started_anew_shows(project, batch, monke
     assert shown[0].count("image/png") == 1
 
 
+@pytest.mark.skipif(kernels.start_method() != "fork", reason="kernels of Jupyter begin with the working folder")
+def test_modules_of_the_working_folder_can_be_imported_and_hide_no_installed_ones(project, batch, tmp_path):
+    ran = tmp_path / "ran"
+    files = {f"{name}.py": f"open({str(ran)!r}, 'w')" for name in ("storemagic", "wave", "seaborn")}
+    write_all(tmp_path, {**files, "mine.py": "value = 5"})
+    project("one", "import mine, seaborn, wave\nprint(mine.value, hasattr(wave, 'open'))")
+    (key,) = batch(["one"]).made
+    assert texts(batch.notebook(key)) == ["5 True\n"]
+    assert not ran.exists()
+
+
 NEEDS_MEMORY = """
 import resource
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
