@@ -98,9 +98,9 @@ def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str) -> str
     return f"{text}; {hint}"
 
 
-def _unread(column: str, count: int, example: object) -> str:
+def _unread(column: str, count: int, example: str) -> str:
     cells = counted_noun(count, "cell")
-    return f"{cells} of {column} can't be read, such as {str(example)[:40]!r}, and {_are(count)} missing"
+    return f"{cells} of {column} can't be read, such as {example!r}, and {_are(count)} missing"
 
 
 def _samples_cut(tasks: Mapping[str, tuple[int, int]]) -> str:

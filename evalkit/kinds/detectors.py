@@ -128,4 +128,4 @@ def agent_of(turn: Turn) -> str:
 def shortened(text: str) -> str:
     """Return a text on one line, at most so long that it shows an event."""
     line = " ".join(cut_end(text, 2 * LONGEST).split())
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    return line if len(line) <= LONGEST else f"{cut_end(line, LONGEST)}…"

@@ -12,6 +12,7 @@ import pandas as pd
 from evalkit._notes import Notes, note
 from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
+from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet
 from evalkit.kinds.ids import run_ids
 from evalkit.kinds.names import TABLE_KIND
@@ -204,10 +205,11 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
         if name not in unread or unread[name].isna().all():
             continue
         cells = unread[name].dropna()
+        example = cut_end(str(cells.iloc[0]), 40)
         if role in ("score", "is_successful") and runs[role].isna().all():
             wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
-            raise SourceError(f"column {name}: no {wanted} in it, such as {cells.iloc[0]!r}")
-        notes += note("unread", column=name, count=len(cells), example=cells.iloc[0])
+            raise SourceError(f"column {name}: no {wanted} in it, such as {example!r}")
+        notes += note("unread", column=name, count=len(cells), example=example)
     return notes
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from evalkit._text import as_list, did_you_mean
 from evalkit.io import SourceError, check_path, read_file, resolve
+from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet
 from evalkit.kinds.headers import truth_or_number
 from evalkit.trajectories.formats.table import read_rows
@@ -102,7 +103,7 @@ def _read_table(
         }
         for name, is_wrong in wrong.items():
             for row, text in table.loc[is_wrong, ["row", name]].to_numpy():
-                problems.append(f"{file}, row {row}: {name} {text[:40]!r} is no {name}")
+                problems.append(f"{file}, row {row}: {name} {cut_end(text, 40)!r} is no {name}")
         table = table.assign(turn=turn.astype("Int64"), value=values)
         tables.append(table[~pd.DataFrame(wrong).any(axis=1)])
         if len(table) and tables[-1].empty:

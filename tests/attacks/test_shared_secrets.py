@@ -2,6 +2,7 @@
 
 import html
 import json
+import math
 import stat
 import string
 import zipfile
@@ -9,6 +10,7 @@ from random import Random
 from urllib.parse import quote
 
 import nbformat
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -22,6 +24,8 @@ from evalkit.io.paths import is_secret_name
 from evalkit.io.secrets import SECRETS
 from evalkit.io.text import cut_end, cut_line, shorten
 from evalkit.io.write import WRITERS
+from evalkit.kinds.detectors import shortened
+from evalkit.kinds.headers import unread_cells
 from evalkit.reports import PlanError, plan
 from evalkit.reports.report import file_name
 from tests.mindcraft.builders import SCORE, log, turn, write_all
@@ -205,11 +209,19 @@ def test_masking_any_text_only_replaces_pieces_of_it(text):
         place = found + len(piece)
 
 
+def unread_cell(text):
+    """Return the note on a cell that is no number, which quotes the beginning of the cell."""
+    cells = pd.DataFrame({"seconds": [text]})
+    return str(unread_cells(pd.DataFrame({"duration": [math.nan]}), cells, {"duration": "seconds"}))
+
+
 CUTS = {  # what makes texts shorter, or replaces characters in them
     "line": cut_line,
     "name": cut_name,
     "end": lambda text: cut_end(text, 200),
     "middle": lambda text: shorten(text, 60),
+    "event": shortened,
+    "unread cell": unread_cell,
     "pattern": message_pattern,
     "pattern of errors": masked_text,
 }
