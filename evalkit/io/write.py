@@ -49,7 +49,7 @@ def for_spreadsheets(table: pd.DataFrame, *, mask: bool = False) -> pd.DataFrame
     With `mask`, credentials of known forms are masked, also in lists and mappings, which become text.
     """
     table, texts = with_texts(table), (object, "string", "str", "category")
-    cell = (lambda value: _as_text(_masked(value))) if mask else _as_text
+    cell = (lambda value: to_spreadsheet(_masked(value))) if mask else to_spreadsheet
     columns = [column.map(cell) if column.dtype in texts else column for _, column in table.items()]
     return pd.concat(columns, axis=1).set_axis(list(map(cell, table.columns)), axis=1) if columns else table
 
@@ -62,14 +62,14 @@ def with_texts(table: pd.DataFrame) -> pd.DataFrame:
 
 def from_spreadsheet(text: str) -> str:
     """Return a text as it was before `for_spreadsheets`."""
-    return text[1:] if _as_text(text[1:]) == text else text
+    return text[1:] if to_spreadsheet(text[1:]) == text else text
 
 
 def _masked(value: Any) -> Any:
     return masked(str(value)) if isinstance(value, str | list | tuple | set | dict) else value
 
 
-def _as_text(value: Any) -> Any:
+def to_spreadsheet(value: Any) -> Any:
     """Put an apostrophe before a text that looks like a formula."""
     if not isinstance(value, str) or not value.startswith(_FORMULA_STARTS):
         return value

@@ -12,12 +12,14 @@ import pandas as pd
 from evalkit._text import as_list, did_you_mean
 from evalkit.io import SourceError, check_path, read_file, resolve
 from evalkit.io.text import cut_end
-from evalkit.io.write import from_spreadsheet
+from evalkit.io.write import from_spreadsheet, to_spreadsheet
 from evalkit.kinds.headers import truth_or_number
 from evalkit.trajectories.formats.table import read_rows
 
 COLUMNS = ("run_id", "turn", "question", "label", "who", "when", "note")
 UNIT = ["run_id", "turn"]
+MOST_JUDGES = 200
+_LONGEST_NAME = 200  # characters of the name of an object whose fields may be columns
 
 
 class Table(NamedTuple):
@@ -47,7 +49,7 @@ def append_answer(path: str, unit: tuple[str, int | None], question: str, label:
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":
                     lines.write("\n")  # ends a line that was cut off
-            writer.writerow([str(cell).replace("\r", " ").replace("\n", " ") for cell in cells])
+            writer.writerow([to_spreadsheet(str(cell).replace("\r", " ").replace("\n", " ")) for cell in cells])
             file.write(lines.getvalue().encode(errors="replace"))
             os.fsync(file)
     except OSError as error:
@@ -181,6 +183,9 @@ def read_verdicts(paths: str | Sequence[str], columns: str | Iterable[str] = (),
     rows, problems = _read_table(paths, ("run_id",), ("turn", "judge", "label", "score"), columns, yes)
     stem = rows["file"].str.replace(r"(?<=.)\.[^.]*$", "", regex=True)
     rows["judge"] = rows["judge"].where(rows["judge"].ne(""), stem)
+    judges = rows["judge"].unique()
+    if len(judges) > MOST_JUDGES:
+        raise SourceError(f"{len(judges)} judges, such as {cut_end(judges[0], 40)!r}: --column judge=NAME names theirs")
     return Table(rows.rename(columns={"value": "verdict"})[[*UNIT, "judge", "verdict"]], problems)
 
 
@@ -225,7 +230,7 @@ def _fields(row: Mapping[str, Any], depth: int = 5) -> Iterator[tuple[str, Any]]
     """Yield the names and values of a row; ``result.label`` is a field of an object in the field ``result``."""
     for name, value in row.items():
         yield name, value
-        if depth and isinstance(value, Mapping):
+        if depth and isinstance(value, Mapping) and len(name) <= _LONGEST_NAME:
             yield from ((f"{name}.{inner}", cell) for inner, cell in _fields(value, depth - 1))
 
 

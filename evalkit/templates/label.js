@@ -39,7 +39,8 @@
     note.blur();
   };
   const cell = value => {
-    const text = String(value).replace(/[\r\n]+/g, " ");
+    let text = String(value).replace(/[\r\n]+/g, " ");
+    if (/^[=+\-@\t＝＋－＠]/.test(text) && Number.isNaN(Number(text))) text = `'${text}`;  // a spreadsheet's formula
     return /[",]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
   };
   const save = () => {

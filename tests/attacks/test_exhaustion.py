@@ -107,6 +107,11 @@ def session(record):
     return "\n".join(map(json.dumps, records)).encode()
 
 
+def names(rows):
+    """Return JSON lines that each have a name of their own."""
+    return "\n".join(f'{{"task": "t{n}", "score": 1, "model": "m", "n{n}": 1}}' for n in range(rows)).encode()
+
+
 NESTED = [{}] * 900
 SAMPLES = {f"samples__{number}_epoch_1": {"id": number, "epoch": 1, "x": "x" * 30_000} for number in range(10)}
 LARGE = "more than the limit of 200000"
@@ -141,6 +146,8 @@ FILES = {  # name: the attack, the control, and what is said of the attack
         b'{"task": "t", "score": 1, "model": "m", "note": [' + b"{}," * 900 + b"1]}\n",
         LARGE,
     ),
+    "names.jsonl": (names(120), names(20), LARGE),
+    "names.json": (b"[%s]" % names(120).replace(b"\n", b","), b"[%s]" % names(20).replace(b"\n", b","), LARGE),
     "session.jsonl": (session({"x": NESTED * 9}), session({"x": NESTED}), LARGE),
     "log.json": (
         json.dumps(HEADER | {"results": NESTED * 9, "samples": []}).encode(),

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -303,6 +305,21 @@ def test_the_figure_shows_what_judges_say_and_the_corrected_rates(comparison):
     ax = figures.rates(judge_table(comparison))
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names == ["judge-a", "judge-b", "judge-c", "always", "never"]
+
+
+@pytest.mark.parametrize("name", ["j" * 1_000_000, "about"], ids=["long", "short"])
+def test_objects_with_long_names_are_no_columns_of_verdicts(tmp_path, name):
+    path = tmp_path / "verdicts.jsonl"
+    inner = {f"a{number}": 1 for number in range(20_000)}
+    path.write_text(json.dumps({"run_id": "r", "judge": "j", "label": 1, name: inner}))
+    assert read_verdicts(str(path)).rows["verdict"].tolist() == [1.0]
+
+
+def test_a_column_with_hundreds_of_judges_is_refused(tmp_path):
+    path = tmp_path / "verdicts.csv"
+    path.write_text("run_id,judge,label\n" + "".join(f"r{number},id-{number},1\n" for number in range(300)))
+    with pytest.raises(SourceError, match="300 judges, such as 'id-0'"):
+        read_verdicts(str(path))
 
 
 def test_rates_by_a_judge_are_marked_everywhere(tmp_path):

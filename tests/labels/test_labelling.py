@@ -1,3 +1,4 @@
+import csv
 import io
 import os
 import shutil
@@ -146,6 +147,16 @@ for place in range(100_000):
     assert read_labels(str(path)).rows["run_id"].iloc[-1] == "run-after"
 
 
+def test_no_spreadsheet_takes_a_cell_of_labels_for_a_formula(tmp_path):
+    path = str(tmp_path / "labels.csv")
+    append_answer(path, ("-3", None), "=1+1", "1", "@who", "+SUM(A1)")
+    with open(path, encoding="utf-8") as file:
+        cells = list(csv.reader(file))[1]
+    assert [cell for cell in cells if cell.startswith(("=", "+", "@"))] == []
+    row = read_labels(path).rows.iloc[0]
+    assert [row["run_id"], row["question"], row["who"], row["note"]] == ["-3", "=1+1", "@who", "+SUM(A1)"]
+
+
 def test_several_people_write_into_one_file_at_a_time(tmp_path):
     path = str(tmp_path / "labels.csv")
 
@@ -241,7 +252,7 @@ def test_the_page_keeps_labels_and_saves_them_without_a_network(browser, logs, t
     page.goto(path.as_uri())
     assert page.locator("h1").inner_text() == QUESTION
     page.keyboard.press("y")
-    page.fill("#note", 'a "quote", y')
+    page.fill("#note", '=a "quote", y')
     page.click("[data-label='0']")
     page.reload()  # as after a crash
     assert "2 of 4" in page.locator("#progress").inner_text()
@@ -252,7 +263,8 @@ def test_the_page_keeps_labels_and_saves_them_without_a_network(browser, logs, t
     download.value.save_as(saved)
     rows = read_labels(str(saved)).rows
     assert rows["label"].fillna(-1).tolist() == [1, 0, -1]
-    assert rows["note"].tolist() == ["", 'a "quote", y', ""]
+    assert rows["note"].tolist() == ["", '=a "quote", y', ""]
+    assert '"\'=a ""quote' in saved.read_text()  # an apostrophe, so that no spreadsheet computes it
     assert set(rows["question"]) == {QUESTION}
     assert set(rows["run_id"]) <= set(logs.runs["run_id"])
     assert not complaints

@@ -144,6 +144,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
             rows, doubts = _cells(text)
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are not objects")
+    check_size(CELL * len(rows) * len(_names(rows)))  # a row has an empty cell in the column of each name of others
     return rows, doubts
 
 
