@@ -28,6 +28,7 @@ from evalkit.trajectories.records import run_rows, used
 
 MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns of messages
 CHATS = ("messages", "history")  # of these, the roles that make a row without a score a run
+_MOST_NAMED = 3  # doubtful cells of a table
 _MOST_HEADER = 2**24  # characters of a table with that line
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
 _END = "\0end of the table"  # a line after the last one: it is a row of its own if all quotes are closed
@@ -302,7 +303,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
     names: list[str] = []
     rows: list[dict[str, Any]] = []
     doubts: list[str] = []
-    longer = 0
+    longer = spanning = 0
     for cells in csv.reader(lines(), delimiter=delimiter):
         first, line = line + 1, line + len(taken)
         if any(_END in cell for cell in cells):
@@ -310,7 +311,9 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
                 raise ValueError(f"line {first}: a quote is never closed, so all rows from there on are lost")
             break
         if len(taken) > 1 and all(one.count(delimiter) == len(names) - 1 for one in taken):
-            doubts.append(f"line {first}: a quoted cell spans {len(taken)} lines like rows; is a quote missing?")
+            spanning += 1
+            if spanning <= _MOST_NAMED:
+                doubts.append(f"line {first}: a quoted cell spans {len(taken)} lines like rows; is a quote missing?")
         taken.clear()
         if not names:
             names = cells
@@ -321,6 +324,8 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
     name, count = (Counter(filter(None, names)).most_common(1) or [("", 0)])[0]
     if count > 1:
         raise ValueError(f"several columns are named {name!r}")
+    if spanning > _MOST_NAMED:
+        doubts.append(f"{counted_noun(spanning - _MOST_NAMED, 'other quoted cell')} like these")
     if longer:
         doubts.append(f"{counted_noun(longer, 'row')} with more cells than columns")
     if delimiter == ";":  # such a table has decimal commas
