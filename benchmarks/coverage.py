@@ -34,7 +34,7 @@ from benchmarks.simulate import (
     sizes_of,
 )
 from evalkit.stats import cells as cells_module
-from evalkit.stats import cells_of, intervals, plan, ranking, trend_test
+from evalkit.stats import cells_of, estimate_by, intervals, plan, ranking, trend_test
 from evalkit.stats.adjusted import adjust
 from evalkit.stats.intervals import LEVEL
 from evalkit.stats.pair_tests import compare_units, mcnemar, tango
@@ -241,19 +241,35 @@ def is_decided(cells: cells_module.Cells) -> bool:
     return bool(found["p_value"] <= found["claim_at"])
 
 
+def with_seeds(rng: Rng, seeds: int, tasks: int, spread: float) -> pd.DataFrame:
+    """Draw runs of two equally good algorithms on the same tasks, each with a few trained checkpoints."""
+    ease = rng.normal(size=(tasks, 1))
+    task, model, seed = (side.ravel() for side in np.indices((tasks, 2, seeds)))
+    chances = special.expit(ease[:, :, None] + spread * rng.normal(size=(1, 2, seeds)))
+    runs = pd.DataFrame({"model": model, "task": task, "seed": seed})
+    return runs.assign(value=rng.binomial(1, chances).ravel())
+
+
+SEEDS = [(*sizes, spread) for sizes in ((2, 50), (3, 20), (3, 50), (5, 50)) for spread in (0.0, 0.3, 0.6, 1.0)]
+OF_SEEDS = "{} checkpoints, {} tasks, spread {} on the logit scale"
+
+
 def crossed_seeds(samples: int, rng: Rng) -> Cells:
     """One of two equally good algorithms, each with a few trained checkpoints, is called better."""
-    for seeds, tasks in ((2, 50), (3, 20), (3, 50), (5, 50)):
-        for spread in (0.0, 0.3, 0.6, 1.0):
-            decided = 0
-            for _ in range(samples):
-                ease = rng.normal(size=(tasks, 1))
-                task, model, seed = (side.ravel() for side in np.indices((tasks, 2, seeds)))
-                chances = special.expit(ease[:, :, None] + spread * rng.normal(size=(1, 2, seeds)))
-                frame = pd.DataFrame({"model": model, "task": task, "seed": seed})
-                frame["value"] = rng.binomial(1, chances).ravel()
-                decided += is_decided(cells_of(frame, "model", "task", "value", seed="seed"))
-            yield f"{seeds} checkpoints, {tasks} tasks, spread {spread} on the logit scale", decided / samples
+    for cell in SEEDS:
+        drawn = (with_seeds(rng, *cell) for _ in range(samples))
+        decided = sum(is_decided(cells_of(runs, "model", "task", "value", seed="seed")) for runs in drawn)
+        yield OF_SEEDS.format(*cell), decided / samples
+
+
+def rates_of_seeds(samples: int, rng: Rng) -> Cells:
+    """The interval of the rate of an algorithm with a few trained checkpoints misses it, which is one half."""
+    for cell in SEEDS:
+        missed = 0
+        for _ in range(samples):
+            found = estimate_by(with_seeds(rng, *cell), "model", "value", "task", seeds="seed")
+            missed += int((~found["low"].le(0.5) | ~found["high"].ge(0.5)).sum())
+        yield OF_SEEDS.format(*cell), missed / (2 * samples)
 
 
 def variants_of_tasks(samples: int, rng: Rng) -> Cells:
@@ -596,6 +612,7 @@ CLAIMS: dict[str, tuple[float, Callable[[int, Rng], Cells], float]] = {
     "decided pair, partly shared": (0.05, partly_shared, 1.5),
     "decided pair, rare breaks": (0.05, rare_breaks, 5),
     "decided pair, crossed seeds": (0.05, crossed_seeds, 0.8),
+    "interval of a rate, crossed seeds": (0.05, rates_of_seeds, 2),
     "decided pair, families of tasks": (0.05, variants_of_tasks, 1),
     "decided pair, unlike tasks": (0.05, unlike_tasks, 1),
     "interval of a rate of families": (0.05, rates_of_families, 3),

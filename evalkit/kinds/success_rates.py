@@ -106,8 +106,8 @@ def _rates_of(
     fill = _FILL[missing] if scored.is_share or missing == "failure" else float("nan")
     values = table["value"].where(measured, fill).dropna()
     rows = pd.DataFrame({"group": number, "value": values, "task": table["task"], "family": table["family"]})
-    rows = rows.loc[values.index]
-    out = estimate_by(rows, "group", "value", clusters="task", kind=scored.kind, families="family").set_index("group")
+    rows = rows.assign(seed=table["seed"]).loc[values.index]
+    out = estimate_by(rows, "group", "value", "task", scored.kind, families="family", seeds="seed").set_index("group")
     if len(out) < len(groups):
         out = out.reindex(range(len(groups))).fillna(_NOTHING)
         out = out.astype({"n": "int64", "n_tasks": "int64", "method": "str", "target": "str"})

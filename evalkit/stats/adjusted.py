@@ -56,7 +56,8 @@ def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
     model, task, value = cells.columns[:3]
     is_used = cells.runs[task].notna() & np.isfinite(numbers(cells.runs[value]))
     used = cells.runs[is_used].astype({model: "str"})
-    rates = estimate_by(used, model, value, task, kind, families=cells.columns.family or None)
+    families, seeds = cells.columns.family or None, cells.columns.seed or None
+    rates = estimate_by(used, model, value, task, kind, families=families, seeds=seeds)
     table = pd.DataFrame({"model_name": pd.Series(cells.models, dtype="str")})
     table["coverage"] = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
     table = table.merge(rates.rename(columns={model: "model_name"}).drop(columns="target"), how="left")

@@ -16,6 +16,7 @@ from scipy import special
 
 from evalkit._notes import Notes, left_out, note
 from evalkit._text import check_columns
+from evalkit.stats.seeds import SeedSpread, seed_spreads
 
 Target = Literal["new tasks", "these tasks"]
 Kind = Literal["proportion", "score", "mean"]
@@ -483,6 +484,7 @@ def estimate_by(
     *,
     target: Target = "new tasks",
     families: str | None = None,
+    seeds: str | None = None,
 ) -> pd.DataFrame:
     """Estimate a proportion or a mean for each group of rows.
 
@@ -502,6 +504,9 @@ def estimate_by(
         Whether estimates are for new tasks like these, or for these tasks run again.
     families : str, optional
         Column with the family of a cluster, if clusters are variants of a few.
+    seeds : str, optional
+        Column of what values of several clusters share, such as a trained checkpoint. Intervals include the variation
+        between them (two-way clustering, Cameron, Gelbach and Miller 2011).
 
     Returns
     -------
@@ -520,7 +525,7 @@ def estimate_by(
     """
     by = [by] if isinstance(by, str) else list(by)
     check_choice("kind", kind, get_args(Kind))
-    check_columns(frame, *by, value, clusters, families)
+    check_columns(frame, *by, value, clusters, families, seeds)
     if taken := set(by).intersection(_COLUMNS.split()):
         raise ValueError(f"can't group by {', '.join(map(repr, sorted(taken)))}: the result has a column of that name")
     if by:
@@ -544,8 +549,24 @@ def estimate_by(
             lost = left_out(end - start - len(known), "value")
             seen[key] = _interval(kind, values[known], codes, lost, labels is not None, of, target)
         estimates.append(seen[key])
+    if seeds is not None and labels is not None and target == "new tasks" and frame[seeds].notna().any():
+        known = pd.DataFrame({"row": labels, "model": number, "value": values, "seed": frame[seeds].to_numpy()})
+        spreads = seed_spreads(known[np.isfinite(values)], len(estimates))
+        estimates = [_with_seeds(*pair, kind != "mean") for pair in zip(estimates, spreads, strict=True)]
     table = pd.DataFrame(estimates, columns=list(Estimate._fields))
     return pd.concat([keys, typed(table, _COLUMNS)], axis=1)
+
+
+def _with_seeds(found: Estimate, spread: SeedSpread, is_bounded: bool) -> Estimate:
+    """Widen an interval by that of the mean over seeds, which is t for their number; both are independent."""
+    if not (spread.variance > 0 and found.low < found.high):
+        return found
+    half = quantile(freedom=spread.freedom) * math.sqrt(spread.variance)
+    low = found.estimate - math.hypot(found.estimate - found.low, half)
+    high = found.estimate + math.hypot(found.high - found.estimate, half)
+    if is_bounded:
+        low, high = max(low, 0.0), min(high, 1.0)
+    return found._replace(low=low, high=high, warning=found.warning + note("few_seeds", seeds=[spread.freedom + 1]))
 
 
 def quantile(confidence: float = CONFIDENCE, freedom: float = np.inf) -> float:

@@ -9,8 +9,9 @@ from scipy import special
 
 from evalkit._notes import Notes, note
 from evalkit.stats import intervals
-from evalkit.stats.cells import Cells, SeedSpread
+from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import FEW, FEW_CLUSTERS, LEVEL, Clusters, of_repetitions
+from evalkit.stats.seeds import SeedSpread
 
 # what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
 FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed the differences are

@@ -3,11 +3,12 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks import coverage
 from benchmarks.simulate import CORRELATIONS, RATES, VALUES, cluster_coverage, exact_coverage, score_coverage, sizes_of
-from evalkit.stats import intervals
+from evalkit.stats import estimate_by, intervals
 
 
 def tolerance(share, samples):
@@ -74,3 +75,26 @@ def test_no_claim_of_a_small_loss_errs_in_more_than_6_percent_of_0_1_outcomes():
     cells = [cell for cell in coverage.not_worse(1, np.random.default_rng(0)) if "differ" in cell[0]]
     assert len(cells) > 100
     assert max(share for _, share in cells) <= 0.06
+
+
+def test_rates_of_a_few_checkpoints_cover_what_they_promise_and_say_how_many_there_are():
+    rng, samples = np.random.default_rng(3), 100
+    runs = [coverage.with_seeds(rng, 3, 40, 0.5) for _ in range(samples)]
+    found = pd.concat([estimate_by(one, "model", "value", "task", seeds="seed") for one in runs])
+    without = pd.concat([estimate_by(one, "model", "value", "task") for one in runs])
+    missed, missed_without = (1 - (one["low"].le(0.5) & one["high"].ge(0.5)).mean() for one in (found, without))
+    assert missed <= 0.065 + tolerance(0.065, 2 * samples)
+    assert missed_without > 0.12
+    assert {note.values["seeds"][0] for one in found["warning"] for note in one.only("few_seeds").notes} == {3}
+
+
+@pytest.mark.parametrize(
+    ("seeds", "tasks"),
+    [(["s1"] * 4, list("aabb")), (["s1", "s2", "s3", "s4"], list("abcd")), ([None] * 4, list("aabb"))],
+    ids=["one seed", "each task a seed", "no seed"],
+)
+def test_seeds_that_tasks_do_not_share_change_no_interval(seeds, tasks):
+    frame = pd.DataFrame({"model": "m", "value": [1, 0, 0, 1], "task": tasks, "seed": seeds})
+    pd.testing.assert_frame_equal(
+        estimate_by(frame, "model", "value", "task", seeds="seed"), estimate_by(frame, "model", "value", "task")
+    )
