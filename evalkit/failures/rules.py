@@ -5,9 +5,11 @@ ignoring surrounding spaces and memory addresses. A result that was not logged e
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, zip_longest
+from operator import itemgetter
 
 from evalkit.kinds.detectors import (
     Detector,
@@ -208,11 +210,14 @@ def ignored_error(transcript: Seen) -> Iterator[Found]:
             if len(tries) > 1:
                 yield failed.turn, "called again", f"{failed.text} → {shortened(failed.result or '')}"
             last = following.turn if following else len(transcript.turns)
-            for number, turn in turns.get(failed.agent, ()):
-                is_answer = tries[-1].turn < number <= last and turn.role == "assistant"
-                if is_answer and claims_success(turn.text):
+            own = turns.get(failed.agent, [])
+            place = bisect_right(own, tries[-1].turn, key=itemgetter(0))
+            while place < len(own) and own[place][0] <= last:
+                number, turn = own[place]
+                if turn.role == "assistant" and claims_success(turn.text):
                     yield number, "claimed success", shortened(turn.text)
                     break
+                place += 1
 
 
 def claims_success(text: str) -> bool:

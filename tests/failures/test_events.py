@@ -118,6 +118,13 @@ def test_calls_of_two_agents_are_not_mixed():
     assert found(*turns) == set()
 
 
+def test_failed_calls_of_a_long_run_are_searched_in_linear_time():
+    turns = [one for n in range(40_000) for one in (say("I try it."), call("a", str(n), FAILED))]
+    transcript = seen(Transcript("", [], [*turns, say("I have updated it.")]), "", "")
+    (rule,) = (one for one in COMMON if one.name == "ignored_error")
+    assert [event[1] for event in rule.find(transcript)] == ["claimed success"]  # a quadratic search takes an hour
+
+
 def test_a_status_of_a_limit_is_an_event():
     assert found(call("a"), ended="max_steps") == {"limit_reached"}
     assert found(call("a"), ended="user_stop") == set()
