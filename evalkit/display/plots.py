@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+import lazy_loader
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -27,6 +28,8 @@ from evalkit.io import distinct_names, plain
 from evalkit.io.text import shorten
 
 __all__ = ["curves", "estimates", "facets", "heatmap", "mirrored", "shares", "strips", "timeline"]
+
+sns: Any = lazy_loader.load("seaborn")  # it takes half a second to import, which only heatmaps need
 
 Keys = Sequence[Hashable]
 Row = Mapping[Hashable, Any]
@@ -365,8 +368,6 @@ def heatmap(
     --------
     >>> axes = figures.heatmap(analysis.success_by(runs, ["task_type", "model_name"]), "task_type", "model_name")
     """
-    import seaborn as sns  # half a second, which other figures save
-
     groups = with_data(table)
     if not groups:
         return drawing.nothing_to_draw(ax=ax)

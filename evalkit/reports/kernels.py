@@ -25,7 +25,7 @@ FOLDER_PREFIX = "evalkit-report-"  # the prefix of temporary folders, before the
 PYTHON = "python3"  # the name of this Python's kernel
 _NEEDED_LATER = """
     IPython.core.completerlib IPython.core.oinspect ipykernel.debugger
-    matplotlib_inline.config pyarrow.dataset pyarrow.parquet seaborn tornado.platform.asyncio
+    matplotlib_inline.config pyarrow.dataset pyarrow.parquet seaborn.matrix tornado.platform.asyncio
 """  # modules that kernels and libraries import only when they need them
 
 
