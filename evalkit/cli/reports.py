@@ -16,7 +16,7 @@ from evalkit.io.paths import SourceError, absolute
 from evalkit.io.text import plain
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.reports.batch import run
-from evalkit.reports.notebooks import Places, copy_notebooks, read_notebook, write_filled
+from evalkit.reports.notebooks import Places, copy_notebooks, read_notebook, shipped, write_filled
 from evalkit.reports.planning import plan
 
 
@@ -58,6 +58,11 @@ def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[
     if detect := options.pop("detect"):
         given["detect"] = detect
     reports = plan(targets, kind=kind or "", values=values_of(given), **planned)
+    here = Path("notebooks")
+    if planned["notebooks"] is None and here.absolute() != shipped("notebooks"):
+        found = {str(report.notebook.path) for report in reports if report.notebook.path.parent == here}
+        if found:
+            click.echo(plain(f"executing notebooks of this folder: {', '.join(sorted(found))}"))
     summary = run(reports, output=output, say=click.echo, **options)
     counts = [(summary.made, "made"), (summary.failed, "failed"), (summary.unchanged, "unchanged")]
     listed = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing was made"

@@ -39,7 +39,9 @@ def write_pages(
     """
     previous: dict[str, str] = {}
     with contextlib.suppress(OSError, ValueError, TypeError):
-        previous = {**read_json(folder / MANIFEST)}
+        kept = {**read_json(folder / MANIFEST)}
+        # names of pages only: the folder, whose other pages are deleted, may come from somebody else
+        previous = {page: digest for page, digest in kept.items() if Path(page).suffix and Path(page).name == page}
     states = {run.page: _states(run) for runs in pages.values() for run in runs}
     change = (lambda text: masked(shown(text))) if mask else shown
     positions = places([listing._replace(title=change(listing.title)) for listing in lists])

@@ -55,6 +55,19 @@ def test_pages_that_nothing_leads_to_go_and_other_files_stay(tmp_path, pages):
     assert second not in json.loads((out / ".evalkit/pages.json").read_text())
 
 
+@pytest.mark.parametrize("page", ["..", "../kept.html", "{out}/../kept.html", "", "."])
+def test_a_list_of_pages_from_elsewhere_deletes_nothing_outside_of_the_folder(tmp_path, pages, page):
+    out = tmp_path / "runs"
+    write_pages(out, pages)
+    (tmp_path / "kept.html").write_text("mine")
+    manifest = out / ".evalkit/pages.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {page.format(out=out): "x"}))
+    (out / "kept.html").write_text("mine, too")
+    write_pages(out, pages)
+    assert (tmp_path / "kept.html").exists()
+    assert (out / "kept.html").exists()
+
+
 def test_of_a_long_run_the_middle_is_left_out_of_a_long_turn_its_end_and_a_picture_stands_there_once(runs):
     turn = Turn("alder", "assistant", "x" * (LARGEST + 1), images=(Image(64, 64, bytes(64 * 64 * 3)),))
     turns = [turn, turn, *[Turn("alder", "assistant", "hi")] * MOST]

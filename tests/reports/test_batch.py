@@ -426,6 +426,14 @@ def test_the_command_says_what_became_of_each_and_exits_with_1_after_a_failure(p
     assert "\n1 made, 2 failed in " in result.stdout
 
 
+def test_the_command_names_notebooks_of_the_current_folder_that_it_executes(project):
+    project("one", "print(1)")
+    result = CliRunner().invoke(main, ["report", "one", "--output", "out"])
+    assert result.stdout.startswith("executing notebooks of this folder: notebooks/one.ipynb\n")
+    given = CliRunner().invoke(main, ["report", "one", "--notebooks", "notebooks", "--output", "out"])
+    assert "executing" not in given.stdout
+
+
 def test_a_report_of_other_parameters_gets_a_marked_name_and_keeps_it(project, batch):
     project("one", "print(path)", parameters='path: str = ""')
     assert batch(["one"], values={"path": "/a/runs"}).made == ["one/runs"]
