@@ -168,10 +168,17 @@ def _only_copies(count: int, models: Sequence[str]) -> str:
 
 
 def _absent(
-    models: Sequence[tuple[str, int, int]], planned: bool = False, best: str | None = None, verdict: str = ""
+    fewer: Sequence[tuple[str, int, int]],
+    unrun: Sequence[tuple[str, int, int]],
+    best: str | None = None,
+    verdict: str = "",
 ) -> str:
-    shown = listed((f"{name} ({n} of {most})" for name, n, most in models), 3)
-    text = f"fewer runs than {'planned' if planned else 'other models on these tasks'}: {shown}"
+    lists = {"planned tasks not run": unrun, "fewer runs than other models on these tasks": fewer}
+    text = "; ".join(
+        f"{what}: {listed((f'{name} ({n} of {most})' for name, n, most in counts), 3)}"
+        for what, counts in lists.items()
+        if counts
+    )
     if best is not None:
         text += f"; had the absent runs failed, {best or 'no model'} would be shown to be the best"
     if verdict:

@@ -865,10 +865,13 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
     return means.reset_index(drop=not as_list(by))
 
 
-def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]:
+def planned_tasks(
+    definitions: TaskDefinitions, runs: pd.DataFrame, all_runs: pd.DataFrame | None = None
+) -> list[str]:
     """List the planned tasks: tasks of definition files of which models ran more than half.
 
-    Each model must have run some of the tasks of the file.
+    Each model must have run some of the tasks of the file. If runs of these models were filtered out, neither the
+    tasks of those runs nor tasks without any run are in the plan: no run shows that the filter selects them.
 
     Parameters
     ----------
@@ -876,6 +879,8 @@ def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]
         Such as `logs.definitions`.
     runs : DataFrame
         One row per run, such as `logs.runs`.
+    all_runs : DataFrame, optional
+        Also the runs that a filter left out, such as `logs.all_runs`; by default there are none.
 
     Returns
     -------
@@ -884,15 +889,25 @@ def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]
 
     Examples
     --------
-    >>> len(analysis.planned_tasks(logs.definitions, runs)) > 0
+    >>> len(analysis.planned_tasks(logs.definitions, runs, logs.all_runs)) > 0
     True
     """
+    everything = runs if all_runs is None else all_runs
+    is_selected = everything["run_id"].isin(runs["run_id"])
+    models = everything.loc[is_selected, "model_name"]
+    is_of_models = everything["model_name"].isin(models)
+    ran = everything[is_of_models]
     files = {task: definitions[task]["definition_file"] for task in definitions}
     table = pd.DataFrame({"task": list(files), "file": list(files.values())})
-    is_run = table["task"].isin(runs["task_id"]).groupby(table["file"]).transform("mean") > 0.5
-    models_of_file = runs.groupby(runs["task_id"].map(files))["model_name"].nunique()
-    is_for_all = table["file"].map(models_of_file) == runs["model_name"].nunique()
-    return table.loc[is_run & is_for_all, "task"].tolist()
+    is_run = table["task"].isin(ran["task_id"])
+    is_mostly_run = is_run.groupby(table["file"]).transform("mean") > 0.5
+    models_of_file = ran.groupby(ran["task_id"].map(files))["model_name"].nunique()
+    is_for_all = table["file"].map(models_of_file) == models.nunique()
+    is_planned = is_mostly_run & is_for_all
+    left_out = everything.loc[is_of_models & ~is_selected, "task_id"]
+    if len(left_out):
+        is_planned &= is_run & ~table["task"].isin(left_out)
+    return table.loc[is_planned, "task"].tolist()
 
 
 def progress(runs: pd.DataFrame) -> pd.DataFrame:

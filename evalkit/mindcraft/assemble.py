@@ -74,7 +74,8 @@ def assemble(
         runs = runs.join(metrics.take(places).reset_index(drop=True))
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
     notes = _notes(records, others, agents, definitions)
-    return Assembled({"runs": runs, "agents": agents}, notes, {"definitions": definitions}, lazy)
+    attributes = {"definitions": definitions, "all_runs": runs[["run_id", "model_name", "task_id"]]}
+    return Assembled({"runs": runs, "agents": agents}, notes, attributes, lazy)
 
 
 def _notes(

@@ -71,7 +71,7 @@ KIND = LogKind(
         task_of=tasks_of,
         excluding_flags=("stale_copy",),
     ),
-    planned=lambda logs: planned_tasks(logs.definitions, logs.runs),
+    planned=lambda logs: planned_tasks(logs.definitions, logs.runs, logs.all_runs),
     flags=table.FLAGS,
     labels=table.LABELS,
     options=(
@@ -132,7 +132,8 @@ def load(
     -------
     Logs
         ``runs`` (one row per run), ``agents`` (one row per agent log), ``messages`` and ``commands`` (read on first
-        access), ``definitions`` and ``ledger`` (one row per input file).
+        access), ``definitions``, ``all_runs`` (the ids of the runs before `where`) and ``ledger`` (one row per input
+        file).
 
     Raises
     ------

@@ -266,3 +266,26 @@ def test_the_table_of_types_begins_with_the_rate_of_all(runs):
     table = analysis.with_total(own, "task_type", "all types")
     assert table["task_type"].iloc[0] == "all types"
     assert table["estimate"].iloc[0] == analysis.success_by(own, [])["estimate"].item()
+
+
+PLAN = {f"cook{i}": task() for i in range(4)} | {f"craft{i}": task("techtree", 3) for i in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("where", "planned"),
+    [
+        ([], [*PLAN]),
+        (["task_type=cooking"], [f"cook{i}" for i in range(4)]),
+        (["agent_count>=3"], ["craft0", "craft1"]),  # nobody ran craft2, so that nothing shows that the filter takes it
+        (["model_name=b"], [*PLAN]),  # all runs of b are still there
+        (["model_name=b", "task_type=cooking"], ["cook0", "cook1", "cook2"]),
+        (["score<1"], ["craft1"]),  # of other tasks some runs are left out
+    ],
+)
+def test_a_filter_takes_the_tasks_of_the_runs_that_it_leaves_out_from_the_plan(tmp_path, where, planned):
+    files = {f"x/a/{name}/Andy_0_0.json": int(name != "craft1") for name in list(PLAN)[:-1]}
+    files |= {f"x/b/{name}/Andy_0_0.json": int(name != "craft1") for name in PLAN if name not in ("cook3", "craft2")}
+    write_all(tmp_path, {**files, "tasks/all.json": PLAN})
+    logs = load(tmp_path / "x", tmp_path / "tasks", where=where)
+    assert logs.kind.planned(logs) == planned
+    assert analysis.planned_tasks(logs.definitions, logs.runs, logs.all_runs) == planned
