@@ -25,6 +25,7 @@ from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import COUNT_COLUMNS, STATUSES, SUCCEEDED_LATE, CompletionStatus
 from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions
 from evalkit.stats import detectable_gap, trend_by
+from evalkit.stats.intervals import bounded, by_family
 
 __all__ = [
     "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_drop", "cooking_table",
@@ -414,7 +415,8 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     """Estimate how much cooking success drops with blocked agents, without Hell's Kitchen.
 
     The two sides have different tasks, so their rates are treated as independent: the interval combines theirs
-    (square-and-add, Newcombe 1998).
+    (square-and-add, Newcombe 1998). The drop of all models together is the mean of the drops of the models with runs on
+    both sides: models may have run different tasks.
 
     Parameters
     ----------
@@ -426,7 +428,8 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         All models together (if several), then each model, the largest drop first: model_name, estimate, low, high (drop
         of the success rate, from -1 to 1), none_estimate and any_estimate with bounds (rates without and with blocked
-        agents), n, n_tasks, none_tasks, any_tasks, warning. NaN if one side has no measured run.
+        agents), n, n_tasks, none_tasks, any_tasks, warning. NaN if one side has no measured run, and of all models
+        together if no model has runs on both sides.
 
     Examples
     --------
@@ -435,11 +438,18 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     """
     runs = cooking(runs)
     runs = runs[runs["n_blocked_agents"].notna()]
-    if runs["model_name"].nunique() > 1:
-        runs = pd.concat([runs.assign(model_name=ALL_MODELS), runs], ignore_index=True)
     side = (runs["n_blocked_agents"] > 0).astype(bool).map({False: "none", True: "any"})
-    rated = success_by(runs.assign(side=side), ["side", "model_name"]).set_index("model_name")
+    runs = runs.assign(side=side)
+    rated = success_by(runs, ["side", "model_name"])
     models = pd.Index(runs["model_name"].unique(), name="model_name")
+    compared = models
+    if len(models) > 1:
+        n_sides = rated.dropna(subset="estimate").groupby("model_name").size()
+        compared = n_sides.index[n_sides == 2]
+        models = models.insert(0, ALL_MODELS)
+        if len(compared):
+            rated = pd.concat([rated, _means_over_models(runs[runs["model_name"].isin(compared)])])
+    rated = rated.set_index("model_name")
     none, blocked = (
         rated[rated["side"] == name].reindex(models).fillna({"n": 0, "n_tasks": 0}).astype({"n": int, "n_tasks": int})
         for name in ("none", "any")
@@ -455,8 +465,11 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     warnings = []
     for model in models:
         notes, doubts_of_sides = Notes(), Notes()
+        if model == ALL_MODELS and len(compared) < len(models) - 1:
+            shown = f"{len(compared) or 'none'} of {counted_noun(len(models) - 1, 'model')}"
+            notes = note("one_side", text=f"{shown} was measured both without and with blocked agents")
         for text, rate in (("without", none.loc[model]), ("with", blocked.loc[model])):
-            if pd.isna(rate["estimate"]):
+            if pd.isna(rate["estimate"]) and not notes:
                 notes += note("one_side", text=f"no run {text} blocked agents was measured")
             if isinstance(rate["warning"], Notes):
                 doubts_of_sides += rate["warning"]
@@ -464,6 +477,29 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     table["warning"] = pd.Series(warnings, models, dtype="object")
     table = table.reset_index().sort_values("estimate", ascending=False, kind="stable")
     return table.sort_values("model_name", key=lambda names: names != ALL_MODELS, kind="stable", ignore_index=True)
+
+
+def _means_over_models(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of the models' rates on each side, with the columns of `success_by` that `cooking_drop` uses.
+
+    The interval is that of a rate over tasks, whose values are the mean plus what each task adds to its error; the task
+    counts for more in the rate of a model that ran fewer tasks.
+    """
+    rows = []
+    for side, own in outcomes(runs, "is_successful").table.join(runs["side"]).groupby("side"):
+        by_task = own.groupby(["family", "task"])["value"]
+        cells = own.groupby(["family", "task", "model_name"])["value"].mean().unstack()
+        model_rates, n_tasks, n = cells.mean(), cells.count(), len(cells)
+        row = {"side": side, "model_name": ALL_MODELS, "estimate": model_rates.mean(), "low": np.nan, "high": np.nan}
+        fewest = min(n_tasks.min(), cells.index.get_level_values("family").nunique())
+        if fewest > 1:
+            weights = np.sqrt(n * (n - 1) / (n_tasks * (n_tasks - 1)))
+            values = row["estimate"] + ((cells - model_rates) * weights).fillna(0).mean(axis=1)
+            units = by_family(values.to_numpy(), by_task.size().to_numpy(), cells.index.codes[0])
+            least = min(units.independent, n_tasks.min())
+            row["low"], row["high"] = map(float, bounded(units.values, units.sizes, True, units=least))
+        rows.append({**row, "n": len(own), "n_tasks": n})
+    return pd.DataFrame(rows, columns=["side", "model_name", "estimate", "low", "high", "n", "n_tasks"])
 
 
 def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
@@ -707,7 +743,7 @@ def drop_findings(runs: pd.DataFrame, drops: pd.DataFrame | None = None) -> list
     found = [Finding("drop", section, {"headline": head}, template=words.drop)]
     fresh = counted(cooking(runs))
     levels = fresh.groupby("task_id")["n_blocked_agents"].nunique()
-    if (levels == 1).any():
+    if head["code"] == "rate" and (levels == 1).any():
         tasks = fresh.groupby("n_blocked_agents")["task_id"].nunique().to_dict()
         found.append(Finding("own_tasks", section, {"tasks": tasks}, template=words.own_tasks))
     return found

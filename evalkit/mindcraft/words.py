@@ -57,15 +57,19 @@ def drop(headline: Mapping[str, Any]) -> str:
         f"{counted_noun(headline[f'{side}_tasks'], 'task')}"
         for side in ("none", "any")
     )
-    ends = f"from {none} without blocked agents to {some} with any"
+    ends = f"from {none} without blocked agents to {some} with any."
+    if left_out := headline["warning"].only("one_side"):
+        ends += f" {sentence(left_out)}"
     size = headline["estimate"]
     low, high = headline["low"], headline["high"]
     if high < 0:
-        return f"Cooking success rises by {format_interval(-size, -high, -low, unit='points')}, {ends}."
+        return f"Cooking success rises by {format_interval(-size, -high, -low, unit='points')}, {ends}"
     points = format_interval(size, low, high, unit="points")
     if low > 0:
-        return f"Cooking success drops by {points}, {ends}."
-    return f"No drop of cooking success with blocked agents was detected: {points}, {ends}."
+        return f"Cooking success drops by {points}, {ends}"
+    if math.isnan(low):
+        return f"The drop of cooking success with blocked agents is {points}, but so few tasks give no interval: {ends}"
+    return f"No drop of cooking success with blocked agents was detected: {points}, {ends}"
 
 
 def own_tasks(tasks: Mapping[float, int]) -> str:
@@ -97,6 +101,6 @@ def reach(model: str, tasks: Mapping[float, int], gap: float) -> str:
     levels = listed(f"{level:.0f}" for level in tasks)
     size = "no gap, however large," if math.isnan(gap) else f"only a gap of about {gap * 100:.0f} points"
     return (
-        f"{short_name(model)}: {listed(tasks.values())} tasks with {levels} blocked agents: "
+        f"{short_name(model)}: {listed(counted_noun(n, 'task') for n in tasks.values())} with {levels} blocked agents: "
         f"{size} would be detected (80 % power)."
     )

@@ -247,8 +247,51 @@ def test_a_drop_is_claimed_only_where_its_interval_shows_one(tmp_path, successes
 def test_without_runs_on_both_sides_there_is_no_drop_but_a_reason(runs):
     table = analysis.cooking_drop(runs[runs["task_id"] == "c1"])
     assert table["estimate"].isna().all()
-    assert "no run with blocked agents was measured" in str(table["warning"].iloc[0])
+    assert "none of 2 models was measured both" in str(table["warning"].iloc[0])
+    assert "no run with blocked agents was measured" in str(table["warning"].iloc[1])
     assert analysis.cooking_drop(runs[:0]).empty
+
+
+LEVELS = {"0": 0, "1": 1, "2": 2}
+
+
+@pytest.mark.parametrize(
+    ("results", "drop", "said"),
+    [
+        # each model drops by half, of a level of its own: together they do not drop by 0.75
+        ({"a": {"0": "1111", "1": "10"}, "b": {"0": "10", "1": "0000"}}, 0.5, "50 points ["),
+        ({"a": {"0": "11"}, "b": {"1": "00"}, "c": {"2": "00"}}, None, "none of 3 models was measured both"),
+        ({"a": {"0": "1111", "2": "0000"}, "b": {"1": "11111"}}, 1, "1 of 2 models was measured both"),
+        ({"a": {"0": "1", "1": "0"}}, 1, "is 100 points, but so few tasks give no interval: from 100 % on 1 task"),
+        ({"a": {"0": "1", "1": "0"}, "b": {"0": "1", "1": "0"}}, 1, "is 100 points, but so few tasks give no interval"),
+        ({"a": {"0": "111"}}, None, "no run with blocked agents was measured"),
+    ],
+)
+def test_the_drop_of_all_models_is_one_within_models(tmp_path, results, drop, said):
+    files, definitions = {}, {}
+    for model, levels in results.items():
+        for level, scores in levels.items():
+            for place, score in enumerate(scores):
+                agents = [str(agent) for agent in range(LEVELS[level])]
+                definitions[f"t{level}_{place}"] = task(target={"bread": 1}, blocked_access_to_recipe=agents)
+                content = log(f"{SCORE}{score}", who=f"{model} {level} {place}")
+                files[f"x/{model}/t{level}_{place}/Andy_0_0.json"] = content
+    runs = runs_df(write_all(tmp_path, files), definitions)
+    row = analysis.cooking_drop(runs).iloc[0]
+    assert row["estimate"] == pytest.approx(drop, nan_ok=True) if drop is not None else pd.isna(row["estimate"])
+    first, *others = map(finding_text, analysis.drop_findings(runs))
+    assert said in first
+    assert "nan" not in first
+    assert bool(others) == (drop is not None)  # nothing explains a drop that was not estimated
+
+
+def test_the_interval_of_all_models_is_that_of_a_task_mean_where_all_ran_all_tasks(tmp_path):
+    runs = blocked(tmp_path, {"a": (8, 3), "b": (6, 3), "c": (7, 5)}, tasks=10)
+    table = analysis.cooking_drop(runs).set_index("model_name")
+    assert table.loc["all models", "estimate"] == pytest.approx(table.loc[["a", "b", "c"], "estimate"].mean())
+    free = analysis.success_by(runs[runs["n_blocked_agents"] == 0], [])
+    pooled = free[["estimate", "low", "high"]].to_numpy()[0]
+    assert table.loc["all models", ["none_estimate", "none_low", "none_high"]].tolist() == pytest.approx(pooled)
 
 
 def test_the_command_prints_a_grid_of_models_and_blocked_agents(tmp_path):
