@@ -1,5 +1,6 @@
 """The frames of traces, and the estimates and figures that are made of them."""
 
+import pandas as pd
 import pytest
 
 from evalkit.crafter import (
@@ -160,3 +161,26 @@ def test_points_add_up_to_the_score_and_bands_count_every_episode_with_one(logs)
 def test_a_trace_without_scored_events_has_no_empty_breakdown(tmp_path, capsys):
     print_trace_evaluation(evaluate_trace(write(tmp_path, trace(environment(0)))))
     assert "Breakdown" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("events", "score", "unlocked"),
+    [
+        ([environment(0, [hook("easy_achievement", ["Wake Up", "EatPlant"])])], 2.0, 2),
+        ([environment(0, [hook("Medium Achievement", ["achievement_eat_cow"])])], 2.5, 1),
+        ([environment(0, [hook("HardAchievements", ["DEFEAT-ZOMBIE"])])], 5.0, 1),
+        ([environment(0, [hook("AchievementUnlocked", ["wake_up", "Eat Cow"])])], 3.5, 2),
+        ([environment(0, [hook("milestones", ["wake_up"])])], 0.0, None),  # of an unknown kind
+        ([environment(0, [hook("easy_achievement", ["wake_up", "fly"])])], 2.0, None),  # of another game
+        ([environment(0, [hook("inventory_increase", [])])], 0.0, 0),
+        ([environment(0, (), {"Wake Up": True, "EAT_COW": "False"}, {"Wake Up": "no"})], 1.0, 1),
+        ([environment(0, (), {"eat_cow": "true"}, {"eat_cow": None})], 2.5, 1),
+        ([environment(0, (), {"fly": True}, {"fly": False})], 0.0, None),
+    ],
+)
+def test_names_in_another_spelling_count_and_unknown_ones_leave_open_what_is_unlocked(tmp_path, events, score, unlocked):
+    write(tmp_path, trace(*[{**event, "event_metadata": event["event_metadata"] or None} for event in events]))
+    [row] = load(tmp_path).episodes.to_dict("records")
+    assert row["score"] == score
+    assert ("unnamed_achievements" in row["run_flags"]) == (unlocked is None)
+    assert pd.isna(row["unlocked"]) if unlocked is None else row["unlocked"] == unlocked
