@@ -70,6 +70,7 @@ KIND = LogKind(
         conditions=("agents_asked_for", "n_blocked_agents", "plan_availability", "depth"),
         task_of=tasks_of,
         excluding_flags=("stale_copy",),
+        lower_bounds=("turns",),
     ),
     planned=lambda logs: planned_tasks(logs.definitions, logs.runs, logs.all_runs),
     flags=table.FLAGS,
