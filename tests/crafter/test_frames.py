@@ -1,8 +1,13 @@
 """The frames of traces, and the estimates and figures that are made of them."""
 
+import json
+from pathlib import Path
+
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from evalkit.cli import main
 from evalkit.crafter import (
     ACHIEVEMENTS,
     BANDS,
@@ -184,3 +189,20 @@ def test_names_in_another_spelling_count_and_unknown_ones_leave_open_what_is_unl
     assert row["score"] == score
     assert ("unnamed_achievements" in row["run_flags"]) == (unlocked is None)
     assert pd.isna(row["unlocked"]) if unlocked is None else row["unlocked"] == unlocked
+
+
+def test_traces_that_are_packed_or_share_a_file_are_in_the_ledger_and_on_the_first_screen(tmp_path):
+    text = json.dumps(trace(runtime()))
+    names = ["a.json", "b.json.xz", "c.jsonl", "d.ndjson", "e.json.bak", "f.txt", "g.json.GZ"]
+    for name in names:
+        (tmp_path / name).write_text(f"{text}\n{text}" if name[0] in "cd" else text)
+    ledger = load(tmp_path).ledger
+    reasons = dict(zip([Path(path).name for path in ledger["source"]], ledger["reason"], strict=True))
+    assert "f.txt" not in reasons
+    assert reasons["b.json.xz"] == reasons["g.json.GZ"] == "packed: unpack it first"
+    assert all("2 traces in one file: give each its own" in reasons[name] for name in ("c.jsonl", "d.ndjson"))
+    assert reasons["e.json.bak"] == "not named like a JSON file"
+    for command in ("crafter", "compare"):
+        text = CliRunner().invoke(main, [command, str(tmp_path)]).output
+        assert "1 skipped" in text
+        assert "4 failed" in text or "4 unreadable" in text
