@@ -192,6 +192,6 @@ def variants(scored: Outcomes) -> Notes:
     """Note tasks that look like variants of few by their ids: ``_v12``, ``-variant-3``."""
     table = scored.table[(scored.table["task"] != scored.table["run_id"]) & scored.table["value"].notna()]
     ids = table["family"].astype("str").unique()
-    stems = {VARIANT.sub("", name) for name in ids}
+    stems = {VARIANT.sub("", name) or name for name in ids}  # of an id like ``seed-3``, nothing names a template
     is_suspect = len(ids) >= FEW_VARIANTS * max(len(stems), 1)
     return note("variants", tasks=len(ids), few=len(stems)) if is_suspect else Notes()

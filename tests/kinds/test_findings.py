@@ -88,6 +88,7 @@ ONE_TASK = [(m, f"task_v{i}", i % 10 < rate) for m, rate in (("a", 8), ("b", 2))
         ([(m, f"HumanEval/{t[6:]}", v) for m, t, v in ONE_TASK], ""),  # a running number alone tells nothing
         ([(m, f"{t}_{t[6:]}", v) for m, t, v in ONE_TASK], ""),
         (ONE_TASK[:5], ""),
+        ([(m, f"seed-{t[6:]}", v) for m, t, v in ONE_TASK], ""),  # a template has a name
     ],
 )
 def test_variants_of_few_tasks_are_noted_with_what_to_type(rows, said):
