@@ -167,18 +167,12 @@ def _only_copies(count: int, models: Sequence[str]) -> str:
     return f"{runs} logs of {listed(models)}"
 
 
-def _absent(
-    fewer: Sequence[tuple[str, int, int]],
-    unrun: Sequence[tuple[str, int, int]],
-    best: str | None = None,
-    verdict: str = "",
-) -> str:
-    lists = {"planned tasks not run": unrun, "fewer runs than other models on these tasks": fewer}
-    text = "; ".join(
-        f"{what}: {listed((f'{name} ({n} of {most})' for name, n, most in counts), 3)}"
-        for what, counts in lists.items()
-        if counts
-    )
+def _absent(fewer: Sequence[Any], unrun: Sequence[Any], best: str | None = None, verdict: str = "") -> str:
+    parts = []
+    for what, own in (("planned tasks not run", unrun), ("fewer runs than other models on these tasks", fewer)):
+        if own:
+            parts.append(f"{what}: {listed((f'{name} ({n} of {most})' for name, n, most in own), 3)}")
+    text = "; ".join(parts)
     if best is not None:
         text += f"; had the absent runs failed, {best or 'no model'} would be shown to be the best"
     if verdict:

@@ -7,18 +7,15 @@ from typing import Any
 
 import click
 
-from evalkit._text import sentence
 from evalkit.cli import options
 from evalkit.compare.audit import audit as audit_logs
 from evalkit.compare.baseline import against
 from evalkit.compare.ranking import leaderboard, rank_table
 from evalkit.compare.terminal import describe_audit, describe_baseline, describe_comparison
 from evalkit.display.terminal import choose, chosen_lines
-from evalkit.display.words import files_text
 from evalkit.io.text import plain
 from evalkit.io.write import write_frame
 from evalkit.kinds.detection import describe_source, kinds_of_source
-from evalkit.kinds.findings import files_of
 from evalkit.kinds.logs import Logs
 from evalkit.kinds.pipeline import load
 
@@ -126,8 +123,6 @@ def compare(
             runs, planned=logs.kind.planned(logs), detect=detect or 0.0, everything=everything, **how
         )
     warned, chosen = chosen_lines(logs, stated=[] if baseline else ["compared_by"])
-    if logs.ledger["status"].eq("failed").any():
-        chosen.append(sentence(files_text(files_of(logs.ledger))))
     if chosen:
         chosen = ["", *chosen]
     print("\n".join([*warned, text, *chosen]))

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from evalkit.crafter.assemble import Hooks
@@ -35,7 +34,6 @@ _EPISODE_COLUMNS = [column.name for column in RECORDS["episodes"]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _WORD_END = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s-]+")
-_FALSE = ("false", "none", "no", "0", "")
 _NEW = ("new_achievement", "achievement_unlocked", "unlocked_achievement", "achievement")  # hooks without a difficulty
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
@@ -127,7 +125,8 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     named = {name for verdict in with_hooks for name in verdict.achievements}
     has_unnamed = any(verdict.has_unnamed for verdict in with_hooks)
     if not named and not derived:  # hooks of another name may name achievements
-        has_unnamed |= any(hook.data and hook.data.achievements for event in events for hook in event.event_metadata or ())
+        hooks = [hook.data for event in events for hook in event.event_metadata or ()]
+        has_unnamed |= any(data and data.achievements for data in hooks)
     disagree = any(
         event.metadata is not None and event.metadata.invalid_action not in (None, bool(verdict.invalid))
         for event, verdict in zip(events, verdicts, strict=True)
@@ -173,6 +172,7 @@ def read_hooks(event: Event) -> Verdict:
         if name := hook.hook_name:  # newer writers use the plural
             singular = snake_case(name).removesuffix("s")
             named.append((singular, name in WEIGHTS, hook))
+    has_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _, _ in named)
     hooks: list[tuple[str, int, int]] = []
     achievements: list[str] = []
     invalid: list[Invalid] = []
@@ -186,14 +186,10 @@ def read_hooks(event: Event) -> Verdict:
             actions = event.action_names or [None]
             suspect = len(actions) > 1 if data.suspect is None else data.suspect
             invalid.append(Invalid(data.action or actions[0], data.reason or "", suspect))
-        elif name in WEIGHTS:
-            hooks.append((name, max(len(names), 1), known))
+        elif name in WEIGHTS or (name in _NEW and not has_difficulty):
+            hooks += [(name, max(len(names), 1), known)] if name in WEIGHTS else _hooks_of(of_game)
             achievements += of_game
             has_unnamed |= not names or len(of_game) < len(names)
-        elif name in _NEW and not any(n in WEIGHTS and n != "invalid_action" for n, _, _ in named):
-            hooks += _hooks_of(of_game)
-            achievements += of_game
-            has_unnamed |= not of_game
     return Verdict(tuple(hooks), tuple(achievements), tuple(invalid), has_unnamed)
 
 
@@ -202,15 +198,14 @@ def _hooks_of(names: Iterable[str]) -> Hooks:
     return tuple((hook, n, 0) for hook, n in Counter(f"{TIER_OF[name]}_achievement" for name in names).items())
 
 
-@lru_cache(maxsize=4096)
 def snake_case(name: str) -> str:
-    """Return a name as the game spells it: ``collect_wood`` for ``Collect Wood``, ``CollectWood`` or ``COLLECT-WOOD``."""
+    """Return a name as the game spells it: ``eat_cow`` for ``Eat Cow``, ``EatCow`` or ``EAT-COW``."""
     return _WORD_END.sub("_", name.strip()).lower()
 
 
 def _names(status: Mapping[str, Any]) -> set[str]:
     """Return the names of the achievements that a status has as unlocked, which may be a text."""
-    unlocked = [name for name, got in status.items() if got and str(got).lower() not in _FALSE]
+    unlocked = [name for name, got in status.items() if got and str(got).lower() not in ("false", "no", "none", "0")]
     return {snake_case(name).removeprefix("achievement_") for name in unlocked}
 
 

@@ -176,15 +176,11 @@ def absent_runs(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFram
 def absent_counts(cells: pd.DataFrame, models: Iterable[str] = ()) -> dict[str, Any]:
     """Sum `absent_runs` by model, as values of the note ``absent``; empty where no run is absent."""
     chosen = set(models) or set(cells["model_name"])
-    cells = cells[cells["model_name"].isin(chosen)]
-    fewer, unrun = [], []
-    for name, own in cells.groupby("model_name"):
-        ran = own[own["n"] > 0]
-        if n_absent := int(ran["absent"].sum()):
-            n = int(ran["n"].sum())
-            fewer.append((name, n, n + n_absent))
-        if n_unrun := int((own["is_planned"] & own["n"].eq(0)).sum()):
-            unrun.append((name, n_unrun, int(own["is_planned"].sum())))
+    cells = cells[cells["model_name"].isin(chosen)].assign(unrun=cells["is_planned"] & cells["n"].eq(0))
+    cells["expected"] = (cells["n"] + cells["absent"]).mask(cells["n"].eq(0), 0)
+    sums = cells.groupby("model_name")[["n", "expected", "unrun", "is_planned"]].sum()
+    fewer = list(sums.loc[sums["n"] < sums["expected"], ["n", "expected"]].itertuples(name=None))
+    unrun = list(sums.loc[sums["unrun"] > 0, ["unrun", "is_planned"]].itertuples(name=None))
     return {"fewer": fewer, "unrun": unrun} if fewer or unrun else {}
 
 

@@ -415,8 +415,7 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     """Estimate how much cooking success drops with blocked agents, without Hell's Kitchen.
 
     The two sides have different tasks, so their rates are treated as independent: the interval combines theirs
-    (square-and-add, Newcombe 1998). The drop of all models together is the mean of the drops of the models with runs on
-    both sides: models may have run different tasks.
+    (square-and-add, Newcombe 1998). The drop of all models together is the mean of those of the models with both sides.
 
     Parameters
     ----------
@@ -428,8 +427,7 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         All models together (if several), then each model, the largest drop first: model_name, estimate, low, high (drop
         of the success rate, from -1 to 1), none_estimate and any_estimate with bounds (rates without and with blocked
-        agents), n, n_tasks, none_tasks, any_tasks, warning. NaN if one side has no measured run, and of all models
-        together if no model has runs on both sides.
+        agents), n, n_tasks, none_tasks, any_tasks, warning. NaN if one side has no measured run.
 
     Examples
     --------
@@ -442,13 +440,9 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs.assign(side=side)
     rated = success_by(runs, ["side", "model_name"])
     models = pd.Index(runs["model_name"].unique(), name="model_name")
-    compared = models
     if len(models) > 1:
-        n_sides = rated.dropna(subset="estimate").groupby("model_name").size()
-        compared = n_sides.index[n_sides == 2]
         models = models.insert(0, ALL_MODELS)
-        if len(compared):
-            rated = pd.concat([rated, _means_over_models(runs[runs["model_name"].isin(compared)])])
+        rated = pd.concat([rated, _means_over_models(runs)])
     rated = rated.set_index("model_name")
     none, blocked = (
         rated[rated["side"] == name].reindex(models).fillna({"n": 0, "n_tasks": 0}).astype({"n": int, "n_tasks": int})
@@ -465,9 +459,8 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     warnings = []
     for model in models:
         notes, doubts_of_sides = Notes(), Notes()
-        if model == ALL_MODELS and len(compared) < len(models) - 1:
-            shown = f"{len(compared) or 'none'} of {counted_noun(len(models) - 1, 'model')}"
-            notes = note("one_side", text=f"{shown} was measured both without and with blocked agents")
+        if model == ALL_MODELS and pd.isna(none.loc[model, "estimate"]):
+            notes = note("one_side", text="no model was measured both without and with blocked agents")
         for text, rate in (("without", none.loc[model]), ("with", blocked.loc[model])):
             if pd.isna(rate["estimate"]) and not notes:
                 notes += note("one_side", text=f"no run {text} blocked agents was measured")
@@ -480,26 +473,26 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _means_over_models(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the means of the models' rates on each side, with the columns of `success_by` that `cooking_drop` uses.
-
-    The interval is that of a rate over tasks, whose values are the mean plus what each task adds to its error; the task
-    counts for more in the rate of a model that ran fewer tasks.
-    """
+    """Return the mean rate of the models with both sides, on each side; intervals are over tasks."""
+    table = outcomes(runs, "is_successful").table.join(runs["side"]).dropna(subset="value")
+    n_sides = table.groupby("model_name")["side"].transform("nunique")
     rows = []
-    for side, own in outcomes(runs, "is_successful").table.join(runs["side"]).groupby("side"):
-        by_task = own.groupby(["family", "task"])["value"]
+    for side, own in table[n_sides == 2].groupby("side"):
         cells = own.groupby(["family", "task", "model_name"])["value"].mean().unstack()
-        model_rates, n_tasks, n = cells.mean(), cells.count(), len(cells)
-        row = {"side": side, "model_name": ALL_MODELS, "estimate": model_rates.mean(), "low": np.nan, "high": np.nan}
-        fewest = min(n_tasks.min(), cells.index.get_level_values("family").nunique())
-        if fewest > 1:
-            weights = np.sqrt(n * (n - 1) / (n_tasks * (n_tasks - 1)))
-            values = row["estimate"] + ((cells - model_rates) * weights).fillna(0).mean(axis=1)
-            units = by_family(values.to_numpy(), by_task.size().to_numpy(), cells.index.codes[0])
-            least = min(units.independent, n_tasks.min())
-            row["low"], row["high"] = map(float, bounded(units.values, units.sizes, True, units=least))
-        rows.append({**row, "n": len(own), "n_tasks": n})
-    return pd.DataFrame(rows, columns=["side", "model_name", "estimate", "low", "high", "n", "n_tasks"])
+        n, n_tasks = len(cells), cells.count()
+        families = cells.index.codes[0]
+        mean = cells.mean().mean()
+        low = high = np.nan
+        if n_tasks.min() > 1 and families.max() > 0:
+            # what a task adds to the error of the mean: it weighs more in the rate of a model that ran fewer tasks
+            errors = (cells - cells.mean()) * np.sqrt(n * (n - 1) / (n_tasks * (n_tasks - 1)))
+            values = mean + errors.fillna(0).mean(axis=1)
+            units = by_family(values.to_numpy(), cells.count(axis=1).to_numpy(), families)
+            fewest = min(units.independent, n_tasks.min())
+            low, high = map(float, bounded(units.values, units.sizes, True, units=fewest))
+        rows.append((side, ALL_MODELS, mean, low, high, len(own), n))
+    made = pd.DataFrame(rows, columns=["side", "model_name", "estimate", "low", "high", "n", "n_tasks"])
+    return made.astype(dict.fromkeys(["estimate", "low", "high"], "float64"))
 
 
 def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
@@ -901,9 +894,7 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
     return means.reset_index(drop=not as_list(by))
 
 
-def planned_tasks(
-    definitions: TaskDefinitions, runs: pd.DataFrame, all_runs: pd.DataFrame | None = None
-) -> list[str]:
+def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame, all_runs: pd.DataFrame | None = None) -> list[str]:
     """List the planned tasks: tasks of definition files of which models ran more than half.
 
     Each model must have run some of the tasks of the file. If runs of these models were filtered out, neither the
@@ -930,17 +921,15 @@ def planned_tasks(
     """
     everything = runs if all_runs is None else all_runs
     is_selected = everything["run_id"].isin(runs["run_id"])
-    models = everything.loc[is_selected, "model_name"]
+    models = everything.loc[is_selected, "model_name"].unique()
     is_of_models = everything["model_name"].isin(models)
-    ran = everything[is_of_models]
+    ran, left_out = everything[is_of_models], everything.loc[is_of_models & ~is_selected, "task_id"]
     files = {task: definitions[task]["definition_file"] for task in definitions}
     table = pd.DataFrame({"task": list(files), "file": list(files.values())})
     is_run = table["task"].isin(ran["task_id"])
-    is_mostly_run = is_run.groupby(table["file"]).transform("mean") > 0.5
     models_of_file = ran.groupby(ran["task_id"].map(files))["model_name"].nunique()
-    is_for_all = table["file"].map(models_of_file) == models.nunique()
-    is_planned = is_mostly_run & is_for_all
-    left_out = everything.loc[is_of_models & ~is_selected, "task_id"]
+    is_for_all = table["file"].map(models_of_file) == len(models)
+    is_planned = is_for_all & is_run.groupby(table["file"]).transform("mean").gt(0.5)
     if len(left_out):
         is_planned &= is_run & ~table["task"].isin(left_out)
     return table.loc[is_planned, "task"].tolist()

@@ -133,8 +133,7 @@ def load(
     -------
     Logs
         ``runs`` (one row per run), ``agents`` (one row per agent log), ``messages`` and ``commands`` (read on first
-        access), ``definitions``, ``all_runs`` (the ids of the runs before `where`) and ``ledger`` (one row per input
-        file).
+        access), ``definitions``, ``all_runs`` (before `where`) and ``ledger`` (one row per input file).
 
     Raises
     ------

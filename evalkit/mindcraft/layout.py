@@ -19,7 +19,8 @@ _FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetiti
 _EXPERIMENT = re.compile(r"exp(?:eriment)?[_-].*|.*[_-]\d\d-\d\d[_-]\d\d-\d\d(?:-\d\d)?")
 _REPETITION = re.compile(  # a number, alone or of a seed, or a date
     r"(?:(?:seed|rep|repeat|repetition|run|trial|try|attempt|iter|iteration|round)[_-]?)?\d{1,4}"
-    r"|(?:20\d\d[-_.]?)?\d\d[-_.]?\d\d(?:[-_t]\d\d[-_.]?\d\d(?:[-_.]?\d\d)?)?"
+    r"|(?:20\d\d[-_.]?)?\d\d[-_.]?\d\d(?:[-_t]\d\d[-_.]?\d\d(?:[-_.]?\d\d)?)?",
+    re.IGNORECASE,
 )
 _GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|samples?")
 _LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
@@ -116,11 +117,10 @@ def task_folders(
 def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str) -> list[TaskFolder]:
     """Group logs by task and folder.
 
-    A folder named like a known task, or like `own_id`, is nested, whatever its files are called; so is a repetition in
-    a folder named like a task, which is the task's. Else a file whose name
-    begins with a known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder
-    that is named like an experiment, or if its name contains a type of task, and the folder's none. All others are
-    nested: the folder's name is the task id.
+    A folder named like a known task, or like `own_id`, is nested, whatever its files are called; a repetition in it is
+    the task's. Else a file whose name begins with a known task id (the longest one counts) is flat; so is a file named
+    ``task_agent_0_1.json`` in a folder that is named like an experiment, or if its name contains a type of task, and
+    the folder's none. All others are nested: the folder's name is the task id.
     """
     members: dict[str, list[int]] = defaultdict(list)
     for place, path in enumerate(logs):
@@ -129,13 +129,14 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
     for folder, places in members.items():
         path = absolute(folder)
         name = os.path.basename(path)
-        above = _parent(path)
-        if is_repetition_name(name) and _is_task_name(os.path.basename(above), definitions):
-            folders.append(TaskFolder(folder, path, _parent(above), os.path.basename(above), False, places))
-            continue
         may_be_flat = definitions or is_experiment_name(name) or type_of(name, None) == UNKNOWN
         if name == own_id or name in definitions or not may_be_flat:
             folders.append(TaskFolder(folder, path, _parent(path), name, False, places))
+            continue
+        above, task = os.path.split(_parent(path))
+        is_task = type_of(task, None) != UNKNOWN and task not in _TYPE_FOLDERS and not is_experiment_name(task)
+        if _REPETITION.fullmatch(name) and (task in definitions or (is_task and not name.isdigit())):
+            folders.append(TaskFolder(folder, path, above, task, False, places))
             continue
         tasks: dict[str, list[int]] = defaultdict(list)
         for place in places:
@@ -153,12 +154,6 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
             experiment = path if task_id else _parent(path)
             folders.append(TaskFolder(folder, path, experiment, task_id or name, bool(task_id), of_task))
     return folders
-
-
-def _is_task_name(name: str, definitions: TaskDefinitions) -> bool:
-    """Return whether a folder is named like a known task, or like one whose id contains its type."""
-    is_typed = type_of(name, None) != UNKNOWN and name not in _TYPE_FOLDERS and not is_experiment_name(name)
-    return name in definitions or is_typed
 
 
 def _parent(path: str) -> str:
@@ -278,9 +273,10 @@ def name_models(
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
         # a task's parent names the model if it is in the source; task types, experiments and repetitions are no
         # models, but the folder above a repetition is one, and that above a task type, even above the source
-        above, below, repetition = "" if run.flat else experiment, "", ""
+        above = "" if run.flat else experiment
+        below = repetition = ""
         while name := os.path.basename(above):
-            if is_repetition_name(name):
+            if _REPETITION.fullmatch(name):
                 repetition = above
             elif name in _TYPE_FOLDERS or is_experiment_name(name):
                 below = name
@@ -315,12 +311,6 @@ def is_experiment_name(name: str) -> bool:
     """Return whether a folder's name does not name a model: an experiment's name with a date, or a generic word."""
     lower = name.lower()
     return not lower or bool(_GENERIC.fullmatch(lower) or _EXPERIMENT.fullmatch(lower))
-
-
-@lru_cache(maxsize=4096)
-def is_repetition_name(name: str) -> bool:
-    """Return whether a folder is named like a repetition: by a number, a seed or a date."""
-    return bool(_REPETITION.fullmatch(name.lower()))
 
 
 def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:

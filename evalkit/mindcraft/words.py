@@ -57,19 +57,17 @@ def drop(headline: Mapping[str, Any]) -> str:
         f"{counted_noun(headline[f'{side}_tasks'], 'task')}"
         for side in ("none", "any")
     )
-    ends = f"from {none} without blocked agents to {some} with any."
-    if left_out := headline["warning"].only("one_side"):
-        ends += f" {sentence(left_out)}"
+    ends = f"from {none} without blocked agents to {some} with any"
     size = headline["estimate"]
     low, high = headline["low"], headline["high"]
     if high < 0:
-        return f"Cooking success rises by {format_interval(-size, -high, -low, unit='points')}, {ends}"
+        return f"Cooking success rises by {format_interval(-size, -high, -low, unit='points')}, {ends}."
     points = format_interval(size, low, high, unit="points")
     if low > 0:
-        return f"Cooking success drops by {points}, {ends}"
+        return f"Cooking success drops by {points}, {ends}."
     if math.isnan(low):
-        return f"The drop of cooking success with blocked agents is {points}, but so few tasks give no interval: {ends}"
-    return f"No drop of cooking success with blocked agents was detected: {points}, {ends}"
+        return f"The drop of cooking success with blocked agents is {points} (no interval: too few tasks), {ends}."
+    return f"No drop of cooking success with blocked agents was detected: {points}, {ends}."
 
 
 def own_tasks(tasks: Mapping[float, int]) -> str:

@@ -309,8 +309,8 @@ def jackknife_interval(
 ) -> Estimate:
     """Estimate a smooth statistic by leaving out one value or cluster at a time (Tukey 1958).
 
-    The interval is Student's t of the pseudo-values, without the bias, extended to the estimate. Pass the statistic on a scale, such as a logarithm, on which it is
-    nearly linear in means.
+    The interval is Student's t of the pseudo-values, extended to the estimate. Pass the statistic on a scale, such as a
+    logarithm, on which it is nearly linear in means.
 
     Parameters
     ----------

@@ -257,8 +257,7 @@ def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
 def found(results: pd.DataFrame) -> pd.DataFrame:
     """Summarise each number that steps found: its median over histories without copies.
 
-    Of several steps of a history, the last counts. Steps that differ in a text among their parameters, such as a
-    condition, have different results, and the text is added to the cell type.
+    The last step of a history counts, for each text, such as a condition, in which parameters of its steps differ.
 
     Parameters
     ----------
@@ -290,13 +289,13 @@ def found(results: pd.DataFrame) -> pd.DataFrame:
 
 def _with_settings(results: pd.DataFrame) -> pd.DataFrame:
     """Add to cell types the texts among the parameters in which steps of a history differ."""
-    keys = ["function_name", "cell_type"]
+    analyses = [results["function_name"], results["cell_type"]]
     parameters = pd.DataFrame(results["parameters"].map(json.loads).tolist(), results.index, dtype="object")
     shown = results["cell_type"]
     for name in parameters:
-        texts = parameters[name].where(parameters[name].map(type) == str, "")
-        differ = texts.groupby([results["history"], *map(results.get, keys)], dropna=False).transform("nunique") > 1
-        differ = differ.groupby(list(map(results.get, keys)), dropna=False).transform("any")
+        texts = parameters[name].where(parameters[name].map(lambda value: isinstance(value, str)), "")
+        differ = texts.groupby([results["history"], *analyses], dropna=False).transform("nunique") > 1
+        differ = differ.groupby(analyses, dropna=False).transform("any")
         is_added = differ & texts.ne("") & texts.ne(results["category"])
         shown = shown.mask(is_added, shown.str.cat(texts, sep=", ").fillna(texts))
     return results.assign(cell_type=shown)

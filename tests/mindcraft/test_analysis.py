@@ -247,7 +247,7 @@ def test_a_drop_is_claimed_only_where_its_interval_shows_one(tmp_path, successes
 def test_without_runs_on_both_sides_there_is_no_drop_but_a_reason(runs):
     table = analysis.cooking_drop(runs[runs["task_id"] == "c1"])
     assert table["estimate"].isna().all()
-    assert "none of 2 models was measured both" in str(table["warning"].iloc[0])
+    assert "no model was measured both" in str(table["warning"].iloc[0])
     assert "no run with blocked agents was measured" in str(table["warning"].iloc[1])
     assert analysis.cooking_drop(runs[:0]).empty
 
@@ -260,10 +260,10 @@ LEVELS = {"0": 0, "1": 1, "2": 2}
     [
         # each model drops by half, of a level of its own: together they do not drop by 0.75
         ({"a": {"0": "1111", "1": "10"}, "b": {"0": "10", "1": "0000"}}, 0.5, "50 points ["),
-        ({"a": {"0": "11"}, "b": {"1": "00"}, "c": {"2": "00"}}, None, "none of 3 models was measured both"),
-        ({"a": {"0": "1111", "2": "0000"}, "b": {"1": "11111"}}, 1, "1 of 2 models was measured both"),
-        ({"a": {"0": "1", "1": "0"}}, 1, "is 100 points, but so few tasks give no interval: from 100 % on 1 task"),
-        ({"a": {"0": "1", "1": "0"}, "b": {"0": "1", "1": "0"}}, 1, "is 100 points, but so few tasks give no interval"),
+        ({"a": {"0": "11"}, "b": {"1": "00"}, "c": {"2": "00"}}, None, "no model was measured both"),
+        ({"a": {"0": "1111", "2": "0000"}, "b": {"1": "11111"}}, 1, "100 points [31, 100], from 100 % on 4 tasks"),
+        ({"a": {"0": "1", "1": "0"}}, 1, "is 100 points (no interval: too few tasks), from 100 % on 1 task"),
+        ({"a": {"0": "1", "1": "0"}, "b": {"0": "1", "1": "0"}}, 1, "is 100 points (no interval: too few tasks)"),
         ({"a": {"0": "111"}}, None, "no run with blocked agents was measured"),
     ],
 )
