@@ -14,7 +14,7 @@ from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, counted_noun
 from evalkit.io import SourceError
 from evalkit.io.sources import is_sample
-from evalkit.kinds import Example, Finding, sections
+from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import data_finding, doubts, examples_of, flag_counts
 from evalkit.kinds.runs import NO_OUTCOME, copied, counted, has_flag, kind_of, outcome_of, outcomes
 from evalkit.kinds.runs import describe_runs as describe_any
@@ -23,7 +23,7 @@ from evalkit.kinds.success_rates import best_first, rates, rates_by_denominator,
 from evalkit.mindcraft import words
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import COUNT_COLUMNS, STATUSES, SUCCEEDED_LATE, CompletionStatus
-from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions
+from evalkit.mindcraft.tasks import TYPE_NAMES
 from evalkit.stats import detectable_gap, trend_by
 from evalkit.stats.intervals import bounded, by_family
 
@@ -480,14 +480,14 @@ def _means_over_models(runs: pd.DataFrame) -> pd.DataFrame:
     for side, own in table[n_sides == 2].groupby("side"):
         cells = own.groupby(["family", "task", "model_name"])["value"].mean().unstack()
         n, n_tasks = len(cells), cells.count()
-        families = cells.index.codes[0]
+        families = cells.index.get_level_values("family")
         mean = cells.mean().mean()
         low = high = np.nan
-        if n_tasks.min() > 1 and families.max() > 0:
+        if n_tasks.min() > 1 and families.nunique() > 1:
             # what a task adds to the error of the mean: it weighs more in the rate of a model that ran fewer tasks
             errors = (cells - cells.mean()) * np.sqrt(n * (n - 1) / (n_tasks * (n_tasks - 1)))
             values = mean + errors.fillna(0).mean(axis=1)
-            units = by_family(values.to_numpy(), cells.count(axis=1).to_numpy(), families)
+            units = by_family(values.to_numpy(), cells.count(axis=1).to_numpy(), families.to_numpy())
             fewest = min(units.independent, n_tasks.min())
             low, high = map(float, bounded(units.values, units.sizes, True, units=fewest))
         rows.append((side, ALL_MODELS, mean, low, high, len(own), n))
@@ -894,7 +894,7 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
     return means.reset_index(drop=not as_list(by))
 
 
-def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame, all_runs: pd.DataFrame | None = None) -> list[str]:
+def planned_tasks(logs: Logs, runs: pd.DataFrame | None = None) -> list[str]:
     """List the planned tasks: tasks of definition files of which models ran more than half.
 
     Each model must have run some of the tasks of the file. If runs of these models were filtered out, neither the
@@ -902,12 +902,10 @@ def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame, all_runs: pd
 
     Parameters
     ----------
-    definitions : TaskDefinitions
-        Such as `logs.definitions`.
-    runs : DataFrame
-        One row per run, such as `logs.runs`.
-    all_runs : DataFrame, optional
-        Also the runs that a filter left out, such as `logs.all_runs`; by default there are none.
+    logs : Logs
+        The logs, with their definitions and the runs before any filter.
+    runs : DataFrame, optional
+        Some of their runs, such as those of some models; by default all.
 
     Returns
     -------
@@ -916,11 +914,11 @@ def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame, all_runs: pd
 
     Examples
     --------
-    >>> len(analysis.planned_tasks(logs.definitions, runs, logs.all_runs)) > 0
+    >>> len(analysis.planned_tasks(logs, runs)) > 0
     True
     """
-    everything = runs if all_runs is None else all_runs
-    is_selected = everything["run_id"].isin(runs["run_id"])
+    everything, definitions = logs.all_runs, logs.definitions
+    is_selected = everything["run_id"].isin((logs.runs if runs is None else runs)["run_id"])
     models = everything.loc[is_selected, "model_name"].unique()
     is_of_models = everything["model_name"].isin(models)
     ran, left_out = everything[is_of_models], everything.loc[is_of_models & ~is_selected, "task_id"]

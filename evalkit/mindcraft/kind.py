@@ -72,7 +72,7 @@ KIND = LogKind(
         excluding_flags=("stale_copy",),
         lower_bounds=("turns",),
     ),
-    planned=lambda logs: planned_tasks(logs.definitions, logs.runs, logs.all_runs),
+    planned=planned_tasks,
     flags=table.FLAGS,
     labels=table.LABELS,
     options=(

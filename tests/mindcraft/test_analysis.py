@@ -331,4 +331,4 @@ def test_a_filter_takes_the_tasks_of_the_runs_that_it_leaves_out_from_the_plan(t
     write_all(tmp_path, {**files, "tasks/all.json": PLAN})
     logs = load(tmp_path / "x", tmp_path / "tasks", where=where)
     assert logs.kind.planned(logs) == planned
-    assert analysis.planned_tasks(logs.definitions, logs.runs, logs.all_runs) == planned
+    assert analysis.planned_tasks(logs, logs.runs) == planned

@@ -84,6 +84,8 @@ TASKS = {"cook_1": task(), "cook_1_more": task(), "solo": task(agent_count=1)}
         ([f"llama/cook_1/rep{i}/Andy_0_0.json" for i in "12"], [("cook_1", 0, 1)] * 2),  # a repetition of the task
         (["llama/cooking_7/2026-01-31/Andy_0_0.json"], [("cooking_7", 0, 1)]),
         (["exp/cooking/trial-1/Andy_0_0.json"], [("trial-1", 0, 1)]),  # a type is no task
+        ([f"llama/my_cooking_tasks/{i}/Andy_0_0.json" for i in "12"], [("1", 0, 1), ("2", 0, 1)]),
+        ([f"llama/cook_1/{i}/Andy_0_0.json" for i in "12"], [("cook_1", 0, 1)] * 2),
     ],
 )
 def test_every_layout_gives_the_same_runs(tmp_path, files, expected):
