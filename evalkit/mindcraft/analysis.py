@@ -415,7 +415,7 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     """Estimate how much cooking success drops with blocked agents, without Hell's Kitchen.
 
     The two sides have different tasks, so their rates are treated as independent: the interval combines theirs
-    (square-and-add, Newcombe 1998). The drop of all models together is the mean of those of the models with both sides.
+    (square-and-add, Newcombe 1998). The drop of all models together is the mean of the drops of models with both sides.
 
     Parameters
     ----------
@@ -897,15 +897,15 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
 def planned_tasks(logs: Logs, runs: pd.DataFrame | None = None) -> list[str]:
     """List the planned tasks: tasks of definition files of which models ran more than half.
 
-    Each model must have run some of the tasks of the file. If runs of these models were filtered out, neither the
-    tasks of those runs nor tasks without any run are in the plan: no run shows that the filter selects them.
+    Each model must have run some of the tasks of the file. If runs of these models were filtered out, the plan
+    leaves out their tasks, and tasks without any run: no run shows that the filter selects them.
 
     Parameters
     ----------
     logs : Logs
         The logs, with their definitions and the runs before any filter.
     runs : DataFrame, optional
-        Some of their runs, such as those of some models; by default all.
+        Some of their runs, such as the runs of some models; by default all.
 
     Returns
     -------

@@ -76,7 +76,7 @@ def assemble(
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
     notes = _notes(records, others, agents, definitions)
     attributes = {"definitions": definitions, "all_runs": runs[["run_id", "model_name", "task_id"]]}
-    chosen = note("parent_folder") if runs["model_source"].eq("parent_folder").any() else Notes()
+    chosen = note("parent_folder") if set(runs["model_source"]) == {"parent_folder"} else Notes()
     return Assembled({"runs": runs, "agents": agents}, notes, attributes, lazy, chosen)
 
 

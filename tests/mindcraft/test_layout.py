@@ -205,7 +205,9 @@ def test_a_stated_layout_is_followed(tmp_path, layout, path, expected):
     assert {name: run[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize(("path", "is_said"), [("m/cook", True), ("exp_1/cook", False)])
-def test_commands_say_that_folders_name_the_models(tmp_path, path, is_said):
-    logs = load(write_all(tmp_path, {f"{path}/Andy_0_0.json": 1}))
+@pytest.mark.parametrize(
+    ("paths", "is_said"), [(["m/cook"], True), (["exp_1/cook"], False), (["m/cook", "exp_1/cook"], False)]
+)
+def test_commands_say_that_folders_name_all_models(tmp_path, paths, is_said):
+    logs = load(write_all(tmp_path, {f"{path}/Andy_0_0.json": 1 for path in paths}))
     assert ("--layout" in str(logs.chosen.only("parent_folder"))) is is_said
