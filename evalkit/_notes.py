@@ -167,11 +167,12 @@ def _only_copies(count: int, models: Sequence[str]) -> str:
     return f"{runs} logs of {listed(models)}"
 
 
-def _absent(
-    models: Sequence[tuple[str, int, int]], planned: bool = False, best: str | None = None, verdict: str = ""
-) -> str:
-    shown = listed((f"{name} ({n} of {most})" for name, n, most in models), 3)
-    text = f"fewer runs than {'planned' if planned else 'other models on these tasks'}: {shown}"
+def _absent(fewer: Sequence[Any], unrun: Sequence[Any], best: str | None = None, verdict: str = "") -> str:
+    parts = []
+    for what, own in (("planned tasks not run", unrun), ("fewer runs than other models on these tasks", fewer)):
+        if own:
+            parts.append(f"{what}: {listed((f'{name} ({n} of {most})' for name, n, most in own), 3)}")
+    text = "; ".join(parts)
     if best is not None:
         text += f"; had the absent runs failed, {best or 'no model'} would be shown to be the best"
     if verdict:
@@ -225,6 +226,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "scorer": _scorer,
     "samples_cut": _samples_cut,
     "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
+    "parent_folder": "the folders above tasks name models (column model_source); --layout states another meaning",
     "named_by_folder": (
         "each folder contains runs of one model ({models}), so folders name the models; "
         "--rename FOLDER=NAME gives another name"

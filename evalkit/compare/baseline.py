@@ -87,8 +87,7 @@ def against(
         return compare_to_baseline(cells.take(models=[0]), cells.models[0], target=target, margin=least)
     table = data.outcomes.marked(compare_to_baseline(cells, baseline, target=target, margin=least))
     absent = absent_runs(data.outcomes.table, planned)
-    lacking = absent_counts(absent)
-    if not lacking:
+    if not absent_counts(absent):
         return table
     if_failed = table["verdict"]
     if data.outcomes.is_share:
@@ -96,10 +95,9 @@ def against(
         if_failed = table["model_name"].map(filled.set_index("model_name")["verdict"])
     warnings = []
     for row, verdict in zip(table.to_dict("records"), if_failed, strict=True):
-        counts = [count for count in lacking["models"] if count[0] in (row["model_name"], baseline)]
         other = "" if verdict == row["verdict"] else verdict
-        if counts:
-            row["warning"] += note("absent", **{**lacking, "models": counts}, verdict=other)
+        if lacking := absent_counts(absent, [row["model_name"], baseline]):
+            row["warning"] += note("absent", **lacking, verdict=other)
         warnings.append(row["warning"])
     return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
 

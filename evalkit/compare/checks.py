@@ -56,9 +56,9 @@ def missing_trials(audited: Audited) -> Found:
     tasks = audited.logs.kind.planned(audited.logs)
     if not tasks:
         raise NotComputed("no_plan_logged", "no log states a plan of these runs")
-    absent = absent_runs(audited.board.outcomes.table, tasks).query("is_planned")
-    n = len(tasks) * audited.runs["model_name"].nunique()
-    return Found(int(absent["absent"].sum()), n, alternative=audited.board.with_failures(absent))
+    due = absent_runs(audited.board.outcomes.table, tasks).query("is_planned")
+    absent = due[due["n"] == 0]
+    return Found(len(absent), len(due), alternative=audited.board.with_failures(absent))
 
 
 @check("unequal runs", "Does a model have fewer runs of a task than other models?", noun="expected run")

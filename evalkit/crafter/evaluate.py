@@ -6,7 +6,7 @@ from typing import Any
 
 from evalkit.crafter.assemble import NO_SCORED_EVENTS, Counting, EventScore, check_rules, score_event, score_traces
 from evalkit.crafter.format import WEIGHTS, Event, fit
-from evalkit.crafter.kind import KIND, PATTERN
+from evalkit.crafter.kind import KIND
 from evalkit.crafter.parse import parse_file, read_hooks
 from evalkit.crafter.table import EPISODES, RECORDS
 from evalkit.crafter.terminal import TraceScore as TraceScore
@@ -105,7 +105,7 @@ def evaluate_trace(
 @paused_gc()
 def evaluate_all_traces(
     trace_dir: Source,
-    pattern: str = PATTERN,
+    pattern: str = "*.json",
     weights: Mapping[str, float] = WEIGHTS,
     counting: Counting = "achievement",
     *,

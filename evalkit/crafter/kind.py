@@ -17,7 +17,7 @@ from evalkit.crafter.transcript import transcript
 from evalkit.io import Source, decode_start
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules, ReadOptions
 
-PATTERN = "*.json"
+PATTERN = "*.*json*"  # also packed files, and lines of JSON, so that the ledger has them
 BENCHMARK = "Crafter benchmark file"
 _COUNTING_HELP = "Count every achievement that a hook names, or every hook once as the original trace_eval does."
 _TRACE_KEYS = {"event_history", "session_time_steps", "session_metadata"}
@@ -31,6 +31,10 @@ def _recognise(head: bytes) -> str:
     return BENCHMARK if is_benchmark else ""
 
 
+def _accepts(path: str) -> str:
+    return "not named like a JSON file" if ".json." in os.path.basename(path).lower() else ""
+
+
 KIND = LogKind(
     name="crafter",
     title="Crafter session trace",
@@ -42,7 +46,7 @@ KIND = LogKind(
     recognises=_recognise,
     others={BENCHMARK: "evalkit.crafter.benchmark.crafter_scores"},
     assemble=assemble,
-    files=FileRules(pattern=PATTERN),
+    files=FileRules(pattern=PATTERN, accepts=_accepts),
     rates=RateRules(outcome_of={"aborted": "not measured"}, conditions=("max_turns",), excluding_flags=("duplicate",)),
     settings=("weights",),
     options=(Option("counting", COUNTINGS, "achievement", _COUNTING_HELP),),

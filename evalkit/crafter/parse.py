@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -33,6 +33,8 @@ from evalkit.kinds import Parsed
 _EPISODE_COLUMNS = [column.name for column in RECORDS["episodes"]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_WORD_END = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s-]+")
+_NEW = ("new_achievement", "achievement_unlocked", "unlocked_achievement", "achievement")  # hooks without a difficulty
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
 _OPENING = 4  # the first observation, if any, is in one of so many events
@@ -54,7 +56,7 @@ class Verdict(NamedTuple):
     hooks: Hooks = ()
     achievements: tuple[str, ...] = ()
     invalid: tuple[Invalid, ...] = ()
-    has_unnamed: bool = False  # an achievement hook names nothing
+    has_unnamed: bool = False  # an achievement hook or a state names nothing of the game
 
 
 NOTHING = Verdict()
@@ -122,6 +124,9 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     with_hooks = [verdict for verdict in verdicts if verdict is not NOTHING]
     named = {name for verdict in with_hooks for name in verdict.achievements}
     has_unnamed = any(verdict.has_unnamed for verdict in with_hooks)
+    if not named and not derived:  # hooks of another name may name achievements
+        hooks = [hook.data for event in events for hook in event.event_metadata or ()]
+        has_unnamed |= any(data and data.achievements for data in hooks)
     disagree = any(
         event.metadata is not None and event.metadata.invalid_action not in (None, bool(verdict.invalid))
         for event, verdict in zip(events, verdicts, strict=True)
@@ -132,7 +137,7 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     n_claimed = _first([m.num_achievements for m in config])
     shows_nothing = bool(events) and not named and all(event.kind != "environment" for event in events)
     can_tell = bool(events) and not has_unnamed and not shows_nothing
-    differs = claimed is not None and {name for name, got in claimed.items() if got} != named
+    differs = claimed is not None and _names(claimed) != named
     flags = {
         "aborted": not events,
         "error_entry": error is not None,
@@ -156,8 +161,8 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
 def read_hooks(event: Event) -> Verdict:
     """Read the scored hooks of an event; ``hooks_triggered`` is read where ``event_metadata`` is missing.
 
-    Names of ``new_achievement``, which has no difficulty, count by their own, unless hooks of the event have one. An
-    invalid action is suspect where a turn has several, unless the hook says otherwise.
+    Names of hooks without a difficulty (`_NEW`) count by their own, unless hooks of the event have one. An invalid
+    action is suspect where a turn has several, unless the hook says otherwise.
     """
     if not event.event_metadata and not event.hooks_triggered:
         return NOTHING
@@ -165,29 +170,26 @@ def read_hooks(event: Event) -> Verdict:
     named = []
     for hook in entries:
         if name := hook.hook_name:  # newer writers use the plural
-            singular = name.strip().lower().replace("-", "_").removesuffix("s")
+            singular = snake_case(name).removesuffix("s")
             named.append((singular, name in WEIGHTS, hook))
+    has_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _, _ in named)
     hooks: list[tuple[str, int, int]] = []
     achievements: list[str] = []
     invalid: list[Invalid] = []
     has_unnamed = False
     for name, is_own, hook in named:
         data, known = hook.data or HookData(), int(is_own and bool(event.event_metadata))
-        names = data.achievements or []
+        names = [snake_case(one).removeprefix("achievement_") for one in data.achievements or ()]
+        of_game = [one for one in names if one in TIER_OF]
         if name == "invalid_action":
             hooks.append((name, 1, known))
             actions = event.action_names or [None]
             suspect = len(actions) > 1 if data.suspect is None else data.suspect
             invalid.append(Invalid(data.action or actions[0], data.reason or "", suspect))
-        elif name in WEIGHTS:
-            hooks.append((name, max(len(names), 1), known))
-            achievements += names
-            has_unnamed |= not names
-        elif name == "new_achievement" and not any(n in WEIGHTS and n != "invalid_action" for n, _, _ in named):
-            of_game = [n for n in names if n in TIER_OF]
-            hooks += _hooks_of(of_game)
+        elif name in WEIGHTS or (name in _NEW and not has_difficulty):
+            hooks += [(name, max(len(names), 1), known)] if name in WEIGHTS else _hooks_of(of_game)
             achievements += of_game
-            has_unnamed |= not names
+            has_unnamed |= not names or len(of_game) < len(names)
     return Verdict(tuple(hooks), tuple(achievements), tuple(invalid), has_unnamed)
 
 
@@ -196,20 +198,34 @@ def _hooks_of(names: Iterable[str]) -> Hooks:
     return tuple((hook, n, 0) for hook, n in Counter(f"{TIER_OF[name]}_achievement" for name in names).items())
 
 
+def snake_case(name: str) -> str:
+    """Return a name as the game spells it: ``eat_cow`` for ``Eat Cow``, ``EatCow`` or ``EAT-COW``."""
+    return _WORD_END.sub("_", name.strip()).lower()
+
+
+def _names(status: Mapping[str, Any]) -> set[str]:
+    """Return the names of the achievements that a status has as unlocked, which may be a text."""
+    unlocked = [name for name, got in status.items() if got and str(got).lower() not in ("false", "no", "none", "0")]
+    return {snake_case(name).removeprefix("achievement_") for name in unlocked}
+
+
 def derive(events: list[Event]) -> list[Verdict]:
     """Find achievements in the states of events without hooks: each at the first state that has it after the start."""
     seen: set[str] | None = None
     verdicts = []
     for event in events:
         new: list[str] = []
+        has_unnamed = False
         for raw in (event.system_state_before, event.system_state_after):
             shown = observed(raw)
             if shown is None or shown.achievements_status is None:
                 continue
-            now = {name for name, got in shown.achievements_status.items() if got and name in TIER_OF}
+            now = _names(shown.achievements_status)
+            has_unnamed |= not now <= TIER_OF.keys()
+            now &= TIER_OF.keys()
             new += sorted(now - seen) if seen is not None else []
             seen = now | (seen or set())
-        verdicts.append(Verdict(_hooks_of(new), tuple(new)))
+        verdicts.append(Verdict(_hooks_of(new), tuple(new), (), has_unnamed))
     return verdicts
 
 

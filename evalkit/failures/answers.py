@@ -151,7 +151,7 @@ def _modes_to_name(logs: Logs) -> tuple[pd.DataFrame, str] | None:
 def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
     """Add to a table of models the column main_reason: the failure mode that leads most often, and in how many runs.
 
-    What is unexplained is a reason only where nothing else leads; runs without a transcript are left out. Of a model
+    Of equally frequent modes, the first named one counts; runs without a transcript are left out. Of a model
     without a failed run it is empty. Where no run has a transcript, of logs that state scores only, and of more than
     20,000 runs, whose search takes long, the table is returned as it is.
     """
@@ -165,7 +165,7 @@ def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
     texts = {}
     for model, own in lead.groupby("model_name", observed=True)["mode"]:
         counts = Counter(own)
-        mode = max(counts, key=lambda name: (name != UNEXPLAINED, counts[name]))  # the first of equal ones
+        mode = max(counts, key=lambda name: (counts[name], name != UNEXPLAINED))  # the first of equal ones
         texts[model] = f"{mode} ({counts[mode]} of {len(own)})"
     return table.assign(main_reason=table["model_name"].map(texts).fillna(""))
 

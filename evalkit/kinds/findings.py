@@ -1,6 +1,6 @@
 """Findings, which a report begins with: codes with values, made only from estimates and counts.
 
-Those here are of any kind: what is doubtful in the data, and which models have fewer runs than planned or than others.
+Those here are of any kind: what is doubtful in the data, and which models lack planned tasks, or runs that others have.
 """
 
 import re
@@ -144,7 +144,7 @@ def similar_names(names: Iterable[str]) -> Notes:
 
 
 def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] = ()) -> list[Finding]:
-    """Find tasks that are variants of few, and models with fewer runs than planned or than others (`absent_runs`).
+    """Find tasks that are variants of few, and models that lack planned tasks or runs (`absent_runs`).
 
     Of `models`, if any are named, only their runs are absent.
     """
@@ -157,8 +157,8 @@ def absent_runs(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFram
     """Count the runs that measured models have, and lack, of each task under each condition.
 
     A model is expected to have as many runs of a task that it ran as any model has. It is expected to have run the
-    `planned` tasks, under the conditions that it ran. Columns are task, condition, model_name, n, absent, is_planned
-    (whether the model lacks a planned task).
+    `planned` tasks, once, under the conditions that it ran: a plan does not state repetitions. Columns are task,
+    condition, model_name, n, absent, is_planned (whether the model was to run it).
     """
     is_measured = table.groupby("model_name")["value"].transform("count") > 0
     known = table[is_measured & (table["model_name"] != UNKNOWN) & (table["task"] != table["run_id"])]
@@ -167,8 +167,8 @@ def absent_runs(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFram
     unrun = [(task, "") for task in sorted(planned.difference(known["task"]))]
     n = n.reindex([*n.index, *unrun], fill_value=0)
     is_due = n.groupby("condition").transform("sum").gt(0) | n.index.isin(unrun)[:, None]
-    is_planned = n.eq(0) & is_due.mul(n.index.isin(planned, level="task"), axis=0)
-    absent = n.rsub(n.max(axis=1).clip(lower=1), axis=0).where(n.gt(0) | is_planned, 0)
+    is_planned = is_due.mul(n.index.isin(planned, level="task"), axis=0)
+    absent = n.rsub(n.max(axis=1), axis=0).where(n.gt(0), is_planned.astype(int))
     frames = {"n": n, "absent": absent, "is_planned": is_planned}
     return pd.DataFrame({name: frame.stack() for name, frame in frames.items()}).reset_index()
 
@@ -176,16 +176,18 @@ def absent_runs(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFram
 def absent_counts(cells: pd.DataFrame, models: Iterable[str] = ()) -> dict[str, Any]:
     """Sum `absent_runs` by model, as values of the note ``absent``; empty where no run is absent."""
     chosen = set(models) or set(cells["model_name"])
-    sums = cells[cells["model_name"].isin(chosen)].groupby("model_name")[["n", "absent", "is_planned"]].sum()
-    lacking = sums[sums["absent"] > 0]
-    counts = list(zip(lacking.index, lacking["n"].tolist(), (lacking["n"] + lacking["absent"]).tolist(), strict=True))
-    return {"models": counts, "planned": bool(lacking["is_planned"].any())} if counts else {}
+    cells = cells[cells["model_name"].isin(chosen)].assign(unrun=cells["is_planned"] & cells["n"].eq(0))
+    cells["expected"] = (cells["n"] + cells["absent"]).mask(cells["n"].eq(0), 0)
+    sums = cells.groupby("model_name")[["n", "expected", "unrun", "is_planned"]].sum()
+    fewer = list(sums.loc[sums["n"] < sums["expected"], ["n", "expected"]].itertuples(name=None))
+    unrun = list(sums.loc[sums["unrun"] > 0, ["unrun", "is_planned"]].itertuples(name=None))
+    return {"fewer": fewer, "unrun": unrun} if fewer or unrun else {}
 
 
 def variants(scored: Outcomes) -> Notes:
     """Note tasks that look like variants of few by their ids: ``_v12``, ``-variant-3``."""
     table = scored.table[(scored.table["task"] != scored.table["run_id"]) & scored.table["value"].notna()]
     ids = table["family"].astype("str").unique()
-    stems = {VARIANT.sub("", name) for name in ids}
+    stems = {VARIANT.sub("", name) or name for name in ids}  # of an id like ``seed-3``, nothing names a template
     is_suspect = len(ids) >= FEW_VARIANTS * max(len(stems), 1)
     return note("variants", tasks=len(ids), few=len(stems)) if is_suspect else Notes()

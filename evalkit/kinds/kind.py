@@ -134,6 +134,7 @@ class RateRules:
     # what runs of several tasks share, such as a trained checkpoint; NA where a seed is no property of the model
     seed_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["seed"]
     excluding_flags: Sequence[str] = ()  # of runs that count in no rate, such as a copy of another run
+    lower_bounds: Sequence[str] = ()  # columns of what a run takes, such as turns, of which logs keep only the last
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._text import counted_noun
-from evalkit.io.frames import SOURCE, Column, arrow_table, paused_gc
+from evalkit.io.frames import SOURCE, Column, Status, arrow_table, paused_gc
 from evalkit.io.paths import FileState, LimitError, StorageOptions, is_url, storage, storage_options
 from evalkit.io.read import Excerpt, in_chunks, read_files
 from evalkit.io.sources import MISSING, SETTLED, Listing, Source, list_source, state_of
@@ -146,9 +146,11 @@ def parse_logs(
     skipped = list[_Read]()
     size, accepts = 0, kind.files.accepts
     for path in paths:
-        reason = "packed: unpack it first" if path.lower().endswith(_PACKED) else accepts(path) if accepts else ""
-        if reason and not os.path.isdir(path):
-            skipped.append((path, True, Parsed("skipped", reason)))
+        is_packed = path.lower().endswith(_PACKED)
+        reason = accepts(path.rpartition(".")[0] if is_packed else path) if accepts else ""
+        if (reason or is_packed) and not os.path.isdir(path):
+            status: Status = "skipped" if reason else "failed"
+            skipped.append((path, True, Parsed(status, "packed: unpack it first" if is_packed else reason)))
         else:
             to_parse.append(path)
             size += 0 if path.endswith(kind.files.excerpted) else states[path].size

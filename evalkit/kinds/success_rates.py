@@ -214,7 +214,7 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     DataFrame
         `by`, quantity (with its unit), n (runs with the quantity), n_tasks, estimate (mean per run), low, high, median,
         total, per_success with bounds (mean over the success rate, of the runs that the rate counts), warning. No rows
-        if nothing is logged.
+        if nothing is logged, or if logs keep only a part of it.
 
     Examples
     --------
@@ -225,8 +225,9 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     runs = counted(runs, kind).reset_index(drop=True)
     data = outcomes(runs, "is_successful", kind).table
     rows = runs[_list(by)].assign(task=data["task"], family=data["family"], succeeded=data["value"])
-    values = runs[list(_TAKEN)].astype("Float64").astype("float64")
-    parts = [rows.assign(quantity=title, value=values[name]) for name, title in _TAKEN.items()]
+    names = [name for name in _TAKEN if name not in kind.rates.lower_bounds]
+    values = runs[names].astype("Float64").astype("float64")
+    parts = [rows.assign(quantity=_TAKEN[name], value=values[name]) for name in names]
     long = pd.concat(parts, ignore_index=True).dropna(subset="value")
     long["quantity"] = pd.Categorical(long["quantity"], categories=list(_TAKEN.values()), ordered=True)
     keys = [*_list(by), "quantity"]

@@ -14,7 +14,7 @@ from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, counted_noun
 from evalkit.io import SourceError
 from evalkit.io.sources import is_sample
-from evalkit.kinds import Example, Finding, sections
+from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import data_finding, doubts, examples_of, flag_counts
 from evalkit.kinds.runs import NO_OUTCOME, copied, counted, has_flag, kind_of, outcome_of, outcomes
 from evalkit.kinds.runs import describe_runs as describe_any
@@ -23,8 +23,9 @@ from evalkit.kinds.success_rates import best_first, rates, rates_by_denominator,
 from evalkit.mindcraft import words
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import COUNT_COLUMNS, STATUSES, SUCCEEDED_LATE, CompletionStatus
-from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions
+from evalkit.mindcraft.tasks import TYPE_NAMES
 from evalkit.stats import detectable_gap, trend_by
+from evalkit.stats.intervals import bounded, by_family
 
 __all__ = [
     "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_drop", "cooking_table",
@@ -414,7 +415,7 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     """Estimate how much cooking success drops with blocked agents, without Hell's Kitchen.
 
     The two sides have different tasks, so their rates are treated as independent: the interval combines theirs
-    (square-and-add, Newcombe 1998).
+    (square-and-add, Newcombe 1998). The drop of all models together is the mean of the drops of models with both sides.
 
     Parameters
     ----------
@@ -435,11 +436,14 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     """
     runs = cooking(runs)
     runs = runs[runs["n_blocked_agents"].notna()]
-    if runs["model_name"].nunique() > 1:
-        runs = pd.concat([runs.assign(model_name=ALL_MODELS), runs], ignore_index=True)
     side = (runs["n_blocked_agents"] > 0).astype(bool).map({False: "none", True: "any"})
-    rated = success_by(runs.assign(side=side), ["side", "model_name"]).set_index("model_name")
+    runs = runs.assign(side=side)
+    rated = success_by(runs, ["side", "model_name"])
     models = pd.Index(runs["model_name"].unique(), name="model_name")
+    if len(models) > 1:
+        models = models.insert(0, ALL_MODELS)
+        rated = pd.concat([rated, _means_over_models(runs)])
+    rated = rated.set_index("model_name")
     none, blocked = (
         rated[rated["side"] == name].reindex(models).fillna({"n": 0, "n_tasks": 0}).astype({"n": int, "n_tasks": int})
         for name in ("none", "any")
@@ -455,8 +459,10 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     warnings = []
     for model in models:
         notes, doubts_of_sides = Notes(), Notes()
+        if model == ALL_MODELS and pd.isna(none.loc[model, "estimate"]):
+            notes = note("one_side", text="no model was measured both without and with blocked agents")
         for text, rate in (("without", none.loc[model]), ("with", blocked.loc[model])):
-            if pd.isna(rate["estimate"]):
+            if pd.isna(rate["estimate"]) and not notes:
                 notes += note("one_side", text=f"no run {text} blocked agents was measured")
             if isinstance(rate["warning"], Notes):
                 doubts_of_sides += rate["warning"]
@@ -464,6 +470,29 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     table["warning"] = pd.Series(warnings, models, dtype="object")
     table = table.reset_index().sort_values("estimate", ascending=False, kind="stable")
     return table.sort_values("model_name", key=lambda names: names != ALL_MODELS, kind="stable", ignore_index=True)
+
+
+def _means_over_models(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean rate of the models with both sides, on each side; intervals are over tasks."""
+    table = outcomes(runs, "is_successful").table.join(runs["side"]).dropna(subset="value")
+    n_sides = table.groupby("model_name")["side"].transform("nunique")
+    rows = []
+    for side, own in table[n_sides == 2].groupby("side"):
+        cells = own.groupby(["family", "task", "model_name"])["value"].mean().unstack()
+        n, n_tasks = len(cells), cells.count()
+        families = cells.index.get_level_values("family")
+        mean = cells.mean().mean()
+        low = high = np.nan
+        if n_tasks.min() > 1 and families.nunique() > 1:
+            # what a task adds to the error of the mean: it weighs more in the rate of a model that ran fewer tasks
+            errors = (cells - cells.mean()) * np.sqrt(n * (n - 1) / (n_tasks * (n_tasks - 1)))
+            values = mean + errors.fillna(0).mean(axis=1)
+            units = by_family(values.to_numpy(), cells.count(axis=1).to_numpy(), families.to_numpy())
+            fewest = min(units.independent, n_tasks.min())
+            low, high = map(float, bounded(units.values, units.sizes, True, units=fewest))
+        rows.append((side, ALL_MODELS, mean, low, high, len(own), n))
+    made = pd.DataFrame(rows, columns=["side", "model_name", "estimate", "low", "high", "n", "n_tasks"])
+    return made.astype(dict.fromkeys(["estimate", "low", "high"], "float64"))
 
 
 def cooking_trend(runs: pd.DataFrame) -> pd.DataFrame:
@@ -707,7 +736,7 @@ def drop_findings(runs: pd.DataFrame, drops: pd.DataFrame | None = None) -> list
     found = [Finding("drop", section, {"headline": head}, template=words.drop)]
     fresh = counted(cooking(runs))
     levels = fresh.groupby("task_id")["n_blocked_agents"].nunique()
-    if (levels == 1).any():
+    if head["code"] == "rate" and (levels == 1).any():
         tasks = fresh.groupby("n_blocked_agents")["task_id"].nunique().to_dict()
         found.append(Finding("own_tasks", section, {"tasks": tasks}, template=words.own_tasks))
     return found
@@ -865,17 +894,18 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
     return means.reset_index(drop=not as_list(by))
 
 
-def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]:
+def planned_tasks(logs: Logs, runs: pd.DataFrame | None = None) -> list[str]:
     """List the planned tasks: tasks of definition files of which models ran more than half.
 
-    Each model must have run some of the tasks of the file.
+    Each model must have run some of the tasks of the file. If runs of these models were filtered out, the plan
+    leaves out their tasks, and tasks without any run: no run shows that the filter selects them.
 
     Parameters
     ----------
-    definitions : TaskDefinitions
-        Such as `logs.definitions`.
-    runs : DataFrame
-        One row per run, such as `logs.runs`.
+    logs : Logs
+        The logs, with their definitions and the runs before any filter.
+    runs : DataFrame, optional
+        Some of their runs, such as the runs of some models; by default all.
 
     Returns
     -------
@@ -884,15 +914,23 @@ def planned_tasks(definitions: TaskDefinitions, runs: pd.DataFrame) -> list[str]
 
     Examples
     --------
-    >>> len(analysis.planned_tasks(logs.definitions, runs)) > 0
+    >>> len(analysis.planned_tasks(logs, runs)) > 0
     True
     """
+    everything, definitions = logs.all_runs, logs.definitions
+    is_selected = everything["run_id"].isin((logs.runs if runs is None else runs)["run_id"])
+    models = everything.loc[is_selected, "model_name"].unique()
+    is_of_models = everything["model_name"].isin(models)
+    ran, left_out = everything[is_of_models], everything.loc[is_of_models & ~is_selected, "task_id"]
     files = {task: definitions[task]["definition_file"] for task in definitions}
     table = pd.DataFrame({"task": list(files), "file": list(files.values())})
-    is_run = table["task"].isin(runs["task_id"]).groupby(table["file"]).transform("mean") > 0.5
-    models_of_file = runs.groupby(runs["task_id"].map(files))["model_name"].nunique()
-    is_for_all = table["file"].map(models_of_file) == runs["model_name"].nunique()
-    return table.loc[is_run & is_for_all, "task"].tolist()
+    is_run = table["task"].isin(ran["task_id"])
+    models_of_file = ran.groupby(ran["task_id"].map(files))["model_name"].nunique()
+    is_for_all = table["file"].map(models_of_file) == len(models)
+    is_planned = is_for_all & is_run.groupby(table["file"]).transform("mean").gt(0.5)
+    if len(left_out):
+        is_planned &= is_run & ~table["task"].isin(left_out)
+    return table.loc[is_planned, "task"].tolist()
 
 
 def progress(runs: pd.DataFrame) -> pd.DataFrame:

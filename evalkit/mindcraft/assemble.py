@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evalkit._notes import Notes, note
 from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of, paused_gc
 from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
 from evalkit.mindcraft.layout import Named, Repetition, TaskFolder, name_models, split_repetitions, task_folders
@@ -75,7 +76,9 @@ def assemble(
         runs = runs.join(metrics.take(places).reset_index(drop=True))
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
     notes = _notes(records, others, agents, definitions)
-    return Assembled({"runs": runs, "agents": agents}, notes, {"definitions": definitions}, lazy)
+    attributes = {"definitions": definitions, "all_runs": runs[["run_id", "model_name", "task_id"]]}
+    chosen = note("parent_folder") if set(runs["model_source"]) == {"parent_folder"} else Notes()
+    return Assembled({"runs": runs, "agents": agents}, notes, attributes, lazy, chosen)
 
 
 def _notes(

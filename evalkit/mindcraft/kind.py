@@ -70,8 +70,9 @@ KIND = LogKind(
         conditions=("agents_asked_for", "n_blocked_agents", "plan_availability", "depth"),
         task_of=tasks_of,
         excluding_flags=("stale_copy",),
+        lower_bounds=("turns",),
     ),
-    planned=lambda logs: planned_tasks(logs.definitions, logs.runs),
+    planned=planned_tasks,
     flags=table.FLAGS,
     labels=table.LABELS,
     options=(
@@ -132,7 +133,7 @@ def load(
     -------
     Logs
         ``runs`` (one row per run), ``agents`` (one row per agent log), ``messages`` and ``commands`` (read on first
-        access), ``definitions`` and ``ledger`` (one row per input file).
+        access), ``definitions``, ``all_runs`` (before `where`) and ``ledger`` (one row per input file).
 
     Raises
     ------

@@ -17,6 +17,11 @@ from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions, type_of
 # a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
 _FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetition>\d+)")
 _EXPERIMENT = re.compile(r"exp(?:eriment)?[_-].*|.*[_-]\d\d-\d\d[_-]\d\d-\d\d(?:-\d\d)?")
+_REPETITION = re.compile(  # a number, alone or of a seed, or a date
+    r"(?:(?:seed|rep|repeat|repetition|run|trial|try|attempt|iter|iteration|round)[_-]?)?\d{1,4}"
+    r"|(?:20\d\d[-_.]?)?\d\d[-_.]?\d\d(?:[-_t]\d\d[-_.]?\d\d(?:[-_.]?\d\d)?)?",
+    re.IGNORECASE,
+)
 _GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|samples?")
 _LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
 _NAMING_MODELS = (RESULTS, "results.json", "last_profile.json", "profile.json")
@@ -63,7 +68,7 @@ def task_folders(
         root = absolute(listing.root)
         return own or [TaskFolder(listing.root, root, _parent(root), own_id, False)]
     above = set[str]()
-    for parent in {run.experiment for run in folders}:
+    for parent in {*(run.experiment for run in folders), *(_parent(run.path) for run in folders)}:
         while parent not in above:
             above.add(parent)
             parent = _parent(parent)
@@ -112,10 +117,10 @@ def task_folders(
 def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str) -> list[TaskFolder]:
     """Group logs by task and folder.
 
-    A folder named like a known task, or like `own_id`, is nested, whatever its files are called. Else a file whose name
-    begins with a known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder
-    that is named like an experiment, or if its name contains a type of task, and the folder's none. All others are
-    nested: the folder's name is the task id.
+    A folder named like a known task, or like `own_id`, is nested, whatever its files are called; a repetition in it is
+    the task's. Else a file whose name begins with a known task id (the longest one counts) is flat; so is a file named
+    ``task_agent_0_1.json`` in a folder that is named like an experiment, or if its name contains a type of task, and
+    the folder's none. All others are nested: the folder's name is the task id.
     """
     members: dict[str, list[int]] = defaultdict(list)
     for place, path in enumerate(logs):
@@ -127,6 +132,11 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
         may_be_flat = definitions or is_experiment_name(name) or type_of(name, None) == UNKNOWN
         if name == own_id or name in definitions or not may_be_flat:
             folders.append(TaskFolder(folder, path, _parent(path), name, False, places))
+            continue
+        above, task = os.path.split(_parent(path))
+        is_task = type_of(task, None) != UNKNOWN and task not in _TYPE_FOLDERS and not is_experiment_name(task)
+        if _REPETITION.fullmatch(name) and (task in definitions or (is_task and not name.isdigit())):
+            folders.append(TaskFolder(folder, path, above, task, False, places))
             continue
         tasks: dict[str, list[int]] = defaultdict(list)
         for place in places:
@@ -261,11 +271,18 @@ def name_models(
             of_path = s3_fields(experiment, n_above)
         model_of_results, task_path, total = results.get(run.path) or results.get(experiment, (None, None, None))
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
-        # a task's parent names the model if it is in the source; task types and experiments are no models, but the
-        # folder above a task type is one, even above the source
-        above, below = "" if run.flat else experiment, ""
-        while (name := os.path.basename(above)) and (name in _TYPE_FOLDERS or is_experiment_name(name)):
-            below, above = name, os.path.dirname(above)
+        # a task's parent names the model if it is in the source; task types, experiments and repetitions are no
+        # models, but the folder above a repetition is one, and that above a task type, even above the source
+        above = "" if run.flat else experiment
+        below = repetition = ""
+        while name := os.path.basename(above):
+            if _REPETITION.fullmatch(name):
+                repetition = above
+            elif name in _TYPE_FOLDERS or is_experiment_name(name):
+                below = name
+            else:
+                break
+            above = os.path.dirname(above)
         in_source = not below and f"{above}/".startswith(f"{root}/")
         model_folder = above if in_source or below in _TYPE_FOLDERS else ""
         candidates = {
@@ -280,7 +297,7 @@ def name_models(
         if match and "experiment" in stated:
             experiment = match.string[: match.end("experiment")]
         elif os.path.basename(model_folder) == model:  # arranged by hand: models are side by side in an experiment
-            experiment = os.path.dirname(model_folder)
+            experiment = repetition or os.path.dirname(model_folder)
         fields = {**of_path, **stated}
         name = fields.get("experiment") or os.path.basename(experiment)
         fits_layout = not patterns or match is not None

@@ -157,7 +157,7 @@ _NAMED = {
     "materials": re.compile(r"materials?_(\d+)_rooms?_\d+"),
     "rooms": re.compile(r"materials?_\d+_rooms?_(\d+)"),
 }
-_ITEM = re.compile(r"_\d+_([a-z]+(?:_[a-z]+)*?)(?=_\d|_blocked_access|$)")
+_ITEM = re.compile(r"_\d+_(?!blocked)([a-z]+(?:_[a-z]+)*?)(?=_\d|_(?:[a-z]_)?blocked|$)")
 
 
 def task_facts(task_id: str, definition: Definition | None, type_of_path: str = "") -> dict[str, Any]:
@@ -181,8 +181,8 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
         target = _ITEM.findall(task_id) if is_cooking else []
         if named["blocked"]:
             blocked = set(named["blocked"].split("_"))
-        # without a suffix for it, an id that names items, or begins like MineCollab's, means that none is blocked
-        elif not (target or in_kitchen or task_id.startswith("multiagent_cooking")) or "blocked_access" in task_id:
+        # without the word, an id that names items, or begins like MineCollab's, means that none is blocked
+        elif not (target or in_kitchen or task_id.startswith("multiagent_cooking")) or "blocked" in task_id:
             blocked = None
     else:
         count, depth = as_int(task.get("agent_count")), as_int(task.get("depth"))

@@ -65,6 +65,8 @@ def drop(headline: Mapping[str, Any]) -> str:
     points = format_interval(size, low, high, unit="points")
     if low > 0:
         return f"Cooking success drops by {points}, {ends}."
+    if math.isnan(low):
+        return f"The drop of cooking success with blocked agents is {points} (no interval: too few tasks), {ends}."
     return f"No drop of cooking success with blocked agents was detected: {points}, {ends}."
 
 
@@ -97,6 +99,6 @@ def reach(model: str, tasks: Mapping[float, int], gap: float) -> str:
     levels = listed(f"{level:.0f}" for level in tasks)
     size = "no gap, however large," if math.isnan(gap) else f"only a gap of about {gap * 100:.0f} points"
     return (
-        f"{short_name(model)}: {listed(tasks.values())} tasks with {levels} blocked agents: "
+        f"{short_name(model)}: {listed(counted_noun(n, 'task') for n in tasks.values())} with {levels} blocked agents: "
         f"{size} would be detected (80 % power)."
     )

@@ -310,8 +310,8 @@ def jackknife_interval(
 ) -> Estimate:
     """Estimate a smooth statistic by leaving out one value or cluster at a time (Tukey 1958).
 
-    The interval is Student's t of the pseudo-values. Pass the statistic on a scale, such as a logarithm, on which it is
-    nearly linear in means.
+    The interval is Student's t of the pseudo-values, extended to the estimate. Pass the statistic on a scale, such as a
+    logarithm, on which it is nearly linear in means.
 
     Parameters
     ----------
@@ -347,6 +347,7 @@ def jackknife_interval(
     low, high = map(float, by_t(pseudo.mean(), variance_of_mean(pseudo), count - 1))
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         return result._replace(warning=note("degenerate") + lost)
+    low, high = min(low, estimate), max(high, estimate)
     few = note("few_for", what="jackknife", fewest=FEW_LEFT_OUT) if count < FEW_LEFT_OUT else Notes()
     return result._replace(low=low, high=high, warning=few + lost)
 

@@ -1,5 +1,6 @@
 """Estimates and counts of steps, plans and analyses of cell types: frames in, frames out."""
 
+import json
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -256,6 +257,8 @@ def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
 def found(results: pd.DataFrame) -> pd.DataFrame:
     """Summarise each number that steps found: its median over histories without copies.
 
+    The last step of a history counts, for each text, such as a condition, in which parameters of its steps differ.
+
     Parameters
     ----------
     results : DataFrame
@@ -272,7 +275,7 @@ def found(results: pd.DataFrame) -> pd.DataFrame:
     True
     """
     by = ["function_name", "cell_type", "method", "category"]
-    rows = originals(results)
+    rows = _with_settings(originals(results))
     rows = rows[rows["position"] == rows.groupby(["history", *by], dropna=False)["position"].transform("max")]
     numbers = rows[rows["term"].isna()].groupby([*by, "quantity"], dropna=False, sort=False)
     table = numbers.agg(
@@ -282,6 +285,20 @@ def found(results: pd.DataFrame) -> pd.DataFrame:
     names = terms.agg(lambda own: list(own.value_counts().index)).rename("terms").reset_index()
     table = table.merge(names, on=by, how="left")
     return table.sort_values("method", key=pd.isna, kind="stable", ignore_index=True)
+
+
+def _with_settings(results: pd.DataFrame) -> pd.DataFrame:
+    """Add to cell types the texts among the parameters in which steps of a history differ."""
+    analyses = [results["function_name"], results["cell_type"]]
+    parameters = pd.DataFrame(results["parameters"].map(json.loads).tolist(), results.index, dtype="object")
+    shown = results["cell_type"]
+    for name in parameters:
+        texts = parameters[name].where(parameters[name].map(lambda value: isinstance(value, str)), "")
+        differ = texts.groupby([results["history"], *analyses], dropna=False).transform("nunique") > 1
+        differ = differ.groupby(analyses, dropna=False).transform("any")
+        is_added = differ & texts.ne("") & texts.ne(results["category"])
+        shown = shown.mask(is_added, shown.str.cat(texts, sep=", ").fillna(texts))
+    return results.assign(cell_type=shown)
 
 
 def coverage(histories: Sequence[History]) -> pd.DataFrame:

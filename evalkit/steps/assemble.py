@@ -67,7 +67,7 @@ def frames_of(histories: Sequence[History], records: Records | None = None) -> d
             rows["steps"].append({**evaluation, **record, **row, **ids})
             rows["checks"] += [check | ids for check in evaluation["checks"]]
             if evaluation["verdict"] == "success":
-                ids["cell_type"] = row["cell_type"]
+                ids |= {"cell_type": row["cell_type"], "parameters": row["parameters"]}
                 rows["results"] += [ids | dict(zip(QUANTITY, row, strict=True)) for row in reading.quantities]
     return {name: frame(rows[name], columns) for name, columns in TABLES.items()}
 

@@ -143,6 +143,8 @@ def found(table: pd.DataFrame, quantity: str, ax: Axes | None = None) -> Axes:
     if rows.empty:
         return nothing_to_draw(quantity, ax)
     rows = rows.assign(about=rows["category"].fillna(rows["cell_type"]), by=rows["method"].fillna(quantity))
+    both = rows["cell_type"].str.cat(rows["category"], sep=", ")
+    rows["about"] = rows["about"].mask(rows.duplicated(["about", "by"], keep=False) & both.notna(), both)
     labels = [quantity] if rows["method"].notna().any() else []  # else the only column has this name
     if rows["histories"].max() > 1:
         rows = rows.assign(n=rows["histories"])

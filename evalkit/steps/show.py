@@ -65,7 +65,8 @@ def findings(logs: Logs) -> list[Finding]:
         silent = verdicts.eq(SILENT)
         wrong = silent if silent.any() else ~verdicts.isin(("success", *NOT_JUDGED))
         both = {which: rates.loc[which].to_dict() for which in (analysis.CONFIRMED, analysis.REPORTED)}
-        values = {"n": int(rates["n"].iloc[0]), "n_histories": n, "silent": int(silent.sum()), **both}
+        n_judged = steps.loc[~verdicts.isin(NOT_JUDGED), "history"].nunique()
+        values = {"n": int(rates["n"].iloc[0]), "n_histories": n_judged, "silent": int(silent.sum()), **both}
         results = [Finding("steps", "Success", values, examples(steps[wrong]), words.steps)]
     if len(kinds := analysis.failure_kinds(steps)):
         ways = list(kinds.head(2)[["kind", "steps"]].itertuples(index=False, name=None))

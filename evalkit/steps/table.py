@@ -89,6 +89,7 @@ RESULTS = (
     Column("category", "name", "condition of genes, category of cells, query of a search"),
     Column("term", "name", "term, gene or cell type; missing if the value counts all of them"),
     Column("value", "float", "the number or p value; NaN if unknown, and for names"),
+    Column("parameters", "str", "parameters of the call, as JSON"),
 )
 TABLES = {"runs": RUNS, "steps": STEPS, "checks": CHECKS, "results": RESULTS}
 

@@ -11,7 +11,7 @@ from evalkit.kinds import Call, Transcript, Turn
 from evalkit.steps.judge import end_of_route, histories_of
 from evalkit.steps.literals import as_text
 from evalkit.steps.parse import parse_file
-from evalkit.steps.record import WENT_WRONG, StepRecord
+from evalkit.steps.record import CRITICAL, WENT_WRONG, StepRecord
 
 MOST_SHOWN = 20_000  # characters of a result
 _parsed = lru_cache(maxsize=1)(parse_file)  # the threads of a checkpoint are shown one after the other
@@ -36,7 +36,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
         _, last = end_of_route(history)
         for number, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True), 1):
             result = _result(record, evaluation, decides=number == last)
-            turns += [_call(record, number, result.text), result]
+            turns += [_call(record, evaluation, number, result.text), result]
     records = sum(len(history.records) for history in histories)
     facts = [counted_noun(records, "record"), counted_noun(len(histories), "thread")]
     if parsed.reason:
@@ -44,12 +44,12 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
     return Transcript(path, facts, turns)
 
 
-def _call(record: StepRecord, number: int, result: str) -> Turn:
+def _call(record: StepRecord, evaluation: Mapping[str, Any], number: int, result: str) -> Turn:
     """Return the turn that shows the call of a step."""
     step = record["step"]
     call = f"{step['function_name'] or 'no function'} {json.dumps(step['parameters'], ensure_ascii=False)}"
     arguments = json.dumps(step["parameters"], sort_keys=True, ensure_ascii=False)
-    has_failed = None if record["success"] is None else not record["success"]
+    has_failed = None if evaluation["verdict"] == "unknown" else evaluation["verdict"] in ("failure", CRITICAL)
     made = Call(step["function_name"] or "", arguments, result, has_failed, 1)
     description = as_text(step.get("description"))
     text = f"{call}\n{description}" if description else call

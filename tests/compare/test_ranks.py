@@ -230,7 +230,7 @@ AGAIN = [(m, f"t{i}", i < 9) for m in "ab" for i in range(30) for _ in range(2 i
 @pytest.mark.parametrize(
     ("rows", "planned", "expected"),
     [
-        (SOME, ALL_TASKS, "fewer runs than planned: a (30 of 40); had the absent runs failed, no model would"),
+        (SOME, ALL_TASKS, "planned tasks not run: a (10 of 40); had the absent runs failed, no model would"),
         (SOME, (), ""),  # a task that a did not run at all, and that no plan names
         (AGAIN, (), "fewer runs than other models on these tasks: a (30 of 40); had the absent runs failed, b would"),
         ([*AGAIN, ("a", "other", True)], (), "a (31 of 41)"),
@@ -248,7 +248,7 @@ def test_absent_runs_are_of_the_conditions_that_a_model_ran():
     assert "absent" not in compare.leaderboard(runs).notes
     runs = budgets({"aaa": (10, 20), "b": (10, 50)}).iloc[1:]  # without the first world of aaa in 10 turns
     assert "absent" not in compare.leaderboard(runs).notes
-    assert "fewer runs than planned: aaa (11 of 12)" in str(compare.leaderboard(runs, planned=["w0"]).notes)
+    assert "planned tasks not run: aaa (1 of 2)" in str(compare.leaderboard(runs, planned=["w0"]).notes)
 
 
 def test_the_terminal_says_absent_runs_once_and_changes_no_name():

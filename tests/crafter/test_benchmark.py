@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalkit.crafter import ACHIEVEMENTS, benchmark
 from evalkit.io import SourceError
@@ -187,3 +189,14 @@ def test_two_runs_of_one_seed_are_refused_by_name(tmp_path):
         benchmark.crafter_score([first, again])
     unnamed = {key: value for key, value in first.items() if key != "seed"}
     assert benchmark.crafter_score([unnamed, unnamed]).n_seeds == 2
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=22, max_size=22), min_size=2, max_size=6))
+def test_a_score_is_within_its_interval(unlocked):
+    score = benchmark.pooled_score(np.array(unlocked, dtype=float))
+    assert math.isnan(score.low) or score.low <= score.estimate <= score.high
+
+
+def test_a_score_of_episodes_with_different_achievements_is_within_its_interval():
+    score = benchmark.pooled_score(np.eye(22)[:5] + np.eye(22)[[5, 5, 6, 7, 7]])
+    assert score.low <= score.estimate <= score.high

@@ -1,7 +1,13 @@
 """The frames of traces, and the estimates and figures that are made of them."""
 
-import pytest
+import json
+from pathlib import Path
 
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
 from evalkit.crafter import (
     ACHIEVEMENTS,
     BANDS,
@@ -160,3 +166,42 @@ def test_points_add_up_to_the_score_and_bands_count_every_episode_with_one(logs)
 def test_a_trace_without_scored_events_has_no_empty_breakdown(tmp_path, capsys):
     print_trace_evaluation(evaluate_trace(write(tmp_path, trace(environment(0)))))
     assert "Breakdown" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("events", "score", "unlocked"),
+    [
+        ([environment(0, [hook("easy_achievement", ["Wake Up", "EatPlant"])])], 2.0, 2),
+        ([environment(0, [hook("Medium Achievement", ["achievement_eat_cow"])])], 2.5, 1),
+        ([environment(0, [hook("HardAchievements", ["DEFEAT-ZOMBIE"])])], 5.0, 1),
+        ([environment(0, [hook("AchievementUnlocked", ["wake_up", "Eat Cow"])])], 3.5, 2),
+        ([environment(0, [hook("milestones", ["wake_up"])])], 0.0, None),  # of an unknown kind
+        ([environment(0, [hook("easy_achievement", ["wake_up", "fly"])])], 2.0, None),  # of another game
+        ([environment(0, [hook("inventory_increase", [])])], 0.0, 0),
+        ([environment(0, (), {"Wake Up": True, "EAT_COW": "False"}, {"Wake Up": "no"})], 1.0, 1),
+        ([environment(0, (), {"eat_cow": "true"}, {"eat_cow": None})], 2.5, 1),
+        ([environment(0, (), {"fly": True}, {"fly": False})], 0.0, None),
+    ],
+)
+def test_names_in_another_spelling_count_and_unknown_ones_leave_unlocked_open(tmp_path, events, score, unlocked):
+    write(tmp_path, trace(*[{**event, "event_metadata": event["event_metadata"] or None} for event in events]))
+    [row] = load(tmp_path).episodes.to_dict("records")
+    assert row["score"] == score
+    assert ("unnamed_achievements" in row["run_flags"]) == (unlocked is None)
+    assert pd.isna(row["unlocked"]) if unlocked is None else row["unlocked"] == unlocked
+
+
+def test_traces_that_are_packed_or_share_a_file_are_in_the_ledger_and_on_the_first_screen(tmp_path):
+    text = json.dumps(trace(runtime()))
+    names = ["a.json", "b.json.xz", "c.jsonl", "d.ndjson", "e.json.bak", "f.txt", "g.json.GZ"]
+    for name in names:
+        (tmp_path / name).write_text(f"{text}\n{text}" if name[0] in "cd" else text)
+    ledger = load(tmp_path).ledger
+    reasons = dict(zip([Path(path).name for path in ledger["source"]], ledger["reason"], strict=True))
+    assert "f.txt" not in reasons
+    assert reasons["b.json.xz"] == reasons["g.json.GZ"] == "packed: unpack it first"
+    assert all("2 traces in one file: give each its own" in reasons[name] for name in ("c.jsonl", "d.ndjson"))
+    assert reasons["e.json.bak"] == "not named like a JSON file"
+    text = CliRunner().invoke(main, ["crafter", str(tmp_path)]).output
+    assert "6 files: 1 used, 1 skipped, 4 failed" in text
+    assert "packed: unpack it first" in text

@@ -1,10 +1,12 @@
 """What pages show of failures: marks on turns, and the main reason of each model."""
 
 import pandas as pd
+import pytest
 
 import evalkit
 from evalkit import compare, failures
 from evalkit.evidence import RunRef, read_references
+from evalkit.failures import answers
 from evalkit.kinds import Transcript, Turn
 
 TRANSCRIPT = Transcript("", [], [Turn("a", "user", "x"), Turn("a", "assistant", "y", ("final",))])
@@ -43,6 +45,21 @@ def test_a_leaderboard_has_the_main_reason_of_each_model():
     failed = table["main_reason"].str.extract(r"\(\d+ of (\d+)\)")[0].astype("int64")
     [finding] = failures.reasons(logs)
     assert finding.values["failed"] - finding.values["unsearched"] == failed.sum()
+
+
+@pytest.mark.parametrize(
+    ("modes", "reason"),
+    [
+        (["stops early", *["unexplained"] * 5], "unexplained (5 of 6)"),
+        (["unexplained", "stops early"], "stops early (1 of 2)"),  # a name before none
+        (["stops early", "loops", "loops"], "loops (2 of 3)"),
+    ],
+)
+def test_the_main_reason_is_the_most_frequent(monkeypatch, modes, reason):
+    rows = pd.DataFrame({"model_name": "alder", "mode": modes, "leads": True})
+    monkeypatch.setattr(answers, "_modes_to_name", lambda logs: (rows, ""))
+    table = failures.with_main_reason(pd.DataFrame({"model_name": ["alder"]}), evalkit.load("samples:crafter"))
+    assert table["main_reason"].tolist() == [reason]
 
 
 def test_without_transcripts_a_leaderboard_stays_as_it_is(tmp_path):

@@ -206,11 +206,13 @@ def test_the_headline_of_cooking_and_its_table(name, items):
         )
 
     cooking = [run for run in RUNS if is_chosen(run)]
-    sides: dict[bool, list[Run]] = {False: [], True: []}
+    sides: dict[str, dict[bool, list[Run]]] = defaultdict(lambda: {False: [], True: []})
     for run in cooking:
-        sides[bool(TASKS[run.task]["blocked_access_to_recipe"]) if run.task in TASKS else False].append(run)
+        is_blocked = bool(TASKS[run.task]["blocked_access_to_recipe"]) if run.task in TASKS else False
+        sides[run.model][is_blocked].append(run)
     found = headline(f"cooking_blocked_agents/{name}")
-    assert close(found["estimate"], share(sides[False]) - share(sides[True]))
+    drops = [share(own[False]) - share(own[True]) for own in sides.values()]
+    assert close(found["estimate"], sum(drops) / len(drops))
     assert int(found["n"]) == len(cooking)
     groups = defaultdict(list)
     for run in cooking:

@@ -247,8 +247,51 @@ def test_a_drop_is_claimed_only_where_its_interval_shows_one(tmp_path, successes
 def test_without_runs_on_both_sides_there_is_no_drop_but_a_reason(runs):
     table = analysis.cooking_drop(runs[runs["task_id"] == "c1"])
     assert table["estimate"].isna().all()
-    assert "no run with blocked agents was measured" in str(table["warning"].iloc[0])
+    assert "no model was measured both" in str(table["warning"].iloc[0])
+    assert "no run with blocked agents was measured" in str(table["warning"].iloc[1])
     assert analysis.cooking_drop(runs[:0]).empty
+
+
+LEVELS = {"0": 0, "1": 1, "2": 2}
+
+
+@pytest.mark.parametrize(
+    ("results", "drop", "said"),
+    [
+        # each model drops by half, of a level of its own: together they do not drop by 0.75
+        ({"a": {"0": "1111", "1": "10"}, "b": {"0": "10", "1": "0000"}}, 0.5, "50 points ["),
+        ({"a": {"0": "11"}, "b": {"1": "00"}, "c": {"2": "00"}}, None, "no model was measured both"),
+        ({"a": {"0": "1111", "2": "0000"}, "b": {"1": "11111"}}, 1, "100 points [31, 100], from 100 % on 4 tasks"),
+        ({"a": {"0": "1", "1": "0"}}, 1, "is 100 points (no interval: too few tasks), from 100 % on 1 task"),
+        ({"a": {"0": "1", "1": "0"}, "b": {"0": "1", "1": "0"}}, 1, "is 100 points (no interval: too few tasks)"),
+        ({"a": {"0": "111"}}, None, "no run with blocked agents was measured"),
+    ],
+)
+def test_the_drop_of_all_models_is_one_within_models(tmp_path, results, drop, said):
+    files, definitions = {}, {}
+    for model, levels in results.items():
+        for level, scores in levels.items():
+            for place, score in enumerate(scores):
+                agents = [str(agent) for agent in range(LEVELS[level])]
+                definitions[f"t{level}_{place}"] = task(target={"bread": 1}, blocked_access_to_recipe=agents)
+                content = log(f"{SCORE}{score}", who=f"{model} {level} {place}")
+                files[f"x/{model}/t{level}_{place}/Andy_0_0.json"] = content
+    runs = runs_df(write_all(tmp_path, files), definitions)
+    row = analysis.cooking_drop(runs).iloc[0]
+    assert row["estimate"] == pytest.approx(drop, nan_ok=True) if drop is not None else pd.isna(row["estimate"])
+    first, *others = map(finding_text, analysis.drop_findings(runs))
+    assert said in first
+    assert "nan" not in first
+    assert bool(others) == (drop is not None)  # nothing explains a drop that was not estimated
+
+
+def test_the_interval_of_all_models_is_that_of_a_task_mean_where_all_ran_all_tasks(tmp_path):
+    runs = blocked(tmp_path, {"a": (8, 3), "b": (6, 3), "c": (7, 5)}, tasks=10)
+    table = analysis.cooking_drop(runs).set_index("model_name")
+    assert table.loc["all models", "estimate"] == pytest.approx(table.loc[["a", "b", "c"], "estimate"].mean())
+    free = analysis.success_by(runs[runs["n_blocked_agents"] == 0], [])
+    pooled = free[["estimate", "low", "high"]].to_numpy()[0]
+    assert table.loc["all models", ["none_estimate", "none_low", "none_high"]].tolist() == pytest.approx(pooled)
 
 
 def test_the_command_prints_a_grid_of_models_and_blocked_agents(tmp_path):
@@ -266,3 +309,26 @@ def test_the_table_of_types_begins_with_the_rate_of_all(runs):
     table = analysis.with_total(own, "task_type", "all types")
     assert table["task_type"].iloc[0] == "all types"
     assert table["estimate"].iloc[0] == analysis.success_by(own, [])["estimate"].item()
+
+
+PLAN = {f"cook{i}": task() for i in range(4)} | {f"craft{i}": task("techtree", 3) for i in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("where", "planned"),
+    [
+        ([], [*PLAN]),
+        (["task_type=cooking"], [f"cook{i}" for i in range(4)]),
+        (["agent_count>=3"], ["craft0", "craft1"]),  # nobody ran craft2, so that nothing shows that the filter takes it
+        (["model_name=b"], [*PLAN]),  # all runs of b are still there
+        (["model_name=b", "task_type=cooking"], ["cook0", "cook1", "cook2"]),
+        (["score<1"], ["craft1"]),  # of other tasks some runs are left out
+    ],
+)
+def test_a_filter_takes_the_tasks_of_the_runs_that_it_leaves_out_from_the_plan(tmp_path, where, planned):
+    files = {f"x/a/{name}/Andy_0_0.json": int(name != "craft1") for name in list(PLAN)[:-1]}
+    files |= {f"x/b/{name}/Andy_0_0.json": int(name != "craft1") for name in PLAN if name not in ("cook3", "craft2")}
+    write_all(tmp_path, {**files, "tasks/all.json": PLAN})
+    logs = load(tmp_path / "x", tmp_path / "tasks", where=where)
+    assert logs.kind.planned(logs) == planned
+    assert analysis.planned_tasks(logs, logs.runs) == planned

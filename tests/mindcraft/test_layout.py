@@ -81,6 +81,11 @@ TASKS = {"cook_1": task(), "cook_1_more": task(), "solo": task(agent_count=1)}
         (["llama/unknown_1_Andy_0_0.json", "llama/unknown_2_Jill_1_0.json"], [("llama", 0, 2)]),
         (["cooking/org/llama/suite/exp/cook_1/Andy_0_0.json"], [("cook_1", 0, 1)]),
         ([f"{NESTED}cook_1_Andy_0_0.json"], [("cook_1", 0, 1)]),
+        ([f"llama/cook_1/rep{i}/Andy_0_0.json" for i in "12"], [("cook_1", 0, 1)] * 2),  # a repetition of the task
+        (["llama/cooking_7/2026-01-31/Andy_0_0.json"], [("cooking_7", 0, 1)]),
+        (["exp/cooking/trial-1/Andy_0_0.json"], [("trial-1", 0, 1)]),  # a type is no task
+        ([f"llama/my_cooking_tasks/{i}/Andy_0_0.json" for i in "12"], [("1", 0, 1), ("2", 0, 1)]),
+        ([f"llama/cook_1/{i}/Andy_0_0.json" for i in "12"], [("cook_1", 0, 1)] * 2),
     ],
 )
 def test_every_layout_gives_the_same_runs(tmp_path, files, expected):
@@ -143,6 +148,13 @@ def test_the_best_source_names_the_model(tmp_path, where, files, expected):
         ("work/t", "work/t", "unknown"),  # one task's folder; above it may lie anything
         ("work/t/Andy_0_0.json", "work/t", "unknown"),
         ("experiments", "experiments/gpt-4o/exp_1/t", "unknown"),
+        ("study", "study/o1/run-3/t", "o1"),
+        ("study", "study/o1/attempt2/2026-01-31_09-30/t", "o1"),
+        ("study", "study/20260131/o1/t", "o1"),
+        ("study/o1", "study/o1/trial_0/t", "o1"),
+        ("study/o1/trial_0", "study/o1/trial_0/t", "unknown"),  # above it may lie anything
+        ("study", "study/o1/01-31/crafting/t", "o1"),
+        ("runs", "runs/7/t", "unknown"),
     ],
 )
 def test_a_folder_names_a_model_in_the_source_or_above_a_task_type(tmp_path, monkeypatch, source, path, model):
@@ -191,3 +203,11 @@ def test_a_stated_layout_is_followed(tmp_path, layout, path, expected):
     (run,) = runs_df(root, layout=layout).to_dict("records")
     expected |= {"model_source": "layout", "flag_layout_mismatch": False}
     assert {name: run[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("paths", "is_said"), [(["m/cook"], True), (["exp_1/cook"], False), (["m/cook", "exp_1/cook"], False)]
+)
+def test_commands_say_that_folders_name_all_models(tmp_path, paths, is_said):
+    logs = load(write_all(tmp_path, {f"{path}/Andy_0_0.json": 1 for path in paths}))
+    assert ("--layout" in str(logs.chosen.only("parent_folder"))) is is_said

@@ -182,6 +182,8 @@ PLAN = "!getCraftingPlan"
         ("bread_cake_hells_kitchen", None, {"n_blocked_agents": 0, "hells_kitchen": True}),
         ("my_cooking_test", None, {"task_type": "cooking", "n_blocked_agents": None}),
         (f"{COOK}_blocked_access_all", None, {"n_blocked_agents": None}),
+        *((f"multiagent_cooking_1_egg{end}", None, {"n_blocked_agents": None, "target_items": ["egg"]})
+          for end in ("_blocked_2", "_2_blocked_agents", "_n_blocked_1")),
         # targets
         (COOK, task(target={"cake": 1, "bread": 1}), {"target_items": ["bread", "cake"], "hells_kitchen": False}),
         (COOK, task(target=["cake", "bread"]), {"target_items": ["bread", "cake"], "hells_kitchen": True}),

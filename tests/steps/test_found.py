@@ -6,7 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.steps import analysis, evaluate_step, figures, load, save_history
+from evalkit.display import finding_text
+from evalkit.steps import analysis, evaluate_step, figures, load, save_history, show
 from evalkit.steps.judge import as_history
 from evalkit.steps.kind import frames_of
 from evalkit.steps.table import QUANTITY
@@ -118,3 +119,50 @@ def test_successful_methods_name_their_pathways():
     said = evaluate_step(make("perform_enrichment_analyses", ENRICHMENT, kind="structured"))["enrichment_evaluation"]
     top = [said["top_pathways"][method] for method in said["successful_methods"]]
     assert top == [["a", "b", "c"], ["k1", "k2", "k3"]]
+
+
+def counted(number, **parameters):
+    result = {"count_results": [{"category": "ill", "cell_count": number}]}
+    return make("compare_cell_counts", result, kind="structured", parameters=parameters)
+
+
+NK = {"cell_type": "NK"}
+
+
+@pytest.mark.parametrize(
+    ("steps", "numbers"),
+    [
+        ([counted(5, **NK), counted(7, **NK)], {"NK": 7}),  # tried again: the last counts
+        ([counted(5, **NK, top=3), counted(7, **NK, top=9)], {"NK": 7}),
+        ([counted(5, **NK, site="gut"), counted(7, **NK, site="skin")], {"NK, gut": 5, "NK, skin": 7}),
+        ([counted(5, **NK), counted(7, **NK, site="skin")], {"NK": 5, "NK, skin": 7}),
+        ([counted(5, **NK, site=["gut"]), counted(7, site="gut")], {"NK": 5, None: 7}),
+        ([counted(5, site="gut"), counted(7, site="skin")], {"gut": 5, "skin": 7}),
+    ],
+)
+def test_steps_of_other_settings_do_not_replace_each_other(steps, numbers):
+    found = analysis.found(results_of(*steps))
+    shown = found["cell_type"].astype(object).where(found["cell_type"].notna(), None)
+    assert dict(zip(shown, found["value"], strict=True)) == numbers
+    texts = [text.get_text() for text in figures.found(found, "cells").texts]
+    assert texts == [f"{number}" for number in numbers.values()]
+
+
+def test_a_figure_has_a_row_for_each_cell_type_of_a_category():
+    found = analysis.found(results_of(counted(5, cell_type="NK"), counted(7, cell_type="B")))
+    axes = figures.found(found, "cells")
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["NK, ill", "B, ill"]
+    assert [text.get_text() for text in axes.texts] == ["5", "7"]
+
+
+def test_a_skipped_step_is_no_failed_call_and_its_history_has_no_judged_step(tmp_path):
+    skipped = {**make("plot", None, False, kind="skipped"), "result_summary": ""}
+    skipped["step"]["skip_reason"] = "no cells"
+    save_history([make("load", "rows 1"), skipped], tmp_path / "a.json")
+    save_history([skipped], tmp_path / "b.json")
+    save_history([make("load", None, False, error="no file")], tmp_path / "c.json")
+    save_history([make("load", "rows 2"), make("load", None, None)], tmp_path / "d.json")
+    logs = load(tmp_path)
+    calls = {run: [turn.call.has_failed for turn in logs.show(run).turns if turn.call] for run in logs.runs["run_id"]}
+    assert list(calls.values()) == [[False, False], [False], [True], [False, None]]
+    assert "on average over 3 histories (3 steps)" in finding_text(show.findings(logs)[0])
