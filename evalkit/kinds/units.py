@@ -10,7 +10,7 @@ from evalkit._text import as_list, column_in_words, did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.selection import changed, logged_columns, named_by_id
+from evalkit.kinds.selection import changed, named_by_id, with_logged
 
 JOINT = " · "  # between the values that make the name of what is compared
 
@@ -63,15 +63,15 @@ def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 def _texts(assembled: Assembled, kind: LogKind, columns: list[str]) -> pd.DataFrame:
     """Return columns of runs, else of their log, as texts; None where a value is missing."""
-    runs, logged = assembled.frames[kind.runs], pd.DataFrame()
-    if not set(columns) <= set(runs) or runs[columns].isna().all().any():
-        logged = logged_columns(runs, assembled.chosen)
+    runs = assembled.frames[kind.runs]
+    if not {"agent", "model_name"}.issuperset(columns):
+        runs = with_logged(runs, assembled.chosen)
     texts = {}
     for name in columns:
-        if name not in runs and name not in logged:
-            hint = did_you_mean(name, [*runs, *logged], cutoff=0.4)
+        if name not in runs:
+            hint = did_you_mean(name, runs, cutoff=0.4)
             raise SourceError(f"compare-by {name!r}: runs have no such column; {hint}")
-        values = logged[name] if name in logged else runs[name]
+        values = runs[name]
         if pd.api.types.is_numeric_dtype(values):  # a number needs its name
             named = f"{column_in_words(name)} {{:g}}"
             written = values.astype("Float64").map(named.format, na_action="ignore")
