@@ -17,7 +17,7 @@ from evalkit.display.words import finding_text
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, examples_of, outcomes, rates, sections
 from evalkit.kinds.findings import absent_counts, absent_runs, variants
-from evalkit.kinds.headers import runs_of
+from evalkit.kinds.pipeline import runs_of
 from evalkit.kinds.runs import UNKNOWN, compared_in, copied, kind_of
 from evalkit.kinds.success_rates import best_first, with_usage
 from evalkit.stats import adjusted_rates, best_model, pair_structure, rank_models

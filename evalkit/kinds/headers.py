@@ -1,22 +1,15 @@
 """Tables with a row for each run, whose columns have any usual names: what the columns mean, and the runs."""
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes, note
-from evalkit.io.frames import frame_of
 from evalkit.io.paths import SourceError
 from evalkit.io.write import from_spreadsheet
-from evalkit.kinds.ids import run_ids
-from evalkit.kinds.names import TABLE_KIND
-from evalkit.kinds.registry import kind_named
-from evalkit.kinds.runs import JUDGED, UNKNOWN
 
 # For each column of runs the names that tables give it. A tuple before others is preferred; names in one are equals
 COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
@@ -310,31 +303,3 @@ def _time(value: Any, is_day_first: bool) -> Any:
         day, month = (match[1], match[3]) if is_day_first else (match[3], match[1])
         return f"{match[4]}-{month:0>2}-{day:0>2}{text[match.end() :]}"
     return None if isinstance(value, int | float) else value
-
-
-def runs_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of a table with a row for each; frames of runs that evalkit made stay as they are.
-
-    SourceError as for `meanings`.
-    """
-    if "kind" in table and "counts_as" not in table:
-        return table
-    meaning = meanings(table, {})
-    made, unread = columns_of_runs(table.reset_index(drop=True), meaning)
-    add_outcomes([made])
-    for problem in (choices_of(table, meaning, "table").only("no_model") + unread_cells(made, unread, meaning)).notes:
-        warnings.warn(str(problem), stacklevel=3)
-    columns = kind_named(TABLE_KIND).tables["runs"]
-    unstated = pd.Series("", made.index)
-    raised = {
-        "duplicate": made.get("counts_as", unstated).eq("excluded"),
-        JUDGED: made.get("run_flags", unstated).astype("str").str.contains(JUDGED),
-    }
-    flags: Any = [list(compress(raised, own)) for own in zip(*raised.values(), strict=True)]
-    made = made.assign(kind=TABLE_KIND, run_id=run_ids(TABLE_KIND, made.index), run_flags=flags)
-    made["model_name"] = made["model_name"].fillna(UNKNOWN) if "model_name" in made else UNKNOWN
-    own = made.groupby(["model_name", "task_id"]).cumcount()
-    made["repetition"] = made["repetition"].fillna(own) if "repetition" in made else own
-    made["success_rate"] = made["is_successful"].astype("float64")
-    made["task_type"] = made.get("dataset")
-    return frame_of({column.name: made.get(column.name, [None] * len(made)) for column in columns}, columns)

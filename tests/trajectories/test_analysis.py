@@ -161,6 +161,26 @@ def test_a_frame_with_model_task_and_score_has_a_leaderboard():
         compare.leaderboard(frame.drop(columns="Correct"))
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(m, f"q{n % 10}", (n % 10 + n // 10 * 3) % 4 > 1, n // 10, None) for m in "vw" for n in range(40)],
+        [(m, f"q{n}", n > 5, None, f"tool{n % 2}") for m in "vw" for n in range(9)],
+        [(m, 3.0, 0.5, None, None) for m in "vw"] + [("v", 7, 1, None, None)] * 2,
+    ],
+    ids=["checkpoints", "agents", "scores"],
+)
+def test_a_frame_gives_the_answer_of_a_file_with_its_rows(tmp_path, rows):
+    frame = pd.DataFrame(rows, columns=["model", "task", "score", "session", "agent"])
+    frame["trajectory_id"] = frame.index
+    frame = pd.concat([frame, frame.tail(3)]).dropna(axis="columns", how="all")  # with copies
+    frame.to_csv(tmp_path / "runs.csv", index=False)
+    boards = compare.leaderboard(frame), compare.leaderboard(trajectories.load(tmp_path).runs)
+    pd.testing.assert_frame_equal(boards[0].table, boards[1].table)
+    pd.testing.assert_frame_equal(boards[0].pairs, boards[1].pairs)
+    assert str(boards[0].notes) == str(boards[1].notes)
+
+
 ROWS = [{"model": "a", "task": "é", "score": 1}, {"model": "b", "task": "é", "score": 0}]
 DOCUMENTS = [
     ROWS,
