@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes, note
+from evalkit._text import listed
 from evalkit.io.paths import SourceError
 from evalkit.io.write import from_spreadsheet
 
@@ -20,6 +21,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "model_name": [("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")],
     "agent": [("agent", "agent_name", "scaffold", "system")],
     "score": [("score", "reward", "accuracy", "acc", "grade", "points", "value", "exact_match")],
+    "score_key": [("metric", "metric_name", "score_name", "score_key"), ("scorer", "measure")],
     "is_successful": [
         ("success", "is_successful", "correct", "is_correct", "passed", "resolved", "solved", "pass"),
         ("is_resolved", "is_success", "result", "outcome", "verdict"),
@@ -39,7 +41,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
 }
 # Of tables that evalkit exported (`evalkit.kinds.runs.exported`): the column of each role. Where agents are compared,
 # the name of a model includes the agent
-_EXPORTED = {role: role for role in (*COLUMN_NAMES, "score_key", "run_flags", "counts_as")}
+_EXPORTED = {role: role for role in (*COLUMN_NAMES, "run_flags", "counts_as")}
 _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "dataset": "task_type", "agent": ""}
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
@@ -58,6 +60,7 @@ _EPOCH_UNITS: dict[int, Literal["s", "ms", "us", "ns"]] = {10: "s", 13: "ms", 16
 _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b", re.ASCII)
 _WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
 _OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
+MOST_SCORES = 8  # in a message
 MOST_NAMES = 50  # different values of a column that may name models
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
 
@@ -167,6 +170,23 @@ def columns_of_runs(
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
     return runs, unread
+
+
+def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:
+    """Return the rows to leave out of a table with a row for each score of a run: those of other scores than `key`.
+
+    SourceError for such a table if it has no score of that name.
+    """
+    if "score_key" not in runs or "counts_as" in runs:
+        return runs.index[:0]
+    of_run = [name for name in ("model_name", "agent", "dataset", "task_id") if name in runs]
+    if runs.groupby(of_run, dropna=False)["score_key"].nunique().max() < 2:
+        return runs.index[:0]
+    is_other = runs["score_key"] != key
+    if is_other.all():
+        there = listed(map(str, runs["score_key"].dropna().unique()), MOST_SCORES)
+        raise SourceError(f"it has a row for each score of a run; --score NAME (parameter score) takes one of {there}")
+    return runs.index[is_other]
 
 
 def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:

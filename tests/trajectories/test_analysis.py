@@ -181,6 +181,31 @@ def test_a_frame_gives_the_answer_of_a_file_with_its_rows(tmp_path, rows):
     assert str(boards[0].notes) == str(boards[1].notes)
 
 
+@pytest.mark.parametrize("column", ["metric", "Metric Name", "scorer"])
+def test_of_a_table_with_a_row_for_each_score_one_score_counts(tmp_path, column):
+    values = {"pass": [1, 0, 1], "bleu": [0.2, 0.3, 0.9], "seconds": [40, 50, 60]}
+    rows = [("v", f"q{n}", key, own[n]) for key, own in values.items() for n in range(3)]
+    table = pd.DataFrame(rows, columns=["model", "question_id", column, "value"])
+    table["run_id"] = "v-" + table["question_id"]
+    table.to_csv(tmp_path / "runs.csv", index=False)
+    with pytest.raises(SourceError, match="takes one of pass, bleu and seconds"):
+        compare.leaderboard(table)
+    with pytest.raises(SourceError, match="takes one of pass, bleu and seconds"):
+        trajectories.load(tmp_path, score="rouge")
+    for key, title in (("pass", "success rate (pass)"), ("seconds", "mean score (seconds)")):
+        logs = trajectories.load(tmp_path, score=key)
+        board = compare.leaderboard(logs.runs)
+        row = board.table.iloc[0]
+        assert (board.outcomes.title, row["n"], row["estimate"]) == (title, 3, pytest.approx(np.mean(values[key])))
+        assert "shared by rows" not in str(logs.chosen)
+
+
+def test_benchmarks_with_scores_of_their_own_are_no_rows_for_each_score_of_a_run():
+    rows = [(m, bench, f"q{n}", f"{bench}-score", n % 2) for m in "vw" for bench in ("x", "y") for n in range(4)]
+    board = compare.leaderboard(pd.DataFrame(rows, columns=["model", "benchmark", "task", "metric", "score"]))
+    assert board.table["n"].tolist() == [8, 8]
+
+
 ROWS = [{"model": "a", "task": "é", "score": 1}, {"model": "b", "task": "é", "score": 0}]
 DOCUMENTS = [
     ROWS,
