@@ -245,6 +245,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "singles": "tasks with a single run: their spread is estimated from the other tasks",
     "nothing_mixed": "no task has both successes and failures",
     "too_few_runs": "{count:task} with fewer than {runs} runs excluded, so the estimate does not cover all tasks",
+    "retried_models": (
+        "how often {models} ran a task depends on how its runs ended, as if some were run again until they succeeded; "
+        "--where repetition={first} compares first runs"
+    ),
     "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
     # pairs
     "skewed_pair": "few tasks for such skewed differences: a difference is claimed only if p ≤ {claim_at:.2g}",
@@ -258,6 +262,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "conditions_differ": _conditions_differ,
     "settings_differ": _settings_differ,
+    "units_differ": "all scores of {shares} are from 0 to 1, and all of {others} above 1: their units may differ",
     "variants": (
         "the {tasks} tasks look like variants of {few:template}; if so, the intervals are too narrow: "
         "set --cluster COLUMN (parameter cluster) to the column of their families"

@@ -5,11 +5,15 @@ from functools import cached_property
 
 import pandas as pd
 
+from evalkit._notes import Notes, note
 from evalkit.kinds import Outcomes, outcomes
-from evalkit.stats import Cells, cells_of
+from evalkit.kinds.runs import leading
+from evalkit.stats import Cells, cells_of, repeats_test
 from evalkit.stats.pairwise import MOST_PAIRED
 
 WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparisons take into account, as in `cells_of`
+RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
+FEW_VALUES = 5  # of a model, too few to show the unit of its scores
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 
 
@@ -29,6 +33,33 @@ class Comparison:
         """The cells of the models with an outcome."""
         cells = self.all_cells
         return cells.take(models=[i for i, sizes in enumerate(cells.sizes.T) if sizes.any()])
+
+    @cached_property
+    def retried(self) -> list[str]:
+        """The models with more runs of some tasks, by `evalkit.stats.repeats_test` because of how these runs ended."""
+        if self.outcomes.kind != "proportion":
+            return []
+        table = leading(self.outcomes.table.dropna(subset=["value", "repetition"]))
+        p_values = {}
+        for name, own in table.groupby("model_name"):
+            if own["task"].value_counts().nunique() > 1:
+                p_values[str(name)] = repeats_test(own["value"], own["task"], own["repetition"]).p_value
+        return [name for name, p_value in p_values.items() if p_value * len(p_values) <= RETRIED]
+
+    @cached_property
+    def doubts(self) -> Notes:
+        """Why a difference between models may come from how they were run or scored: then none is called the best."""
+        found = Notes()
+        table = self.outcomes.table.dropna(subset="value")
+        if self.retried:
+            found += note("retried_models", models=self.retried, first=table["repetition"].min())
+        if self.outcomes.kind == "mean" and not self.outcomes.unit:
+            scores = table.groupby("model_name")["value"].agg(["min", "max", "size"]).query(f"size >= {FEW_VALUES}")
+            shares = scores.index[scores["min"].ge(0) & scores["max"].between(0, 1, inclusive="neither")]
+            others = scores.index[scores["min"] > 1]
+            if len(shares) and len(others):
+                found += note("units_differ", shares=shares.tolist(), others=others.tolist())
+        return found
 
     def with_failures(self, absent: pd.DataFrame) -> "Comparison":
         """Add absent runs, as `evalkit.kinds.findings.absent_runs` counts them, as failures.

@@ -26,7 +26,8 @@ from evalkit.stats.pair_tests import PARTLY, UNPAIRED
 from evalkit.stats.pairwise import MOST_PAIRED
 
 MODELS = "Models, the best first"
-FIRST = ("judged", "conditions_differ", "settings_differ")  # notes to read before any estimate is compared
+DOUBTS = ("units_differ", "retried_models")  # notes that no claim withstands
+FIRST = ("judged", "conditions_differ", "settings_differ", *DOUBTS)  # to read before any estimate is compared
 SENTENCE_NAME = 32  # characters of a name in a sentence
 FEW_PAIRS = 5  # shared tasks, too few for any two models to differ
 MOST_VALUES = 6  # of a condition in a sentence
@@ -123,7 +124,7 @@ def leaderboard(
         table = pd.concat([table, unrated[["model_name", "n", "n_tasks", "warning"]]], ignore_index=True)
     types = {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     table = table[_COLUMNS.split()].astype(types)
-    notes = variants(scored)
+    notes = variants(scored) + compared.doubts
     families = rows["family"].nunique()
     if families < rows["task"].nunique():
         notes += note("families", count=families)
@@ -311,8 +312,11 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
     about["variants"] = "variants" in board.notes
+    doubtful = {"code": "doubtful", "models": rated["model_name"].tolist()} if board.notes.only(*DOUBTS) else {}
     if row["rank_high"] == 1:
-        return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
+        return doubtful or {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(
+            row, board.has_means
+        )
     if len(own) and own["estimate"].isna().all():
         models = rated["model_name"].tolist()
         sets = [names for one in structure.only("sets").notes for names in one.values["sets"]]
@@ -324,6 +328,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     is_behind = others["behind_first"].astype(bool)
     if not board.has_means and board.basis == NONE and not is_behind.any():  # the order of means under other conditions
         return {"code": "unlike", "models": rated["model_name"].tolist(), "conditions": True}
+    if doubtful and is_behind.any():
+        return doubtful
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
     few = bool((own["n_tasks"].lt(FEW_PAIRS) & own["method"].ne(UNPAIRED) & own["method"].ne(PARTLY)).all())
     return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, board.has_means)
