@@ -61,6 +61,7 @@ _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b", re.ASCII)
 _WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
 _OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
 MOST_SCORES = 8  # in a message
+MOST_AMOUNTS = 0.2  # share of the outcomes of a table that are numbers above 1
 MOST_NAMES = 50  # different values of a column that may name models
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
 
@@ -211,15 +212,22 @@ def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
 
 
 def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str, str]) -> Notes:
-    """Note the cells of a file that can't be read; SourceError for scores or outcomes none of which can be read."""
+    """Note the cells of a file that can't be read; SourceError for scores or outcomes most of which can't."""
     notes = Notes()
     for role, name in meaning.items():
         if name not in unread or unread[name].isna().all():
             continue
         cells = unread[name].dropna()
-        if role in ("score", "is_successful") and runs[role].isna().all():
-            wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
-            raise SourceError(f"column {name}: no {wanted} in it, such as {cells.iloc[0]!r}")
+        if role in ("score", "is_successful"):
+            filled = len(cells) + runs[role].count()
+            amounts = [cell for cell in cells if (_number(cell) or 0) > 1]
+            if role == "is_successful" and len(amounts) > MOST_AMOUNTS * filled:
+                raise SourceError(
+                    f"column {name}: {amounts[0]} is no outcome; --column score={name} takes it as a score"
+                )
+            if len(cells) > filled / 2:
+                wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
+                raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {cells.iloc[0]!r}")
         notes += note("unread", column=name, count=len(cells), example=cells.iloc[0])
     return notes
 

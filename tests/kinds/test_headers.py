@@ -1,9 +1,12 @@
 """Columns of tables of runs: units, times, counts and outcomes as people write them; what is in doubt is missing."""
 
+import re
+
 import pandas as pd
 import pytest
 
-from evalkit.kinds.headers import choices_of, columns_of_runs, meanings
+from evalkit.io import SourceError
+from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 
 ROLES = {"input_tokens": "tokens_in", "trial": "repetition"}
 
@@ -78,3 +81,26 @@ def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
     table = pd.DataFrame({"task": ["a"], "score": [1], "target": ["x"], "Target ": ["y"], "expected": ["z"]})
     assert "target" not in meanings(table, {})
     assert "several could be target: target and Target" in str(choices_of(table, meanings(table, {}), "runs.csv"))
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "told"),
+    [
+        ("resolved", [1, 0, 5, 0, 3], "column resolved: 5 is no outcome; --column score=resolved takes it as a score"),
+        ("correct", ["0", "1", "12 ", "yes"], "12  is no outcome"),
+        ("verdict", ["good", "poor", "fail"], "no 0, 1 or truth value in most of its cells, such as 'good'"),
+        ("grade", ["F", "C", "B", "B"], "no number or truth value in most of its cells, such as 'C'"),
+        ("points", ["7", "n.d.", "n.d.", "n.d.", ""], "no number or truth value in most of its cells, such as 'n.d.'"),
+        ("solved", [1, -1, 0, "error", 1, None], ""),
+        ("points", ["7", "8", "n.d.", ""], ""),
+    ],
+)
+def test_a_column_of_which_most_cells_are_no_scores_or_outcomes_is_refused(column, cells, told):
+    table = pd.DataFrame({"task": "t", "model": "m", column: pd.Series(cells, dtype="object")})
+    meaning = meanings(table, {})
+    runs, unread = columns_of_runs(table, meaning)
+    if told:
+        with pytest.raises(SourceError, match=re.escape(told)):
+            unread_cells(runs, unread, meaning)
+    else:
+        assert "can't be read" in str(unread_cells(runs, unread, meaning))

@@ -366,7 +366,7 @@ def test_a_parquet_file_is_a_table_of_runs(tmp_path):
         ("model,task,colour", [], "no column for the score; there are model, task, colour"),
         ("status,task,n", [], "no column for the score; there are status, task, n"),  # the status a is no outcome
         ("model,day,score", [], "no column for the task_id; there are model, day, score"),
-        ("score,task,model", [], "column score: no number or truth value in it, such as 'a'"),
+        ("score,task,model", [], "column score: no number or truth value in most of its cells, such as 'a'"),
         (
             "model,task,score,reward",
             [],
