@@ -293,6 +293,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "not_measured": _not_measured,
     "none_measured": _none_measured,
     "only_scores": _only_scores,
+    "some_scores": (
+        "{count:run} of {of} left out: their scores are neither successes nor failures; --value score compares scores"
+    ),
     "no_run": "all runs are excluded from all rates",
     "copies": "{count:copy} left out",
     "judged": "{count:outcome} by a judge, whose errors the interval leaves out: `evalkit judges` corrects such rates",

@@ -133,16 +133,22 @@ def leaderboard(
     linked = pairs.assign(n_tasks=pairs["n_tasks"].clip(lower=pairs["estimate"].notna().astype(int)))
     notes += pair_structure(linked) + _differing(runs, rows)
     is_unmeasured = scored.table["outcome"].eq("not measured")
-    counts = is_unmeasured.groupby(scored.table["model_name"]).agg(["sum", "size"])
-    if some := list(counts.query("0 < sum < size").itertuples(name=None)):
+    is_scored = scored.table["outcome"].eq("scored") & scored.table["value"].isna()
+    counts = pd.DataFrame({"unmeasured": is_unmeasured, "scored": is_scored, "n": 1})
+    counts = counts.groupby(scored.table["model_name"]).sum()
+    if some := list(counts.query("0 < unmeasured < n")[["unmeasured", "n"]].itertuples(name=None)):
         is_counted = bool(scored.table.loc[is_unmeasured, "value"].notna().any())
         notes += note("not_measured", models=some, counted=is_counted)
-    if none := counts.index[counts["sum"] == counts["size"]].tolist():
-        with_scores = set(runs.loc[runs["score"].notna(), "model_name"]) if scored.kind == "proportion" else set()
-        if graded := [name for name in none if name in with_scores]:
-            notes += note("only_scores", models=graded)
-        if unmeasured := [name for name in none if name not in with_scores]:
-            notes += note("none_measured", models=unmeasured)
+    if graded := counts.index[
+        (counts["scored"] > 0) & (counts["scored"] + counts["unmeasured"] == counts["n"])
+    ].tolist():
+        notes += note("only_scores", models=graded)
+    if unmeasured := counts.index[counts["unmeasured"] == counts["n"]].tolist():
+        notes += note("none_measured", models=unmeasured)
+    others = scored.table[is_scored & ~scored.table["model_name"].isin(graded)]
+    if len(others):
+        of = set(others["task_type"].dropna()) or set(others["model_name"])
+        notes += note("some_scores", count=len(others), of=sorted(of))
     absent = absent_runs(rows, planned)
     if lacking := absent_counts(absent):
         best_if_failed = best_model(compared.with_failures(absent).cells) if scored.is_share else best

@@ -17,6 +17,7 @@ from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
 from evalkit.evidence import write_view
 from evalkit.io import SourceError
+from evalkit.kinds import pipeline
 from evalkit.trajectories import analysis, transcript
 from tests.trajectories import folders as make
 
@@ -179,6 +180,26 @@ def test_a_frame_gives_the_answer_of_a_file_with_its_rows(tmp_path, rows):
     pd.testing.assert_frame_equal(boards[0].table, boards[1].table)
     pd.testing.assert_frame_equal(boards[0].pairs, boards[1].pairs)
     assert str(boards[0].notes) == str(boards[1].notes)
+
+
+@pytest.mark.parametrize(
+    ("scored", "said"),
+    [
+        ([("v", "story", 0.4), ("v", "story", 0.6), ("w", "story", 0.9)], "3 runs of story left out: their scores are"),
+        ([("v", "story", 0.4), ("v", "plan", 7), ("v", "plan", 8)], "3 runs of plan and story left out: their scores"),
+        ([("x", "story", 0.4), ("x", "story", 0.1)], "the runs of x have scores, which are neither"),
+    ],
+)
+def test_runs_with_scores_beside_runs_with_outcomes_are_measured_and_left_out_of_rates(scored, said):
+    rows = [(m, "code", n % 2) for m in "vw" for n in range(8)] + scored
+    frame = pd.DataFrame(rows, columns=["model", "benchmark", "score"])
+    runs = pipeline.runs_of(frame.assign(task="q" + frame.index.astype("str")))
+    board = compare.leaderboard(runs)
+    assert said in str(board.notes)
+    assert "not measured" not in str(board.notes)
+    rates = kinds.rates_by_denominator(runs).set_index("model_name")
+    assert rates.loc[["v", "w"], ["n", "n_not_measured", "estimate"]].to_numpy().tolist() == [[8, 0, 0.5]] * 2
+    assert kinds.rates(runs, "model_name", missing="failure")["n"].sum() == 16
 
 
 @pytest.mark.parametrize("column", ["metric", "Metric Name", "scorer"])
