@@ -167,6 +167,8 @@ def columns_of_runs(
             runs[role] = numbers.where((numbers % 1 == 0) & (numbers >= 0)) if role in _WHOLE else numbers
         else:
             runs[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
+            if role in ("task_id", "seed") and runs[role].dropna().str.fullmatch(r"\d+(\.0)?").all():
+                runs[role] = runs[role].str.removesuffix(".0")  # as a float column writes 3
         is_unread = values.notna() & runs[role].isna()
         if is_unread.any():
             unread[name] = values.where(is_unread, None)

@@ -104,3 +104,21 @@ def test_a_column_of_which_most_cells_are_no_scores_or_outcomes_is_refused(colum
             unread_cells(runs, unread, meaning)
     else:
         assert "can't be read" in str(unread_cells(runs, unread, meaning))
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "ids"),
+    [
+        ("question_id", ["3", 3.0, "4.0", None], ["3", "3", "4", None]),
+        ("checkpoint", [100.0, 200.0, 300.0], ["100", "200", "300"]),
+        ("task", ["1.0", "1.1", "2.0"], ["1.0", "1.1", "2.0"]),  # versions, or sections
+        ("task", ["1.0", "b"], ["1.0", "b"]),
+        ("target", ["1.0", "2"], ["1.0", "2"]),
+    ],
+)
+def test_ids_that_are_whole_numbers_are_the_same_however_they_are_written(column, cells, ids):
+    table = pd.DataFrame({"id": "t", "model": "m", "score": 1, column: pd.Series(cells, dtype="object")})
+    meaning = meanings(table, {})
+    role = next(role for role, name in meaning.items() if name == column)
+    values = columns_of_runs(table, meaning)[0][role]
+    assert values.astype("object").where(values.notna(), None).tolist() == ids
