@@ -229,6 +229,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         "each folder contains runs of one model ({models}), so folders name the models; "
         "--rename FOLDER=NAME gives another name"
     ),
+    "sources_merged": (
+        "several of the sources have runs of {models}, which count together without --compare-by source,model_name"
+    ),
     "filter": "only runs with {where}",
     "compared_by": lambda columns: f"compared by {columns_in_words(columns)}",
     "agents_merged": "compared by model: the runs of {models} are of several agents, taken together",

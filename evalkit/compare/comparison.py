@@ -6,6 +6,7 @@ from functools import cached_property
 import pandas as pd
 
 from evalkit._notes import Notes, note
+from evalkit.io import SourceError
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.runs import leading
 from evalkit.stats import Cells, cells_of, repeats_test
@@ -86,6 +87,12 @@ def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:
     if value and (value == "is_successful") != (runs.outcomes.kind == "proportion"):
         raise ValueError(f"this comparison is one of {runs.outcomes.name}: pass the runs to compare {value}")
     return runs
+
+
+def check_margin(scored: Outcomes, margin: float | None) -> None:
+    """Raise SourceError for a margin of shares that is larger than any difference, such as one in percent."""
+    if scored.is_share and margin is not None and margin >= 1:
+        raise SourceError(f"a margin of {margin:g} is none of shares, of which 5 percentage points are 0.05")
 
 
 def leading_cells(cells: Cells) -> Cells:

@@ -4,8 +4,10 @@ import json
 import operator
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -53,22 +55,23 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
     """Name models by their folder where each of several sources has runs of one model, and some share its name."""
     runs = assembled.frames[kind.runs]
     names: dict[str, str] = {}
-    models: set[str] = set()
     places = {source.rstrip("/") for source in sources}
     apart = [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]
     if len(apart) < 2:
         return assembled
-    short = short_paths(apart)
-    for place, name in short.items():
+    models: list[set[str]] = []  # of each place
+    for place, name in short_paths(apart).items():
         own = runs[[path == place or path.startswith(f"{place}/") for path in runs["source"]]]
-        if own["model_name"].nunique(dropna=False) != 1:
-            return assembled
         names |= dict.fromkeys([*own["run_id"], *own["source"]], name)
-        models.add(own["model_name"].fillna(UNKNOWN).iloc[0])
-    if len(models) == len(short) or not runs["run_id"].isin(names).all():
+        models.append(set(own["model_name"].fillna(UNKNOWN)))
+    counts = Counter(chain.from_iterable(models))
+    shared = sorted(model for model, n in counts.items() if n > 1)
+    if not shared or not runs["run_id"].isin(names).all():
         return assembled
+    if any(len(own) != 1 for own in models):
+        return assembled._replace(chosen=assembled.chosen + note("sources_merged", models=shared))
     named = changed(assembled, partial(named_by_id, names=names))
-    return named._replace(chosen=named.chosen + note("named_by_folder", models=sorted(models)))
+    return named._replace(chosen=named.chosen.without("no_model") + note("named_by_folder", models=sorted(counts)))
 
 
 def named_by_id(frame: pd.DataFrame, names: Mapping[str, str] | pd.Series) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import msgspec
 import pandas as pd
 
 from evalkit._notes import Notes, note
-from evalkit._text import counted_noun
+from evalkit._text import counted_noun, listed
 from evalkit.io import Entry, SourceError
 from evalkit.kinds.headers import add_outcomes, choices_of, columns_of_runs, meanings, other_scores, unread_cells
 from evalkit.kinds.runs import JUDGED
@@ -18,6 +18,7 @@ from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
 
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
+_SUMMARY = re.compile(r"average|avg|mean|total|overall|all|sum|summary", re.IGNORECASE)  # a task that is none
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
 
 
@@ -79,6 +80,8 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
             if source in first_with and "model_name" in meaning and not copies[source]:
                 first = os.path.basename(first_with[source])
                 problems.append(f"the same rows as {first}: both count, because no column has ids of runs")
+            if sums := list(filter(_SUMMARY.fullmatch, made.loc[own, "task_id"].dropna().unique())):
+                problems.append(f"rows of {listed(sums)} count as tasks; --where task_id!={sums[0]} excludes them")
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
             if problems:
                 doubts[source] = note("table", file=file, doubts="; ".join(problems))

@@ -222,6 +222,28 @@ def test_models_of_one_name_in_folders_of_their_own_are_named_by_folder(tmp_path
     assert sorted(logs.events["model_name"].unique()) == sorted(set(names))
 
 
+@pytest.mark.parametrize(
+    ("models", "names", "codes"),
+    [
+        (("", ""), ["east.csv", "west.csv"], ["columns", "named_by_folder"]),
+        (("pine,fir", "pine,fir"), ["fir", "pine"], ["columns", "sources_merged"]),
+        (("pine,fir", "fir"), ["fir", "pine"], ["columns", "sources_merged"]),
+        (("pine,fir", "yew"), ["fir", "pine", "yew"], ["columns"]),
+    ],
+)
+def test_sources_with_runs_of_the_same_models_are_named_or_noted(tmp_path, models, names, codes):
+    paths = [tmp_path / "east.csv", tmp_path / "west.csv"]
+    for place, own in enumerate(models):
+        rows = [(model, f"t{task}", (task + place) % 2) for model in own.split(",") for task in range(3)]
+        table = pd.DataFrame(rows, columns=["model", "task", "solved"])
+        if not own:
+            table = table.drop(columns="model")
+        table.to_csv(paths[place], index=False)
+    logs = evalkit.load(list(map(str, paths)))
+    assert sorted(set(logs.runs["model_name"])) == names
+    assert sorted({one.code for one in logs.chosen.notes}) == codes
+
+
 def test_a_dataset_of_several_folders_names_models_as_the_folders_do(tmp_path):
     sources = crafter_folders(tmp_path, "m", "m")
     evalkit.crafter.collect(sources, tmp_path / "made")
