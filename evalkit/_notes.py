@@ -265,7 +265,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "conditions_differ": _conditions_differ,
     "settings_differ": _settings_differ,
-    "units_differ": "all scores of {shares} are from 0 to 1, and all of {others} above 1: their units may differ",
+    "units_differ": "scores of {shares} are from 0 to 1, scores of {others} far above: their units may differ",
     "variants": (
         "the {tasks} tasks look like variants of {few:template}; if so, the intervals are too narrow: "
         "set --cluster COLUMN (parameter cluster) to the column of their families"

@@ -55,11 +55,14 @@ class Comparison:
         if self.retried:
             found += note("retried_models", models=self.retried, first=table["repetition"].min())
         if self.outcomes.kind == "mean" and not self.outcomes.unit:
-            scores = table.groupby("model_name")["value"].agg(["min", "max", "size"]).query(f"size >= {FEW_VALUES}")
-            shares = scores.index[scores["min"].ge(0) & scores["max"].between(0, 1, inclusive="neither")]
-            others = scores.index[scores["min"] > 1]
-            if len(shares) and len(others):
-                found += note("units_differ", shares=shares.tolist(), others=others.tolist())
+            shares, others = list[str](), list[str]()
+            for name, own in table.groupby("model_name")["value"]:
+                if own.between(0, 1).all() and not own.isin([0, 1]).all():
+                    shares.append(str(name))
+                elif len(own) >= FEW_VALUES and (own.min() > 1 or own.median() > 10):
+                    others.append(str(name))
+            if shares and others:
+                found += note("units_differ", shares=shares, others=others)
         return found
 
     def with_failures(self, absent: pd.DataFrame) -> "Comparison":

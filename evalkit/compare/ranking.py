@@ -139,11 +139,9 @@ def leaderboard(
     if some := list(counts.query("0 < unmeasured < n")[["unmeasured", "n"]].itertuples(name=None)):
         is_counted = bool(scored.table.loc[is_unmeasured, "value"].notna().any())
         notes += note("not_measured", models=some, counted=is_counted)
-    if graded := counts.index[
-        (counts["scored"] > 0) & (counts["scored"] + counts["unmeasured"] == counts["n"])
-    ].tolist():
+    if graded := counts.query("scored > 0 and scored + unmeasured == n").index.tolist():
         notes += note("only_scores", models=graded)
-    if unmeasured := counts.index[counts["unmeasured"] == counts["n"]].tolist():
+    if unmeasured := counts.query("unmeasured == n").index.tolist():
         notes += note("none_measured", models=unmeasured)
     others = scored.table[is_scored & ~scored.table["model_name"].isin(graded)]
     if len(others):
@@ -319,10 +317,10 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
     about["variants"] = "variants" in board.notes
     doubtful = {"code": "doubtful", "models": rated["model_name"].tolist()} if board.notes.only(*DOUBTS) else {}
+    if row["rank_high"] == 1 and doubtful:
+        return doubtful
     if row["rank_high"] == 1:
-        return doubtful or {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(
-            row, board.has_means
-        )
+        return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
     if len(own) and own["estimate"].isna().all():
         models = rated["model_name"].tolist()
         sets = [names for one in structure.only("sets").notes for names in one.values["sets"]]

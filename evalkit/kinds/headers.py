@@ -159,6 +159,8 @@ def columns_of_runs(
             in_percent = texts.str.endswith("%").groupby(file).transform("any")
             has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% has none
             runs[role] = runs[role].where(~in_percent | has_unit)
+            if "%" in name and runs[role].max() > 1:  # a header such as ``score (%)``
+                runs[role] = runs[role].where(in_percent, runs[role] / 100)
         elif role == "duration":
             seconds = values.map(_seconds).astype("float64")
             runs[role] = seconds.where(seconds >= 0)
@@ -224,9 +226,7 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
             filled = len(cells) + runs[role].count()
             amounts = [cell for cell in cells if (_number(cell) or 0) > 1]
             if role == "is_successful" and len(amounts) > MOST_AMOUNTS * filled:
-                raise SourceError(
-                    f"column {name}: {amounts[0]} is no outcome; --column score={name} takes it as a score"
-                )
+                raise SourceError(f"column {name}: {amounts[0]} is no outcome; --column score={name} makes it a score")
             if len(cells) > filled / 2:
                 wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
                 raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {cells.iloc[0]!r}")

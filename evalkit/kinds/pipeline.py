@@ -233,7 +233,7 @@ def runs_of(table: pd.DataFrame) -> pd.DataFrame:
 
     Frames of runs that evalkit made stay as they are. SourceError for a table that is none of runs.
     """
-    if "kind" in table and "counts_as" not in table:
+    if {"kind", "run_flags"} <= set(table) and "counts_as" not in table:
         return table
     kind, name = kind_named(TABLE_KIND), "table"
     rows = table.astype("object").where(table.notna(), None).to_dict("records")

@@ -190,6 +190,7 @@ SHARES = [0.6 + n % 7 / 20 for n in range(20)]
         (played({"keen": 0.9, "calm": 0.3}, tasks=30, repetitions=3), ""),
         (played({"keen": 0.9}, tasks=30, repetitions=2) + played({"calm": 0.3}, tasks=30), ""),
         (reached("keen", POINTS) + reached("calm", SHARES), "units_differ"),
+        (reached("keen", [*POINTS[:18], 0, 1]) + reached("calm", [*SHARES[:19], 1]), "units_differ"),
         (reached("keen", POINTS) + reached("calm", [share * 20 for share in SHARES]), ""),
         (reached("keen", POINTS) + reached("calm", [0.0] * 20), ""),  # nothing was scored
         (reached("keen", POINTS) + reached("calm", [*SHARES[:19], 2.0]), ""),

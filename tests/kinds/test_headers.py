@@ -86,7 +86,7 @@ def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
 @pytest.mark.parametrize(
     ("column", "cells", "told"),
     [
-        ("resolved", [1, 0, 5, 0, 3], "column resolved: 5 is no outcome; --column score=resolved takes it as a score"),
+        ("resolved", [1, 0, 5, 0, 3], "column resolved: 5 is no outcome; --column score=resolved makes it a score"),
         ("correct", ["0", "1", "12 ", "yes"], "12  is no outcome"),
         ("verdict", ["good", "poor", "fail"], "no 0, 1 or truth value in most of its cells, such as 'good'"),
         ("grade", ["F", "C", "B", "B"], "no number or truth value in most of its cells, such as 'C'"),
@@ -122,3 +122,17 @@ def test_ids_that_are_whole_numbers_are_the_same_however_they_are_written(column
     role = next(role for role, name in meaning.items() if name == column)
     values = columns_of_runs(table, meaning)[0][role]
     assert values.astype("object").where(values.notna(), None).tolist() == ids
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "scores"),
+    [
+        ("Accuracy (%)", ["85", "7.5", "100"], [0.85, 0.075, 1.0]),
+        ("score %", ["85%", "7.5%", "0"], [0.85, 0.075, 0.0]),
+        ("score [%]", [0.85, 0.5, 1], [0.85, 0.5, 1.0]),  # shares, in spite of the header
+        ("score", ["85", "7.5", "100"], [85, 7.5, 100]),
+    ],
+)
+def test_a_header_may_state_that_scores_are_percentages(header, cells, scores):
+    table = pd.DataFrame({"task": "t", "model": "m", header: pd.Series(cells, dtype="object")})
+    assert columns_of_runs(table, meanings(table, {}))[0]["score"].tolist() == pytest.approx(scores)
