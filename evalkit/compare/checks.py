@@ -86,9 +86,8 @@ def retried_until_solved(audited: Audited) -> Found:
     doubtful = audited.board.retried
     first = audited.runs["run_id"].isin(table.drop_duplicates(["model_name", "task"])["run_id"])
     notes = note("models", "{models}", models=doubtful)
-    return Found(
-        len(doubtful), table["model_name"].nunique(), alternative=audited.runs[first], verdict="wrong", notes=notes
-    )
+    n_models = table["model_name"].nunique()
+    return Found(len(doubtful), n_models, alternative=audited.runs[first], verdict="wrong", notes=notes)
 
 
 @check("copies", "Are some runs excluded from all rates as copies?")

@@ -256,7 +256,7 @@ def _number_repetitions(runs: Runs) -> None:
 
 def _begun(run: Any) -> tuple[Any, ...]:
     """Return what sorts repetitions: those without a start come last."""
-    return run.started is None, run.started, run.source, run.part
+    return run.started is None, run.started, run.source, len(run.part), run.part  # row 9 comes before row 10
 
 
 def _flag_duplicates(runs: Runs) -> None:

@@ -189,6 +189,7 @@ SHARES = [0.6 + n % 7 / 20 for n in range(20)]
         (retried("keen", 4) + retried("calm", 1), "retried_models"),
         (played({"keen": 0.9, "calm": 0.3}, tasks=30, repetitions=3), ""),
         (played({"keen": 0.9}, tasks=30, repetitions=2) + played({"calm": 0.3}, tasks=30), ""),
+        (sorted(played({"keen": 0.9, "calm": 0.3}, tasks=50, repetitions=4)[:-1]), ""),  # by outcome
         (reached("keen", POINTS) + reached("calm", SHARES), "units_differ"),
         (reached("keen", [*POINTS[:18], 0, 1]) + reached("calm", [*SHARES[:19], 1]), "units_differ"),
         (reached("keen", POINTS) + reached("calm", [share * 20 for share in SHARES]), ""),
