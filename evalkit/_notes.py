@@ -250,7 +250,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "too_few_runs": "{count:task} with fewer than {runs} runs excluded, so the estimate does not cover all tasks",
     "retried_models": (
         "how often {models} ran a task depends on how its runs ended, as if some were run again until they succeeded; "
-        "--where repetition={first} compares first runs"
+        "--where repetition={first} (parameter where) compares first runs"
     ),
     "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
     # pairs
