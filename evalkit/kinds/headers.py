@@ -60,7 +60,6 @@ _EPOCH_UNITS: dict[int, Literal["s", "ms", "us", "ns"]] = {10: "s", 13: "ms", 16
 _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b", re.ASCII)
 _WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
 _OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
-MOST_SCORES = 8  # in a message
 MOST_AMOUNTS = 0.2  # share of the outcomes of a table that are numbers above 1
 MOST_NAMES = 50  # different values of a column that may name models
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
@@ -189,7 +188,7 @@ def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:
         return runs.index[:0]
     is_other = runs["score_key"] != key
     if is_other.all():
-        there = listed(map(str, runs["score_key"].dropna().unique()), MOST_SCORES)
+        there = listed(map(str, runs["score_key"].dropna().unique()), MOST_NAMES)
         raise SourceError(f"it has a row for each score of a run; --score NAME (parameter score) takes one of {there}")
     return runs.index[is_other]
 

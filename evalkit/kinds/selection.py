@@ -102,10 +102,9 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
     """Keep the runs that meet conditions, and their rows in all other frames; SourceError if there is none.
 
     `cluster` names the column of the families of tasks that are variants of few, over which the intervals of all rates
-    and comparisons are made: it is added as ``cluster``. It can name columns of the log itself, such as a table's, and
-    columns of the runs; where both have one of that name, it is the log's. Conditions can name those of `with_logged`;
-    one that excludes no run because no value is equal is a warning. SourceError for a cluster by which a task is in two
-    families.
+    and comparisons are made: it is added as ``cluster``. It is a column of the log itself, such as a table's, else of
+    the runs; SourceError if a task is in two families by it. Conditions name columns of `with_logged`; one with ``!=``
+    that excludes no run is a warning.
     """
     runs = assembled.frames[kind.runs]
     logged = logged_columns(runs, assembled.chosen)

@@ -93,7 +93,7 @@ def _names(texts: pd.DataFrame) -> pd.Series:
     """Join the texts of each run; each has the name of its column where different ones would get one name."""
     keys = texts.drop_duplicates()
     rows = [{name: text for name, text in row.items() if text is not None} for row in keys.to_dict("records")]
-    unnamed = UNKNOWN if {"agent", "model_name"} & set(texts) else f"no {columns_in_words(list(texts))}"
+    unnamed = UNKNOWN if {"agent", "model_name"} & set(texts) else f"no {columns_in_words(map(str, texts))}"
     names = pd.Series([JOINT.join(row.values()) or unnamed for row in rows], keys.index)
     with_columns = [JOINT.join(f"{name}={text}" for name, text in row.items()) or unnamed for row in rows]
     keys = keys.assign(_name=names.mask(names.duplicated(keep=False), pd.Series(with_columns, keys.index)))
