@@ -231,6 +231,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         "each folder contains runs of one model ({models}), so folders name the models; "
         "--rename FOLDER=NAME gives another name"
     ),
+    "sources_merged": (
+        "several of the sources have runs of {models}, which count together without --compare-by source,model_name"
+    ),
     "filter": "only runs with {where}",
     "compared_by": lambda columns: f"compared by {columns_in_words(columns)}",
     "agents_merged": "compared by model: the runs of {models} are of several agents, taken together",
@@ -247,6 +250,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "singles": "tasks with a single run: their spread is estimated from the other tasks",
     "nothing_mixed": "no task has both successes and failures",
     "too_few_runs": "{count:task} with fewer than {runs} runs excluded, so the estimate does not cover all tasks",
+    "retried_models": (
+        "how often {models} ran a task depends on how its runs ended, as if some were run again until they succeeded; "
+        "--where repetition={first} (parameter where) compares first runs"
+    ),
     "retried": "the number of runs depends on their outcome ({method}, p = {p_value:.2g}): biased",
     # pairs
     "skewed_pair": "few tasks for such skewed differences: a difference is claimed only if p ≤ {claim_at:.2g}",
@@ -260,6 +267,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "conditions_differ": _conditions_differ,
     "settings_differ": _settings_differ,
+    "units_differ": "scores of {shares} are from 0 to 1, scores of {others} far above: their units may differ",
     "variants": (
         "the {tasks} tasks look like variants of {few:template}; if so, the intervals are too narrow: "
         "set --cluster COLUMN (parameter cluster) to the column of their families"
@@ -290,6 +298,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "not_measured": _not_measured,
     "none_measured": _none_measured,
     "only_scores": _only_scores,
+    "some_scores": (
+        "{count:run} of {of} left out: their scores are neither successes nor failures; --value score compares scores"
+    ),
     "no_run": "all runs are excluded from all rates",
     "copies": "{count:copy} left out",
     "judged": "{count:outcome} by a judge, whose errors the interval leaves out: `evalkit judges` corrects such rates",

@@ -8,7 +8,7 @@ import pandas as pd
 import scipy  # the first use of `scipy.stats` imports it, which takes half a second
 
 from evalkit._notes import note
-from evalkit.compare.comparison import Comparison, comparison
+from evalkit.compare.comparison import Comparison, check_margin, comparison
 from evalkit.io import SourceError
 from evalkit.kinds.findings import absent_counts, absent_runs
 from evalkit.stats import compare_to_baseline
@@ -82,6 +82,7 @@ def against(
     data = comparison(runs, value)
     cells = data.all_cells
     baseline = baseline_named(data, baseline)
+    check_margin(data.outcomes, margin)
     least = margin or (LEAST if data.outcomes.is_share else sys.float_info.min)
     if not baseline:
         return compare_to_baseline(cells.take(models=[0]), cells.models[0], target=target, margin=least)

@@ -15,13 +15,11 @@ from evalkit.compare.items import task_items
 from evalkit.compare.repeats import reliability
 from evalkit.io.text import shorten
 from evalkit.kinds.findings import absent_runs, bare_name, similar_names, variants
-from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded, leading
+from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded
 from evalkit.kinds.success_rates import rates_by_denominator
 from evalkit.kinds.transcript import transcripts
-from evalkit.stats import repeats_test
 
 SURE = 0.001  # p value from which a difference between models, or between endings, is no chance
-RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
 FEWEST = 10  # runs of a model, from which endings can be compared
 MOST_NAMED = 3  # models or reasons with their counts
 LONGEST = 32  # characters of a name or a reason
@@ -85,13 +83,11 @@ def retried_until_solved(audited: Audited) -> Found:
     """Count the models whose last run of a task succeeds more often than others; otherwise only first runs count."""
     _needs_rate(audited)
     table = audited.board.outcomes.table.dropna(subset="value").sort_values("repetition", kind="stable")
-    tested = {}
-    for name, own in leading(table).groupby("model_name"):
-        tested[str(name)] = repeats_test(own["value"], own["task"], own["repetition"]).p_value
-    doubtful = sorted(name for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
+    doubtful = audited.board.retried
     first = audited.runs["run_id"].isin(table.drop_duplicates(["model_name", "task"])["run_id"])
     notes = note("models", "{models}", models=doubtful)
-    return Found(len(doubtful), len(tested), alternative=audited.runs[first], verdict="wrong", notes=notes)
+    n_models = table["model_name"].nunique()
+    return Found(len(doubtful), n_models, alternative=audited.runs[first], verdict="wrong", notes=notes)
 
 
 @check("copies", "Are some runs excluded from all rates as copies?")

@@ -5,11 +5,16 @@ from functools import cached_property
 
 import pandas as pd
 
+from evalkit._notes import Notes, note
+from evalkit.io import SourceError
 from evalkit.kinds import Outcomes, outcomes
-from evalkit.stats import Cells, cells_of
+from evalkit.kinds.runs import leading
+from evalkit.stats import Cells, cells_of, repeats_test
 from evalkit.stats.pairwise import MOST_PAIRED
 
 WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparisons take into account, as in `cells_of`
+RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
+FEW_VALUES = 5  # of a model, too few to show the unit of its scores
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 
 
@@ -29,6 +34,40 @@ class Comparison:
         """The cells of the models with an outcome."""
         cells = self.all_cells
         return cells.take(models=[i for i, sizes in enumerate(cells.sizes.T) if sizes.any()])
+
+    @cached_property
+    def retried(self) -> list[str]:
+        """The models with more runs of some tasks, by `evalkit.stats.repeats_test` because of how these runs ended."""
+        if self.outcomes.kind != "proportion":
+            return []
+        table = leading(self.outcomes.table.dropna(subset=["value", "repetition"]))
+        p_values = {}
+        for name, own in table.sort_values("repetition", kind="stable").groupby("model_name"):
+            tasks = own.groupby("task")["value"]
+            counts = tasks.agg(["size", "sum"])
+            rises = tasks.is_monotonic_increasing.all() and counts["sum"].max() > 1
+            falls = tasks.is_monotonic_decreasing.all() and (counts["size"] - counts["sum"]).max() > 1
+            if counts["size"].nunique() > 1 and not rises and not falls:  # a table may be sorted by outcomes
+                p_values[str(name)] = repeats_test(own["value"], own["task"]).p_value
+        return [name for name, p_value in p_values.items() if p_value * len(p_values) <= RETRIED]
+
+    @cached_property
+    def doubts(self) -> Notes:
+        """Why a difference between models may come from how they were run or scored: then none is called the best."""
+        found = Notes()
+        table = self.outcomes.table.dropna(subset="value")
+        if self.retried:
+            found += note("retried_models", models=self.retried, first=table["repetition"].min())
+        if self.outcomes.kind == "mean" and not self.outcomes.unit:
+            shares, others = list[str](), list[str]()
+            for name, own in table.groupby("model_name")["value"]:
+                if own.between(0, 1).all() and not own.isin([0, 1]).all():
+                    shares.append(str(name))
+                elif len(own) >= FEW_VALUES and (own.min() > 1 or own.median() > 10):
+                    others.append(str(name))
+            if shares and others:
+                found += note("units_differ", shares=shares, others=others)
+        return found
 
     def with_failures(self, absent: pd.DataFrame) -> "Comparison":
         """Add absent runs, as `evalkit.kinds.findings.absent_runs` counts them, as failures.
@@ -55,6 +94,12 @@ def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:
     if value and (value == "is_successful") != (runs.outcomes.kind == "proportion"):
         raise ValueError(f"this comparison is one of {runs.outcomes.name}: pass the runs to compare {value}")
     return runs
+
+
+def check_margin(scored: Outcomes, margin: float | None) -> None:
+    """Raise SourceError for a margin of shares that is larger than any difference, such as one in percent."""
+    if scored.is_share and margin is not None and margin >= 1:
+        raise SourceError(f"a margin of {margin:g} is none of shares, of which 5 percentage points are 0.05")
 
 
 def leading_cells(cells: Cells) -> Cells:

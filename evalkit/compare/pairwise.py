@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._notes import note
-from evalkit.compare.comparison import Comparison, comparison, leading_cells
+from evalkit.compare.comparison import Comparison, check_margin, comparison, leading_cells
 from evalkit.display.words import pair_text
 from evalkit.io import plain
 from evalkit.kinds import Example, Outcomes, judge_mark
@@ -54,6 +54,7 @@ def pairs(
 
 def pairs_of(cells: Cells, scored: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:
     """Return the table of `pairs` of the models of these cells."""
+    check_margin(scored, margin)
     cells = leading_cells(cells)
     table = compare_all(cells, target=target, margin=margin)
     for model, sizes in zip(cells.models, cells.sizes.T, strict=True):

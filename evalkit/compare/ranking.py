@@ -17,7 +17,7 @@ from evalkit.display.words import finding_text
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, examples_of, outcomes, rates, sections
 from evalkit.kinds.findings import absent_counts, absent_runs, variants
-from evalkit.kinds.headers import runs_of
+from evalkit.kinds.pipeline import runs_of
 from evalkit.kinds.runs import UNKNOWN, compared_in, copied, kind_of
 from evalkit.kinds.success_rates import best_first, with_usage
 from evalkit.stats import adjusted_rates, best_model, pair_structure, rank_models
@@ -26,7 +26,8 @@ from evalkit.stats.pair_tests import PARTLY, UNPAIRED
 from evalkit.stats.pairwise import MOST_PAIRED
 
 MODELS = "Models, the best first"
-FIRST = ("judged", "conditions_differ", "settings_differ")  # notes to read before any estimate is compared
+DOUBTS = ("units_differ", "retried_models")  # notes that no claim withstands
+FIRST = ("judged", "conditions_differ", "settings_differ", *DOUBTS)  # to read before any estimate is compared
 SENTENCE_NAME = 32  # characters of a name in a sentence
 FEW_PAIRS = 5  # shared tasks, too few for any two models to differ
 MOST_VALUES = 6  # of a condition in a sentence
@@ -123,7 +124,7 @@ def leaderboard(
         table = pd.concat([table, unrated[["model_name", "n", "n_tasks", "warning"]]], ignore_index=True)
     types = {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     table = table[_COLUMNS.split()].astype(types)
-    notes = variants(scored)
+    notes = variants(scored) + compared.doubts
     families = rows["family"].nunique()
     if families < rows["task"].nunique():
         notes += note("families", count=families)
@@ -132,16 +133,20 @@ def leaderboard(
     linked = pairs.assign(n_tasks=pairs["n_tasks"].clip(lower=pairs["estimate"].notna().astype(int)))
     notes += pair_structure(linked) + _differing(runs, rows)
     is_unmeasured = scored.table["outcome"].eq("not measured")
-    counts = is_unmeasured.groupby(scored.table["model_name"]).agg(["sum", "size"])
-    if some := list(counts.query("0 < sum < size").itertuples(name=None)):
+    is_scored = scored.table["outcome"].eq("scored") & scored.table["value"].isna()
+    counts = pd.DataFrame({"unmeasured": is_unmeasured, "scored": is_scored, "n": 1})
+    counts = counts.groupby(scored.table["model_name"]).sum()
+    if some := list(counts.query("0 < unmeasured < n")[["unmeasured", "n"]].itertuples(name=None)):
         is_counted = bool(scored.table.loc[is_unmeasured, "value"].notna().any())
         notes += note("not_measured", models=some, counted=is_counted)
-    if none := counts.index[counts["sum"] == counts["size"]].tolist():
-        with_scores = set(runs.loc[runs["score"].notna(), "model_name"]) if scored.kind == "proportion" else set()
-        if graded := [name for name in none if name in with_scores]:
-            notes += note("only_scores", models=graded)
-        if unmeasured := [name for name in none if name not in with_scores]:
-            notes += note("none_measured", models=unmeasured)
+    if graded := counts.query("scored > 0 and scored + unmeasured == n").index.tolist():
+        notes += note("only_scores", models=graded)
+    if unmeasured := counts.query("unmeasured == n").index.tolist():
+        notes += note("none_measured", models=unmeasured)
+    others = scored.table[is_scored & ~scored.table["model_name"].isin(graded)]
+    if len(others):
+        of = set(others["task_type"].dropna()) or set(others["model_name"])
+        notes += note("some_scores", count=len(others), of=sorted(of))
     absent = absent_runs(rows, planned)
     if lacking := absent_counts(absent):
         best_if_failed = best_model(compared.with_failures(absent).cells) if scored.is_share else best
@@ -311,6 +316,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
     about["variants"] = "variants" in board.notes
+    doubtful = {"code": "doubtful", "models": rated["model_name"].tolist()} if board.notes.only(*DOUBTS) else {}
+    if row["rank_high"] == 1 and doubtful:
+        return doubtful
     if row["rank_high"] == 1:
         return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
     if len(own) and own["estimate"].isna().all():
@@ -324,6 +332,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     is_behind = others["behind_first"].astype(bool)
     if not board.has_means and board.basis == NONE and not is_behind.any():  # the order of means under other conditions
         return {"code": "unlike", "models": rated["model_name"].tolist(), "conditions": True}
+    if doubtful and is_behind.any():
+        return doubtful
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
     few = bool((own["n_tasks"].lt(FEW_PAIRS) & own["method"].ne(UNPAIRED) & own["method"].ne(PARTLY)).all())
     return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, board.has_means)

@@ -408,6 +408,7 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "leads": _leads,
     "unlike": partial(_no_best, "no best model: under equal conditions none of {} is shown to be better"),
     "best": _best,
+    "doubtful": "no model is shown to be best: the runs are not comparable as they are",
 }
 
 

@@ -1,23 +1,17 @@
 """Tables with a row for each run, whose columns have any usual names: what the columns mean, and the runs."""
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes, note
-from evalkit.io.frames import frame_of
+from evalkit._text import listed
 from evalkit.io.paths import SourceError
 from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet
-from evalkit.kinds.ids import run_ids
-from evalkit.kinds.names import TABLE_KIND
-from evalkit.kinds.registry import kind_named
-from evalkit.kinds.runs import JUDGED, UNKNOWN
 
 # For each column of runs the names that tables give it. A tuple before others is preferred; names in one are equals
 COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
@@ -28,6 +22,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "model_name": [("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")],
     "agent": [("agent", "agent_name", "scaffold", "system")],
     "score": [("score", "reward", "accuracy", "acc", "grade", "points", "value", "exact_match")],
+    "score_key": [("metric", "metric_name", "score_name", "score_key"), ("scorer", "measure")],
     "is_successful": [
         ("success", "is_successful", "correct", "is_correct", "passed", "resolved", "solved", "pass"),
         ("is_resolved", "is_success", "result", "outcome", "verdict"),
@@ -47,7 +42,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
 }
 # Of tables that evalkit exported (`evalkit.kinds.runs.exported`): the column of each role. Where agents are compared,
 # the name of a model includes the agent
-_EXPORTED = {role: role for role in (*COLUMN_NAMES, "score_key", "run_flags", "counts_as")}
+_EXPORTED = {role: role for role in (*COLUMN_NAMES, "run_flags", "counts_as")}
 _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "dataset": "task_type", "agent": ""}
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
@@ -66,6 +61,7 @@ _EPOCH_UNITS: dict[int, Literal["s", "ms", "us", "ns"]] = {10: "s", 13: "ms", 16
 _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b", re.ASCII)
 _WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
 _OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
+MOST_AMOUNTS = 0.2  # share of the outcomes of a table that are numbers above 1
 MOST_NAMES = 50  # different values of a column that may name models
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
 
@@ -163,6 +159,8 @@ def columns_of_runs(
             in_percent = texts.str.endswith("%").groupby(file).transform("any")
             has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% has none
             runs[role] = runs[role].where(~in_percent | has_unit)
+            if "%" in name and runs[role].max() > 1:  # a header such as ``score (%)``
+                runs[role] = runs[role].where(in_percent, runs[role] / 100)
         elif role == "duration":
             seconds = values.map(_seconds).astype("float64")
             runs[role] = seconds.where(seconds >= 0)
@@ -171,10 +169,29 @@ def columns_of_runs(
             runs[role] = numbers.where((numbers % 1 == 0) & (numbers >= 0)) if role in _WHOLE else numbers
         else:
             runs[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
+            if role in ("task_id", "seed") and runs[role].dropna().str.fullmatch(r"\d+(\.0)?").all():
+                runs[role] = runs[role].str.removesuffix(".0")  # as a float column writes 3
         is_unread = values.notna() & runs[role].isna()
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
     return runs, unread
+
+
+def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:
+    """Return the rows to leave out of a table with a row for each score of a run: those of other scores than `key`.
+
+    SourceError for such a table if it has no score of that name.
+    """
+    if "score_key" not in runs or "counts_as" in runs:
+        return runs.index[:0]
+    of_run = [name for name in ("model_name", "agent", "dataset", "task_id") if name in runs]
+    if runs.groupby(of_run, dropna=False)["score_key"].nunique().max() < 2:
+        return runs.index[:0]
+    is_other = runs["score_key"] != key
+    if is_other.all():
+        there = listed(map(str, runs["score_key"].dropna().unique()), MOST_NAMES)
+        raise SourceError(f"it has a row for each score of a run; --score NAME (parameter score) takes one of {there}")
+    return runs.index[is_other]
 
 
 def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
@@ -199,16 +216,21 @@ def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
 
 
 def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str, str]) -> Notes:
-    """Note the cells of a file that can't be read; SourceError for scores or outcomes none of which can be read."""
+    """Note the cells of a file that can't be read; SourceError for scores or outcomes most of which can't."""
     notes = Notes()
     for role, name in meaning.items():
         if name not in unread or unread[name].isna().all():
             continue
         cells = unread[name].dropna()
         example = cut_end(str(cells.iloc[0]), 40)
-        if role in ("score", "is_successful") and runs[role].isna().all():
-            wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
-            raise SourceError(f"column {name}: no {wanted} in it, such as {example!r}")
+        if role in ("score", "is_successful"):
+            filled = len(cells) + runs[role].count()
+            amounts = [cell for cell in cells if (_number(cell) or 0) > 1]
+            if role == "is_successful" and len(amounts) > MOST_AMOUNTS * filled:
+                raise SourceError(f"column {name}: {cut_end(str(amounts[0]), 40)} is no outcome; --column score={name} makes it a score")
+            if len(cells) > filled / 2:
+                wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
+                raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {example!r}")
         notes += note("unread", column=name, count=len(cells), example=example)
     return notes
 
@@ -312,31 +334,3 @@ def _time(value: Any, is_day_first: bool) -> Any:
         day, month = (match[1], match[3]) if is_day_first else (match[3], match[1])
         return f"{match[4]}-{month:0>2}-{day:0>2}{text[match.end() :]}"
     return None if isinstance(value, int | float) else value
-
-
-def runs_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of a table with a row for each; frames of runs that evalkit made stay as they are.
-
-    SourceError as for `meanings`.
-    """
-    if "kind" in table and "counts_as" not in table:
-        return table
-    meaning = meanings(table, {})
-    made, unread = columns_of_runs(table.reset_index(drop=True), meaning)
-    add_outcomes([made])
-    for problem in (choices_of(table, meaning, "table").only("no_model") + unread_cells(made, unread, meaning)).notes:
-        warnings.warn(str(problem), stacklevel=3)
-    columns = kind_named(TABLE_KIND).tables["runs"]
-    unstated = pd.Series("", made.index)
-    raised = {
-        "duplicate": made.get("counts_as", unstated).eq("excluded"),
-        JUDGED: made.get("run_flags", unstated).astype("str").str.contains(JUDGED),
-    }
-    flags: Any = [list(compress(raised, own)) for own in zip(*raised.values(), strict=True)]
-    made = made.assign(kind=TABLE_KIND, run_id=run_ids(TABLE_KIND, made.index), run_flags=flags)
-    made["model_name"] = made["model_name"].fillna(UNKNOWN) if "model_name" in made else UNKNOWN
-    own = made.groupby(["model_name", "task_id"]).cumcount()
-    made["repetition"] = made["repetition"].fillna(own) if "repetition" in made else own
-    made["success_rate"] = made["is_successful"].astype("float64")
-    made["task_type"] = made.get("dataset")
-    return frame_of({column.name: made.get(column.name, [None] * len(made)) for column in columns}, columns)

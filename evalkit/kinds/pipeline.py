@@ -7,26 +7,30 @@
 `evalkit.display.follow` repeats the steps while files are being written.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+import msgspec
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._notes import note
 from evalkit._text import as_list, did_you_mean
 from evalkit._version import code_version
-from evalkit.io.frames import LEDGER, Entry, frame_of, paused_gc
+from evalkit.io.frames import LEDGER, Entry, arrow_table, frame_of, paused_gc
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
-from evalkit.io.sources import Source, list_source, resolve, source_names
-from evalkit.io.store import StoreError, cached_store, collected_from, read_manifest
+from evalkit.io.sources import Listing, Source, list_source, resolve, source_names
+from evalkit.io.store import FILES, StoreError, cached_store, collected_from, read_manifest
 from evalkit.kinds.dataset import dataset_records
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.ids import run_ids
 from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Records
 from evalkit.kinds.logs import Logs
-from evalkit.kinds.reading import list_logs, records_of, update
+from evalkit.kinds.names import TABLE_KIND
+from evalkit.kinds.reading import list_logs, records_of, tables_of, update
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.selection import Renames, name_by_source, rename_models, renames_of, select_runs
@@ -222,6 +226,32 @@ def assemble(
         notes = frame_of(dict(zip(Entry._fields, zip(*assembled.notes, strict=True), strict=True)), LEDGER)
         ledger = pd.concat([ledger, notes]).groupby("source", as_index=False, sort=False).last()
     return Logs(kind, sources, assembled, ledger, storage_options)
+
+
+def runs_of(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of a table with a row for each, as `load` does of a file with these rows.
+
+    Frames of runs that evalkit made stay as they are. SourceError for a table that is none of runs.
+    """
+    if {"kind", "run_flags"} <= set(table) and "counts_as" not in table:
+        return table
+    kind, name = kind_named(TABLE_KIND), "table"
+    rows = table.astype("object").where(table.notna(), None).to_dict("records")
+    data = msgspec.json.Encoder(enc_hook=_as_json).encode_lines(rows) or b"[]"
+    parsed = kind.parse(f"{name}.jsonl", data)
+    if parsed.status != "used":
+        raise SourceError(f"no table of runs: {parsed.reason}")
+    file = {"source": name, "size": len(data), "context": False, "status": "used", "reason": parsed.reason}
+    files = pa.Table.from_pylist([file], arrow_table((), FILES).schema)
+    records = Records(tables_of(kind.records, {name: parsed.rows}), files, Listing(name, [name], {}, {}))
+    logs = assemble(kind, records, {}, [name])
+    for doubt in logs.chosen.only("no_model", "table").notes:
+        warnings.warn(str(doubt), stacklevel=3)
+    return logs.runs
+
+
+def _as_json(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def as_recorded(kind: LogKind, records: Records) -> Assembled:

@@ -33,9 +33,9 @@ class Outcomes(NamedTuple):
 
     `table` has one row per run: model_name, task (what repeats; a run without a task is its own), family (of tasks that
     are variants of one, as the runs were loaded with ``cluster``; else the task), task_type, repetition, seed, value
-    (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not measured, running; of
-    scores also scored), ended (how: an error, a limit, a status in words; "" if a log states no outcome) and condition
-    (what else makes runs comparable: ``max_turns=20``, or "").
+    (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not measured, running, or
+    scored: with a score that is neither success nor failure), ended (how: an error, a limit, a status in words; "" if a
+    log states no outcome) and condition (what else makes runs comparable: ``max_turns=20``, or "").
     """
 
     table: pd.DataFrame
@@ -148,6 +148,8 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     is_measured = table["outcome"].isin(MEASURED)
     may_succeed = "success" in kind.rates.outcome_of.values()
     has_rate = outcome.isin(MEASURED).any() or (may_succeed and rows["score"].isna().all())
+    score = pd.Series(numbers(rows["score"]), rows.index)
+    table["outcome"] = table["outcome"].mask(table["outcome"].eq("not measured") & score.notna(), "scored")
     if value == "is_successful" or (not value and has_rate):
         succeeded = table["outcome"].eq("success").astype("float64")
         if kind.rates.denominator == "all":
@@ -155,7 +157,6 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
             is_measured = known & table["outcome"].ne("running")
         table = table.assign(value=succeeded.where(is_measured))
         return made._replace(table=table, kind="proportion", name=f"success rate{mark}")
-    score = pd.Series(numbers(rows["score"]), rows.index)
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     made = made._replace(table=table)
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")

@@ -4,8 +4,10 @@ import json
 import operator
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -53,22 +55,23 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
     """Name models by their folder where each of several sources has runs of one model, and some share its name."""
     runs = assembled.frames[kind.runs]
     names: dict[str, str] = {}
-    models: set[str] = set()
     places = {source.rstrip("/") for source in sources}
     apart = [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]
     if len(apart) < 2:
         return assembled
-    short = short_paths(apart)
-    for place, name in short.items():
+    models: list[set[str]] = []  # of each place
+    for place, name in short_paths(apart).items():
         own = runs[[path == place or path.startswith(f"{place}/") for path in runs["source"]]]
-        if own["model_name"].nunique(dropna=False) != 1:
-            return assembled
         names |= dict.fromkeys([*own["run_id"], *own["source"]], name)
-        models.add(own["model_name"].fillna(UNKNOWN).iloc[0])
-    if len(models) == len(short) or not runs["run_id"].isin(names).all():
+        models.append(set(own["model_name"].fillna(UNKNOWN)))
+    counts = Counter(chain.from_iterable(models))
+    shared = sorted(model for model, n in counts.items() if n > 1)
+    if not shared or not runs["run_id"].isin(names).all():
         return assembled
+    if any(len(own) != 1 for own in models):
+        return assembled._replace(chosen=assembled.chosen + note("sources_merged", models=shared))
     named = changed(assembled, partial(named_by_id, names=names))
-    return named._replace(chosen=named.chosen + note("named_by_folder", models=sorted(models)))
+    return named._replace(chosen=named.chosen.without("no_model") + note("named_by_folder", models=sorted(counts)))
 
 
 def named_by_id(frame: pd.DataFrame, names: Mapping[str, str] | pd.Series) -> pd.DataFrame:
@@ -99,9 +102,9 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
     """Keep the runs that meet conditions, and their rows in all other frames; SourceError if there is none.
 
     `cluster` names the column of the families of tasks that are variants of few, over which the intervals of all rates
-    and comparisons are made: it is added as ``cluster``. The columns that it and conditions can name are those of the
-    runs, and those of the log itself, such as a table's: a cluster is that of the log where both have one of that name,
-    in a condition that of the runs. SourceError for a cluster by which a task is in two families.
+    and comparisons are made: it is added as ``cluster``. It is a column of the log itself, such as a table's, else of
+    the runs; SourceError if a task is in two families by it. Conditions name columns of `with_logged`; one with ``!=``
+    that excludes no run is a warning.
     """
     runs = assembled.frames[kind.runs]
     logged = logged_columns(runs, assembled.chosen)
@@ -117,13 +120,15 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
             check_families(kind.rates.task_of(runs), runs["cluster"])
         except ValueError as error:
             raise SourceError(f"cluster {cluster!r}: {error}") from None
-    columns = runs.join(logged[[name for name in logged if name not in runs]])
+    columns = with_logged(runs, assembled.chosen)
     met = meets(columns, where)
+    texts = as_list(where)
     if len(runs) and not met.any():
-        texts = as_list(where)
-        column = _CONDITION.fullmatch(texts[-1])[1]  # type: ignore[index]
-        there = columns[column].dropna().astype("str").unique()
-        raise SourceError(f"no run where {' and '.join(texts)}; of {column} {did_you_mean('', sorted(there))}")
+        raise SourceError(f"no run where {' and '.join(texts)}; {_values_of(columns, texts[-1])}")
+    for text in texts:
+        _, sign, value = _CONDITION.fullmatch(text).groups()  # type: ignore[union-attr]
+        if sign == "!=" and value and meets(columns, text).all():
+            warnings.warn(f"--where {text} excludes no run; {_values_of(columns, text)}", stacklevel=3)
     attributes = {
         name: [item for item, is_kept in zip(value, met, strict=True) if is_kept]
         if isinstance(value, list) and len(value) == len(runs)
@@ -131,6 +136,11 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
         for name, value in assembled.attributes.items()
     }
     return changed(assembled, partial(_of_runs, runs=runs[met], where=where))._replace(attributes=attributes)
+
+
+def _values_of(columns: pd.DataFrame, condition: str) -> str:
+    column = _CONDITION.fullmatch(condition)[1]  # type: ignore[index]
+    return f"of {column} {did_you_mean('', sorted(columns[column].dropna().astype('str').unique()))}"
 
 
 def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:
@@ -144,6 +154,15 @@ def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame
             if role in runs:
                 table[name] = runs[role]
     return table
+
+
+def with_logged(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:
+    """Return runs with columns of their log, which replace those that have no value or were read from another one."""
+    logged = logged_columns(runs, chosen)
+    meanings = [one.values["meaning"] for one in chosen.only("columns").notes]
+    elsewhere = {role for meaning in meanings for role, name in meaning.items() if role != name}
+    own = [name for name in logged if name not in runs or name in elsewhere or runs[name].isna().all()]
+    return runs.drop(columns=own, errors="ignore").join(logged[own])
 
 
 def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]) -> pd.DataFrame:
@@ -178,7 +197,8 @@ def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
     """Return which runs meet all conditions ``COLUMN=VALUE``, also with ``!=``, ``>=``, ``<=``, ``<`` and ``>``.
 
     Without a value, ``=`` is met where none is known. In a column of lists, ``=`` is met by an item. A missing value
-    meets ``!=`` only. SourceError for a text that is no condition, an unknown column, and a value it can't hold.
+    meets ``!=`` only. The id of a run may also be the one in its log. SourceError for a text that is no condition, an
+    unknown column, and a value it can't hold.
     """
     met = pd.Series(True, runs.index)
     for text in as_list(where):
@@ -190,6 +210,8 @@ def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
             hint = did_you_mean(column, runs, cutoff=0.4)
             raise SourceError(f"where {text!r}: runs have no column {column!r}; {hint}")
         values, wanted = runs[column], value
+        if column == "run_id" and "log_id" in runs:
+            values = values.mask(runs["log_id"].eq(value), value)
         if not value:
             met &= values.isna() if sign == "=" else values.notna()
             continue

@@ -97,14 +97,16 @@ def _rates_of(
     """Estimate the rates of groups of runs, whose rows are numbered, from their outcomes."""
     table, is_rate = scored.table[scored.table["outcome"] != "running"], scored.kind == "proportion"
     measured = table["outcome"].isin(MEASURED) if is_rate else table["value"].notna()
-    counts = pd.DataFrame({"measured": measured, "n_not_measured": ~measured}).reindex(runs.index, fill_value=False)
+    is_scored = table["outcome"].eq("scored") & table["value"].isna()  # but neither success nor failure
+    counts = pd.DataFrame({"measured": measured, "n_not_measured": ~measured & ~is_scored, "scored": is_scored})
+    counts = counts.reindex(runs.index, fill_value=False)
     counts["left_out"] = ~runs.index.isin(scored.table.index)
     counts["judged"] = has_flag(runs, JUDGED) & ~counts["left_out"]
     groups, number = sums_by(runs, by, counts)
     of: Any = runs["copied_model"].dropna().groupby(number).unique() if "copied_model" in runs else {}
     missing = missing or ("failure" if is_rate and kind.rates.denominator == "all" else "exclude")
     fill = _FILL[missing] if scored.is_share or missing == "failure" else float("nan")
-    values = table["value"].where(measured, fill).dropna()
+    values = table["value"].where(measured, fill).mask(is_scored).dropna()
     rows = pd.DataFrame({"group": number, "value": values, "task": table["task"], "family": table["family"]})
     rows = rows.assign(seed=table["seed"]).loc[values.index]
     out = estimate_by(rows, "group", "value", "task", scored.kind, families="family", seeds="seed").set_index("group")
@@ -115,12 +117,12 @@ def _rates_of(
     if not_measured.any():
         out.loc[not_measured, ["estimate", "low", "high"]] = float("nan")
     warnings = list[Notes]()
-    for i, n, n_not_measured, copies, judged in groups[list(counts)].itertuples(name=None):
-        if copies and not n + n_not_measured and i in of:
+    for i, n, n_not_measured, n_scored, copies, judged in groups[list(counts)].itertuples(name=None):
+        if copies and not n + n_not_measured + n_scored and i in of:
             warnings.append(note("only_copies", count=copies, models=sorted(of[i])))
             continue
         why = out["warning"][i] if n else NO_RUN
-        if n_not_measured and not n:
+        if n_not_measured + n_scored and not n:
             why = NO_OUTCOME if is_rate else NO_SCORE
         if copies:
             why += note("copies", count=copies)

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import pandas as pd
 
 from evalkit._notes import note
-from evalkit._text import as_list, column_in_words, did_you_mean
+from evalkit._text import as_list, column_in_words, columns_in_words, did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.selection import changed, logged_columns, named_by_id
+from evalkit.kinds.selection import changed, named_by_id, with_logged
 
 JOINT = " · "  # between the values that make the name of what is compared
 
@@ -25,9 +25,10 @@ class _Names(NamedTuple):
 def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[str] = "") -> Assembled:
     """Compare runs by the values of columns: `model_name` becomes these values, joined, in all frames.
 
-    By default the model, and agent and model where runs of one data set have several agents. A value that
-    is missing is left out of a name; where all are missing, the name is ``unknown``. Only where something else than the
-    model is compared, runs have the columns ``logged_model`` and ``compared_by``, the columns as ``agent,model_name``.
+    By default the model, and agent and model where runs of one data set have several agents. A value that is missing is
+    left out of a name; where all are missing, the name is ``unknown``, or of other columns ``no prompt``. Only where
+    something else than the model is compared, runs have the columns ``logged_model`` and ``compared_by``, which has the
+    columns, as ``agent,model_name``.
 
     SourceError for a column that runs do not have.
     """
@@ -63,15 +64,15 @@ def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 def _texts(assembled: Assembled, kind: LogKind, columns: list[str]) -> pd.DataFrame:
     """Return columns of runs, else of their log, as texts; None where a value is missing."""
-    runs, logged = assembled.frames[kind.runs], pd.DataFrame()
-    if not set(columns) <= set(runs) or runs[columns].isna().all().any():
-        logged = logged_columns(runs, assembled.chosen)
+    runs = assembled.frames[kind.runs]
+    if not {"agent", "model_name"}.issuperset(columns):
+        runs = with_logged(runs, assembled.chosen)
     texts = {}
     for name in columns:
-        if name not in runs and name not in logged:
-            hint = did_you_mean(name, [*runs, *logged], cutoff=0.4)
+        if name not in runs:
+            hint = did_you_mean(name, runs, cutoff=0.4)
             raise SourceError(f"compare-by {name!r}: runs have no such column; {hint}")
-        values = logged[name] if name in logged else runs[name]
+        values = runs[name]
         if pd.api.types.is_numeric_dtype(values):  # a number needs its name
             named = f"{column_in_words(name)} {{:g}}"
             written = values.astype("Float64").map(named.format, na_action="ignore")
@@ -92,8 +93,9 @@ def _names(texts: pd.DataFrame) -> pd.Series:
     """Join the texts of each run; each has the name of its column where different ones would get one name."""
     keys = texts.drop_duplicates()
     rows = [{name: text for name, text in row.items() if text is not None} for row in keys.to_dict("records")]
-    names = pd.Series([JOINT.join(row.values()) or UNKNOWN for row in rows], keys.index)
-    with_columns = [JOINT.join(f"{name}={text}" for name, text in row.items()) or UNKNOWN for row in rows]
+    unnamed = UNKNOWN if {"agent", "model_name"} & set(texts) else f"no {columns_in_words(map(str, texts))}"
+    names = pd.Series([JOINT.join(row.values()) or unnamed for row in rows], keys.index)
+    with_columns = [JOINT.join(f"{name}={text}" for name, text in row.items()) or unnamed for row in rows]
     keys = keys.assign(_name=names.mask(names.duplicated(keep=False), pd.Series(with_columns, keys.index)))
     return texts.merge(keys, how="left", on=list(texts))["_name"].set_axis(texts.index).astype("str")
 

@@ -252,6 +252,7 @@ def max_t(
         maxima = np.maximum.accumulate(np.abs(weights @ scaled), axis=1)
         exceeding += (maxima >= (seen[order] - 1e-4)[None, :]).sum(axis=0)
     shares = (exceeding + 1) / (n_draws + 1)
+    shares[0] = p_values[order[0]]  # the last step is a single test
     adjusted[order] = np.maximum.accumulate(shares[::-1])[::-1]
     return adjusted
 

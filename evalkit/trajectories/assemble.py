@@ -40,7 +40,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     columns["started"] = logged["started"].to_numpy().tolist()  # of times, `to_pylist` takes a hundred times as long
     runs: Runs = list(map(Run, *(columns[name] for name in LOGGED)))
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
-    of_tables = join_tables(runs, as_list(options.get("columns") or ()), reasons)
+    score = str(options.get("score") or "")
+    of_tables = join_tables(runs, as_list(options.get("columns") or ()), reasons, score)
     counts = join_sessions(runs, facts, records.tables)
     joined = [of_tables, *filter(None, (one.join(runs, facts, published) for one in JOINED_FORMATS))]
     chosen = sum((one.notes for one in joined), NO_NOTES)
@@ -61,7 +62,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         if run.model_name is None and run.task_id in models and run.format != openhands.FORMAT:
             run.model_name = _nearest(run.source, models[run.task_id])
         run.model_name = run.model_name or UNKNOWN
-    run_of_score = pa.array(_score(runs, scores, facts, options.get("score") or ""), pa.large_string())
+    run_of_score = pa.array(_score(runs, scores, facts, score), pa.large_string())
     scores = scores.append_column("run_id", run_of_score).filter(pc.is_valid(run_of_score))
     if used := list(dict.fromkeys(run.score_key for run in runs if run.score_key)):
         chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
@@ -119,8 +120,9 @@ def _nearest(source: str, facts: Rows) -> str:
 def _score(runs: Runs, scores: pa.Table, facts: Rows, key: str) -> list[str | None]:
     """Set score, success and status of runs, where their agents ended them; return the id of the run of each score."""
     sources, parts, keys, values = (scores[name].to_pylist() for name in ("source", "part", "key", "value"))
-    if key and key not in keys:
-        raise SourceError(f"no score is named {key!r}; there are {', '.join(sorted(set(keys))) or 'none'}")
+    known = {*keys, *(run.score_key for run in runs if run.score_key)}
+    if key and key not in known:
+        raise SourceError(f"no score is named {key!r}; there are {', '.join(sorted(known)) or 'none'}")
     by_place = {(run.source, run.part): run for run in runs}
     run_of_score = list(map(by_place.get, zip(sources, parts, strict=True)))
     wanted = key or "reward"
@@ -254,7 +256,7 @@ def _number_repetitions(runs: Runs) -> None:
 
 def _begun(run: Any) -> tuple[Any, ...]:
     """Return what sorts repetitions: those without a start come last."""
-    return run.started is None, run.started, run.source, run.part
+    return run.started is None, run.started, run.source, len(run.part), run.part  # row 9 comes before row 10
 
 
 def _flag_duplicates(runs: Runs) -> None:

@@ -10,22 +10,24 @@ import msgspec
 import pandas as pd
 
 from evalkit._notes import Notes, note
-from evalkit._text import counted_noun
+from evalkit._text import counted_noun, listed
 from evalkit.io import Entry, SourceError
-from evalkit.kinds.headers import add_outcomes, choices_of, columns_of_runs, meanings, unread_cells
+from evalkit.kinds.headers import add_outcomes, choices_of, columns_of_runs, meanings, other_scores, unread_cells
 from evalkit.kinds.runs import JUDGED
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
 
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
+_SUMMARY = re.compile(r"average|avg|mean|total|overall|all|sum|summary", re.IGNORECASE)  # a task that is none
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
 
 
-def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, str]) -> Joined:
+def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, str], score: str = "") -> Joined:
     """Fill in the runs of tables, which have their rows in `extra`; note what columns were taken for.
 
     Tables with the same columns are read as one. `columns` are meanings as ``ROLE=NAME``; `reasons` has what the ledger
-    says already of each file. SourceError if no file has runs, and for a meaning in another form.
+    says already of each file; of a table with a row for each score of a run, the rows of `score` count. SourceError if
+    no file has runs, and for a meaning in another form.
     """
     given = {}
     for pair in columns:
@@ -41,7 +43,6 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
     alike: dict[tuple[str, ...], list[str]] = {}  # files by the names of their columns
     for source, own in places.items():
         alike.setdefault(tuple(dict.fromkeys(name for at in own for name in rows[at])), []).append(source)
-    copies, reused, first_with = _mark_copies(runs, rows, places)
     entries: dict[str, Entry] = {}
     doubts: dict[str, Notes] = {}
     chosen = Notes()
@@ -51,10 +52,17 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
         table = pd.DataFrame([rows[at] for at in of_files], index=of_files, dtype="object")
         try:
             meaning = meanings(table, given)
+            made, unread = columns_of_runs(table, meaning, [runs[at].source for at in of_files])
+            others = other_scores(made, score)
         except SourceError as error:
             entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
             continue
-        made, unread = columns_of_runs(table, meaning, [runs[at].source for at in of_files])
+        for at in others:
+            runs[at].is_left_out = True
+        table, made, unread = (frame.drop(index=others) for frame in (table, made, unread))
+        for source in sources:
+            places[source] = [at for at in places[source] if at in made.index]
+        copies, reused, first_with = _mark_copies(runs, rows, {source: places[source] for source in sources})
         for source in sources:
             own, file = places[source], os.path.basename(source)
             try:
@@ -72,6 +80,8 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
             if source in first_with and "model_name" in meaning and not copies[source]:
                 first = os.path.basename(first_with[source])
                 problems.append(f"the same rows as {first}: both count, because no column has ids of runs")
+            if sums := list(filter(_SUMMARY.fullmatch, made.loc[own, "task_id"].dropna().unique())):
+                problems.append(f"rows of {listed(sums)} count as tasks; --where task_id!={sums[0]} excludes them")
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
             if problems:
                 doubts[source] = note("table", file=file, doubts="; ".join(problems))

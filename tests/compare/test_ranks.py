@@ -9,13 +9,13 @@ import pytest
 
 from evalkit import compare
 from evalkit._notes import note
-from evalkit._text import format_interval
+from evalkit._text import format_interval, sentence
 from evalkit.compare.ranking import ranked
-from evalkit.compare.terminal import answer, describe_comparison
+from evalkit.compare.terminal import answer, describe_baseline, describe_comparison
 from evalkit.display import finding_text
 from evalkit.display.words import headline_text, undecided_text
 from evalkit.io import SourceError
-from evalkit.kinds import outcomes
+from evalkit.kinds import outcomes, pipeline
 from tests.compare.runs import played, reached, runs_of
 
 EASY, HARD = "easy", "hard"
@@ -165,6 +165,53 @@ def test_a_model_of_copies_only_stands_in_the_table_with_its_reason():
     shown = describe_comparison(runs)
     assert "b: all 2 runs repeat logs of a." in shown.split("\n")
     assert "Copies are excluded from all rates: 2 runs of b copied from a." in shown
+
+
+def retried(model: str, most: int, seed: int = 5, tasks: int = 70) -> list[tuple]:
+    """Make runs of tasks that are run again until one succeeds, at most so often."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for task, chance in enumerate(rng.beta(1, 1, tasks)):
+        for _ in range(most):
+            rows.append((model, f"t{task}", bool(rng.random() < chance)))
+            if rows[-1][2]:
+                break
+    return rows
+
+
+POINTS = [40 + 3 * n % 17 for n in range(20)]
+SHARES = [0.6 + n % 7 / 20 for n in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        (retried("keen", 4) + retried("calm", 1), "retried_models"),
+        (played({"keen": 0.9, "calm": 0.3}, tasks=30, repetitions=3), ""),
+        (played({"keen": 0.9}, tasks=30, repetitions=2) + played({"calm": 0.3}, tasks=30), ""),
+        (sorted(played({"keen": 0.9, "calm": 0.3}, tasks=50, repetitions=4)[:-1]), ""),  # by outcome
+        (reached("keen", POINTS) + reached("calm", SHARES), "units_differ"),
+        (reached("keen", [*POINTS[:18], 0, 1]) + reached("calm", [*SHARES[:19], 1]), "units_differ"),
+        (reached("keen", POINTS) + reached("calm", [share * 20 for share in SHARES]), ""),
+        (reached("keen", POINTS) + reached("calm", [0.0] * 20), ""),  # nothing was scored
+        (reached("keen", POINTS) + reached("calm", [*SHARES[:19], 2.0]), ""),
+    ],
+)
+def test_no_model_is_best_where_runs_were_repeated_until_they_succeeded_or_scores_have_other_units(rows, code):
+    runs = pipeline.runs_of(pd.DataFrame(rows, columns=["model", "task", "score"]))
+    board = compare.leaderboard(runs)
+    assert board.table["rank_high"].tolist() == [1, 2]
+    doubts = board.notes.only("retried_models", "units_differ").notes
+    first, second, *_ = describe_comparison(runs).split("\n")
+    if not code:
+        assert not doubts
+        assert first.startswith("keen is shown to be the best")
+        return
+    assert [one.code for one in doubts] == [code]
+    assert compare.headline(board)["code"] == "doubtful"
+    assert first.startswith("No model is shown to be best: the runs are not comparable")
+    assert second == sentence(doubts[0])
+    assert second in describe_baseline(runs, "calm")[0]
 
 
 def test_only_runs_of_one_kind_are_compared():

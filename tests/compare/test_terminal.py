@@ -32,6 +32,8 @@ def folder(tmp_path_factory):
         (["--baseline", "old"], 1, ["regression", "not decided", "difference, points [95 %]"]),
         (["--baseline", "worse"], 0, ["better", "a loss of less than 5 percentage points is no regression"]),
         (["--baseline", "old", "--margin", "0.9"], 0, ["a loss of less than 90 percentage points"]),
+        (["--baseline", "old", "--margin", "3"], 2, ["a margin of 3 is none of shares"]),
+        (["--margin", "10"], 2, ["of which 5 percentage points are 0.05"]),
         (["--baseline", "nobody"], 2, ["no runs of the baseline 'nobody'"]),
         (["--strict"], 2, ["--strict does nothing without --baseline"]),
         (["--scale", "percent"], 0, ["share the first rank"]),

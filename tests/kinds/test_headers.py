@@ -1,9 +1,12 @@
 """Columns of tables of runs: units, times, counts and outcomes as people write them; what is in doubt is missing."""
 
+import re
+
 import pandas as pd
 import pytest
 
-from evalkit.kinds.headers import choices_of, columns_of_runs, meanings
+from evalkit.io import SourceError
+from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
 
 ROLES = {"input_tokens": "tokens_in", "trial": "repetition"}
 
@@ -78,3 +81,58 @@ def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
     table = pd.DataFrame({"task": ["a"], "score": [1], "target": ["x"], "Target ": ["y"], "expected": ["z"]})
     assert "target" not in meanings(table, {})
     assert "several could be target: target and Target" in str(choices_of(table, meanings(table, {}), "runs.csv"))
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "told"),
+    [
+        ("resolved", [1, 0, 5, 0, 3], "column resolved: 5 is no outcome; --column score=resolved makes it a score"),
+        ("correct", ["0", "1", "12 ", "yes"], "12  is no outcome"),
+        ("verdict", ["good", "poor", "fail"], "no 0, 1 or truth value in most of its cells, such as 'good'"),
+        ("grade", ["F", "C", "B", "B"], "no number or truth value in most of its cells, such as 'C'"),
+        ("points", ["7", "n.d.", "n.d.", "n.d.", ""], "no number or truth value in most of its cells, such as 'n.d.'"),
+        ("solved", [1, -1, 0, "error", 1, None], ""),
+        ("points", ["7", "8", "n.d.", ""], ""),
+    ],
+)
+def test_a_column_of_which_most_cells_are_no_scores_or_outcomes_is_refused(column, cells, told):
+    table = pd.DataFrame({"task": "t", "model": "m", column: pd.Series(cells, dtype="object")})
+    meaning = meanings(table, {})
+    runs, unread = columns_of_runs(table, meaning)
+    if told:
+        with pytest.raises(SourceError, match=re.escape(told)):
+            unread_cells(runs, unread, meaning)
+    else:
+        assert "can't be read" in str(unread_cells(runs, unread, meaning))
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "ids"),
+    [
+        ("question_id", ["3", 3.0, "4.0", None], ["3", "3", "4", None]),
+        ("checkpoint", [100.0, 200.0, 300.0], ["100", "200", "300"]),
+        ("task", ["1.0", "1.1", "2.0"], ["1.0", "1.1", "2.0"]),  # versions, or sections
+        ("task", ["1.0", "b"], ["1.0", "b"]),
+        ("target", ["1.0", "2"], ["1.0", "2"]),
+    ],
+)
+def test_ids_that_are_whole_numbers_are_the_same_however_they_are_written(column, cells, ids):
+    table = pd.DataFrame({"id": "t", "model": "m", "score": 1, column: pd.Series(cells, dtype="object")})
+    meaning = meanings(table, {})
+    role = next(role for role, name in meaning.items() if name == column)
+    values = columns_of_runs(table, meaning)[0][role]
+    assert values.astype("object").where(values.notna(), None).tolist() == ids
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "scores"),
+    [
+        ("Accuracy (%)", ["85", "7.5", "100"], [0.85, 0.075, 1.0]),
+        ("score %", ["85%", "7.5%", "0"], [0.85, 0.075, 0.0]),
+        ("score [%]", [0.85, 0.5, 1], [0.85, 0.5, 1.0]),  # shares, in spite of the header
+        ("score", ["85", "7.5", "100"], [85, 7.5, 100]),
+    ],
+)
+def test_a_header_may_state_that_scores_are_percentages(header, cells, scores):
+    table = pd.DataFrame({"task": "t", "model": "m", header: pd.Series(cells, dtype="object")})
+    assert columns_of_runs(table, meanings(table, {}))[0]["score"].tolist() == pytest.approx(scores)

@@ -131,6 +131,36 @@ def test_clusters_and_conditions_take_the_columns_of_a_table_by_their_own_names_
         evalkit.load(str(tmp_path), where="lane>2")
 
 
+@pytest.mark.parametrize(
+    ("where", "left"),
+    [
+        ("experiment!=second", 4),
+        ("experiment=second", 4),
+        ("limits>=2", 4),
+        ("seed!=7", 4),  # not the checkpoints, which the runs' column of this name has
+        ("run_id!=lab-3", 7),  # the log's own id
+        ("run_id=lab-3", 1),
+        ("limits!=", 6),
+    ],
+)
+def test_a_condition_takes_a_column_of_the_log_where_the_runs_know_no_value_of_that_name(tmp_path, where, left):
+    rows = []
+    for n in range(8):
+        experiment = "first" if n < 4 else "second"
+        rows.append(f"lab-{n},{'xy'[n % 2]},q{n // 2},{experiment},{n // 2 or ''},step{n},{n % 2 + 7},{n % 3 % 2}")
+    (tmp_path / "runs.csv").write_text(
+        "\n".join(["trial_id,model,task,experiment,limits,checkpoint,seed,solved", *rows])
+    )
+    assert len(evalkit.load(str(tmp_path), where=where).runs) == left
+
+
+@pytest.mark.parametrize("where", ["experiment!=third", "run_id!=lab-9", "temperature!=0", "model_name!=z"])
+def test_a_condition_that_excludes_no_run_is_a_warning(tmp_path, where):
+    (tmp_path / "runs.csv").write_text("run_id,model,task,experiment,solved\nlab-1,x,q,first,1\nlab-2,y,q,second,0\n")
+    with pytest.warns(UserWarning, match=f"--where {where} excludes no run; of {where.partition('!')[0]} there "):
+        assert len(evalkit.load(str(tmp_path), where=where).runs) == 2
+
+
 def test_a_task_in_two_families_is_refused_with_their_names(tmp_path):
     rows = ["a,t0,easy,1", "b,t0,hard,0", "a,t1,easy,1", "b,t1,easy,0"]
     (tmp_path / "runs.csv").write_text("\n".join(["model,task,level,score", *rows]))
@@ -190,6 +220,28 @@ def test_models_of_one_name_in_folders_of_their_own_are_named_by_folder(tmp_path
     assert ("named_by_folder" in logs.chosen) == ("prompt0" in names)
     assert sorted(logs.runs["model_name"]) == names
     assert sorted(logs.events["model_name"].unique()) == sorted(set(names))
+
+
+@pytest.mark.parametrize(
+    ("models", "names", "codes"),
+    [
+        (("", ""), ["east.csv", "west.csv"], ["columns", "named_by_folder"]),
+        (("pine,fir", "pine,fir"), ["fir", "pine"], ["columns", "sources_merged"]),
+        (("pine,fir", "fir"), ["fir", "pine"], ["columns", "sources_merged"]),
+        (("pine,fir", "yew"), ["fir", "pine", "yew"], ["columns"]),
+    ],
+)
+def test_sources_with_runs_of_the_same_models_are_named_or_noted(tmp_path, models, names, codes):
+    paths = [tmp_path / "east.csv", tmp_path / "west.csv"]
+    for place, own in enumerate(models):
+        rows = [(model, f"t{task}", (task + place) % 2) for model in own.split(",") for task in range(3)]
+        table = pd.DataFrame(rows, columns=["model", "task", "solved"])
+        if not own:
+            table = table.drop(columns="model")
+        table.to_csv(paths[place], index=False)
+    logs = evalkit.load(list(map(str, paths)))
+    assert sorted(set(logs.runs["model_name"])) == names
+    assert sorted({one.code for one in logs.chosen.notes}) == codes
 
 
 def test_a_dataset_of_several_folders_names_models_as_the_folders_do(tmp_path):

@@ -47,7 +47,7 @@ PAIRS = ["terminus · sonnet", "goose · sonnet", "terminus · opus", "opus"]
         (["agent", "model_name"], PAIRS, "agent,model_name"),
         (" model_name , agent", ["sonnet · terminus", "sonnet · goose", "opus · terminus", "opus"], "model_name,agent"),
         ("agent", ["terminus", "goose", "terminus", "unknown"], "agent"),
-        ("prompt", ["v1", "v2", "unknown", "v1"], "prompt"),
+        ("prompt", ["v1", "v2", "no prompt", "v1"], "prompt"),
         ("model_name", ["sonnet", "sonnet", "opus", "opus"], None),
     ],
 )
@@ -91,7 +91,7 @@ def test_numbers_have_the_name_of_their_column(tmp_path):
         names = set(evalkit.load(_write(tmp_path, rows), compare_by=column).runs["model_name"])
         assert f"{column} 0.5" in names
         assert len(names) == 3
-        assert "unknown" in names
+        assert f"no {column}" in names
         assert "nan" not in " ".join(names)
 
 

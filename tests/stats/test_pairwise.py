@@ -168,6 +168,11 @@ def test_a_single_test_is_not_adjusted():
     assert max_t(differences(6, 3), [0.03, math.nan, math.nan]).tolist() == [0.03, 1, 1]
 
 
+@pytest.mark.parametrize("largest", [0.0031, 0.2, 1.0])
+def test_the_last_step_is_not_adjusted(largest):
+    assert max_t(differences(30, 3), [1e-9, largest, 1e-7])[1] == largest
+
+
 def test_thousands_of_tasks_are_compared_by_draws():
     found = compare(runs({"a": 0.55, "b": 0.45, "c": 0.54}, tasks=4_000))
     assert found["decided"].tolist() == [True, False, True]

@@ -17,6 +17,7 @@ from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
 from evalkit.evidence import write_view
 from evalkit.io import SourceError
+from evalkit.kinds import pipeline
 from evalkit.trajectories import analysis, transcript
 from tests.trajectories import folders as make
 
@@ -159,6 +160,71 @@ def test_a_frame_with_model_task_and_score_has_a_leaderboard():
         assert compare.leaderboard(frame.assign(points=values).drop(columns="Correct")).outcomes.title == title
     with pytest.raises(SourceError, match="no column for the score; there are LLM, Question ID"):
         compare.leaderboard(frame.drop(columns="Correct"))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(m, f"q{n % 10}", (n % 10 + n // 10 * 3) % 4 > 1, n // 10, None) for m in "vw" for n in range(40)],
+        [(m, f"q{n}", n > 5, None, f"tool{n % 2}") for m in "vw" for n in range(9)],
+        [(m, 3.0, 0.5, None, None) for m in "vw"] + [("v", 7, 1, None, None)] * 2,
+    ],
+    ids=["checkpoints", "agents", "scores"],
+)
+def test_a_frame_gives_the_answer_of_a_file_with_its_rows(tmp_path, rows):
+    frame = pd.DataFrame(rows, columns=["model", "task", "score", "session", "agent"])
+    frame["trajectory_id"] = frame.index
+    frame = pd.concat([frame, frame.tail(3)]).dropna(axis="columns", how="all")  # with copies
+    frame.to_csv(tmp_path / "runs.csv", index=False)
+    boards = compare.leaderboard(frame), compare.leaderboard(trajectories.load(tmp_path).runs)
+    pd.testing.assert_frame_equal(boards[0].table, boards[1].table)
+    pd.testing.assert_frame_equal(boards[0].pairs, boards[1].pairs)
+    assert str(boards[0].notes) == str(boards[1].notes)
+
+
+@pytest.mark.parametrize(
+    ("scored", "said"),
+    [
+        ([("v", "story", 0.4), ("v", "story", 0.6), ("w", "story", 0.9)], "3 runs of story left out: their scores are"),
+        ([("v", "story", 0.4), ("v", "plan", 7), ("v", "plan", 8)], "3 runs of plan and story left out: their scores"),
+        ([("x", "story", 0.4), ("x", "story", 0.1)], "the runs of x have scores, which are neither"),
+    ],
+)
+def test_runs_with_scores_beside_runs_with_outcomes_are_measured_and_left_out_of_rates(scored, said):
+    rows = [(m, "code", n % 2) for m in "vw" for n in range(8)] + scored
+    frame = pd.DataFrame(rows, columns=["model", "benchmark", "score"])
+    runs = pipeline.runs_of(frame.assign(task="q" + frame.index.astype("str")))
+    board = compare.leaderboard(runs)
+    assert said in str(board.notes)
+    assert "not measured" not in str(board.notes)
+    rates = kinds.rates_by_denominator(runs).set_index("model_name")
+    assert rates.loc[["v", "w"], ["n", "n_not_measured", "estimate"]].to_numpy().tolist() == [[8, 0, 0.5]] * 2
+    assert kinds.rates(runs, "model_name", missing="failure")["n"].sum() == 16
+
+
+@pytest.mark.parametrize("column", ["metric", "Metric Name", "scorer"])
+def test_of_a_table_with_a_row_for_each_score_one_score_counts(tmp_path, column):
+    values = {"pass": [1, 0, 1], "bleu": [0.2, 0.3, 0.9], "seconds": [40, 50, 60]}
+    rows = [("v", f"q{n}", key, own[n]) for key, own in values.items() for n in range(3)]
+    table = pd.DataFrame(rows, columns=["model", "question_id", column, "value"])
+    table["run_id"] = "v-" + table["question_id"]
+    table.to_csv(tmp_path / "runs.csv", index=False)
+    with pytest.raises(SourceError, match="takes one of pass, bleu and seconds"):
+        compare.leaderboard(table)
+    with pytest.raises(SourceError, match="takes one of pass, bleu and seconds"):
+        trajectories.load(tmp_path, score="rouge")
+    for key, title in (("pass", "success rate (pass)"), ("seconds", "mean score (seconds)")):
+        logs = trajectories.load(tmp_path, score=key)
+        board = compare.leaderboard(logs.runs)
+        row = board.table.iloc[0]
+        assert (board.outcomes.title, row["n"], row["estimate"]) == (title, 3, pytest.approx(np.mean(values[key])))
+        assert "shared by rows" not in str(logs.chosen)
+
+
+def test_benchmarks_with_scores_of_their_own_are_no_rows_for_each_score_of_a_run():
+    rows = [(m, bench, f"q{n}", f"{bench}-score", n % 2) for m in "vw" for bench in ("x", "y") for n in range(4)]
+    board = compare.leaderboard(pd.DataFrame(rows, columns=["model", "benchmark", "task", "metric", "score"]))
+    assert board.table["n"].tolist() == [8, 8]
 
 
 ROWS = [{"model": "a", "task": "é", "score": 1}, {"model": "b", "task": "é", "score": 0}]

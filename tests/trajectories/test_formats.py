@@ -366,7 +366,7 @@ def test_a_parquet_file_is_a_table_of_runs(tmp_path):
         ("model,task,colour", [], "no column for the score; there are model, task, colour"),
         ("status,task,n", [], "no column for the score; there are status, task, n"),  # the status a is no outcome
         ("model,day,score", [], "no column for the task_id; there are model, day, score"),
-        ("score,task,model", [], "column score: no number or truth value in it, such as 'a'"),
+        ("score,task,model", [], "column score: no number or truth value in most of its cells, such as 'a'"),
         (
             "model,task,score,reward",
             [],
@@ -599,6 +599,28 @@ def test_quotes_that_are_not_closed_and_long_cells_lose_no_row_silently(tmp_path
     assert len(logs.runs) == rows
     assert said in str(logs.chosen)
     assert bool(logs.chosen.only("table")) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "score"),
+    [
+        ("task;model;score", "t0;a;12,5 %", 0.125),
+        ("task;model;score", "t0;a;12,5%", 0.125),
+        ("task;model;score", "t0;a;12,5", 12.5),
+        ("task\tmodel\tscore", "t0\ta\t12.5 %", 0.125),
+    ],
+)
+def test_decimal_commas_are_read_also_in_percent(tmp_path, header, row, score):
+    assert table(tmp_path, "a.csv", f"{header}\n{row}").runs["score"].tolist() == [score]
+
+
+@pytest.mark.parametrize(
+    ("task", "is_doubtful"), [("Overall", True), ("AVG", True), ("mean", True), ("meaning", False)]
+)
+def test_rows_that_look_like_summaries_of_others_are_named(tmp_path, task, is_doubtful):
+    rows = [f"{name},a,{n % 2}" for n, name in enumerate(["x", "y", task])]
+    logs = table(tmp_path, "a.csv", "\n".join(["task,model,score", *rows]))
+    assert (f"rows of {task} count as tasks" in str(logs.chosen)) == is_doubtful
 
 
 def test_values_that_say_neither_yes_nor_no_are_missing_and_named(tmp_path):

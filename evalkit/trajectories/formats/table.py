@@ -30,7 +30,7 @@ MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # colu
 CHATS = ("messages", "history")  # of these, the roles that make a row without a score a run
 _MOST_NAMED = 3  # doubtful cells of a table
 _MOST_HEADER = 2**24  # characters of a table with that line
-_DECIMALS = re.compile(r"\A(-?\d+),(\d+%?)\Z")
+_DECIMALS = re.compile(r"\A(-?\d+),(\d+\s*%?)\Z")
 _END = "\0end of the table"  # a line after the last one: it is a row of its own if all quotes are closed
 csv.field_size_limit(2**28)  # by default 131,072 characters, less than many transcripts
 
