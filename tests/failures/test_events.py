@@ -312,6 +312,11 @@ def test_contrasts_of_shuffled_outcomes_claim_little():
     assert claims <= 0.2 * samples
 
 
+@pytest.mark.parametrize("cell", [cell for cell in planted.POWER if cell[1] >= 10])
+def test_an_event_that_is_far_more_frequent_in_failed_runs_is_claimed_in_few_tasks(cell):
+    assert planted.power(4, 1, *cell) >= 3
+
+
 def test_two_runs_of_a_task_part_at_their_first_different_call(tmp_path):
     rows = []
     for succeeded, second in ((False, "b"), (True, "c")):
