@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalkit._text import sentence
 from evalkit.failures import words
-from evalkit.failures.contrasts import contrast
+from evalkit.failures.contrasts import contrast, searched_of, with_both
 from evalkit.failures.failure_modes import (
     UNEXPLAINED,
     UNSEARCHED,
@@ -81,7 +81,7 @@ def findings_of(
         example = Example("the error", top["run_id"], turn=int(top["turn"]))
         found.append(Finding("errors", "Errors", values, (example,), words.errors))
     if rule != "events":
-        n_tasks = int(compared["n_tasks"].max()) if len(compared) else 0
+        n_tasks = with_both(searched_of(logs, runs))["unit"].nunique()
         claimed: list[Any] = compared[compared["claimed"]].to_dict("records")
         differing = {"claimed": claimed, "tested": len(compared), "n_tasks": n_tasks}
         found.append(Finding("contrast", "What differs from successful runs", differing, (), words.contrasts))

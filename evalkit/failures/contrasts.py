@@ -57,15 +57,23 @@ def contrast(logs: Logs) -> pd.DataFrame:
     runs, rule = failed_runs(logs)
     if rule == "events":
         return pd.DataFrame(columns=_COLUMNS)
-    _, found, searched = search(logs)
-    runs = runs[runs["run_id"].isin(searched)]
-    return contrast_of(runs, found, {one.name: one.question for one in detectors(logs.kind)})
+    questions = {one.name: one.question for one in detectors(logs.kind)}
+    return contrast_of(searched_of(logs, runs), search(logs).events, questions)
+
+
+def searched_of(logs: Logs, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs whose transcripts were searched."""
+    return runs[runs["run_id"].isin(search(logs).searched)]
+
+
+def with_both(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of tasks with both failed and successful runs."""
+    return runs[runs.groupby("unit")["failed"].transform("nunique") == 2]
 
 
 def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, str]) -> pd.DataFrame:
     """Compare events in failed and successful `runs`, with the columns run_id, unit and failed; as `contrast`."""
-    both = runs.groupby("unit")["failed"].transform("nunique") == 2
-    runs = runs[both]
+    runs = with_both(runs)
     units = pd.factorize(runs["unit"])[0]
     is_failed = runs["failed"].to_numpy(dtype=bool)
     n_failed = int(is_failed.sum())

@@ -317,6 +317,28 @@ def test_an_event_that_is_far_more_frequent_in_failed_runs_is_claimed_in_few_tas
     assert planted.power(4, 1, *cell) >= 3
 
 
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ({"a": "10", "b": "01", "c": "110"}, "none occurs in the 3 tasks with both outcomes."),
+        ({"a": "10", "b": "00"}, "only one task has transcripts of both."),
+        ({"a": "11", "b": "00"}, "no task has transcripts of both."),
+        ({"a": "1f", "b": "s0"}, "no task has transcripts of both."),
+    ],
+)
+def test_a_contrast_without_events_says_why(tmp_path, rows, reason):
+    runs = []
+    for task, outcomes in rows.items():
+        for outcome in outcomes:  # "s" and "f" are a success and a failure without a transcript
+            row = {"task_id": task, "model": "elm", "success": outcome in "1s"}
+            if outcome in "10":
+                row["messages"] = [{"role": "user", "content": "Four?"}, {"role": "assistant", "content": "Yes."}]
+            runs.append(row)
+    (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, runs)))
+    [found] = [one for one in failures.findings(evalkit.load(tmp_path)) if one.code == "contrast"]
+    assert found.template(**found.values).endswith(f": {reason}")
+
+
 def test_two_runs_of_a_task_part_at_their_first_different_call(tmp_path):
     rows = []
     for succeeded, second in ((False, "b"), (True, "c")):
