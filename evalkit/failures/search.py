@@ -2,9 +2,11 @@
 
 import hashlib
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -97,7 +99,7 @@ def events(logs: Logs) -> pd.DataFrame:
 
     Detectors see neither models nor outcomes, and runs do not depend on each other. A detector that raises is named in
     a warning, and the others run. Runs whose files have not changed are taken from the user's cache, if the code of the
-    detectors is the same.
+    detectors is the same; with a detector of a user all runs are searched, unless an installed package defines it.
 
     Parameters
     ----------
@@ -164,7 +166,9 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
     runs = _runs_of(logs)
     modules = sorted({str(getattr(one.find, "__module__", None)) for one in known})
     names = [[one.name, getattr(one.find, "__qualname__", repr(one.find))] for one in known]
-    key = ["events", logs.kind.name, list(map(absolute, logs.sources)), names, list(map(code_version, modules))]
+    key: list[Any] = []  # no cache
+    if all(map(_is_installed, _OWN.values())):
+        key = ["events", logs.kind.name, list(map(absolute, logs.sources)), names, list(map(code_version, modules))]
     raised: dict[str, list[str]] = {}
     unread: list[str] = []
     with cached_store(key, {"events": EVENTS[1:]}) as store:
@@ -202,6 +206,15 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
     searched = frozenset(files.filter(pc.equal(files["status"], "used"))["source"].to_pylist())
     names_of_columns = [column.name for column in EVENTS]
     return Search(known, frame_of(dict(zip(names_of_columns, table.columns, strict=True)), EVENTS), searched)
+
+
+def _is_installed(one: Detector) -> bool:
+    """Return whether an installed package defines the function of a detector , not in another function."""
+    module = sys.modules.get(getattr(one.find, "__module__", None) or "")
+    folders = Path(getattr(module, "__file__", None) or "").parts
+    if "site-packages" not in folders and "dist-packages" not in folders:
+        return False
+    return getattr(module, getattr(one.find, "__qualname__", ""), None) is one.find
 
 
 @paused_gc()
@@ -258,16 +271,22 @@ def _search_chunk(ids: list[str]) -> _Searched:
 
 def _find(transcript: Seen, known: Sequence[Detector], raised: list[tuple[str, str]]) -> list[tuple]:
     """Return turn, agent, event, detail and evidence of all events of a run, in the order of turns."""
-    rows = []
+    rows: list[tuple] = []
     turns = transcript.turns
     for one in known:
+        own = []
         try:
-            for turn, detail, evidence in one.find(transcript):
-                number = max(min(int(turn), len(turns)), 1)
+            found = one.find(transcript)
+            for turn, detail, evidence in () if found is None else found:
+                number = int(turn)
+                if not 1 <= number <= max(len(turns), 1):
+                    raise ValueError(f"there is no turn {number} of {len(turns)}")
                 agent = agent_of(turns[number - 1]) if turns else ""
-                rows.append((number, agent, one.name, str(detail)[:LONGEST], str(evidence)[: LONGEST + 1]))
+                own.append((number, agent, one.name, str(detail)[:LONGEST], str(evidence)[: LONGEST + 1]))
         except Exception as error:  # a user's detector may raise anything, the others go on
             raised.append((one.name, f"{type(error).__name__}: {error}"))
+        else:
+            rows += own
     return sorted(rows, key=lambda row: row[0])
 
 

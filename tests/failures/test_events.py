@@ -1,7 +1,9 @@
 """Events, failure modes and contrasts of runs of every kind."""
 
+import importlib
 import json
 import random
+import sys
 import warnings
 
 import numpy as np
@@ -219,6 +221,68 @@ def test_a_detector_of_a_user_is_an_equal_citizen_and_one_that_raises_is_named(t
     assert {"says_order", "repeated_call"} <= set(found["event"])
     table = failures.modes(logs)
     assert set(table.loc[table["leads"], "mode"]) == {"says order"}
+
+
+def after_two(transcript):
+    yield 2, "", ""
+    raise ValueError("stop")
+
+
+@pytest.mark.parametrize(
+    ("find", "events_of_runs", "message"),
+    [
+        (lambda transcript: None, 0, ""),
+        (lambda transcript: [(1, "", "")], 12, ""),
+        (after_two, 0, "failed in 12 runs: ValueError: stop"),
+        (lambda transcript: [(1, "", ""), (0, "", "")], 0, "failed in 12 runs: ValueError: there is no turn 0 of"),
+        (lambda transcript: [(99, "", "")], 0, "failed in 12 runs: ValueError: there is no turn 99 of"),
+    ],
+)
+def test_a_detector_finds_nothing_in_a_run_in_which_it_fails(tmp_path, monkeypatch, find, events_of_runs, message):
+    monkeypatch.setattr(events_module, "_OWN", {})
+    failures.detector("own", "?")(find)
+    chats(tmp_path)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        found = failures.events(evalkit.load(tmp_path))
+    assert found["event"].eq("own").sum() == events_of_runs
+    assert [message in str(one.message) for one in warned] == [True] * bool(message)
+
+
+MODULE = """
+LIMIT = 1
+
+def long(transcript):
+    return [(1, str(LIMIT), "")]
+
+def made(limit):
+    return lambda transcript: [(1, str(LIMIT), "")]
+
+nested = made(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "is_cached"),
+    [("site-packages", "long", True), ("site-packages", "nested", False), ("mine", "long", False)],
+)
+def test_only_functions_of_installed_packages_use_the_cache(tmp_path, monkeypatch, folder, name, is_cached):
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(events_module, "_OWN", {})
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "own_detectors.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path / folder)
+    module = importlib.import_module("own_detectors")
+    failures.detector("own", "?")(getattr(module, name))
+    (tmp_path / "logs").mkdir()
+    chats(tmp_path / "logs")
+    details = []
+    for limit in (1, 2):
+        monkeypatch.setattr(module, "LIMIT", limit)
+        found = failures.events(evalkit.load(tmp_path / "logs"))
+        details.append(set(found.loc[found["event"] == "own", "detail"]))
+    del sys.modules["own_detectors"]
+    assert details == [{"1"}, {"1"} if is_cached else {"2"}]
 
 
 def test_every_failed_run_has_modes_of_which_one_leads(tmp_path):
