@@ -31,10 +31,9 @@ def contrast(logs: Logs) -> pd.DataFrame:
     """Compare how frequent each event is in failed and in successful runs of the same task.
 
     Only tasks with both kinds of runs under equal conditions count. For each, the share of failed runs with the event
-    minus the share of successful ones is one difference, and the estimate is their mean; tasks weigh equally. The test
-    (`evalkit.stats.pair_tests.compare_groups`) is exact if, without a relation of event and outcome, each run of a task
-    is as likely to fail as any other run of it. P values are corrected for the number of events by Holm's method. An
-    event that is as frequent in successes explains nothing.
+    minus the share of successful ones is one difference; tasks weigh equally. The test is exact if unrelated outcomes
+    are exchangeable within tasks (`evalkit.stats.pair_tests.compare_groups`). P values are corrected for the number of
+    events by Holm's method. An event that is as frequent in successes explains nothing.
 
     Parameters
     ----------
@@ -57,23 +56,15 @@ def contrast(logs: Logs) -> pd.DataFrame:
     runs, rule = failed_runs(logs)
     if rule == "events":
         return pd.DataFrame(columns=_COLUMNS)
-    questions = {one.name: one.question for one in detectors(logs.kind)}
-    return contrast_of(searched_of(logs, runs), search(logs).events, questions)
-
-
-def searched_of(logs: Logs, runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs whose transcripts were searched."""
-    return runs[runs["run_id"].isin(search(logs).searched)]
-
-
-def with_both(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of tasks with both failed and successful runs."""
-    return runs[runs.groupby("unit")["failed"].transform("nunique") == 2]
+    _, found, searched = search(logs)
+    runs = runs[runs["run_id"].isin(searched)]
+    return contrast_of(runs, found, {one.name: one.question for one in detectors(logs.kind)})
 
 
 def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, str]) -> pd.DataFrame:
     """Compare events in failed and successful `runs`, with the columns run_id, unit and failed; as `contrast`."""
-    runs = with_both(runs)
+    both = runs.groupby("unit")["failed"].transform("nunique") == 2
+    runs = runs[both]
     units = pd.factorize(runs["unit"])[0]
     is_failed = runs["failed"].to_numpy(dtype=bool)
     n_failed = int(is_failed.sum())

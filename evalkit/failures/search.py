@@ -209,12 +209,11 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
 
 
 def _is_installed(one: Detector) -> bool:
-    """Return whether an installed package defines the function of a detector , not in another function."""
+    """Return whether an installed package defines the function of a detector, and not another function does."""
     module = sys.modules.get(getattr(one.find, "__module__", None) or "")
     folders = Path(getattr(module, "__file__", None) or "").parts
-    if "site-packages" not in folders and "dist-packages" not in folders:
-        return False
-    return getattr(module, getattr(one.find, "__qualname__", ""), None) is one.find
+    is_package = "site-packages" in folders or "dist-packages" in folders
+    return is_package and getattr(module, getattr(one.find, "__qualname__", ""), None) is one.find
 
 
 @paused_gc()
@@ -276,8 +275,7 @@ def _find(transcript: Seen, known: Sequence[Detector], raised: list[tuple[str, s
     for one in known:
         own = []
         try:
-            found = one.find(transcript)
-            for turn, detail, evidence in () if found is None else found:
+            for turn, detail, evidence in one.find(transcript) or ():
                 number = int(turn)
                 if not 1 <= number <= max(len(turns), 1):
                     raise ValueError(f"there is no turn {number} of {len(turns)}")

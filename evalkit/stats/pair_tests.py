@@ -10,7 +10,7 @@ from scipy import special
 from evalkit._notes import Notes, note
 from evalkit.stats import intervals
 from evalkit.stats.cells import Cells, SeedSpread
-from evalkit.stats.intervals import FEW, FEW_CLUSTERS, LEVEL, Clusters, Numbers, of_repetitions
+from evalkit.stats.intervals import FEW, FEW_CLUSTERS, LEVEL, Clusters, of_repetitions
 
 # what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
 FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed the differences are
@@ -140,7 +140,8 @@ def _chances_to_differ(count: int) -> np.ndarray:
     """Return the chance that 1, 2, ... of so many pairs differ (columns), for shares that differ from 0 to 1 (rows)."""
     shares = np.sin(np.linspace(0, math.pi / 2, max(64, int(6 * math.sqrt(count))))[1:, None]) ** 2
     k = np.arange(1, count + 1)
-    return np.exp(_log_ways(count, k) + special.xlogy(k, shares) + special.xlog1py(count - k, -np.minimum(shares, 1.0)))
+    ways = special.gammaln(count + 1) - special.gammaln(k + 1) - special.gammaln(count - k + 1)
+    return np.exp(ways + special.xlogy(k, shares) + special.xlog1py(count - k, -np.minimum(shares, 1.0)))
 
 
 def _tail(differences: np.ndarray, null: float = 0.0) -> float:
@@ -212,37 +213,32 @@ def compare_runs(a: Clusters, b: Clusters, shares: bool, margin: float = math.na
 def compare_groups(a: Clusters, b: Clusters) -> Compared:
     """Compare the 0/1 values of two groups of runs of the same tasks, such as failed and successful ones.
 
-    If each run of a task is as likely to be in one group as any other run of it, the ones in the first group are
-    hypergeometric in each task, given its totals. The p value is the chance that their sum over tasks (Mantel and
-    Haenszel 1959) is at least as far from its mean, by the convolution of these distributions (Mehta, Patel and Gray
-    1985); it is 1 where the mean difference has the other sign than this sum. The interval is that of `compare_runs`,
-    without repetitions that of `compare_units`, and excludes 0 exactly where p <= 0.05.
+    Exact if each run of a task is as likely to be in one group as any other run of it: the p value is the chance that
+    the sum over tasks of ones in the first group (Mantel and Haenszel 1959) is at least as far from its mean, by the
+    convolution of the tasks' hypergeometric distributions (Mehta, Patel and Gray 1985). It is 1 where the mean
+    difference has the other sign. The interval is for these tasks (`compare_runs`, without repetitions
+    `compare_units`), and excludes 0 exactly where p <= 0.05.
     """
-    compared = compare_runs(a, b, shares=True)
-    if compared is None:
-        compared = compare_units(a.means, b.means)
+    compared = compare_runs(a, b, shares=True) or compare_units(a.means, b.means)
     ones = np.rint(a.means * a.sizes)
     totals = ones + np.rint(b.means * b.sizes)
     fewest, most = np.maximum(totals - b.sizes, 0), np.minimum(totals, a.sizes)
     distribution = np.ones(1)
     for task in np.flatnonzero(most > fewest):
         k = np.arange(fewest[task], most[task] + 1)
-        ways = _log_ways(a.sizes[task], k) + _log_ways(b.sizes[task], totals[task] - k)
+        others = totals[task] - k
+        # logarithms of the product of two binomial coefficients, up to a constant
+        ways = -special.betaln(k + 1, a.sizes[task] - k + 1) - special.betaln(others + 1, b.sizes[task] - others + 1)
         chances = np.exp(ways - ways.max())
         distribution = np.convolve(distribution, chances / chances.sum())
     expected = float((totals * a.sizes / (a.sizes + b.sizes)).sum())
     surplus = float(ones.sum()) - expected
     distances = np.abs(fewest.sum() + np.arange(len(distribution)) - expected)
-    p_value = min(1.0, float(distribution[distances >= abs(surplus) - 1e-6].sum()))
     difference = float((a.means - b.means).mean())
-    if surplus * difference <= 0:
-        p_value = 1.0
+    p_value = 1.0
+    if surplus * difference > 0:
+        p_value = min(1.0, float(distribution[distances >= abs(surplus) - 1e-6].sum()))
     return _within_bounds(compared._replace(p_value=p_value, method=EXACT_WITHIN), difference, shares=True)
-
-
-def _log_ways(n: Numbers, k: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the binomial coefficient."""
-    return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
 
 
 class Unshared(NamedTuple):
