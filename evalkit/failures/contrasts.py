@@ -67,7 +67,6 @@ def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, st
     runs = runs[both]
     units = pd.factorize(runs["unit"])[0]
     is_failed = runs["failed"].to_numpy(dtype=bool)
-    n_failed = int(is_failed.sum())
     if runs["unit"].nunique() < FEWEST_TASKS:
         questions = {}
     rows = []
@@ -83,8 +82,8 @@ def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, st
                 "event": event,
                 "question": question,
                 "n_tasks": len(failed.means),
-                "failed": n_failed,
-                "successful": len(runs) - n_failed,
+                "failed": int(failed.sizes.sum()),
+                "successful": int(successful.sizes.sum()),
                 "failed_share": failed.means.mean(),
                 "successful_share": successful.means.mean(),
                 "estimate": (failed.means - successful.means).mean(),

@@ -2,11 +2,9 @@
 
 import hashlib
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -99,7 +97,7 @@ def events(logs: Logs) -> pd.DataFrame:
 
     Detectors see neither models nor outcomes, and runs do not depend on each other. A detector that raises is named in
     a warning, and the others run. Runs whose files have not changed are taken from the user's cache, if the code of the
-    detectors is the same; with a detector of a user all runs are searched, unless an installed package defines it.
+    detectors is the same and none is a user's.
 
     Parameters
     ----------
@@ -165,10 +163,10 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
         return Search(known, frame_of({column.name: [] for column in EVENTS}, EVENTS), frozenset())
     runs = _runs_of(logs)
     modules = sorted({str(getattr(one.find, "__module__", None)) for one in known})
-    names = [[one.name, getattr(one.find, "__qualname__", repr(one.find))] for one in known]
-    key: list[Any] = []  # no cache
-    if all(map(_is_installed, _OWN.values())):
-        key = ["events", logs.kind.name, list(map(absolute, logs.sources)), names, list(map(code_version, modules))]
+    # no cache for detectors of users, whose results may depend on anything
+    key = (
+        [] if _OWN else ["events", logs.kind.name, list(map(absolute, logs.sources)), list(map(code_version, modules))]
+    )
     raised: dict[str, list[str]] = {}
     unread: list[str] = []
     with cached_store(key, {"events": EVENTS[1:]}) as store:
@@ -206,14 +204,6 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
     searched = frozenset(files.filter(pc.equal(files["status"], "used"))["source"].to_pylist())
     names_of_columns = [column.name for column in EVENTS]
     return Search(known, frame_of(dict(zip(names_of_columns, table.columns, strict=True)), EVENTS), searched)
-
-
-def _is_installed(one: Detector) -> bool:
-    """Return whether an installed package defines the function of a detector, and not another function does."""
-    module = sys.modules.get(getattr(one.find, "__module__", None) or "")
-    folders = Path(getattr(module, "__file__", None) or "").parts
-    is_package = "site-packages" in folders or "dist-packages" in folders
-    return is_package and getattr(module, getattr(one.find, "__qualname__", ""), None) is one.find
 
 
 @paused_gc()
