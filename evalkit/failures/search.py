@@ -163,10 +163,9 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
         return Search(known, frame_of({column.name: [] for column in EVENTS}, EVENTS), frozenset())
     runs = _runs_of(logs)
     modules = sorted({str(getattr(one.find, "__module__", None)) for one in known})
-    # no cache for detectors of users, whose results may depend on anything
-    key = (
-        [] if _OWN else ["events", logs.kind.name, list(map(absolute, logs.sources)), list(map(code_version, modules))]
-    )
+    key: list[Any] = []  # no cache, since results of users' detectors may depend on anything
+    if not _OWN:
+        key = ["events", logs.kind.name, list(map(absolute, logs.sources)), list(map(code_version, modules))]
     raised: dict[str, list[str]] = {}
     unread: list[str] = []
     with cached_store(key, {"events": EVENTS[1:]}) as store:
