@@ -6,7 +6,7 @@ run, so its precision is the share of runs with the cause, and its recall 1.
 
     python -m benchmarks.failures                              # the tables, some seconds
     python -m benchmarks.failures --output docs/failures.md    # write them there, behind a comment
-    python -m benchmarks.failures --null 200                   # how often contrasts claim what is not there
+    python -m benchmarks.failures --null 300                   # how often contrasts claim what is not there, or is
     python -m benchmarks.failures --speed 20000                # time against that of reading the same runs
 """
 
@@ -667,25 +667,56 @@ def measured(name: str, n: int, seed: int) -> tuple[pd.DataFrame, list[tuple[str
     return pd.DataFrame(rows, columns=columns), wrong
 
 
+def contrast_of_made(rng: np.random.Generator, tasks: int, runs: int, shares: tuple[float, ...] = ()) -> pd.DataFrame:
+    """Return the contrast of 12 rare and frequent events, correlated within runs, in runs of tasks of unequal ease.
+
+    The first event is in the two `shares` of failed and of successful runs; without them, none relates to outcomes.
+    """
+    n = tasks * runs
+    unit = np.repeat(np.arange(tasks), runs)
+    failed = rng.random(n) > rng.uniform(0.1, 0.9, tasks)[unit]
+    table = pd.DataFrame({"run_id": [f"r{i}" for i in range(n)], "unit": unit, "failed": failed})
+    common = rng.random(n)  # what events of a run share
+    found = []
+    for event in range(12):
+        rate = rng.choice([0.02, 0.1, 0.3, 0.6]) * rng.uniform(0.2, 1.5, tasks)[unit]
+        if shares and event == 0:
+            rate = np.where(failed, *shares)
+        drawn = np.where(rng.random(n) < 0.5, common, rng.random(n))
+        found.append(pd.DataFrame({"run_id": table.loc[drawn < rate, "run_id"], "event": f"e{event}"}))
+    return contrast_of(table, pd.concat(found), {f"e{i}": "" for i in range(12)})
+
+
 def null(samples: int, seed: int) -> tuple[int, int]:
-    """Return in how many of samples with shuffled outcomes a contrast claims anything."""
+    """Return in how many samples, in which no event relates to outcomes, a contrast claims anything."""
     rng = np.random.default_rng(seed)
     claims = 0
     for _ in range(samples):
-        tasks, runs = int(rng.integers(5, 40)), int(rng.integers(2, 9))
-        ids = [f"r{i}" for i in range(tasks * runs)]
-        unit = np.repeat(np.arange(tasks), runs)
-        ease = np.repeat(rng.uniform(0.1, 0.9, tasks), runs)
-        table = pd.DataFrame({"run_id": ids, "unit": unit, "failed": rng.random(len(ids)) > ease})
-        found = []
-        for event in range(12):
-            rate = rng.choice([0.02, 0.1, 0.3, 0.6]) * np.repeat(rng.uniform(0.2, 1.8, tasks), runs)
-            found += [
-                (run_id, f"e{event}") for run_id, has in zip(ids, rng.random(len(ids)) < rate, strict=True) if has
-            ]
-        events = pd.DataFrame(found, columns=["run_id", "event"])
-        claims += bool(contrast_of(table, events, {f"e{i}": "" for i in range(12)})["claimed"].any())
+        tasks, runs = int(rng.integers(6, 51)), int(rng.integers(4, 41))
+        claims += bool(contrast_of_made(rng, tasks, runs)["claimed"].any())
     return claims, samples
+
+
+POWER = (  # tasks, runs of each, and the shares of failed and successful runs with the event
+    (8, 30, 0.8, 0.1),
+    (6, 20, 0.9, 0.05),
+    (10, 20, 0.7, 0.2),
+    (10, 10, 0.9, 0.1),
+    (20, 40, 0.35, 0.15),
+    (20, 10, 0.6, 0.2),
+    (20, 4, 0.6, 0.2),
+    (50, 4, 0.6, 0.2),
+)
+
+
+def power(samples: int, seed: int, tasks: int, runs: int, *shares: float) -> int:
+    """Return in how many samples a contrast claims an event that is in such shares of failed and successful runs."""
+    rng = np.random.default_rng(seed)
+    claims = 0
+    for _ in range(samples):
+        table = contrast_of_made(rng, tasks, runs, shares)
+        claims += bool((table["claimed"] & (table["event"] == "e0") & (table["low"] > 0)).any())
+    return claims
 
 
 def cpu_time() -> float:
@@ -737,7 +768,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.null:
         claims, samples = null(options.null, options.seed)
-        print(f"{claims} of {samples} contrasts of shuffled outcomes claim something: {claims / samples:.1%}")
+        print(f"no event relates to outcomes: {claims} of {samples} contrasts claim something, {claims / samples:.1%}")
+        for tasks, runs, *shares in POWER:
+            claims = power(options.null, options.seed, tasks, runs, *shares)
+            text = f"{tasks} tasks × {runs} runs, an event in {shares[0]:.0%} of failed, {shares[1]:.0%} of successful"
+            print(f"{text}: claimed in {claims / samples:.0%}")
     elif options.speed:
         print(speed(options.speed))
     elif options.wrong:

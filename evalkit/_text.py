@@ -96,7 +96,7 @@ def sentence(text: object) -> str:
     words = str(text)
     if words.partition(" ")[0].rstrip(":,;").isalpha():
         words = f"{words[:1].upper()}{words[1:]}"
-    return words if words.endswith(".") else f"{words}."
+    return words if words.endswith((".", "?")) else f"{words}."
 
 
 def did_you_mean(name: str, known_names: Iterable[object], *, cutoff: float = 0.6) -> str:

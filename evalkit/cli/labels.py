@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from evalkit.cli.options import COUNT, checked, of_kind, with_logs, with_reading_options, write_to
-from evalkit.io import plain, write_frame
+from evalkit.io import SourceError, plain, write_frame
 from evalkit.kinds.logs import Logs
 from evalkit.kinds.pipeline import load
 from evalkit.labels import Session, compare_judges, judge_table, next_units, read_labels, read_verdicts
@@ -68,22 +68,26 @@ def judges(
     """Compare judges of SOURCE with hand labels, and correct the rates that they give.
 
     Labels come from `evalkit label`, or from any table with run_id and label. Verdicts have run_id, judge, and a label
-    (yes or no, 1 or 0) or a score; --column label=NAME (or run_id, turn, judge) names a column. Both files may use the
-    ids in the user's own table of runs. Rates are valid only if the labelled runs were drawn at random.
+    (yes or no, 1 or 0) or a score; --column label=NAME (or score, run_id, turn, judge) names a column. Both files may
+    use the ids in the user's own table of runs. Rates are valid only if the labelled runs were drawn at random.
     """
     from evalkit.labels.judges import first_judge
     from evalkit.labels.terminal import describe_judges
 
     pairs = given.pop("columns", ())
     roles = [pair for pair in pairs if pair.partition("=")[0] in ROLES]
+    scores = [pair for pair in pairs if pair.startswith("score=")]
+    try:
+        judged = read_verdicts(verdicts, [*roles, *scores], yes)
+        roles += scores
+    except SourceError:  # the score is one of the runs
+        judged = read_verdicts(verdicts, roles, yes)
     if len(roles) < len(pairs):  # the others are columns of a table of runs
         given["columns"] = tuple(pair for pair in pairs if pair not in roles)
     logs = load(list(sources), kind or "", **given)
-    compared = compare_judges(logs, read_labels(labels), read_verdicts(verdicts, roles, yes), **drawn)
+    compared = compare_judges(logs, read_labels(labels), judged, **drawn)
     print(describe_judges(compared, everything=everything))
-    if output or following:
-        table = judge_table(compared)
-        if output:
-            write_frame(table, output)
-        if following:
-            write_frame(next_units(compared, first_judge(table)), following)
+    if output:
+        write_frame(judge_table(compared), output)
+    if following:
+        write_frame(next_units(compared, first_judge(judge_table(compared))), following)

@@ -18,7 +18,7 @@ from evalkit.failures.failure_modes import (
     mode_shares,
     modes_of,
 )
-from evalkit.failures.search import events
+from evalkit.failures.search import events, search
 from evalkit.kinds import Example, Finding, Logs, outcomes
 
 LONG_LOOP = 10  # equal calls that are a finding of their own
@@ -81,7 +81,8 @@ def findings_of(
         example = Example("the error", top["run_id"], turn=int(top["turn"]))
         found.append(Finding("errors", "Errors", values, (example,), words.errors))
     if rule != "events":
-        n_tasks = int(compared["n_tasks"].max()) if len(compared) else 0
+        searched = runs[runs["run_id"].isin(search(logs).searched)]
+        n_tasks = int((searched.groupby("unit")["failed"].nunique() == 2).sum())
         claimed: list[Any] = compared[compared["claimed"]].to_dict("records")
         differing = {"claimed": claimed, "tested": len(compared), "n_tasks": n_tasks}
         found.append(Finding("contrast", "What differs from successful runs", differing, (), words.contrasts))

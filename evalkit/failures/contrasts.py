@@ -12,8 +12,8 @@ from evalkit.io import storage
 from evalkit.kinds import Logs
 from evalkit.kinds.detectors import Made, Seen
 from evalkit.kinds.transcript import transcripts
-from evalkit.stats.intervals import LEVEL
-from evalkit.stats.pair_tests import compare_units
+from evalkit.stats.intervals import LEVEL, by_cluster
+from evalkit.stats.pair_tests import compare_groups
 from evalkit.stats.pairwise import holm
 
 MOST_PAIRS = 100  # of runs whose calls are compared
@@ -31,9 +31,9 @@ def contrast(logs: Logs) -> pd.DataFrame:
     """Compare how frequent each event is in failed and in successful runs of the same task.
 
     Only tasks with both kinds of runs under equal conditions count. For each, the share of failed runs with the event
-    minus the share of successful ones is one difference; tasks weigh equally, and their mean is tested like the
-    difference of two models on shared tasks (`evalkit.stats.pair_tests.compare_units`). P values are corrected for the
-    number of events by Holm's method. An event that is as frequent in successes explains nothing.
+    minus the share of successful ones is one difference; tasks weigh equally. The test is exact if unrelated outcomes
+    are exchangeable within tasks (`evalkit.stats.pair_tests.compare_groups`). P values are corrected for the number of
+    events by Holm's method. An event that is as frequent in successes explains nothing.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def contrast(logs: Logs) -> pd.DataFrame:
     Examples
     --------
     >>> failures.contrast(logs)[["event", "n_tasks", "estimate", "p_adjusted"]].head(2).round(2)
-                     event  n_tasks  estimate  p_adjusted
-    0  submitted_unchanged        8      0.20         1.0
-    1        limit_reached        8      0.19         1.0
+               event  n_tasks  estimate  p_adjusted
+    0  limit_reached        8      0.19        0.07
+    1        cut_off        8      0.19        0.07
     """
     runs, rule = failed_runs(logs)
     if rule == "events":
@@ -65,28 +65,28 @@ def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, st
     """Compare events in failed and successful `runs`, with the columns run_id, unit and failed; as `contrast`."""
     both = runs.groupby("unit")["failed"].transform("nunique") == 2
     runs = runs[both]
-    n_failed = int(runs["failed"].sum())
     units = pd.factorize(runs["unit"])[0]
+    is_failed = runs["failed"].to_numpy(dtype=bool)
     if runs["unit"].nunique() < FEWEST_TASKS:
         questions = {}
     rows = []
     for event, question in questions.items():
-        has_event = runs["run_id"].isin(found.loc[found["event"] == event, "run_id"])
+        has_event = runs["run_id"].isin(found.loc[found["event"] == event, "run_id"]).to_numpy()
         if not has_event.any():
             continue
-        shares = has_event.groupby([units, runs["failed"].to_numpy()]).mean().unstack()
-        failed, successful = shares[True].to_numpy(), shares[False].to_numpy()
-        compared = compare_units(failed, successful)
+        failed = by_cluster(has_event[is_failed], units[is_failed])
+        successful = by_cluster(has_event[~is_failed], units[~is_failed])
+        compared = compare_groups(failed, successful)
         rows.append(
             {
                 "event": event,
                 "question": question,
-                "n_tasks": len(shares),
-                "failed": n_failed,
-                "successful": len(runs) - n_failed,
-                "failed_share": failed.mean(),
-                "successful_share": successful.mean(),
-                "estimate": (failed - successful).mean(),
+                "n_tasks": len(failed.means),
+                "failed": int(failed.sizes.sum()),
+                "successful": int(successful.sizes.sum()),
+                "failed_share": failed.means.mean(),
+                "successful_share": successful.means.mean(),
+                "estimate": (failed.means - successful.means).mean(),
                 "low": compared.low,
                 "high": compared.high,
                 "p_value": compared.p_value,

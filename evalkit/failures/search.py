@@ -97,7 +97,7 @@ def events(logs: Logs) -> pd.DataFrame:
 
     Detectors see neither models nor outcomes, and runs do not depend on each other. A detector that raises is named in
     a warning, and the others run. Runs whose files have not changed are taken from the user's cache, if the code of the
-    detectors is the same.
+    detectors is the same and none is a user's.
 
     Parameters
     ----------
@@ -163,8 +163,9 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
         return Search(known, frame_of({column.name: [] for column in EVENTS}, EVENTS), frozenset())
     runs = _runs_of(logs)
     modules = sorted({str(getattr(one.find, "__module__", None)) for one in known})
-    names = [[one.name, getattr(one.find, "__qualname__", repr(one.find))] for one in known]
-    key = ["events", logs.kind.name, list(map(absolute, logs.sources)), names, list(map(code_version, modules))]
+    key: list[Any] = []  # no cache, since results of users' detectors may depend on anything
+    if not _OWN:
+        key = ["events", logs.kind.name, list(map(absolute, logs.sources)), list(map(code_version, modules))]
     raised: dict[str, list[str]] = {}
     unread: list[str] = []
     with cached_store(key, {"events": EVENTS[1:]}) as store:
@@ -258,16 +259,21 @@ def _search_chunk(ids: list[str]) -> _Searched:
 
 def _find(transcript: Seen, known: Sequence[Detector], raised: list[tuple[str, str]]) -> list[tuple]:
     """Return turn, agent, event, detail and evidence of all events of a run, in the order of turns."""
-    rows = []
+    rows: list[tuple] = []
     turns = transcript.turns
     for one in known:
+        own = []
         try:
-            for turn, detail, evidence in one.find(transcript):
-                number = max(min(int(turn), len(turns)), 1)
+            for turn, detail, evidence in one.find(transcript) or ():
+                number = int(turn)
+                if not 1 <= number <= max(len(turns), 1):
+                    raise ValueError(f"there is no turn {number} of {len(turns)}")
                 agent = agent_of(turns[number - 1]) if turns else ""
-                rows.append((number, agent, one.name, str(detail)[:LONGEST], str(evidence)[: LONGEST + 1]))
+                own.append((number, agent, one.name, str(detail)[:LONGEST], str(evidence)[: LONGEST + 1]))
         except Exception as error:  # a user's detector may raise anything, the others go on
             raised.append((one.name, f"{type(error).__name__}: {error}"))
+        else:
+            rows += own
     return sorted(rows, key=lambda row: row[0])
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from evalkit._text import counted_noun, listed, sentence
 from evalkit.display.words import short_name
+from evalkit.failures.contrasts import FEWEST_TASKS
 from evalkit.io import shorten
 
 NOTHING = "No run failed, so there are no reasons to count."
@@ -67,10 +68,11 @@ def mode_of_models(mode: str, rows: Sequence[Mapping[str, Any]]) -> str:
 def contrasts(claimed: Sequence[Mapping[str, Any]], tested: int, n_tasks: int) -> str:
     """Describe which events differ between failed and successful runs of the same tasks."""
     tasks = f"{counted_noun(n_tasks, 'task')} with both outcomes"
-    if not n_tasks:
-        return "No event can be compared between failed and successful runs: no task has both."
+    nothing = "No event can be compared between failed and successful runs"
+    if n_tasks < FEWEST_TASKS:
+        return f"{nothing}: {'only one' if n_tasks else 'no'} task has transcripts of both."
     if not tested:
-        return f"No event can be compared between failed and successful runs: {tasks}."
+        return f"{nothing}: none occurs in the {tasks}."
     if not claimed:
         return f"No event is shown to differ between failed and successful runs of the same task ({tasks})."
     shown = listed(

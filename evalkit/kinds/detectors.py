@@ -20,7 +20,8 @@ _STATED = r"^[^\w\n]*(?:(?:final|total|episode|task|run|overall)\W{{1,4}})?(?:{}
 _REWARD = re.compile(_STATED.format("reward|score|grade|outcome|verdict|resolved"), re.IGNORECASE | re.MULTILINE)
 _OUTCOME = re.compile(  # in messages; the result of a call may mention its own success
     _STATED.format("reward|score|grade|outcome|verdict|resolved|is_?successful|success|correct|passed|accuracy")
-    + r"|^[^\w\n]*task (?:succeeded|failed|(?:was )?(?:successful|unsuccessful))\b[^:\n]*:? *",  # a reason stays
+    + r"|^[^\w\n]*(?:task (?:succeeded|failed|(?:was )?(?:successful|unsuccessful))|result\W{1,3}(?:pass|fail)(?:ed)?)"
+    r"\b[^:\n]*:? *",  # a reason stays
     re.IGNORECASE | re.MULTILINE,
 )
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")

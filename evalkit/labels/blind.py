@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from evalkit.kinds import Transcript, Turn
+from evalkit.kinds.detectors import seen
 
 MODEL, HIDDEN = "[model]", "(hidden while you label: it says how the run ended)"
 _SHORTEST = 3  # characters of a name that is hidden
@@ -17,8 +18,9 @@ _FINAL = "final message"  # the mark of a message that decides a run
 def blinded(transcript: Transcript, names: Iterable[str], title: str, task: str = "") -> Transcript:
     """Return a transcript without its title, facts and marks, with names of models hidden in all texts.
 
-    Turns of the system or a verifier that state a score or how the run ended are hidden, too. What the agent itself
-    says or does is shown: a person who reads it may guess the model, or the outcome.
+    Turns of the system or a verifier that state a score or how the run ended are hidden, too, as are lines at the
+    end of the run that detectors do not see. What the agent itself says or does is shown: a person who reads it may
+    guess the model, or the outcome.
 
     Parameters
     ----------
@@ -37,9 +39,11 @@ def blinded(transcript: Transcript, names: Iterable[str], title: str, task: str 
         return pattern.sub(MODEL, text) if forms else text
 
     turns = []
-    for turn in transcript.turns:
-        text = hide(turn.text)
+    for turn, stated in zip(transcript.turns, seen(transcript).turns, strict=True):
+        text = hide(stated.text)
         if turn.role == "system" and (_OUTCOME.search(text) or any(mark.endswith(_FINAL) for mark in turn.marks)):
+            text = HIDDEN
+        if stated.text != turn.text and not text.strip():
             text = HIDDEN
         turns.append(Turn(hide(turn.actor), turn.role, text, when=turn.when, images=turn.images))
     facts = [f"task {hide(task)}"] if task else []

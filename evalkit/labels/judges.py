@@ -160,7 +160,7 @@ def judge_table(comparison: Comparison) -> pd.DataFrame:
         verdicts = _verdicts_of(comparison, judge)
         found = _overall(comparison, verdicts)
         row = _row(judge, comparison.units, verdicts, found)
-        row["warning"] += _unlike("verdicts", verdicts, comparison.is_labelled)
+        row["warning"] += _unlike(f"verdicts of {judge}", verdicts, comparison.is_labelled)
         row["warning"] += _unlike("success", comparison.units["outcome"].eq("success"), comparison.is_labelled)
         both = comparison.is_labelled & np.isfinite(verdicts)
         if both.any() and not np.isnan(row["raw"]):
@@ -375,7 +375,9 @@ def findings(comparison: Comparison) -> list[Finding]:
         counts = {"several": people.several, "disagreed": people.disagreed, "ties": people.ties}
         values = {"number": people.people, **counts, "agreement": people_agreement(comparison)._asdict()}
         found.append(Finding("people", sections.JUDGES, values, template=words.people))
-    notes = answer["warning"].only("unlike_labels", "by_model", "unlabelled_models", "few")
+    notes = answer["warning"].only("by_model", "unlabelled_models", "few")
+    for warning in table["warning"]:  # what one judge shows of the labels concerns all rates
+        notes += warning.only("unlike_labels")
     if notes:
         found.append(Finding("caveat", sections.JUDGES, {"notes": notes}))
     if comparison.problems or people.undecided or any(comparison.unknown.values()):

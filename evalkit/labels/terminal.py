@@ -91,7 +91,11 @@ def _key() -> str:
     before = termios.tcgetattr(handle)
     try:
         tty.setcbreak(handle, termios.TCSADRAIN)
-        return sys.stdin.read(1).lower() or "q"
+        key = sys.stdin.read(1).lower() or "q"
+        if key == "\x1b" and sys.stdin.read(1) in ("[", "O"):  # an arrow or function key: its letter is no answer
+            while sys.stdin.read(1) in set("[;0123456789"):
+                continue
+        return key
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)
 

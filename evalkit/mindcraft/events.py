@@ -12,20 +12,21 @@ LEAST_WAITS = 3  # messages in a row
 MOST_READ = 2_000  # characters of a message
 
 _PLAN = re.compile(
-    r"\bplan:|\b(?:(?:the|my|our|a|this) plan\b(?!\W*$)|plan (?:is|to)|we (?:need|have) to|first,? (?:we|you|I|let)"
+    r"\b(?:plan|strategy|roadmap|proposal)(?::| -)|\b(?:(?:the|my|our|a|this) plan\b(?!\W*$)|plan (?:is|to)"
+    r"|here(?:['’]s| is) what we(?:['’]ll)? do|we (?:need|have) to|first,? (?:we|you|I|let)"
     r"|let(?:'?s| us) (?!go\b(?! to)|see|wait|know|do |continue|keep|meet)|how about (?!you\b)|I (?:propose|suggest)"
     r"|(?:I|we)(?:'ll| will| can(?!['’]t)| should| am going to| are going to|'m going to|'re going to)"
-    r"(?! (?:wait|stay|be here|stand))|you (?:can|should|could|collect|gather|get|craft|take|cook|mine|make))\b",
+    r"(?! (?:wait|stay|be here|stand|hang))|you (?:can|should|could|collect|gather|get|craft|take|cook|mine|make))\b",
     re.IGNORECASE,
 )
 # texts in lower case match these; that is several times as fast as ignoring the case
 _WAIT = re.compile(
-    r"(?<!need to )(?<!n['’]t )(?<!not )\b(?:wait(?:ing)?(?!\s*[,!])|hold on|stand(?:ing)? by|let me know (?:when|once"
-    r"|if)"
-    r"|i(?:'ll| will) (?:be|stay) here|ready when you)\b",
+    r"(?<!need to )(?<!n['’]t )(?<!not )\b(?:wait(?:ing)?(?!\s*[,!])|hold(?:ing)? (?:on|position)|stand(?:ing)? by"
+    r"|stay(?:ing)? put|hang(?:ing)? (?:on|tight|around)|let me know (?:when|once|if)"
+    r"|i(?:'ll| will) (?:be|stay) here|ready when you)\b|take your time|\bnot going anywhere\b",
 )
 # in each message about a recipe, and faster to look for
-_OF_RECIPES = re.compile(r"recipe|plan|ingredient|how |need|requir|take|ma[dk]e|craft|cook|combine|in a row")
+_OF_RECIPES = re.compile(r"recipe|plan|ingredient|how |need|requir|take|ma[dk]e|craft|cook|combine|in a row|goes")
 _RECIPE = r"(?:recipe|crafting plan)"
 _KNOW_HOW = rf"(?:{_RECIPE}|ingredients?)"
 _MAKE = r"(?:craft|make|made|cook|bake|baked|smelt|build|built)"
@@ -34,7 +35,7 @@ _ASKED = re.compile(
     rf"(?:^|[.!?\n])\s*(?!{_OFFER})[^.!?\n]{{0,99}}(?:\b{_KNOW_HOW}\b[^.!?\n]{{0,99}}\?"
     rf"|\b(?:what(?:'s| is| are)|which|tell|share|give|send|show|can you)\b[^.!?\n]{{0,99}}\b{_RECIPE}\b"
     r"|\b(?:how (?:do|can|should|would|to|is|are)|what do (?:i|we|you) need to)\b[^.!?\n]{0,99}"
-    rf"\b{_MAKE}\b[^.!?\n]{{0,99}}\?)"
+    rf"\b{_MAKE}\b[^.!?\n]{{0,99}}\?|\bwhat goes into\b[^.!?\n]{{0,99}}\?)"
     rf"|(?<!you )\b(?:need|want|like|looking for) (?:to (?:know|have|get) )?(?:the |a |your )?(?:\w+ )?{_RECIPE}\b"
     rf"|\b(?:tell|show|teach|explain)\b[^.!?\n]{{0,20}}\bhow to {_MAKE}\b"
     rf"|\b(?:what|which)\b[^.!?\n]{{0,99}}\bneed(?:ed)? (?:for|to {_MAKE})\b[^.!\n]{{0,99}}\?"
@@ -45,8 +46,8 @@ _TOLD = re.compile(
     r"(?:\d|\w,|\band\b)(?![^.!\n]{0,99}\?)"
     rf"|\b{_RECIPE}\b[^.?!\n]{{0,80}}[.:]\s*(?:\W{{0,4}}|step )1\b"  # its steps follow
     r"|\b(?:you(?:'ll)? need|we(?:'ll)? need|needs?|requires?|takes|(?:is|are) (?:made (?:of|from|with)|crafted with"
-    r"|just)?|craft(?:ed)?(?: it)? (?:with|from)|makes? it with)\s+(?:\d+|one|two|three|four|a|an)\s+[\w ]{1,99}"
-    r"(?:,| and | \+ | plus | surrounded by |in a row|in the (?:middle|centre|center))\s*"
+    r"|just)?|craft(?:ed)?(?: it)? (?:with|from)|makes? \w+ (?:with|from))\s+(?:\d+|one|two|three|four|a|an)\s+"
+    r"[\w ]{1,99}(?:,| and | \+ | plus | surrounded by |in a row|in the (?:middle|centre|center))\s*"
     r"(?:\d+|one|two|three|a|an|some|in|[.!]|\Z)|\bcraft(?:ed)? it (?:with|from) \d+ \w+|\b\d+ \w+ in a row\b"
     r"|\bcombine [^.!?\n]{0,99}\b(?:with|and|to make)\b"
     r"|\bfor (?:a |the |one )?\w[\w ]{0,30}? (?:you|we) need\b(?![^.!\n]{0,99}\?)",

@@ -26,9 +26,10 @@ LOOKS_OR_TALKS = frozenset((
 _OUTPUT = re.compile(r"\s*(?:code|action) output:\s*", re.IGNORECASE)
 _FAILED = re.compile(  # how an answer of the game to a command that did nothing begins, or its last line
     r"\s*(?:failed|could ?n[o']t|could not|cannot|can't|unable|invalid|(?:you )?(?:do not|don't) have"
-    r"|you (?:do not|don't|cannot)|not enough|there (?:is|are) no|no (?!more )\w+ |path not found(?!, but)|collected 0 "
-    r"|!!code threw|code execution timed out|command !\S+ (?:does not|was given|requires)|incorrect|unknown|param|error"
-    r"|missing|i can't|does not exist|\S+ is (?:either )?not an? |crafting \S+ requires)",
+    r"|you (?:do not|don't|cannot|have no\b)|not enough|there (?:is|are) no|no (?!more )\w+ |path not found(?!, but)"
+    r"|collected 0 |!!code threw|code execution timed out|command !\S+ (?:does not|was given|requires)|incorrect"
+    r"|unknown|param|error|missing|i can't|does not exist|\S+ is (?:either )?not an? |crafting \S+ requires"
+    r"|pathfinding stopped|took to+ long|(?:the )?furnace is currently|inventory (?:is )?full)",
     re.IGNORECASE,
 )
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)

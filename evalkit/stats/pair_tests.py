@@ -28,6 +28,7 @@ SMALLEST = 1e-300  # p value, whose normal quantile is still finite
 
 MCNEMAR, PAIRED_T = "Agresti-Min; McNemar exact unconditional", "paired t"
 WITHIN_TASKS, UNPAIRED = "t within tasks", "Welch t, unpaired"
+EXACT_WITHIN = "Mantel-Haenszel within tasks, exact"
 PARTLY = "paired and unpaired, combined by weighted z"
 
 
@@ -208,6 +209,37 @@ def compare_runs(a: Clusters, b: Clusters, shares: bool, margin: float = math.na
     beyond = special.stdtr(freedom, -(np.array([abs(difference), difference + margin, margin - difference]) / error))
     doubt = of_repetitions(a.sizes) + of_repetitions(b.sizes)
     return Compared(low, high, 2 * float(beyond[0]), WITHIN_TASKS, doubt, LEVEL, *map(float, beyond[1:]))
+
+
+def compare_groups(a: Clusters, b: Clusters) -> Compared:
+    """Compare the 0/1 values of two groups of runs of the same tasks, such as failed and successful ones.
+
+    Exact if each run of a task is as likely to be in one group as any other run of it: the p value is the chance that
+    the sum over tasks of ones in the first group (Mantel and Haenszel 1959) is at least as far from its mean, by the
+    convolution of the tasks' hypergeometric distributions (Mehta, Patel and Gray 1985). It is 1 where the mean
+    difference has the other sign. The interval is for these tasks (`compare_runs`, without repetitions
+    `compare_units`), and excludes 0 exactly where p <= 0.05.
+    """
+    compared = compare_runs(a, b, shares=True) or compare_units(a.means, b.means)
+    ones = np.rint(a.means * a.sizes)
+    totals = ones + np.rint(b.means * b.sizes)
+    fewest, most = np.maximum(totals - b.sizes, 0), np.minimum(totals, a.sizes)
+    distribution = np.ones(1)
+    for task in np.flatnonzero(most > fewest):
+        k = np.arange(fewest[task], most[task] + 1)
+        others = totals[task] - k
+        # logarithms of the product of two binomial coefficients, up to a constant
+        ways = -special.betaln(k + 1, a.sizes[task] - k + 1) - special.betaln(others + 1, b.sizes[task] - others + 1)
+        chances = np.exp(ways - ways.max())
+        distribution = np.convolve(distribution, chances / chances.sum())
+    expected = float((totals * a.sizes / (a.sizes + b.sizes)).sum())
+    surplus = float(ones.sum()) - expected
+    distances = np.abs(fewest.sum() + np.arange(len(distribution)) - expected)
+    difference = float((a.means - b.means).mean())
+    p_value = 1.0
+    if surplus * difference > 0:
+        p_value = min(1.0, float(distribution[distances >= abs(surplus) - 1e-6].sum()))
+    return _within_bounds(compared._replace(p_value=p_value, method=EXACT_WITHIN), difference, shares=True)
 
 
 class Unshared(NamedTuple):

@@ -10,10 +10,10 @@ _EMPTY = re.compile(r'"(?P<name>\w+)": (?:null|"")')  # in parameters
 _NOT_GIVEN = re.compile(
     r"missing \d+ required (?:positional |keyword-only )?arguments?: (?P<python>[^\n]+)"
     r"|(?:missing|required|requires?|needs?|no)\W+(?:the |a |an )?(?:required )?(?:parameter|argument|field"
-    r"|value|input)s?"
-    r"(?: named| called| for)?\W*(?P<named>\w+)?|(?:parameter|argument|field)s? \W?(?P<before>\w+)\W? (?:is |was |are "
+    r"|value|input)s?(?: named| called| for)?\W*(?P<named>\w+)?|\bfield required\W+(?P<field>\w+)"
+    r"|(?:parameter|argument|field)s? \W?(?P<before>\w+)\W? (?:is |was |are "
     r"|were )?(?:missing|required|not (?:given|provided|specified|set)|None)"
-    r"|\b(?P<bare>\w+) (?:must be|is|was|were|not) (?:provided|specified|given|required)|^KeyError: '(?P<key>\w+)'"
+    r"|\b(?P<bare>\w+)\W? (?:must be|is|was|were|not) (?:provided|specified|given|required)|^KeyError: '(?P<key>\w+)'"
     r"|^'(?P<quoted>\w+)'$|\bno (?P<without>\w+) (?:was |were )?(?:provided|specified|given)",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -1,7 +1,9 @@
 """Events, failure modes and contrasts of runs of every kind."""
 
+import importlib
 import json
 import random
+import sys
 import warnings
 
 import numpy as np
@@ -228,6 +230,53 @@ def test_a_detector_of_a_user_is_an_equal_citizen_and_one_that_raises_is_named(t
     assert set(table.loc[table["leads"], "mode"]) == {"says order"}
 
 
+def after_two(transcript):
+    yield 2, "", ""
+    raise ValueError("stop")
+
+
+@pytest.mark.parametrize(
+    ("find", "events_of_runs", "message"),
+    [
+        (lambda transcript: None, 0, ""),
+        (lambda transcript: [(1, "", "")], 12, ""),
+        (after_two, 0, "failed in 12 runs: ValueError: stop"),
+        (lambda transcript: [(1, "", ""), (0, "", "")], 0, "failed in 12 runs: ValueError: there is no turn 0 of"),
+        (lambda transcript: [(99, "", "")], 0, "failed in 12 runs: ValueError: there is no turn 99 of"),
+    ],
+)
+def test_a_detector_finds_nothing_in_a_run_in_which_it_fails(tmp_path, monkeypatch, find, events_of_runs, message):
+    monkeypatch.setattr(events_module, "_OWN", {})
+    failures.detector("own", "?")(find)
+    chats(tmp_path)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        found = failures.events(evalkit.load(tmp_path))
+    assert found["event"].eq("own").sum() == events_of_runs
+    assert [message in str(one.message) for one in warned] == [True] * bool(message)
+
+
+def test_a_detector_of_a_user_sees_its_variables_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(events_module, "_OWN", {})
+    (tmp_path / "logs").mkdir()
+    chats(tmp_path / "logs")
+    (tmp_path / "own_detectors.py").write_text(
+        "def made(limit):\n    return lambda transcript: [(1, str(limit), '')]\n"
+        "LIMIT = 3\ndef fixed(transcript):\n    return [(1, str(LIMIT), '')]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("own_detectors")
+    monkeypatch.setitem(sys.modules, "own_detectors", module)
+    details = []
+    for find, limit in ((module.made(1), 0), (module.made(2), 0), (module.fixed, 3), (module.fixed, 4)):
+        monkeypatch.setattr(module, "LIMIT", limit)
+        failures.detector("own", "?")(find)
+        found = failures.events(evalkit.load(tmp_path / "logs"))
+        details += found.loc[found["event"] == "own", "detail"].unique().tolist()
+    assert details == ["1", "2", "3", "4"]
+
+
 def test_every_failed_run_has_modes_of_which_one_leads(tmp_path):
     chats(tmp_path)
     logs = evalkit.load(tmp_path)
@@ -317,6 +366,33 @@ def test_an_event_of_failed_runs_only_is_claimed_and_one_of_all_runs_is_not():
 def test_contrasts_of_shuffled_outcomes_claim_little():
     claims, samples = planted.null(30, 5)
     assert claims <= 0.2 * samples
+
+
+@pytest.mark.parametrize("cell", [cell for cell in planted.POWER if cell[1] >= 10])
+def test_an_event_that_is_far_more_frequent_in_failed_runs_is_claimed_in_few_tasks(cell):
+    assert planted.power(4, 1, *cell) >= 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ({"a": "10", "b": "01", "c": "110"}, "none occurs in the 3 tasks with both outcomes."),
+        ({"a": "10", "b": "00"}, "only one task has transcripts of both."),
+        ({"a": "11", "b": "00"}, "no task has transcripts of both."),
+        ({"a": "1f", "b": "s0"}, "no task has transcripts of both."),
+    ],
+)
+def test_a_contrast_without_events_says_why(tmp_path, rows, reason):
+    runs = []
+    for task, outcomes in rows.items():
+        for outcome in outcomes:  # "s" and "f" are a success and a failure without a transcript
+            row = {"task_id": task, "model": "elm", "success": outcome in "1s"}
+            if outcome in "10":
+                row["messages"] = [{"role": "user", "content": "Four?"}, {"role": "assistant", "content": "Yes."}]
+            runs.append(row)
+    (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, runs)))
+    [found] = [one for one in failures.findings(evalkit.load(tmp_path)) if one.code == "contrast"]
+    assert found.template(**found.values).endswith(f": {reason}")
 
 
 def test_two_runs_of_a_task_part_at_their_first_different_call(tmp_path):

@@ -6,6 +6,7 @@ from evalkit.compare.checks import OWN_FILES
 from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, _OWN_LIMIT, cause_of, claims_success
 from evalkit.kinds.errors import is_error, unknown_tool_in
 from evalkit.mindcraft.events import _ASKED, _PLAN, _TOLD, _WAIT
+from evalkit.mindcraft.transcript import _FAILED
 from evalkit.steps.events import _NOT_GIVEN
 
 
@@ -25,7 +26,7 @@ CASES = {
         "|What do I need to craft a compass?|Could you give me the crafting plan?|How is a cake made?"
         "|Which ingredients do we need for the cake?|Tell me the recipe for rabbit stew"
         "|Which items are needed to craft a lectern?|I'd like to know the recipe for cookies."
-        "|Tell me how to make bread",
+        "|Tell me how to make bread|What goes into bread?",
         "I have 3 wheat. Do you need it?|Let's craft a cake.|The recipe is 3 wheat.|How are you?|Where do I put it?"
         "|I know the recipe, I need the ingredients.|Let me share the recipe with you.|Do you want the recipe?",
     ),
@@ -35,23 +36,37 @@ CASES = {
         "|Cake requires 3 wheat, 2 sugar and 1 egg|It takes 6 planks and 3 books.|You need 2 sticks and 3 iron ingots."
         "|A bookshelf is made of 6 planks and 3 books|You craft it with 3 wheat|Ingredients: wheat, sugar, egg."
         "|Here is the recipe for bread: Step 1: Cut the wheat."
-        "|A golden carrot takes 1 carrot surrounded by 8 gold nuggets.",
+        "|A golden carrot takes 1 carrot surrounded by 8 gold nuggets.|You make bread from 3 wheat and a bowl.",
         "Do you have the recipe?|What is the recipe for cake?|I need 3 logs.|I have 3 wheat and 2 eggs.|Let's go."
         "|Thanks for the recipe, I look for wheat.",
     ),
     "announces a plan": (
         _PLAN.search,
         "Here's the plan: you get wood|Plan: 1. collect 2. craft|I'll gather wood and you craft.|We should split up"
-        "|First, we cut wood.|We need to find sheep, then cut wool.",
-        "Hello Jill|OK|Thanks!"
+        "|First, we cut wood.|We need to find sheep, then cut wool.|Strategy: you dig, I smelt.|Roadmap - logs, planks"
+        "|Here's what we'll do: one digs, one cooks.",
+        "Hello Jill|OK|Thanks!|Good strategy!|I'll hang around here.|Your proposal is fine."
         "|Good plan!|How about you?|Then let us go on.|I'll wait for Andy.|I can't wait to see it!",
     ),
     "waits": (
         in_lower_case(_WAIT),
         "I'm waiting for you.|I will wait here|Waiting...|Let me know when you are done|Standing by."
-        "|I will stay here until you return.|Still waiting.",
+        "|I will stay here until you return.|Still waiting.|I'm staying put.|Hanging tight till then!|Holding position."
+        "|Take your time, Jill.|I'm not going anywhere.",
         "On my way|I have it"
         "|No need to wait, come.|Wait, I have it already.|I can't wait to see the cake!|Don't wait for me.",
+    ),
+    "fails in the game": (
+        _FAILED.match,
+        "Pathfinding stopped: Path was stopped before it could be completed!.|Took too long to decide path to goal!"
+        "|The furnace is currently smelting potato.|Inventory full, no place to collect.|You have no fuel to smelt.",
+        "Took 3 sticks.|The furnace is ready.|You have now 3 sticks.|Inventory:|Collected 3 logs.",
+    ),
+    "needs a parameter": (
+        _NOT_GIVEN.search,
+        "Parameter 'sample' must be provided|`sample` is required|ValueError: field required: sample"
+        "|Missing required parameter: sample",
+        "The sample is fine|Parameter 'sample' is invalid",
     ),
     "claims success": (
         claims_success,

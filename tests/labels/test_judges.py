@@ -30,7 +30,7 @@ from evalkit.labels import (
     verdicts_and_labels,
 )
 from evalkit.labels.answers import Table
-from evalkit.labels.judges import run_ids_of
+from evalkit.labels.judges import first_judge, run_ids_of
 from evalkit.stats import corrected_rate
 from evalkit.trajectories import analysis as trajectories
 from evalkit.trajectories.figures import cost
@@ -148,6 +148,17 @@ def test_labels_chosen_by_the_judge_are_doubted(logs):
     assert all("success: 0 on average of labelled units" in str(warning) for warning in warnings)
 
 
+def test_labels_that_any_judge_shows_to_be_no_random_ones_are_a_caveat(logs, comparison):
+    refused = comparison.verdicts["judge-c"].eq(0) & comparison.units["label"].isna()
+    chosen = comparison.units.loc[refused, ["run_id", "turn"]].head(60)
+    labels = Table(chosen.assign(question="", label=np.arange(len(chosen)) % 2.0, who=""), [])
+    compared = compare_judges(logs, labels, read_verdicts(VERDICTS))
+    assert first_judge(judge_table(compared)) != "judge-c"
+    [caveat] = [found for found in findings(compared) if found.code == "caveat"]
+    assert "Verdicts of judge-c: 0 on average of labelled units" in finding_text(caveat)
+    assert "at random?." not in finding_text(caveat)
+
+
 def test_the_command_prints_rates_and_writes_files(tmp_path):
     output, following = tmp_path / "judges.csv", tmp_path / "next.csv"
     result = run(RUNS, "--labels", LABELS, "--verdicts", VERDICTS, "-o", str(output), "--next", str(following), "--all")
@@ -162,7 +173,8 @@ def test_the_command_prints_rates_and_writes_files(tmp_path):
     [
         ("csv", ["--column", "run_id=trajectory", "--column", "label=said", "--yes", "fixed"], "mine says 52 %"),
         ("jsonl", [], "mine says 52 %"),
-        ("scores", [], "mine gives scores"),
+        ("score", [], "mine gives scores"),
+        ("quality", ["--column", "score=quality"], "mine gives scores"),
     ],
 )
 def test_verdicts_in_any_table_with_any_ids(form, words, start, comparison, tmp_path):
@@ -174,11 +186,22 @@ def test_verdicts_in_any_table_with_any_ids(form, words, start, comparison, tmp_
     elif form == "jsonl":
         rows[["run_id"]].assign(label=rows["verdict"].eq(1)).to_json(path, orient="records", lines=True)
     else:
-        rows[["run_id"]].assign(score=3 + 4 * rows["verdict"]).to_csv(path, index=False)
+        rows[["run_id"]].assign(**{form: 3 + 4 * rows["verdict"]}).to_csv(path, index=False)
     result = run(RUNS, "--labels", LABELS, "--verdicts", str(path), *words)
     assert result.exit_code == 0, result.output
     assert "53 % [46, 60]" in result.output
     assert result.output.startswith(start)
+
+
+def test_a_named_score_is_one_of_the_runs_unless_verdicts_have_it(tmp_path):
+    rows = [{"run_id": f"r{i}", "task": f"t{i}", "model": "elm", "points": i % 3, "tries": 1} for i in range(40)]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    mine = str(tmp_path / "mine.csv")
+    pd.DataFrame(rows).assign(label=lambda rows: rows["points"] % 2)[["run_id", "label"]].to_csv(mine, index=False)
+    arguments = [str(tmp_path / "runs.csv"), "--labels", mine, "--verdicts", mine]
+    result = run(*arguments, "--column", "score=points")
+    assert result.exit_code == 0, result.output
+    assert "no column 'nothing'" in run(*arguments, "--column", "score=nothing").output
 
 
 def csv_of(rows, separator=",", header=("run_id", "judge", "label"), words=("0", "1")):

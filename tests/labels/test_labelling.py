@@ -1,6 +1,7 @@
 import csv
 import io
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -189,6 +190,33 @@ def test_transcripts_hide_model_outcome_and_path():
     ]  # fmt: skip
     assert not any(turn.marks or turn.events for turn in found.turns)
     assert "ash-2/" not in found.text().lower()
+
+
+@pytest.mark.parametrize(
+    ("role", "text", "shown"),
+    [
+        ("tool", "Final score: 0.75\nReward: 1\nrows: 3", "rows: 3"),
+        ("user", "RESULT: PASS", HIDDEN),
+        ("tool", "Grade = 3", HIDDEN),
+        ("user", "Result: FAILED: two tests are red", "two tests are red"),
+        ("user", "The result: passports are printed", "The result: passports are printed"),
+        ("assistant", "Score: 3", "Score: 3"),
+        ("tool", "", ""),
+    ],
+)
+def test_lines_at_the_end_that_state_the_outcome_are_hidden(role, text, shown):
+    found = blinded(Transcript("", [], [Turn("x", "assistant", "Hello"), Turn("x", role, text)]), [], "")
+    assert found.turns[1].text.strip() == shown
+
+
+@pytest.mark.parametrize("keys", ["\x1b[B", "\x1bOQ", "\x1bOS", "\x1b[15~", "\x1b[1;5D", "\x1b[[A"])
+def test_arrows_and_function_keys_are_no_answers(monkeypatch, keys):
+    fd, end = pty.openpty()
+    with os.fdopen(end, encoding="utf-8") as terminal_input:
+        monkeypatch.setattr("sys.stdin", terminal_input)
+        os.write(fd, f"{keys}y".encode())
+        assert [terminal._key(), terminal._key()] == ["\x1b", "y"]
+    os.close(fd)
 
 
 @pytest.mark.parametrize("source", [SOURCE, "samples:mindcraft/runs", "samples:crafter", "samples:steps"])

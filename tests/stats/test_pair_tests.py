@@ -1,14 +1,15 @@
 import math
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.contingency_tables import StratifiedTable, mcnemar
 
 from evalkit.stats.intervals import by_cluster
-from evalkit.stats.pair_tests import compare_runs, compare_units
+from evalkit.stats.pair_tests import compare_groups, compare_runs, compare_units
 from evalkit.stats.pair_tests import mcnemar as exact
 
 NUMBERS = st.lists(st.integers(-30, 30).map(float), min_size=2, max_size=30)
@@ -158,3 +159,52 @@ def test_equal_differences_never_have_an_interval_without_width(a, b, n, low, wa
     assert found.low == pytest.approx(low, abs=1e-4, nan_ok=True)
     assert str(found.warning) == warning
     assert math.isnan(found.low) or found.high > found.low
+
+
+def grouped(tasks):
+    """Compare two groups of runs, given for each task as two texts of 0 and 1."""
+    sides = []
+    for texts in zip(*tasks, strict=True):
+        codes = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+        sides.append(by_cluster(np.array(list("".join(texts)), dtype=float), codes))
+    return compare_groups(*sides)
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [("110", "000"), ("1", "001")],
+        [("1", "0000"), ("11", "100"), ("0", "0")],
+        [("00", "1110"), ("10", "100")],
+        [("1", "0"), ("1", "0"), ("1", "0"), ("0", "1")],
+    ],
+)
+def test_groups_of_runs_are_compared_by_every_way_to_assign_them_within_tasks(tasks):
+    ways = []
+    expected = 0.0
+    for first, second in tasks:
+        ways.append([sum(map(int, chosen)) for chosen in combinations(first + second, len(first))])
+        expected += np.mean(ways[-1])
+    seen = "".join(first for first, _ in tasks).count("1")
+    distances = np.array([abs(sum(sums) - expected) for sums in product(*ways)])
+    assert grouped(tasks).p_value == pytest.approx((distances >= abs(seen - expected) - 1e-9).mean())
+
+
+def test_many_runs_are_compared_as_by_the_mantel_haenszel_test_of_statsmodels():
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(20, 60, (2, 30))
+    hits = rng.binomial(sizes, [[0.35], [0.29]])
+    tables = [np.column_stack([k, n - k]) for k, n in zip(hits.T, sizes.T, strict=True)]
+    tasks = [["1" * hits + "0" * others for hits, others in table] for table in tables]
+    theirs = StratifiedTable(tables)
+    assert grouped(tasks).p_value == pytest.approx(theirs.test_null_odds().pvalue, rel=0.1)
+
+
+RUNS = st.text("01", min_size=1, max_size=6)
+
+
+@given(st.lists(st.tuples(RUNS, RUNS), min_size=2, max_size=8))
+def test_the_interval_of_groups_of_runs_agrees_with_their_test(tasks):
+    found, swapped = grouped(tasks), grouped([task[::-1] for task in tasks])
+    assert (found.low <= 0 <= found.high) == (found.p_value > 0.05)
+    assert (found.p_value, found.low, found.high) == pytest.approx((swapped.p_value, -swapped.high, -swapped.low))
