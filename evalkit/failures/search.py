@@ -21,6 +21,7 @@ from evalkit.io.paths import SourceError, absolute, is_url
 from evalkit.io.read import in_chunks
 from evalkit.io.sources import state_of
 from evalkit.io.store import FILES, StoreError, cached_store
+from evalkit.io.text import cut_end
 from evalkit.kinds import Detector, LogKind, Logs, RunFiles, Seen
 from evalkit.kinds.detectors import LONGEST, Found, agent_of, seen
 from evalkit.kinds.transcript import read_log, rows_of, transcript_of, warn_unread
@@ -269,7 +270,9 @@ def _find(transcript: Seen, known: Sequence[Detector], raised: list[tuple[str, s
                 if not 1 <= number <= max(len(turns), 1):
                     raise ValueError(f"there is no turn {number} of {len(turns)}")
                 agent = agent_of(turns[number - 1]) if turns else ""
-                own.append((number, agent, one.name, str(detail)[:LONGEST], str(evidence)[: LONGEST + 1]))
+                own.append(
+                    (number, agent, one.name, cut_end(str(detail), LONGEST), cut_end(str(evidence), LONGEST + 1))
+                )
         except Exception as error:  # a user's detector may raise anything, the others go on
             raised.append((one.name, f"{type(error).__name__}: {error}"))
         else:

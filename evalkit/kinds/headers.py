@@ -227,7 +227,7 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
             filled = len(cells) + runs[role].count()
             amounts = [cell for cell in cells if (_number(cell) or 0) > 1]
             if role == "is_successful" and len(amounts) > MOST_AMOUNTS * filled:
-                raise SourceError(f"column {name}: {cut_end(str(amounts[0]), 40)} is no outcome; --column score={name} makes it a score")
+                raise SourceError(f"column {name}: {amounts[0]} is no outcome; --column score={name} makes it a score")
             if len(cells) > filled / 2:
                 wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
                 raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {example!r}")

@@ -7,6 +7,7 @@ import pandas as pd
 from evalkit._notes import NO_NOTES, Notes
 from evalkit._text import counted_noun, sentence
 from evalkit.io.sources import is_sample
+from evalkit.io.text import cut_end
 from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES, files_of
 from evalkit.steps import analysis, words
@@ -46,7 +47,7 @@ def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
     remarks = steps[["silent_failure_reason", "error", "skip_reason", "summary"]]
     first = ["position", "step_index", "attempt", "function_name", "verdict"]
     last = ["result_type", "truncated", "cell_type", "history", "turn"]
-    remark = remarks.bfill(axis="columns").iloc[:, 0].str.slice(0, 300)
+    remark = remarks.bfill(axis="columns").iloc[:, 0].map(lambda text: cut_end(text, 300), na_action="ignore")
     return numbered(steps[first].assign(remark=remark).join(steps[last]))
 
 
