@@ -270,9 +270,8 @@ def _find(transcript: Seen, known: Sequence[Detector], raised: list[tuple[str, s
                 if not 1 <= number <= max(len(turns), 1):
                     raise ValueError(f"there is no turn {number} of {len(turns)}")
                 agent = agent_of(turns[number - 1]) if turns else ""
-                own.append(
-                    (number, agent, one.name, cut_end(str(detail), LONGEST), cut_end(str(evidence), LONGEST + 1))
-                )
+                texts = cut_end(str(detail), LONGEST), cut_end(str(evidence), LONGEST + 1)
+                own.append((number, agent, one.name, *texts))
         except Exception as error:  # a user's detector may raise anything, the others go on
             raised.append((one.name, f"{type(error).__name__}: {error}"))
         else:
