@@ -559,12 +559,13 @@ def estimate_by(
 
 
 def _with_seeds(found: Estimate, spread: SeedSpread, is_bounded: bool) -> Estimate:
-    """Widen an interval by that of the mean over seeds, which is t for their number; both are independent."""
-    if not (spread.variance > 0 and found.low < found.high):
+    """Widen an interval by the variation between seeds, with t for their number; t over seeds alone is not wider."""
+    if not (spread.total > 0 and found.low < found.high):
         return found
-    half = quantile(freedom=spread.freedom) * math.sqrt(spread.variance)
-    low = found.estimate - math.hypot(found.estimate - found.low, half)
-    high = found.estimate + math.hypot(found.high - found.estimate, half)
+    t = quantile(freedom=spread.freedom)
+    between, least = t * math.sqrt(spread.variance), t * math.sqrt(spread.total)
+    low = found.estimate - max(math.hypot(found.estimate - found.low, between), least)
+    high = found.estimate + max(math.hypot(found.high - found.estimate, between), least)
     if is_bounded:
         low, high = max(low, 0.0), min(high, 1.0)
     return found._replace(low=low, high=high, warning=found.warning + note("few_seeds", seeds=[spread.freedom + 1]))

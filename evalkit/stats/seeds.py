@@ -10,6 +10,7 @@ class SeedSpread(NamedTuple):
 
     variance: float = 0.0
     freedom: int = 0
+    total: float = 0.0  # with the noise of single runs, which `variance` lacks where it can be told apart
 
 
 def seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
@@ -32,9 +33,9 @@ def seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
         deviations, tasks = own["value"] - centre, own["row"].nunique()
         sums = (deviations * share).groupby(own["seed"]).sum()
         factor = len(sums) / (len(sums) - 1)
-        variance = float((sums**2).sum()) * factor
+        variance = total = float((sums**2).sum()) * factor
         if len(sums) > 2:  # the variance over tasks includes the noise of single runs
             noise = (deviations - deviations.groupby(own["seed"]).transform("mean")) * share
             variance -= float((noise**2).sum()) * factor * tasks / (tasks - 1)
-        spreads[of] = SeedSpread(max(variance, 0.0), len(sums) - 1)
+        spreads[of] = SeedSpread(max(variance, 0.0), len(sums) - 1, total)
     return spreads
