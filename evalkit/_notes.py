@@ -226,7 +226,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "scorer": _scorer,
     "samples_cut": _samples_cut,
     "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
-    "parent_folder": "the folders above tasks name models (column model_source); --layout states another meaning",
+    "parent_folder": "the folders above tasks name the models; --layout states another meaning",
     "named_by_folder": (
         "each folder contains runs of one model ({models}), so folders name the models; "
         "--rename FOLDER=NAME gives another name"

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -205,3 +206,9 @@ def test_traces_that_are_packed_or_share_a_file_are_in_the_ledger_and_on_the_fir
     text = CliRunner().invoke(main, ["crafter", str(tmp_path)]).output
     assert "6 files: 1 used, 1 skipped, 4 failed" in text
     assert "packed: unpack it first" in text
+
+
+def test_points_of_what_did_not_occur_are_0_without_a_sign(folder):
+    table = analysis.breakdown(load(folder).episodes)
+    assert not np.signbit(table.loc[table["total"].eq(0), "points"]).any()
+    assert table["total"].eq(0).any()

@@ -10,7 +10,7 @@ from evalkit import compare
 from evalkit.cli import main
 from evalkit.display import finding_text
 from evalkit.display.drawing import has_nothing_to_draw
-from evalkit.kinds import rates_by_denominator
+from evalkit.kinds import kind_named, rates_by_denominator, usage
 from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, load, runs_df
 from evalkit.mindcraft.analysis import ENDINGS
 from tests.mindcraft.builders import SCORE, log, task, write_all
@@ -332,3 +332,16 @@ def test_a_filter_takes_the_tasks_of_the_runs_that_it_leaves_out_from_the_plan(t
     logs = load(tmp_path / "x", tmp_path / "tasks", where=where)
     assert logs.kind.planned(logs) == planned
     assert analysis.planned_tasks(logs, logs.runs) == planned
+
+
+def test_turns_of_which_logs_keep_the_last_are_not_what_a_run_takes(runs):
+    assert "turns" not in usage(runs)["quantity"].tolist()
+    assert "turns" in usage(runs, kind=kind_named("crafter"))["quantity"].tolist()
+
+
+def test_missing_trials_are_planned_tasks_whatever_the_repetitions_of_others(tmp_path):
+    files = {f"x/a/{name}/Andy_0_{number}.json": 1 for name in PLAN for number in range(3)}
+    files |= {f"x/b/{name}/Andy_0_0.json": 0 for name in list(PLAN)[1:]}
+    logs = load(write_all(tmp_path, {**files, "tasks/all.json": PLAN}) / "x", tmp_path / "tasks")
+    [row] = compare.audit(logs, checks=["missing trials"]).table.to_dict("records")
+    assert (row["count"], row["n"]) == (1, 14)
