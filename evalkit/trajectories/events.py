@@ -1,9 +1,10 @@
 """Detectors of events in trajectories: answers that are missing or of another form, tests, edits and files."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -25,30 +26,51 @@ _STOPS = re.compile(r"###(?:STOP|TRANSFER|OUT-OF-SCOPE)###", re.IGNORECASE)
 _BYE = re.compile(
     r"[^?]{0,120}\b(?:thanks?|thank you|(?:good)?bye|see you|have a (?:nice|good|great))\b[^?]{0,120}", re.IGNORECASE
 )
-_SHELL = re.compile(
-    r"(?:.*_)?(?:shell|bash|sh|terminal|cmd|run|command|execute\w*|exec|python|ipython)(?:_\w+)?", re.IGNORECASE
-)
-_EDIT = re.compile(
-    r"(?:.*_)?(?:edit|write|create|str_replace|replace|insert|patch|multi_?edit|search_replace)(?:_\w+)?", re.IGNORECASE
-)
-_OF_FILE = re.compile(r"file|path|patch|diff|old_str|start_line|search")
+_WORDS = {  # in the names of tools and arguments, by what they show
+    shows: frozenset(words.split())
+    for shows, words in {
+        "test": "test tests pytest unittest jest",
+        "no test": "get list connection",
+        "run": "run execute exec",
+        "shell": "bash sh zsh shell powershell terminal console cmd command commands keystrokes",
+        "language": "python ipython jupyter interpreter repl javascript node",
+        "edit": "edit editor multiedit write rewrite create replace insert patch save update modify append apply",
+        "read": "read view open cat",
+        "move": "delete remove move rename copy download upload",
+        "file": "file files notebook diff",
+        "path": "path file filename filepath",
+        "of a file": "path file files filename filepath notebook diff patch old line start search",  # arguments
+        "folder": "directory folder dir",
+        "of text": "str string text line lines block range search find and based tool in into to at multi",
+        "message": "message summary reason comment explanation thought",
+    }.items()
+}
+_COMMANDS = ("command", "cmd", "keystrokes", "commands", "cmds", "script", "code", "input")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAME_OF_FILE = re.compile(r"[\w-]+\.[a-zA-Z]\w{0,7}\b")
 _HEREDOC = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n.*?(?:^\s*\1\b|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 # what may precede a program in a command
 _BEFORE = r"(?:^|[;&|(\n])\s*(?:\w+=\S* )*(?:(?:sudo|time|timeout \S+|poetry run|uv run|npx|bundle exec|xargs) )*"
 _EDIT_PROGRAM = re.compile(
-    rf"{_BEFORE}(?:(?:sed|perl|ruby)(?:\s[^|;&\n]*?)?\s-(?:[a-zA-Z]*i\b|i\S)|sed\s[^|;&\n]*--in-place"
-    r"|git (?:apply|am|mv|rm)\b|patch\b|apply_patch\b|mv\s|ed\s|truncate\s|(?:edit|insert|create)\s+\S"
+    rf"{_BEFORE}(?:(?:g?sed|perl|ruby)(?:\s[^|;&\n]*?)?\s-(?:\w*i\b|i\S)|sed\s[^|;&\n]*--in-place"
+    r"|git (?:apply|am|mv|rm)\b|patch\b|apply_patch\b|mv\s|ed\s|ex -s|cp\s+(?:-\w+\s+)*/tmp/|truncate\s"
+    r"|(?:edit|insert|create)\s+\S"
     r"|str_replace_editor\s+(?:str_replace|insert|create))"
     r"|\btee\s+(?!/dev|/tmp)|(?<![<>\d&=-])>>?\s*(?!/dev/|/tmp/|[&>=])[\w./~$]"
 )
-_EDIT_CODE = re.compile(r"\.write_text\(|open\([^)]*,\s*(?:mode=)?['\"][wa]b?\+?['\"]|\.writelines?\(")
-_EDIT_ARGUMENT = re.compile(
-    r"\"command\":\s*\"(?:str_replace|insert|create|write|edit)\"|\"(?:old_str|new_str|old_string)\""
+_EDIT_CODE = re.compile(
+    r"\.write_text\(|open\([^)]*,\s*(?:mode=)?['\"][wa]b?\+?['\"]|\.writelines?\(|\bwriteFile(?:Sync)?\("
+)
+_CHANGE = re.compile(  # what may change files, and is no edit of source code
+    rf"{_BEFORE}(?:(?:cp|rm|mkdir|touch|ln|tar|unzip|dos2unix|make|cmake|docker|wget|chmod)\s|curl\s[^|;&\n]*-[oO]"
+    r"|git (?:commit|merge|checkout|switch|pull|clone|rebase|cherry-pick|stash|reset|restore|revert|init)\b"
+    r"|\S+ (?:-\S+ )*install\b|(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php)\s+(?:-\S+\s+)*|\./)[\w./-]+\.\w+)"
 )
 _UNDO = re.compile(
-    r"\bundo(?:_edit|_last|_change)?\b|\bgit (?:checkout(?: HEAD\S*)? (?:-- |\.(?:\s|$)|[\w./-]+\.\w)"
-    r"|restore (?!--staged)|stash (?:drop|clear)|reset --hard|revert|clean -\w*f)"
+    r"\bundo(?:_edit|_last|_change)?\b|\bgit (?:checkout(?: HEAD\S*)? (?:-- |\.(?:\s|$)|[\w./-]+\.\w+(?=[\s;&|)]|$))"
+    r"|restore (?!--staged)|stash (?:drop|clear)|reset (?:\S+ )?--hard|revert (?!--help)|clean -\w*f)"
+    r"|\b(?:git apply|patch)\s+(?:-\S+\s+)*(?:-R|--reverse)\b"
 )
 _SWAP = re.compile(  # the old and the new text of an edit, in JSON or as options
     r"[\"-](?P<which>old|new)(?:_?(?:str|string|text))?\"?(?::\s*|=|\s+)"
@@ -57,16 +79,16 @@ _SWAP = re.compile(  # the old and the new text of an edit, in JSON or as option
 )
 _PATH = re.compile(r"\"(?:file_?)?(?:path|name)\":\s*\"([^\"]*)\"|str_replace_editor \w+ (\S+)", re.IGNORECASE)
 _TEST = re.compile(
-    rf"{_BEFORE}(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php)\s+(?:-\S+\s+)*\S*(?:test|repro|check|verify|unit\b)"
+    rf"{_BEFORE}(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php|elixir)\s+(?:-\S+\s+)*\S*(?:test|repro|check|verify|unit\b)"
     r"|(?:npm|yarn|pnpm|go|cargo|make|mvnw?|gradlew?|mix|dotnet|bundle|lein|swift|bazel|rake|composer|sbt|deno|bun|hatch"
-    r"|\S*/gradlew|\S*/mvnw|\S*python\S*\s+\S+\.py)(?:\s+run)?(?:\s+-\S+)*\s+\S*(?:test|check|verify)"
-    r"|(?:tox|nox|rspec|phpunit|mocha|jest|vitest|behave)\b|(?!test\s+[-!\"$])[\w./-]*(?:test|repro)[\w.-]*(?:\s|$))"
-    r"|\bpytest\b|\bunittest\b|\bdoctest\b",
+    r"|php artisan|zig build|stack|cabal|ninja|just|task|act"
+    r"|\S*/gradlew|\S*/mvnw|\S*python\S*\s+\S+\.py)(?:\s+run)?(?:\s+-\S+)*\s+(?:\S*(?:test|check|verify|spec)|ci\b)"
+    r"|npm t\b|(?:tox|nox|trial|rspec|phpunit|mocha|jest|vitest|behave)\b"
+    r"|(?!test\s+[-!\"$])[\w./-]*(?:test|repro)[\w.-]*(?:\s|$))"
+    r"|\bpytest\b|\bunittest\b|\bdoctest\b|\bPkg\.test\b|\bdevtools::test",
     re.IGNORECASE,
 )
-_TEST_TOOL = re.compile(r"(?:\w+[_.-])?(?:run_?)?(?:unit_?)?tests?(?:[_.-]\w+)?|pytest", re.IGNORECASE)
 _TEST_FILE = re.compile(r"(?:\b|_)tests?[_/]|_tests?\.\w|/tests?\.|repro", re.IGNORECASE)
-_READ = re.compile(r"(?:.*_)?(?:read|view|open|cat|get_file)(?:_\w+)?", re.IGNORECASE)
 _READ_PROGRAM = re.compile(
     r"\s*(?:cd \S+ && )?(?:(?:cat|head|tail|less|more|nl|bat|view|open)\s|sed -n\s|str_replace_editor view\s)"
     r"[^|;&<>]+(?:\|\s*(?:head|tail|nl|cat -\w+)\b[^|;&<>]*)?$"
@@ -188,70 +210,123 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
 class _Work(NamedTuple):
     """What a call does with code."""
 
-    is_shell: bool = False
+    tool: str = ""  # shell, code, editor, test or reader; empty for others
     edits: bool = False
     edits_tests: bool = False  # the file that it edits is a test, or reproduces the problem
+    may_change: bool = False  # it edits, or may change files in another way
     reads: bool = False
     tests: bool = False
     undoes: bool = False
     submits: bool = False
+    hands_in: str = ""  # what it submits: an answer, a message; empty for nothing
 
 
 @lru_cache(maxsize=1024)  # several detectors ask about the calls of a run
 def _work(name: str, arguments: str) -> _Work:
     """Return what a call does with code, by its name and arguments, of long ones the first part."""
+    given = _given(arguments)
+    tool = _tool(name, given)
     submits = _FINISHES.fullmatch(name) is not None
-    if not _SHELL.fullmatch(name):
-        text = arguments[:MOST_READ]
-        edits = _EDIT.fullmatch(name) is not None and _OF_FILE.search(f"{name} {text}") is not None
-        if "editor" in name or "str_replace" in name:
-            edits = _EDIT_ARGUMENT.search(text) is not None or '"command"' not in text
-        is_read = (
-            _READ.fullmatch(name) is not None and re.search(r"file|path|\.\w{1,5}\b", f"{name} {text}") is not None
-        )
-        return _Work(
-            edits=edits,
-            edits_tests=any(_TEST_FILE.search(path[0] or path[1]) for path in _PATH.findall(text)),
-            reads=not edits and (is_read or '"command":"view"' in text),
-            tests=_TEST_TOOL.fullmatch(name) is not None,
-            undoes=_UNDO.search(f"{name} {text}") is not None,
-            submits=submits,
-        )
-    text = _command(arguments)[:MOST_READ]
-    outer = _HEREDOC.sub("", text)
-    bare = _QUOTED.sub("''", outer)
-    edits = _EDIT_PROGRAM.search(bare) is not None or _EDIT_CODE.search(text) is not None
+    hands_in = ""
+    if submits:
+        filled = [key for key, value in given.items() if isinstance(value, str) and value.strip()]
+        if filled:
+            hands_in = "message" if all(_words(key) & _WORDS["message"] for key in filled) else "answer"
+    if tool in ("shell", "code"):
+        return _command_work(_command(given)[:MOST_READ], tool, submits, hands_in)
+    action = next((value for key, value in given.items() if key in ("command", "action")), "")
+    is_view = tool == "editor" and action in ("view", "read", "open", "show")
+    undoes = _UNDO.search(f"{name} {action}") is not None
+    edits = tool == "editor" and not is_view
+    paths = [str(value) for key, value in given.items() if _words(key) & _WORDS["path"]]
     return _Work(
-        is_shell=True,
+        tool=tool,
         edits=edits,
-        edits_tests=_TEST_FILE.search(bare) is not None,
-        reads=not edits and _READ_PROGRAM.match(text) is not None,
-        tests=_TEST.search(_SHOWS_CODE.sub("", outer)) is not None,
-        undoes=_UNDO.search(bare) is not None,
-        submits=submits or _SUBMITS.search(text) is not None,
+        edits_tests=any(map(_TEST_FILE.search, paths)),
+        may_change=edits or bool(_words(name) & _WORDS["move"]),
+        reads=is_view or tool == "reader",
+        tests=tool == "test",
+        undoes=undoes,
+        submits=submits,
+        hands_in=hands_in,
     )
 
 
-def _command(arguments: str) -> str:
-    """Return the command in the arguments of a shell: their text, or the value that they name so."""
-    if not arguments.startswith("{"):
-        return arguments
-    try:
-        values = msgspec.json.decode(arguments)
-    except (msgspec.MsgspecError, RecursionError):
-        return arguments
-    given = next((values[key] for key in ("command", "cmd", "script", "code", "input") if key in values), arguments)
-    if isinstance(given, list):
-        words = list(map(str, given))
-        is_wrapped = len(words) == 3 and words[1] in ("-c", "-lc")  # bash -lc …
-        return words[2] if is_wrapped else " ".join(words)
-    return str(given)
+def _command_work(text: str, tool: str, submits: bool, hands_in: str) -> _Work:
+    """Return what a command of a shell does, or code that a tool runs, in which a line after ``!`` is a command."""
+    outer = _HEREDOC.sub("", text)
+    commands = outer if tool == "shell" else "\n".join(re.findall(r"^\s*!(.*)", outer, re.MULTILINE))
+    bare = _QUOTED.sub("''", commands)
+    edits = _EDIT_PROGRAM.search(bare) is not None or _EDIT_CODE.search(text) is not None
+    tests = _TEST.search(_SHOWS_CODE.sub("", outer)) is not None
+    if submitted := _SUBMITS.search(text):
+        submits = True
+        hands_in = "answer" if re.match(r"[ \t]+[\w'\"]", text[submitted.end() :]) else ""
+    return _Work(
+        tool=tool,
+        edits=edits,
+        edits_tests=_TEST_FILE.search(bare) is not None,
+        may_change=edits or (not tests and _CHANGE.search(bare) is not None),
+        reads=not edits and tool == "shell" and _READ_PROGRAM.match(text) is not None,
+        tests=tests,
+        undoes=_UNDO.search(bare) is not None,
+        submits=submits,
+        hands_in=hands_in,
+    )
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of a name in lower case, of one that follows the name of a server without that."""
+    return {word.lower() for word in _WORD.findall(re.split(r"__|[.:/]", name)[-1])}
+
+
+def _given(arguments: str) -> Mapping[str, Any]:
+    """Return the arguments of a call by name; arguments that are only text have no name."""
+    if arguments.startswith("{"):
+        with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
+            return msgspec.json.decode(arguments, type=dict[str, Any])
+    return {"": arguments}
+
+
+def _tool(name: str, given: Mapping[str, Any]) -> str:
+    """Return what kind of tool a call uses, by whole words of its name and of the names of its arguments."""
+    words = _words(name)
+    about = set().union(*map(_words, given))
+    is_of_file = bool(words & _WORDS["file"])
+    if words & _WORDS["test"] and not words & (_WORDS["edit"] | _WORDS["read"] | _WORDS["no test"]):
+        return "test"
+    if words & _WORDS["edit"] and not words & _WORDS["folder"]:
+        is_plain = words <= _WORDS["edit"] | _WORDS["of text"]
+        if is_of_file or words >= {"apply", "patch"} or (is_plain and bool(about & _WORDS["of a file"])):
+            return "editor"
+    if words & _WORDS["language"] or (words & _WORDS["run"] and "code" in words):
+        return "code"
+    if words & _WORDS["shell"] or (words and words <= _WORDS["run"]) or about & {"cmd", "keystrokes"}:
+        return "shell"
+    if words & _WORDS["read"] or (is_of_file and "get" in words):
+        shows_file = (
+            is_of_file or about & _WORDS["of a file"] or any(_NAME_OF_FILE.search(str(one)) for one in given.values())
+        )
+        return "reader" if shows_file else ""
+    return ""
+
+
+def _command(given: Mapping[str, Any]) -> str:
+    """Return the command in the arguments of a shell: the value of a usual name, or the only text."""
+    texts = [value for value in given.values() if isinstance(value, str)]
+    command = next((given[key] for key in _COMMANDS if key in given), texts[0] if len(texts) == 1 else "")
+    if not isinstance(command, list):
+        return str(command)
+    parts = [_command(part) if isinstance(part, dict) else str(part) for part in command]
+    if len(parts) == 3 and parts[1] in ("-c", "-lc"):  # bash -lc …
+        return parts[2]
+    return ("\n" if any(isinstance(part, dict) for part in command) else " ").join(parts)
 
 
 def _code_calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
     """Return the calls of a run that can edit files or run commands, with what each does; none of other runs."""
     calls = [(made, _work(made.name, made.arguments)) for made in transcript.calls]
-    return calls if any(work.is_shell or work.edits for _, work in calls) else []
+    return calls if any(work.tool in ("shell", "editor") or work.edits for _, work in calls) else []
 
 
 def test_not_run(transcript: Seen) -> Iterator[Found]:
@@ -288,25 +363,46 @@ def edit_undone(transcript: Seen) -> Iterator[Found]:
 
 
 def file_read_again(transcript: Seen) -> Iterator[Found]:
-    """Find a file that is read again, with the same call and the same result; the detail is the number of readings."""
+    """Find a file that is read again, with the same call and the same result, and was not edited in the meantime.
+
+    The detail is the number of readings.
+    """
     first: dict[tuple[str, str], list[Made]] = {}
+    found: list[list[Made]] = []
     for made in transcript.calls:
-        if made.result and not made.has_failed and _work(made.name, made.arguments).reads:
-            first.setdefault(made.call, []).append(made)
-    for same in first.values():
-        equal = [made for made in same if made.result == same[0].result]
-        if len(equal) > 1:
-            yield equal[1].turn, str(len(equal)), equal[1].text
+        work = _work(made.name, made.arguments)
+        if made.has_failed or not (work.reads or work.edits or work.undoes):
+            continue
+        if work.reads:
+            same = first.setdefault(made.call, [])
+            if made.result and (not same or same[0].result == made.result):
+                same.append(made)
+                if len(same) == 2:
+                    found.append(same)
+            continue
+        changed = set(_NAME_OF_FILE.findall(made.arguments[:MOST_READ]))
+        for call in list(first):
+            if not changed or not changed.isdisjoint(_NAME_OF_FILE.findall(call[1])):
+                del first[call]
+    for same in found:
+        yield same[1].turn, str(len(same)), same[1].text
 
 
 def submitted_unchanged(transcript: Seen) -> Iterator[Found]:
-    """Find a run that hands in its work, and can edit files, and never did; what it hands in is no diff."""
+    """Find a run that hands in its work, and can edit files, and changed none; it hands in no answer and no diff.
+
+    A call such as ``finish`` with a message hands in work if the run used an editor, and else an answer.
+    """
     calls = _code_calls(transcript)
-    submits = [made for made, work in calls if work.submits]
-    if not submits or "diff --git" in (submits[-1].result or ""):
+    submits = [(made, work) for made, work in calls if work.submits]
+    if not submits or any(work.may_change and not made.has_failed for made, work in calls):
         return
-    if not any(work.edits and not made.has_failed for made, work in calls):
-        yield submits[-1].turn, submits[-1].name, submits[-1].text
+    last, work = submits[-1]
+    has_answer = work.hands_in == "answer" or (
+        work.hands_in == "message" and not any(other.tool == "editor" for _, other in calls)
+    )
+    if not has_answer and "diff --git" not in (last.result or ""):
+        yield last.turn, last.name, last.text
 
 
 DETECTORS = (
