@@ -8,6 +8,9 @@ from typing import Any
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
 _ROLES = ("system", "user", "assistant", "tool")
+_NAMED = {"human": "user", "ai": "assistant", "model": "assistant", "system": "system", "tool": "tool"}  # by frameworks
+_CALLS = ("functionCall", "toolUse")  # keys of parts of messages, of Gemini and Bedrock
+_RESULTS = ("functionResponse", "toolResult")
 # decodes a file in the folder of a trajectory that names it, or reads one in or below it with `is_text`; else None
 OpenNamed = Callable[..., Any]
 
@@ -62,12 +65,13 @@ def chat_messages(messages: Any) -> list[Message]:
     """Read messages in the form of chat interfaces; the answer of a tool becomes the result of its call."""
     out: list[Message] = []
     called: dict[str, ToolCall] = {}  # by its id
-    for given in chain.from_iterable(map(_apart, objects(messages))):
-        message, extra = _as_chat(given), given.get("extra")
+    for message in chain.from_iterable(_apart(_as_chat(given)) for given in objects(messages)):
+        extra = message.get("extra")
         actor = text_of(message.get("name"))
         role = text_of(message.get("role")) or (actor if actor in _ROLES else "user")
         text = content_text(message.get("content"))
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
+        error = error or message.get("status") == "error"
         is_answer = role == "tool" or returned is not None  # mini-swe-agent answers a command as the user
         ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent
         if is_answer and (call := called.get(text_of(ids[0]))):
@@ -91,41 +95,73 @@ def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
     if isinstance(message.get("function_call"), dict) and not message.get("tool_calls"):
         return [message | {"tool_calls": [message["function_call"]]}]
     parts = objects(message, "content")
-    calls = [part | {"arguments": part.get("input")} for part in parts if part.get("type") == "tool_use"]
-    apart = [
-        {"role": "tool", "tool_call_id": part.get("tool_use_id")}
-        | {"content": part.get("content"), "error": part.get("is_error")}
-        for part in parts
-        if part.get("type") == "tool_result"
-    ]
-    if not calls and not apart:
+    calls, results, rest = list[Any](), list[Any](), list[Any]()
+    for part in parts:
+        if part.get("type") in ("tool_use", "tool-call"):
+            calls.append(part)
+        elif part.get("type") in ("tool_result", "tool-result"):
+            results.append(part)
+        else:
+            inner_calls, inner_results = (
+                objects([part.get(key) for key in _CALLS]),
+                objects([part.get(key) for key in _RESULTS]),
+            )
+            calls += inner_calls
+            results += inner_results
+            if not inner_calls and not inner_results:
+                rest.append(part)
+    if not calls and not results:
         return [message]
-    rest = [part for part in parts if part.get("type") not in ("tool_use", "tool_result")]
+    apart = [
+        {"role": "tool", "tool_call_id": _first(part, "tool_use_id", "toolCallId", "toolUseId", "id")}
+        | {
+            "content": _first(part, "content", "result", "output", "response"),
+            "error": _first(part, "is_error", "isError"),
+        }
+        | {"status": part.get("status")}
+        for part in results
+    ]
     if rest or calls:
         apart.append(message | {"content": rest, "tool_calls": calls})
     return apart
 
 
+def _first(value: Mapping[str, Any], *keys: str) -> Any:
+    """Return the value of the first of some keys that is there."""
+    return next((value[key] for key in keys if value.get(key) is not None), None)
+
+
 def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message or an answer of the newer interface of responses in the form of a chat's."""
-    if message.get("type") == "function_call_output":
+    """Return a message of another interface in the form of a chat's: of responses, of Gemini, of LangChain."""
+    kind = text_of(message.get("type"))
+    if kind.endswith("_call_output"):
         return {"role": "tool", "tool_call_id": message.get("call_id"), "content": message.get("output")}
+    if kind.endswith("_call"):
+        return {"role": "assistant", "tool_calls": [{"name": kind} | message]}
+    if kind == "reasoning":
+        return {"role": "assistant", "reasoning_content": message.get("summary")}
     if message.get("object") != "response":
-        return message
+        if kind in _NAMED and isinstance(message.get("data"), dict):
+            message = message | message["data"]
+        role = _NAMED.get(text_of(message.get("role")) or kind)
+        if role:
+            message = message | {"role": role}
+        return message | {"content": message["parts"]} if "parts" in message else message
     items = objects(message, "output")
     content = [part for item in items if item.get("type") == "message" for part in objects(item, "content")]
     calls = [item for item in items if item.get("type") == "function_call"]
     names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
     usage = {name: part_of(message, "usage", key) for name, key in names.items()}
-    return {"role": "assistant", "content": content, "tool_calls": calls, "usage": usage}
+    made = {"role": "assistant", "content": content, "tool_calls": calls, "usage": usage}
+    return made | {"extra": message.get("extra")}
 
 
 def _chat_call(call: Mapping[str, Any]) -> ToolCall:
     function = call.get("function")
     named = function if isinstance(function, dict) else call
-    name = named.get("name") or named.get("function_name") or (function if isinstance(function, str) else "")
-    call_id = call.get("tool_call_id") or call.get("call_id") or call.get("id")
-    return ToolCall(text_of(name), text_of(named.get("arguments")), text_of(call_id))
+    name = _first(named, "name", "function_name", "toolName") or (function if isinstance(function, str) else "")
+    call_id = _first(call, "tool_call_id", "call_id", "id", "toolCallId", "toolUseId")
+    return ToolCall(text_of(name), text_of(_first(named, "arguments", "args", "input", "action")), text_of(call_id))
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:

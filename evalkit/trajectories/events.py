@@ -51,7 +51,7 @@ _NAME_OF_FILE = re.compile(r"[\w-]+\.[a-zA-Z]\w{0,7}\b")
 _HEREDOC = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n.*?(?:^\s*\1\b|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 # what may precede a program in a command
-_BEFORE = r"(?:^|[;&|(\n])\s*(?:\w+=\S* )*(?:(?:sudo|time|timeout \S+|poetry run|uv run|npx|bundle exec|xargs) )*"
+_BEFORE = r"(?:^|[;&|(\n])[ \t]*(?:\w+=\S* )*(?:(?:sudo|time|timeout \S+|poetry run|uv run|npx|bundle exec|xargs) )*"
 _EDIT_PROGRAM = re.compile(
     rf"{_BEFORE}(?:(?:g?sed|perl|ruby)(?:\s[^|;&\n]*?)?\s-(?:\w*i\b|i\S)|sed\s[^|;&\n]*--in-place"
     r"|git (?:apply|am|mv|rm)\b|patch\b|apply_patch\b|mv\s|ed\s|ex -s|cp\s+(?:-\w+\s+)*/tmp/|truncate\s"
