@@ -119,8 +119,8 @@ _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs
 )
 _SHELL_SHOWS = re.compile(  # shell commands that show these
     r"\W*(?:(?:command|cmd|script|input|keystrokes|code)\W+)?(?:cd [^;&|]+(?:&&|;)\s*)?(?:sudo )?(?:cat|head|tail"
-    r"|less|more|nl|sed|awk|e?grep|rg|ag|find|ls|tree|diff|jq|zcat|strings|journalctl|git (?:-\S+ )*(?:log|diff|show|blame|grep)"
-    r"|(?:docker|kubectl) logs)\b"
+    r"|less|more|nl|sed|awk|e?grep|rg|ag|find|ls|tree|diff|jq|zcat|strings|journalctl"
+    r"|git (?:-\S+ )*(?:log|diff|show|blame|grep)|(?:docker|kubectl) logs)\b"
 )
 # a label and a number, which counts something; the number of an error may be its code
 _COUNT = re.compile(

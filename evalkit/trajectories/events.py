@@ -100,40 +100,52 @@ _SHOWS_CODE = re.compile(
 )
 
 _EMPTY_WORDS = ("", "none", "null", "n/a", "...", "…", "{}", "[]", '""', "''", "<empty>", "(empty)", "no answer")
-_ANSWER = (  # an instruction on the answer
-    r"(?:(?:^|[.!?:;,\n]|\b(?:please|must|should|always|only|and|to))\s*(?:answer|respond|reply|return|output|give"
-    r"|format|write)"
-    r"|\b(?:answer|response|reply|output) (?:must|should|has to|needs to) be)\b"
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+# a sentence about something that is made, which may have to answer or return something itself
+_MADE = re.compile(
+    r"\b(?:function|endpoint|api|method|script|program|class|server|service|tool|component|code|app|field)s?\b[^.]{0,30}?"
+    r"\b(?:that|which|should|must|to|has|needs?|returns?|will|answers?|responds?)\b",
+    re.IGNORECASE,
 )
+_REPLY = r"(?:(?:your|the|a) )?(?:final |last )?(?:answer|response|reply|output|result|solution)"
+_ASKED = r"(?:^\W*|[,:;] |\b(?:please|always|must|should|only|just|then|and|to) )"
+_ANSWER = (  # an instruction on the answer
+    rf"(?:{_ASKED}(?:answer|respond|reply)\b|{_ASKED}(?:return|output|give|provide|format|write)"
+    rf" (?={_REPLY}|(?:an? )?(?:only|just|single|valid|raw|json|one|in|as|with|yes|true)\b)"
+    rf"|\b{_REPLY} (?:must|should|has to|needs to) be\b)"
+)
+_ALONE = r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?{}\W*$"
 _FORMS = (  # forms of an answer that instructions may ask for, and what an answer in this form looks like
-    (r"\\boxed\b", r"\\boxed\s*\{"),
-    (r"<answer>", r"<answer>.*?</answer>"),
-    (r"(?:final answer|answer)\s*:\s*(?:\[|<|\{|\$|\.\.\.|your|x\b|yyy|letter|number)", r"answer\W{0,4}:\s*\S"),
+    (r"\b(?:answer|result|solution|within|inside|in|into|using)\b[^.]{0,40}\\boxed\b", r"\\boxed\s*\{"),
     (
-        r"\b(?:line|message|response|reply|answer|end|begins?|starts?)\b[^.\n]{0,60}['\"`](?P<said>[A-Z][\w ]{1,30}:)",
+        r"(?:^\W*|\b(?:please|must|should|and) )(?:put|place|provide|write|give|return|wrap|enclose)\b[^.<]{0,40}"
+        r"\b(?:answer|result|solution)\b[^.<]{0,40}(?P<said><\w+>)",
         None,
     ),
+    (r"(?:final answer|answer)\s*:\s*(?:\[|<|\{|\$|\.\.\.|your|x\b|yyy|letter|number)", r"answer\W{0,4}:\s*\S"),
     (
-        _ANSWER + r"[^.\n]{0,60}\bjson\b",
-        r"^\W{0,12}(?:json)?\s*[\[{].*[\]}]\W*$",
+        r"\b(?:line|message|response|reply|answer|end|begins?|starts?)\b[^.]{0,60}['\"`](?P<said>[A-Z][\w ]{1,30}:)",
+        None,
+    ),
+    (r"\b(?:answer|result|solution)\b[^.]{0,40}(?P<said>####)", None),
+    (rf"{_ANSWER}[^.]{{0,60}}\bjson\b", r"^\W{0,12}(?:json)?\s*[\[{].*[\]}]\W*$"),
+    (
+        rf"{_ANSWER}[^.]{{0,40}}\b(?:(?:only|just|single|one)\b[^.]{{0,25}}\b(?:letter|option|choice)\b|letter only\b)",
+        _ALONE.format(r"\(?[A-Ja-j]\)?"),
     ),
     (
-        _ANSWER + r"[^.\n]{0,40}\b(?:only|just|single|one)\b[^.\n]{0,25}\b(?:letter|option|choice)\b",
-        r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?\(?[A-Ja-j]\)?\W*$",
+        rf"{_ANSWER}[^.]{{0,40}}\b(?:only|just|single)\b[^.]{{0,25}}\b(?:number|integer|numeral)\b",
+        _ALONE.format(r"[$€£]?-?[\d.,]+\s*%?"),
     ),
+    (rf"{_ANSWER}[^.]{{0,40}}\b(?:one|single) word\b", _ALONE.format(r"[\w'-]+")),
+    (rf"{_ANSWER}(?:\W*(?:only|just|simply|with|either)\b)*\W*yes\b\W+(?:or )?\W*no\b", _ALONE.format("(?:yes|no)")),
     (
-        _ANSWER + r"[^.\n]{0,40}\b(?:only|just|single)\b[^.\n]{0,25}\b(?:number|integer|numeral)\b",
-        r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?[$€£]?-?[\d.,]+\s*%?\W*$",
-    ),
-    (
-        _ANSWER + r"[^.\n]{0,40}\b(?:only|just|simply"
-        r"|with)\b[^.\n]{0,15}\byes\b['\"` ,/]+(?:or )?['\"`]?no\b",
-        r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?(?:yes|no)\W*$",
+        rf"{_ANSWER}(?:\W*(?:only|just|simply|with|either)\b)*\W*true\b\W+(?:or )?\W*false\b",
+        _ALONE.format("(?:true|false)"),
     ),
 )
 _ASKS = [
-    (re.compile(asks, re.IGNORECASE | re.MULTILINE), given and re.compile(given, re.IGNORECASE | re.DOTALL))
-    for asks, given in _FORMS
+    (re.compile(asks, re.IGNORECASE), given and re.compile(given, re.IGNORECASE | re.DOTALL)) for asks, given in _FORMS
 ]
 
 
@@ -188,9 +200,9 @@ def empty_answer(transcript: Seen) -> Iterator[Found]:
 def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
     r"""Find a last answer that lacks the form that the instructions ask for.
 
-    Known forms are ``\boxed{}``, ``<answer>``, ``Answer: …``, a line that begins with a given word, JSON, a single
-    letter or number, yes or no; instructions are the system's and user's messages before the first act. The detail is
-    the form.
+    Known forms are ``\boxed{}``, a tag such as ``<answer>``, ``Answer: …``, a line that begins with a given word, JSON,
+    a single letter, word or number, yes or no, true or false; instructions are sentences in the system's and user's
+    messages before the first act, unless they are about something that the task is to make. The detail is the form.
     """
     last = _last_act(transcript)
     if last is None or last[1].call is not None or not last[1].text.strip():
@@ -199,12 +211,13 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
     for told in transcript.turns[: number - 1]:
         if told.role in ("assistant", "action"):
             return
-        for asks, given in _ASKS:
-            if told.role in ("system", "user") and (match := asks.search(told.text)):
-                is_given = given.search(turn.text.strip()) if given else match["said"].lower() in turn.text.lower()
-                if not is_given:
-                    yield number, shortened(match[0])[:80], shortened(turn.text)
-                return
+        for sentence in _SENTENCES.split(told.text) if told.role in ("system", "user") else ():
+            for asks, given in () if _MADE.search(sentence) else _ASKS:
+                if match := asks.search(sentence):
+                    is_given = given.search(turn.text.strip()) if given else match["said"].lower() in turn.text.lower()
+                    if not is_given:
+                        yield number, shortened(match[0])[:80], shortened(turn.text)
+                    return
 
 
 class _Work(NamedTuple):

@@ -173,7 +173,22 @@ FORMS = {
     "Answer with a single integer.": ("12", "About a dozen."),
     "Please reply with yes or no only.": ("No.", "It depends."),
     "Put the result in \\boxed{}.": ("\\boxed{3}", "3"),
+    "Please answer true or false.": ("False", "Who knows?"),
+    "Reply with yes or no.": ("yes", "Perhaps, it depends."),
+    "Answer with the letter only.": ("C", "It is the third one."),
+    "Give a single word.": ("Whale", "It is a whale."),
+    "Enclose your final result in <total> tags.": ("<total>3</total>", "3"),
+    "Write the answer after ####.": ("so\n#### 3", "It is 3."),
+    "Return a valid JSON list.": ("[3]", "It is 3."),
 }
+OF_OTHERS = (
+    "Write a script that returns only a number.",
+    "Our service must answer with JSON only. Please write the manual.",
+    "Tell me what \\boxed does.",
+    "Write an essay about JSON.",
+    "Should he say yes or no?",
+    "The tool gives its result in <rows> tags.",
+)
 
 
 @pytest.mark.parametrize("asked", FORMS)
@@ -182,3 +197,8 @@ def test_an_answer_has_the_form_that_was_asked_for(asked):
     assert found(say(asked, "user"), say(right)) == set()
     assert found(say(asked, "user"), say(wrong)) == {"wrong_answer_form"}
     assert found(say("The tools answer in JSON.", "user"), say(wrong)) == set()
+
+
+@pytest.mark.parametrize("told", OF_OTHERS)
+def test_an_instruction_about_something_else_asks_for_no_form_of_the_answer(told):
+    assert found(say(told, "user"), say("Here is what I think about it.")) == set()
