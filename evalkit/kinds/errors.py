@@ -5,15 +5,11 @@ between them depends on the call. The output of a program may contain a tracebac
 a file, a page or rows of a table, which a call only shows, are no evidence of a failure.
 """
 
-import ast
 import re
-from contextlib import suppress
 from itertools import chain
-from typing import Any
 
 import msgspec
 
-LONGEST_DICT = 5_000  # characters of a dict as Python writes it
 EDGE = 600  # characters at the beginning and at the end of a result that are searched for a failure
 
 _WRAPPING = re.compile(  # before the text itself, but no heading
@@ -58,7 +54,8 @@ _FIRST = re.compile(
         r"|(?:no route to host|name or service not known|network is unreachable|broken pipe|operation not permitted"
         r"|no space left|too many requests|quota exceeded|deadline exceeded|internal server error|service unavailable"
         r"|bad gateway|gateway time-?out|bad request)(?:\s*(?:[.:!,(]|$)| (?:for|by|on|to|with|error)\b)",
-        r"thread '[^'\n]*' panicked|your (?:proposed )?edit [^\n]{0,40}\b(?:error|not )|\S+' is not recognized as",
+        r"thread '[^'\n]*' panicked|your (?:proposed )?edit [^\n]{0,40}\b(?:error|not )|\S+' is not recognized as"
+        r"|(?:success|ok)': False\b",
         rf"status: (?:error|fail(?:ed|ure)?)(?: [-–]|\n(?:message|reason|error|detail))|{_CODE}: [a-z]",
         r"rate.?limit(?:ed| exceeded| reached| hit| error)",
         rf"{_CODE} (?:bad request|unauthori|payment req|forbidden|not (?:found|acc|impl)|method not|request time"
@@ -113,8 +110,7 @@ _WORDS_OF_OUTPUT = ("rror", "xception", "Traceback", "***", "not found", "No suc
 _TOOL = re.compile(r"tool|function|command|action|call")  # in each text about an unknown one
 _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs
     r"(?:\w*[_.-])?(?:read|view|open|cat|grep|glob|find|ls|search|fetch|browse|visit|scrape|crawl|query|sql|http|url"
-    r"|page"
-    r"|web|documents?|logs?)(?:[_.-]\w*)?|(?:read|view|fetch|search|grep|query|web)\w*",
+    r"|page|web|documents?|logs?)(?:[_.-]\w*)?|(?:read|view|fetch|search|grep|query|web)\w*",
     re.IGNORECASE,
 )
 _SHELL_SHOWS = re.compile(  # shell commands that show these
@@ -201,13 +197,11 @@ def _states_code(line: str) -> bool:
 
 
 def _json_says(text: str) -> bool | None:
-    """Return whether JSON, or a dict as Python writes it, reports an error; None where it is neither, or silent."""
+    """Return whether JSON reports an error; None where it is no JSON, or silent about errors."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        value = _python_dict(text)
-        if value is None:
-            return None
+        return None
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):
@@ -239,11 +233,3 @@ def _json_says(text: str) -> bool | None:
         if isinstance(given, str) and given.lower() in _FAILED_STATUS:
             return True
     return False
-
-
-def _python_dict(text: str) -> Any:
-    """Return the dict that a short text writes as Python does; None for any other text."""
-    if text.startswith("{'") and len(text) <= LONGEST_DICT:
-        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-            return ast.literal_eval(text)
-    return None

@@ -9,8 +9,14 @@ from evalkit.trajectories.json_values import count_of, error_text, number_of, ob
 
 _ROLES = ("system", "user", "assistant", "tool")
 _NAMED = {"human": "user", "ai": "assistant", "model": "assistant", "system": "system", "tool": "tool"}  # by frameworks
-_CALLS = ("functionCall", "toolUse")  # keys of parts of messages, of Gemini and Bedrock
-_RESULTS = ("functionResponse", "toolResult")
+# parts of messages, by their type or their key
+_CALLS = ("tool_use", "tool-call", "functionCall", "toolUse")
+_RESULTS = ("tool_result", "tool-result", "functionResponse", "toolResult")
+_OF_RESULT = {
+    "tool_call_id": ("tool_use_id", "toolCallId", "toolUseId", "id"),
+    "content": ("content", "result", "output", "response"),
+    "error": ("is_error", "isError"),
+}
 # decodes a file in the folder of a trajectory that names it, or reads one in or below it with `is_text`; else None
 OpenNamed = Callable[..., Any]
 
@@ -95,35 +101,23 @@ def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
     if isinstance(message.get("function_call"), dict) and not message.get("tool_calls"):
         return [message | {"tool_calls": [message["function_call"]]}]
     parts = objects(message, "content")
-    calls, results, rest = list[Any](), list[Any](), list[Any]()
-    for part in parts:
-        if part.get("type") in ("tool_use", "tool-call"):
-            calls.append(part)
-        elif part.get("type") in ("tool_result", "tool-result"):
-            results.append(part)
-        else:
-            inner_calls, inner_results = (
-                objects([part.get(key) for key in _CALLS]),
-                objects([part.get(key) for key in _RESULTS]),
-            )
-            calls += inner_calls
-            results += inner_results
-            if not inner_calls and not inner_results:
-                rest.append(part)
+    calls = [call for part in parts for call in _within(part, _CALLS)]
+    results = [result for part in parts for result in _within(part, _RESULTS)]
     if not calls and not results:
         return [message]
-    apart = [
-        {"role": "tool", "tool_call_id": _first(part, "tool_use_id", "toolCallId", "toolUseId", "id")}
-        | {
-            "content": _first(part, "content", "result", "output", "response"),
-            "error": _first(part, "is_error", "isError"),
-        }
-        | {"status": part.get("status")}
-        for part in results
-    ]
+    apart = []
+    for result in results:
+        answer = {name: _first(result, *keys) for name, keys in _OF_RESULT.items()}
+        apart.append(answer | {"role": "tool", "status": result.get("status")})
+    rest = [part for part in parts if not _within(part, _CALLS) and not _within(part, _RESULTS)]
     if rest or calls:
         apart.append(message | {"content": rest, "tool_calls": calls})
     return apart
+
+
+def _within(part: dict[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the part itself if its type is one of some names, or else what it has under them."""
+    return [part] if part.get("type") in names else objects([part.get(name) for name in names])
 
 
 def _first(value: Mapping[str, Any], *keys: str) -> Any:

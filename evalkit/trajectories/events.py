@@ -20,31 +20,36 @@ _FINISHES = re.compile(  # names of calls that end a run by themselves, and comm
 _SUBMITS = re.compile(
     r"COMPLETE_TASK_AND_SUBMIT|MINI_SWE_AGENT_FINAL_OUTPUT|(?:^|[;&|\n{\"]\s*)submit\b|\bexit_forfeit\b"
 )
+_SUBMITS_ANSWER = re.compile(r"\bsubmit[ \t]+['\"\w]")
 _ANSWERS = re.compile(r"(?:.*_)?answer|submit_\w+|respond|attempt_completion", re.IGNORECASE)
 _GOES_ON = re.compile(r'"(?:is_)?task_complete"\s*:\s*false')  # in an answer of Terminus, which is JSON
 _STOPS = re.compile(r"###(?:STOP|TRANSFER|OUT-OF-SCOPE)###", re.IGNORECASE)
 _BYE = re.compile(
     r"[^?]{0,120}\b(?:thanks?|thank you|(?:good)?bye|see you|have a (?:nice|good|great))\b[^?]{0,120}", re.IGNORECASE
 )
-_WORDS = {  # in the names of tools and arguments, by what they show
-    shows: frozenset(words.split())
-    for shows, words in {
-        "test": "test tests pytest unittest jest",
-        "no test": "get list connection",
-        "run": "run execute exec",
-        "shell": "bash sh zsh shell powershell terminal console cmd command commands keystrokes",
-        "language": "python ipython jupyter interpreter repl javascript node",
-        "edit": "edit editor multiedit write rewrite create replace insert patch save update modify append apply",
-        "read": "read view open cat",
-        "move": "delete remove move rename copy download upload",
-        "file": "file files notebook diff",
-        "path": "path file filename filepath",
-        "of a file": "path file files filename filepath notebook diff patch old line start search",  # arguments
-        "folder": "directory folder dir",
-        "of text": "str string text line lines block range search find and based tool in into to at multi",
-        "message": "message summary reason comment explanation thought",
-    }.items()
+# whole words of the names of tools and of their arguments
+_TESTS = {"test", "tests", "pytest", "unittest", "jest"}
+_SHELLS = {
+    "bash",
+    "sh",
+    "zsh",
+    "shell",
+    "powershell",
+    "terminal",
+    "console",
+    "cmd",
+    "command",
+    "commands",
+    "keystrokes",
 }
+_LANGUAGES = {"python", "ipython", "jupyter", "interpreter", "repl", "javascript", "node"}
+_EDITS = {"edit", "editor", "multiedit", "write", "create", "replace", "insert", "save", "update", "modify", "apply"}
+_LOOKS = {"read", "view", "open", "cat", "get", "list", "show"}
+_MOVES = {"delete", "remove", "move", "rename", "copy", "download"}
+_FILES = {"file", "files", "notebook", "diff"}
+_OF_FILE = _FILES | {"path", "filename", "filepath", "patch", "old", "line", "start", "search"}  # arguments
+_OF_TEXT = {"str", "string", "text", "line", "lines", "block", "search", "and", "based", "tool", "in", "into", "multi"}
+_MESSAGES = {"message", "summary", "reason", "comment", "explanation", "thought"}
 _COMMANDS = ("command", "cmd", "keystrokes", "commands", "cmds", "script", "code", "input")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAME_OF_FILE = re.compile(r"[\w-]+\.[a-zA-Z]\w{0,7}\b")
@@ -55,8 +60,7 @@ _BEFORE = r"(?:^|[;&|(\n])[ \t]*(?:\w+=\S* )*(?:(?:sudo|time|timeout \S+|poetry 
 _EDIT_PROGRAM = re.compile(
     rf"{_BEFORE}(?:(?:g?sed|perl|ruby)(?:\s[^|;&\n]*?)?\s-(?:\w*i\b|i\S)|sed\s[^|;&\n]*--in-place"
     r"|git (?:apply|am|mv|rm)\b|patch\b|apply_patch\b|mv\s|ed\s|ex -s|cp\s+(?:-\w+\s+)*/tmp/|truncate\s"
-    r"|(?:edit|insert|create)\s+\S"
-    r"|str_replace_editor\s+(?:str_replace|insert|create))"
+    r"|(?:edit|insert|create)\s+\S|str_replace_editor\s+(?:str_replace|insert|create))"
     r"|\btee\s+(?!/dev|/tmp)|(?<![<>\d&=-])>>?\s*(?!/dev/|/tmp/|[&>=])[\w./~$]"
 )
 _EDIT_CODE = re.compile(
@@ -224,67 +228,51 @@ class _Work(NamedTuple):
     """What a call does with code."""
 
     tool: str = ""  # shell, code, editor, test or reader; empty for others
+    submits: bool = False
     edits: bool = False
     edits_tests: bool = False  # the file that it edits is a test, or reproduces the problem
     may_change: bool = False  # it edits, or may change files in another way
     reads: bool = False
     tests: bool = False
     undoes: bool = False
-    submits: bool = False
-    hands_in: str = ""  # what it submits: an answer, a message; empty for nothing
 
 
 @lru_cache(maxsize=1024)  # several detectors ask about the calls of a run
 def _work(name: str, arguments: str) -> _Work:
     """Return what a call does with code, by its name and arguments, of long ones the first part."""
     given = _given(arguments)
-    tool = _tool(name, given)
-    submits = _FINISHES.fullmatch(name) is not None
-    hands_in = ""
-    if submits:
-        filled = [key for key, value in given.items() if isinstance(value, str) and value.strip()]
-        if filled:
-            hands_in = "message" if all(_words(key) & _WORDS["message"] for key in filled) else "answer"
+    tool = _tool(_words(name), given)
+    work = _Work(tool, _FINISHES.fullmatch(name) is not None)
     if tool in ("shell", "code"):
-        return _command_work(_command(given)[:MOST_READ], tool, submits, hands_in)
-    action = next((value for key, value in given.items() if key in ("command", "action")), "")
-    is_view = tool == "editor" and action in ("view", "read", "open", "show")
-    undoes = _UNDO.search(f"{name} {action}") is not None
-    edits = tool == "editor" and not is_view
-    paths = [str(value) for key, value in given.items() if _words(key) & _WORDS["path"]]
-    return _Work(
-        tool=tool,
+        return _command_work(_command(given)[:MOST_READ], work)
+    action = str(given.get("command") or given.get("action") or "")
+    edits = tool == "editor" and action not in ("view", "read", "open", "show")
+    paths = [str(value) for key, value in given.items() if _words(key) & {"path", "file", "filename", "filepath"}]
+    return work._replace(
         edits=edits,
         edits_tests=any(map(_TEST_FILE.search, paths)),
-        may_change=edits or bool(_words(name) & _WORDS["move"]),
-        reads=is_view or tool == "reader",
+        may_change=edits or bool(_words(name) & _MOVES),
+        reads=tool == "reader" or (tool == "editor" and not edits),
         tests=tool == "test",
-        undoes=undoes,
-        submits=submits,
-        hands_in=hands_in,
+        undoes=_UNDO.search(f"{name} {action}") is not None,
     )
 
 
-def _command_work(text: str, tool: str, submits: bool, hands_in: str) -> _Work:
+def _command_work(text: str, work: _Work) -> _Work:
     """Return what a command of a shell does, or code that a tool runs, in which a line after ``!`` is a command."""
     outer = _HEREDOC.sub("", text)
-    commands = outer if tool == "shell" else "\n".join(re.findall(r"^\s*!(.*)", outer, re.MULTILINE))
+    commands = outer if work.tool == "shell" else "\n".join(re.findall(r"^\s*!(.*)", outer, re.MULTILINE))
     bare = _QUOTED.sub("''", commands)
     edits = _EDIT_PROGRAM.search(bare) is not None or _EDIT_CODE.search(text) is not None
     tests = _TEST.search(_SHOWS_CODE.sub("", outer)) is not None
-    if submitted := _SUBMITS.search(text):
-        submits = True
-        hands_in = "answer" if re.match(r"[ \t]+[\w'\"]", text[submitted.end() :]) else ""
-    return _Work(
-        tool=tool,
+    return work._replace(
+        submits=work.submits or _SUBMITS.search(text) is not None,
         edits=edits,
         edits_tests=_TEST_FILE.search(bare) is not None,
         may_change=edits or (not tests and _CHANGE.search(bare) is not None),
-        reads=not edits and tool == "shell" and _READ_PROGRAM.match(text) is not None,
+        reads=not edits and _READ_PROGRAM.match(commands) is not None,
         tests=tests,
         undoes=_UNDO.search(bare) is not None,
-        submits=submits,
-        hands_in=hands_in,
     )
 
 
@@ -301,27 +289,21 @@ def _given(arguments: str) -> Mapping[str, Any]:
     return {"": arguments}
 
 
-def _tool(name: str, given: Mapping[str, Any]) -> str:
-    """Return what kind of tool a call uses, by whole words of its name and of the names of its arguments."""
-    words = _words(name)
+def _tool(words: set[str], given: Mapping[str, Any]) -> str:
+    """Return what kind of tool a call uses, by the words of its name and of the names of its arguments."""
     about = set().union(*map(_words, given))
-    is_of_file = bool(words & _WORDS["file"])
-    if words & _WORDS["test"] and not words & (_WORDS["edit"] | _WORDS["read"] | _WORDS["no test"]):
+    if words & _TESTS and not words & (_EDITS | _LOOKS | {"connection"}):
         return "test"
-    if words & _WORDS["edit"] and not words & _WORDS["folder"]:
-        is_plain = words <= _WORDS["edit"] | _WORDS["of text"]
-        if is_of_file or words >= {"apply", "patch"} or (is_plain and bool(about & _WORDS["of a file"])):
+    if words & _EDITS and not words & {"directory", "folder", "dir"}:
+        is_plain = words <= _EDITS | _OF_TEXT and bool(about & _OF_FILE)
+        if words & _FILES or "apply" in words or is_plain:
             return "editor"
-    if words & _WORDS["language"] or (words & _WORDS["run"] and "code" in words):
+    if words & _LANGUAGES or words in ({"run", "code"}, {"execute", "code"}):
         return "code"
-    if words & _WORDS["shell"] or (words and words <= _WORDS["run"]) or about & {"cmd", "keystrokes"}:
+    if words & _SHELLS or (words and words <= {"run", "execute", "exec"}) or about & {"cmd", "keystrokes"}:
         return "shell"
-    if words & _WORDS["read"] or (is_of_file and "get" in words):
-        shows_file = (
-            is_of_file or about & _WORDS["of a file"] or any(_NAME_OF_FILE.search(str(one)) for one in given.values())
-        )
-        return "reader" if shows_file else ""
-    return ""
+    shows_file = words & _FILES or about & _OF_FILE or any(_NAME_OF_FILE.search(str(one)) for one in given.values())
+    return "reader" if words & _LOOKS and shows_file else ""
 
 
 def _command(given: Mapping[str, Any]) -> str:
@@ -330,10 +312,9 @@ def _command(given: Mapping[str, Any]) -> str:
     command = next((given[key] for key in _COMMANDS if key in given), texts[0] if len(texts) == 1 else "")
     if not isinstance(command, list):
         return str(command)
-    parts = [_command(part) if isinstance(part, dict) else str(part) for part in command]
-    if len(parts) == 3 and parts[1] in ("-c", "-lc"):  # bash -lc …
-        return parts[2]
-    return ("\n" if any(isinstance(part, dict) for part in command) else " ").join(parts)
+    parts = [f"{_command(part)}\n" if isinstance(part, dict) else str(part) for part in command]
+    is_wrapped = len(parts) == 3 and parts[1] in ("-c", "-lc")  # bash -lc …
+    return parts[2] if is_wrapped else " ".join(parts)
 
 
 def _code_calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
@@ -380,23 +361,21 @@ def file_read_again(transcript: Seen) -> Iterator[Found]:
 
     The detail is the number of readings.
     """
-    first: dict[tuple[str, str], list[Made]] = {}
+    readings: dict[tuple[str, str], list[Made]] = {}
     found: list[list[Made]] = []
     for made in transcript.calls:
         work = _work(made.name, made.arguments)
-        if made.has_failed or not (work.reads or work.edits or work.undoes):
-            continue
-        if work.reads:
-            same = first.setdefault(made.call, [])
-            if made.result and (not same or same[0].result == made.result):
+        if work.reads and made.result and not made.has_failed:
+            same = readings.setdefault(made.call, [])
+            if not same or same[0].result == made.result:
                 same.append(made)
-                if len(same) == 2:
-                    found.append(same)
-            continue
-        changed = set(_NAME_OF_FILE.findall(made.arguments[:MOST_READ]))
-        for call in list(first):
-            if not changed or not changed.isdisjoint(_NAME_OF_FILE.findall(call[1])):
-                del first[call]
+            if len(same) == 2:
+                found.append(same)
+        elif (work.edits or work.undoes) and not made.has_failed:
+            changed = set(_NAME_OF_FILE.findall(made.arguments[:MOST_READ]))  # none: perhaps all
+            for call in list(readings):
+                if not changed or not changed.isdisjoint(_NAME_OF_FILE.findall(call[1])):
+                    del readings[call]
     for same in found:
         yield same[1].turn, str(len(same)), same[1].text
 
@@ -404,16 +383,18 @@ def file_read_again(transcript: Seen) -> Iterator[Found]:
 def submitted_unchanged(transcript: Seen) -> Iterator[Found]:
     """Find a run that hands in its work, and can edit files, and changed none; it hands in no answer and no diff.
 
-    A call such as ``finish`` with a message hands in work if the run used an editor, and else an answer.
+    A message, as of ``finish``, is an answer unless the run used an editor.
     """
     calls = _code_calls(transcript)
-    submits = [(made, work) for made, work in calls if work.submits]
+    submits = [made for made, work in calls if work.submits]
     if not submits or any(work.may_change and not made.has_failed for made, work in calls):
         return
-    last, work = submits[-1]
-    has_answer = work.hands_in == "answer" or (
-        work.hands_in == "message" and not any(other.tool == "editor" for _, other in calls)
-    )
+    last = submits[-1]
+    has_answer = _SUBMITS_ANSWER.search(last.arguments) is not None
+    if _work(last.name, last.arguments).tool != "shell":
+        no_answers = _MESSAGES if any(work.tool == "editor" for _, work in calls) else set[str]()
+        given = _given(last.arguments).items()
+        has_answer = any(isinstance(one, str) and one.strip() and not _words(key) & no_answers for key, one in given)
     if not has_answer and "diff --git" not in (last.result or ""):
         yield last.turn, last.name, last.text
 

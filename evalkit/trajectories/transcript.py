@@ -22,20 +22,25 @@ _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=Tr
 
 
 MOST_WRITTEN = 20_000  # characters of a message that may contain calls as text
-# calls that are text only: of ReAct, in blocks of commands, code or JSON, in tags, or of a message that is nothing else
+# calls that are text only: of ReAct, in blocks of commands, code or JSON, in tags, or the whole message; the last group
+# is named for the form of a call, and matches what is given to the tool
 _WRITTEN = re.compile(
     r"^\**Action(?: \d+)?:\**\s*(?P<act>\w[\w.-]*)"
     r"(?:\s*[\[(](?P<in>.*)[\])]|\s*\n\**Action Input(?: \d+)?:\**\s*(?P<input>.*?))?\s*(?:^Observation[ \d]*:)?\s*\Z"
     r"|```(?P<language>bash|sh|shell|mswea_bash_command|python|py|tool_code)\n(?P<block>.*?)\n?```"
-    r"|(?P<marked><(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\])\s*(?P<json>[{\[].*?[}\]])\s*(?:</|\Z)"
+    r"|(?:<(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\])\s*(?P<json>[{\[].*?[}\]])\s*(?:</|\Z)"
     r"|(?:\A|```(?:json)?)\s*(?P<answer>\{.*?\})\s*(?:\Z|```)"
     r"|<(?:\w+:)?(?P<tag>tool|invoke|function|tool_call)(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?>(?P<body>.*?)"
-    r"</(?:\w+:)?(?P=tag)>"
-    r"|<(?P<runs>(?!(?:tool|function)_)[a-z]+_[a-z_]+)>(?P<code>.*?)</(?P=runs)>"
-    r"|\A\s*\[(?P<python>\w[\w.]*)\((?P<given>.*)\)\]\s*\Z",
+    r"</(?:\w+:)?(?P=tag)>|<(?P<runs>(?!(?:tool|function)_)[a-z]+_[a-z_]+)>(?P<code>.*?)</(?P=runs)>"
+    r"|\A\s*\[(?P<python>\w[\w.]*)\((?P<values>.*)\)\]\s*\Z",
     re.MULTILINE | re.DOTALL,
 )
 _MAY_BE_WRITTEN = re.compile(r"\bAction\b|```|<[a-z]|\[TOOL_CALLS\]|\A\s*[{\[]")
+_CERTAIN = ("act", "in", "input", "json", "body")  # forms of calls; other texts may be parts of an answer
+_OTHER_STEPS = re.compile(r"^\W*(?:Observation|Final Answer)\b", re.MULTILINE)
+_CODE = ("python", "py", "tool_code")
+_NAMES = ("name", "action", "tool", "function", "tool_name", "command")
+_ARGUMENTS = ("arguments", "action_input", "input", "parameters", "args", "params", "tool_input")
 _PARAMETER = re.compile(
     r"<(?:\w+:)?(?P<tag>\w+)(?:(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?)?>(?P<value>.*?)</(?:\w+:)?(?P=tag)>",
     re.DOTALL,
@@ -48,7 +53,7 @@ _OBSERVED = re.compile(
     re.IGNORECASE,
 )
 _END_OF_TAG = re.compile(r"(?:(?:</(?:(?:tool|function)_\w+|observation|stdout|result)>|```)\s*)+\Z")
-_NEXT_RESULT = re.compile(r"</((?:tool|function)_\w+|result)>\s*(?=<\1\b)")
+_NEXT_RESULT = re.compile(r"</(?:(?:tool|function)_\w+|result)>\s*(?=<(?:tool_|function_|result>))")
 _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 
 
@@ -91,25 +96,21 @@ def answer_in_order(turns: list[Turn]) -> None:
         elif waiting:
             form = turns[waiting[0]].values.get("written", "")
             is_next = form in _CERTAIN and turn.role == "user" and turns[place - 1].call is not None
-            if turn.role in ("tool", "function") or is_next or (form and _OBSERVED.match(turn.text)):
-                with_results.add(form)
-                returned = _RETURNED.search(turn.text)
-                has_failed = returned[1] != "0" if returned else None
-                for result in _results(turn.text, len(waiting)):
-                    asked = waiting.pop(0)
-                    call = turns[asked].call
-                    if call:
-                        call = call._replace(result=result, has_failed=has_failed, result_after=place - asked)
-                        turns[asked] = turns[asked]._replace(call=call)
+            if turn.role not in ("tool", "function") and not is_next and not (form and _OBSERVED.match(turn.text)):
+                continue
+            with_results.add(form)
+            returned = _RETURNED.search(turn.text)
+            has_failed = returned[1] != "0" if returned else None
+            results = _NEXT_RESULT.split(turn.text)
+            for asked, result in zip(waiting, results, strict=False):
+                if call := turns[asked].call:
+                    call = call._replace(result=_unwrapped(result), has_failed=has_failed, result_after=place - asked)
+                    turns[asked] = turns[asked]._replace(call=call)
+            del waiting[: len(results)]
     for place, turn in enumerate(turns):
         form = turn.values.get("written", "")
         if form and form not in with_results and form not in _CERTAIN:
             turns[place] = turn._replace(call=None)
-
-
-def _results(text: str, n: int) -> list[str]:
-    """Return the results in a message, of `n` calls that have none."""
-    return list(map(_unwrapped, _NEXT_RESULT.sub("\0", text).split("\0", n - 1)))
 
 
 def _unwrapped(text: str) -> str:
@@ -132,34 +133,21 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
         turn = Turn(actor, message.role, message.text, when=message.when, states_outcome=is_reward)
         if len(written) == 1:
             turn = turn._replace(call=written[0][1], values={"written": written[0][0]})
+            written = []
         shown.append((turn, None))
-        for form, made in written if len(written) > 1 else ():
-            text = f"{made.name} {made.arguments}".strip()
-            values = {"written": form}
-            shown.append(
-                (Turn(actor, "action", text, events=("command",), when=message.when, call=made, values=values), None)
-            )
+        for form, made in written:
+            called = Turn(actor, "action", f"{made.name} {made.arguments}", events=("command",), when=message.when)
+            shown.append((called._replace(call=made, values={"written": form}), None))
     for call in message.calls:
         text = f"{call.name} {call.arguments}".strip()
         has_failed = True if call.is_error else None
-        made = Call(
-            call.name,
-            canonical(call.arguments),
-            call.result and _unwrapped(call.result),
-            has_failed,
-            int(call.result is not None),
-        )
+        result = call.result and _unwrapped(call.result)
+        made = Call(call.name, canonical(call.arguments), result, has_failed, int(call.result is not None))
         shown.append((Turn(actor, "action", text, events=("command",), when=message.when, call=made), call))
         if call.result is not None:
             marks, events = (("tool error",), ("error",)) if call.is_error else ((), ())
             shown.append((Turn(call.name or "tool", "result", call.result, marks, events), None))
     return shown
-
-
-# forms of calls as text that nothing else has; others may be parts of an answer
-_CERTAIN = ("Action", "tag", "marked", "execute")
-_NAMES = ("name", "action", "tool", "function", "tool_name", "command")
-_ARGUMENTS = ("arguments", "action_input", "input", "parameters", "args", "params", "tool_input")
 
 
 def _written(text: str) -> list[tuple[str, Call]]:
@@ -168,53 +156,35 @@ def _written(text: str) -> list[tuple[str, Call]]:
         return []
     calls: list[tuple[str, Call]] = []
     for match in _WRITTEN.finditer(text):
-        groups = match.groupdict()
-        if groups["act"]:
-            given = groups["in"] or groups["input"] or ""
-            if not re.search(r"^\W*(?:Observation|Final Answer)\b", given, re.MULTILINE):  # no record of several steps
-                calls.append(("Action", Call(groups["act"], canonical(given.strip()))))
-        elif groups["language"]:
-            name = "python" if groups["language"] in ("python", "py", "tool_code") else "shell"
-            calls.append((name, Call(name, canonical(groups["block"]))))
-        elif groups["json"] or groups["answer"]:
-            form = "marked" if groups["marked"] else "JSON"
+        groups, form = match.groupdict(), match.lastgroup or ""
+        given = "" if form == "act" else groups[form]
+        if form in ("json", "answer"):
             with suppress(msgspec.MsgspecError, RecursionError):
-                calls += [
-                    (form, made) for made in _json_calls(msgspec.json.decode(groups["json"] or groups["answer"]), form)
-                ]
-        elif groups["name"]:
-            calls.append(
-                ("tag", Call(groups["name"], _parameters(groups["body"]) or canonical(groups["body"].strip())))
-            )
-        elif groups["python"]:
-            calls.append(("list", Call(groups["python"], canonical(groups["given"]))))
-        else:
-            parameters = _parameters(groups["code"])
-            if parameters:
-                calls.append(("parts", Call(groups["runs"], parameters)))
-            elif groups["runs"].startswith("execute_"):
-                calls.append(("execute", Call(groups["runs"], canonical(groups["code"]))))
+                calls += [(form, made) for made in _json_calls(msgspec.json.decode(given), form == "json")]
+            continue
+        found = {one["name"] or one["tag"]: one["value"].strip("\n") for one in _PARAMETER.finditer(given)}
+        is_tag = form == "body" or (form == "code" and (bool(found) or groups["runs"].startswith("execute_")))
+        if found and is_tag:
+            given = msgspec.json.encode(found).decode()
+        name = groups["act"] or groups["name"] or groups["runs"] or groups["python"]
+        if groups["language"]:
+            name = "python" if groups["language"] in _CODE else "shell"
+        has_other_steps = groups["act"] and _OTHER_STEPS.search(given)
+        if (is_tag or form != "code") and not has_other_steps:
+            calls.append((form, Call(name, canonical(given.strip()))))
     return calls if len(calls) == 1 or all(form in _CERTAIN for form, _ in calls) else []
 
 
-def _parameters(body: str) -> str:
-    """Return the parameters in tags of a call as JSON, as `canonical` does; empty if there are none."""
-    found = {match["name"] or match["tag"]: match["value"].strip("\n") for match in _PARAMETER.finditer(body)}
-    return msgspec.json.encode(found, order="sorted").decode() if found else ""
-
-
-def _json_calls(value: Any, form: str) -> list[Call]:
+def _json_calls(value: Any, is_marked: bool) -> list[Call]:
     """Return the calls that JSON states: a name and arguments, without which only marked JSON is a call."""
     if isinstance(value, list):
-        return [call for one in value for call in _json_calls(one, form)]
-    if not isinstance(value, dict):
-        return []
-    name = next((value[key] for key in _NAMES if key in value), None)
-    if isinstance(name, dict):
-        return _json_calls(name, form)
+        return [call for one in value for call in _json_calls(one, is_marked)]
+    name = next((value[key] for key in _NAMES if key in value), None) if isinstance(value, dict) else None
+    if not isinstance(name, str):
+        return _json_calls(name, is_marked) if name else []
     given = next((value[key] for key in _ARGUMENTS if key in value), None)
-    is_call = isinstance(name, str) and name and (form == "marked" or given is not None)
-    return [Call(name, canonical(text_of(given)))] if is_call and name != "Final Answer" else []
+    is_call = name and name != "Final Answer" and (is_marked or given is not None)
+    return [Call(name, canonical(text_of(given)))] if is_call else []
 
 
 def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> list[Message]:
