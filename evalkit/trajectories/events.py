@@ -44,7 +44,7 @@ _SHELLS = {
 }
 _LANGUAGES = {"python", "ipython", "jupyter", "interpreter", "repl", "javascript", "node"}
 _EDITS = {"edit", "editor", "multiedit", "write", "create", "replace", "insert", "save", "update", "modify", "apply"}
-_LOOKS = {"read", "view", "open", "cat", "get", "list", "show"}
+_READS = {"read", "view", "open", "cat"}
 _MOVES = {"delete", "remove", "move", "rename", "copy", "download"}
 _FILES = {"file", "files", "notebook", "diff"}
 _OF_FILE = _FILES | {"path", "filename", "filepath", "patch", "old", "line", "start", "search"}  # arguments
@@ -292,7 +292,7 @@ def _given(arguments: str) -> Mapping[str, Any]:
 def _tool(words: set[str], given: Mapping[str, Any]) -> str:
     """Return what kind of tool a call uses, by the words of its name and of the names of its arguments."""
     about = set().union(*map(_words, given))
-    if words & _TESTS and not words & (_EDITS | _LOOKS | {"connection"}):
+    if words & _TESTS and not words & (_EDITS | _READS | {"get", "list", "connection"}):
         return "test"
     if words & _EDITS and not words & {"directory", "folder", "dir"}:
         is_plain = words <= _EDITS | _OF_TEXT and bool(about & _OF_FILE)
@@ -302,8 +302,10 @@ def _tool(words: set[str], given: Mapping[str, Any]) -> str:
         return "code"
     if words & _SHELLS or (words and words <= {"run", "execute", "exec"}) or about & {"cmd", "keystrokes"}:
         return "shell"
-    shows_file = words & _FILES or about & _OF_FILE or any(_NAME_OF_FILE.search(str(one)) for one in given.values())
-    return "reader" if words & _LOOKS and shows_file else ""
+    if words & _READS or ("get" in words and words & _FILES):
+        shows_file = words & _FILES or about & _OF_FILE or any(_NAME_OF_FILE.search(str(one)) for one in given.values())
+        return "reader" if shows_file else ""
+    return ""
 
 
 def _command(given: Mapping[str, Any]) -> str:
