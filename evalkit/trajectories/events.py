@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -401,6 +402,13 @@ def submitted_unchanged(transcript: Seen) -> Iterator[Found]:
         yield last.turn, last.name, last.text
 
 
+def call_not_understood(transcript: Seen) -> Iterator[Found]:
+    """Find the first message that seems to contain a call, in a form that evalkit does not read."""
+    unread = (number for number, turn in enumerate(transcript.turns, 1) if turn.values.get("unread_call"))
+    for number in islice(unread, 1):
+        yield number, "", shortened(transcript.turns[number - 1].text)
+
+
 DETECTORS = (
     Detector("submitted_unchanged", "Is work handed in without a change?", submitted_unchanged, "changes nothing", 9),
     Detector("cut_off", "Does it end without an answer?", cut_off, "ends without an answer", 6),
@@ -409,4 +417,5 @@ DETECTORS = (
     Detector("test_not_run", "Is the last edit tested?", test_not_run, "does not test its edits", 3),
     Detector("edit_undone", "Is an edit taken back?", edit_undone, "takes back edits", 2),
     Detector("file_read_again", "Is a file read again?", file_read_again),
+    Detector("call_not_understood", "Is a call written in an unknown form?", call_not_understood),
 )

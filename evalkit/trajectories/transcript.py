@@ -36,6 +36,9 @@ _WRITTEN = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _MAY_BE_WRITTEN = re.compile(r"\bAction\b|```|<[a-z]|\[TOOL_CALLS\]|\A\s*[{\[]")
+_SEEMS_WRITTEN = re.compile(
+    r"^\**Action(?: \d+)?:|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]", re.MULTILINE
+)
 _CERTAIN = ("act", "in", "input", "json", "body")  # forms of calls; other texts may be parts of an answer
 _OTHER_STEPS = re.compile(r"^\W*(?:Observation|Final Answer)\b", re.MULTILINE)
 _CODE = ("python", "py", "tool_code")
@@ -133,9 +136,10 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
         turn = Turn(actor, message.role, message.text, when=message.when, states_outcome=is_reward)
         if len(written) == 1:
             turn = turn._replace(call=written[0][1], values={"written": written[0][0]})
-            written = []
+        elif not written and message.role == "assistant" and not message.calls:
+            turn = turn._replace(values={"unread_call": _SEEMS_WRITTEN.search(message.text) is not None})
         shown.append((turn, None))
-        for form, made in written:
+        for form, made in written if len(written) > 1 else ():
             called = Turn(actor, "action", f"{made.name} {made.arguments}", events=("command",), when=message.when)
             shown.append((called._replace(call=made, values={"written": form}), None))
     for call in message.calls:

@@ -69,6 +69,20 @@ def test_the_results_of_several_calls_in_a_message_are_in_order(tmp_path):
     assert [(made.name, made.result, made.turn) for made in calls] == [("a", "one", 3), ("b", "two", 4)]
 
 
+UNREAD = {
+    "Action: find\nAction Input: a\nObservation: none\nAction: find\nAction Input: b\nObservation: none": True,
+    "<tool_call>find a</tool_call>": True,
+    "Action: find\nAction Input: a": False,
+    "The best action: to wait.": False,
+}
+
+
+@pytest.mark.parametrize("text", UNREAD)
+def test_a_call_in_an_unknown_form_is_named(text, tmp_path):
+    events = failures.events(chat(tmp_path, "Find it.", text, "none", "It is not there."))["event"]
+    assert ("call_not_understood" in set(events)) is UNREAD[text]
+
+
 INTERFACES = {  # a call of `find` with {"n": 3} and its result "none", in the messages of other interfaces
     "responses": (
         {"type": "function_call", "name": "find", "arguments": '{"n":3}', "call_id": "x"},
