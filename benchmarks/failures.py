@@ -326,10 +326,19 @@ def submitted_unchanged(chat: Chat) -> set[str]:
     return {"submitted_unchanged"}
 
 
+def call_not_understood(chat: Chat) -> set[str]:
+    """Write several steps into one message."""
+    n = chat.n()
+    step = f"Action: get_order\nAction Input: {n}\nObservation: order {n} is open\n"
+    chat.say("assistant", f"{step * 2}Final Answer: The order is open.")
+    return {"call_not_understood"}
+
+
 Plant = Callable[[Chat], set[str]]
 OF_CHATS: tuple[Plant, ...] = (
     *(repeated_call, cycle, failed_call, unknown_tool, ignored_again, ignored_claim, admitted, no_progress, cut_off),
     *(empty_answer, limit_reached, late_first_action, wrong_answer_form, right_answer_form, healthy, healthy),
+    call_not_understood,
 )
 OF_CODE: tuple[Plant, ...] = (test_not_run, edit_undone, file_read_again, submitted_unchanged, repeated_call, healthy)
 

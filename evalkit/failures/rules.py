@@ -52,14 +52,18 @@ CAUSES = {  # of failed calls, by the texts of their results in lower case; the 
 _DONE = (
     r"(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed|refunded|confirmed"
     r"|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built|installed|issued"
-    r"|written|implemented|submitted|set up|solved|passing|working|in (?:place|order)|live)"
+    r"|written|implemented|submitted|set up|solved|passing|working|in (?:place|order)|live|reserved|rescheduled|moved"
+    r"|renamed|replaced|transferred|activated|published|merged|restored|upgraded|registered|green)"
 )
+_DO = r"(?:complete|finish|fix|resolve|book|cancel|update|change|place|process|refund|schedule|delete|add|move|send)"
 _CLAIM = re.compile(
-    r"\bsuccessfully\b|\b(?:is|are|has been|have been|was|were|I've|I have|it's|all|now|we've)\s+"
+    r"\bsuccessfully\b|\b(?:(?:is|are|has been|have been|I've|I have|it's|all|now|we've)\s+|['’]s been "
+    r"|(?:was|were)(?![^.\n]{0,40} (?:by|on)\b)\s+)"  # it was booked by others
     rf"(?:now |all |been |just |gone ahead and |successfully ){{0,4}}{_DONE}\b"
-    rf"|\bI (?:just |then |also |now )?(?!set up|live|in ){_DONE}\b|\btask (?:is )?(?:completed?|done|finished)\b"
-    rf"|^\W*(?:success|all set|(?:problem )?{_DONE}(?=\W*$|\W*[.!:,–—-]))\b"
-    r"|\b(?:everything|it) (?:now )?works\b|\bwent through\b|\ball (?:tests|checks) pass",
+    rf"|\bI (?:just |then |also |now |went ahead and )?(?!set up|live|in ){_DONE}\b|\bI (?:was able|managed) to {_DO}\b"
+    r"|\btask (?:is )?(?:completed?|done|finished)\b|\bsucceeded\b|\ball set\b"
+    rf"|^\W*(?:(?:success|(?:problem )?{_DONE}(?=\W*$|\W*[.!:,–—-]))\b|\w+ (?:made|{_DONE})\W*$)"
+    r"|\b(?:everything|it) (?:now )?works\b|\bwent through\b|\b(?:all|the) (?:\d+ )?(?:tests|checks) (?:now )?pass",
     re.IGNORECASE,
 )
 _IF = re.compile(r"\b(?:if|once|when|unless|until|before|after|will|would|shall|should|to be)\b|\?", re.IGNORECASE)
@@ -82,8 +86,7 @@ _ACKNOWLEDGED = re.compile(
 )
 _LIMIT = re.compile(  # in a message at the end of a run
     r"\b(?:max(?:imum)?|the)?[ _]?(?:number of |allowed )?(?:step|turn|iteration|message|action|token|time"
-    r"|cost|context|budget"
-    r"|episode|call|output|request|round)s?(?:[ _-](?:limit|length|window|budget|count))?"
+    r"|cost|context|budget|episode|call|output|request|round)s?(?:[ _-](?:limit|length|window|budget|count))?"
     r"(?: \([^)]{0,80}\)| of \S{1,80})?(?: (?:was|were|has been|is|are))?[ _-](?:exceed|reach|exhaust|hit|used up)\w*"
     r"|\b(?:reached|exceeded|hit|exhausted)\b[^.\n]{0,40}\b(?:limit|max(?:imum)?|budget)\b"
     r"|\bout of (?:\w+ )?(?:steps|turns|iterations|tokens|time|context|budget)\b"

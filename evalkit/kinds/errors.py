@@ -14,7 +14,7 @@ EDGE = 600  # characters at the beginning and at the end of a result that are se
 
 _WRAPPING = re.compile(  # before the text itself, but no heading
     r"[^\w#]*(?:(?:tool|code|action|command|execution|function|api|request)?s? ?"
-    r"(?:output|result|call|execution|observation)s?\b(?!\s+\w)\W*)?(?:(?:sorry|oops|unfortunately)\b\W*)?",
+    r"(?:output|result|call|execution|observation)s?\b(?!\s+\w)\W*)?(?:(?:sorry|oops|unfortunately|uncaught|unhandled)\b\W*)?",
     re.IGNORECASE,
 )
 _EXCEPTION = (  # httpx.ReadTimeout: …, KeyError('x')
@@ -36,14 +36,27 @@ _NAMED = re.compile(rf"{_EXCEPTION}|(?:[Ee]rror|ERROR|[Ff]atal|FATAL)(?:: | - )|
 _CODE = r"[45]\d\d\b"
 _FIRST = re.compile(
     "|".join((
-        r"something went wrong",
-        r"fail(?:ed|ure)\b(?! rate| \w+\s*[:=]|\s*[:=]\s*\d)|fatal(?: error|\s*[:!-])",  # not: Failed logins: 3
-        r"(?:unable|could ?n[o']t|cannot|can['’]?t|could not)\b",
+        r"something went wrong(?! in)",
+        r"fail(?:ed|ure)\b(?! rate| modes?\b| \w+\s*[:=])|fatal(?: error|\s*[:!-])",
+        r"(?:unable to|could ?n[o']t|cannot|can['’]?t|could not)\b(?! (?:be \w+er|recommend|wait|complain)\b)",
         r"traceback \(most recent|\d+ validation errors? for ",
         r"(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing) (?:\w+ ){0,2}?(?:tool|function"
         r"|command|action|argument|parameter|option|request|file|directory|path|table|column|method|input|value|item"
         r"|key|id|name|type|field|order|user|syntax|credentials)s?\b",
-        r"permission denied|access denied|(?:unauthori[sz]ed|forbidden|not found)\s*(?:[.:!,(]|$)",
+        r"(?:permission|access(?: is)?) denied(?:\s*(?:[.:!,]|\(public|$)| (?:to|for|when|by)\b)",
+        r"(?:unauthori[sz]ed|forbidden|not found|denied|rejected|aborted)\s*(?:[.:!,(]|$)",
+        # messages of exceptions of Python, of systems and networks, of other languages
+        r"(?:list|tuple|string) index out of range|name '\w+' is not defined|'?\w+' object (?:is not|has no|does not)"
+        r"|(?:\w+ )?division (?:or modulo )?by zero|invalid literal for|could not convert|expecting value: line"
+        r"|(?:not enough|too many) values to unpack|unhashable type|unsupported operand|no module named"
+        r"|[\w.]+\(\) (?:missing \d|got (?:an unexpected|multiple)|takes )|missing \d+ required",
+        r"(?:the )?connection (?:reset|refused|aborted|closed|timed out|to .{1,80} (?:was|is) )|panic: "
+        r"|(?:no route to host|name or service not known|network is unreachable|broken pipe|operation not permitted"
+        r"|no space left|too many requests|quota exceeded|deadline exceeded|internal server error|service unavailable"
+        r"|bad gateway|gateway time-?out|bad request)(?:\s*(?:[.:!,(]|$)| (?:for|by|on|to|with|error)\b)",
+        r"thread '[^'\n]*' panicked|your (?:proposed )?edit [^\n]{0,40}\b(?:error|not )|\S+' is not recognized as"
+        r"|(?:success|ok)': False\b",
+        rf"status: (?:error|fail(?:ed|ure)?)(?: [-–]|\n(?:message|reason|error|detail))|{_CODE}: [a-z]",
         r"rate.?limit(?:ed| exceeded| reached| hit| error)",
         rf"{_CODE} (?:bad request|unauthori|payment req|forbidden|not (?:found|acc|impl)|method not|request time"
         r"|conflict|gone\b|too many|internal server|service un|gateway time|bad gateway|(?:client |server )?error"
@@ -54,28 +67,36 @@ _FIRST = re.compile(
         r"\d{4}, [\"'][^\n]*(?:error|unknown|n't exist|denied|duplicate|can't|cannot|lost connection)",  # of MySQL
         r"no (?:\w+ )?(?:replacement|edit|match)\w* (?:was|were) (?:performed|made|applied)",  # of editors
         r"(?:the )?(?:string|text|pattern|old_str\w*|snippet)\b.{0,80}\bnot (?:found|appear|match)",
-        r"command (?:failed|not found)|(?:tool_use_)?error>|syntax ?error|code threw",
+        r"command (?:failed|not found)|(?:\w+_)?error>|syntax ?error|code threw",
     )),
     re.IGNORECASE | re.MULTILINE,
 )  # fmt: skip
 # forms that begin with words of the call, by the words of which each contains one, since to look for these is quicker
 _AFTER_WORDS = {
-    ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?(?:\s*[:(\[\]!.–—-]"
+    (
+        "error",
+        "exception",
+    ): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?(?:\s*[:(\[\]!]|\.(?=\s|$)|\s+[–—-]\s|\s*\Z"
+    r"|\s+(?:[a-z]{1,4}\d+:|-?\d{3,5}\b)"
     r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
-    r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code|\d{3})\b)",
+    r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code)\b)",
+    ("raised",): r"(?:[\w'\"`.]+ ){1,3}raised (?:an? )?(?:exception|\w*error)\b",
     ("failed",): r"(?:[a-z_]\w* ){1,3}failed\b(?!\s*[:=]\s*\d)",  # Request failed with …
     ("not found",): r"(?:[\w'\"./-]+ ){1,5}(?:was |could not be )?not found\s*(?:[.:!,(]|$)",
-    (" exist",): r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b",
+    (" exist",): r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b(?! in .{1,20}:)",
     ("timed out",): r"(?:\w+ ){0,3}timed out\b",
-    ("timeout", "time-out"): r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*\D|\s*\Z"
+    ("timeout", "time-out"): r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*[^\d\s]|\s*\Z"
     r"|\s+(?:after|while|waiting|expired|exceeded|error|reached|of)\b)",
     ("http", "status"): rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}",
-    ("returned",): rf"(?:\w+ ){{1,3}}returned {_CODE}",
+    (
+        "returned",
+    ): rf"(?:\w+ ){{0,3}}(?:request|server|api|service|endpoint|url|http|host) returned {_CODE}\s*(?:[.:!,(]|$)",
 }
 _AFTER_WORDS_PATTERN = re.compile("|".join(_AFTER_WORDS.values()), re.IGNORECASE | re.MULTILINE)
 _WORDS_OF_FAILURE = tuple(chain.from_iterable(_AFTER_WORDS))
 _STATUS = re.compile(  # in the first or the last line
     r"(?:^|[\s(\[<])(?:exit|return)[ _-]?(?:code|status)\W{0,3}(?:is |was |of |with )?(?!0\b)-?[1-9]\d{0,2}\b"
+    r"|\[exit:? (?!0\b)-?\d+\]|(?:^|\s)exit=(?!0\b)-?\d+\b"
     r"|exit(?:ed)? (?:with )?(?:code|status)[ :=]*(?!0\b)-?[1-9]\d{0,2}\b|non-?zero exit|<returncode>\s*(?!0\s*<)-?\d+",
     re.IGNORECASE,
 )
@@ -89,14 +110,18 @@ _WORDS_OF_OUTPUT = ("rror", "xception", "Traceback", "***", "not found", "No suc
 _TOOL = re.compile(r"tool|function|command|action|call")  # in each text about an unknown one
 _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs
     r"(?:\w*[_.-])?(?:read|view|open|cat|grep|glob|find|ls|search|fetch|browse|visit|scrape|crawl|query|sql|http|url"
-    r"|page"
-    r"|web|documents?|logs?)(?:[_.-]\w*)?|(?:read|view|fetch|search|grep|query|web)\w*",
+    r"|page|web|documents?|logs?)(?:[_.-]\w*)?|(?:read|view|fetch|search|grep|query|web)\w*",
     re.IGNORECASE,
 )
 _SHELL_SHOWS = re.compile(  # shell commands that show these
-    r"\W*(?:(?:command|cmd|script|input)\W+)?(?:cd [^;&|]+(?:&&|;)\s*)?(?:sudo )?(?:cat|head|tail|less|more|nl|sed|awk"
-    r"|e?grep|rg|ag|find|ls|tree|diff|jq|zcat|strings|journalctl|git (?:-\S+ )*(?:log|diff|show|blame|grep)"
-    r"|(?:docker|kubectl) logs)\b"
+    r"\W*(?:(?:command|cmd|script|input|keystrokes|code)\W+)?(?:cd [^;&|]+(?:&&|;)\s*)?(?:sudo )?(?:cat|head|tail"
+    r"|less|more|nl|sed|awk|e?grep|rg|ag|find|ls|tree|diff|jq|zcat|strings|journalctl"
+    r"|git (?:-\S+ )*(?:log|diff|show|blame|grep)|(?:docker|kubectl) logs)\b"
+)
+# a label and a number, which counts something; the number of an error may be its code
+_COUNT = re.compile(
+    r"(?![\w /-]*\b(?:error|exception|code|status|exit|http)\b)[\w /-]+[:=] *\d[\d.,]* *%?(?: \w+)? *(?:,|$)",
+    re.IGNORECASE | re.MULTILINE,
 )
 _NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
 _UNKNOWN_TOOL = re.compile(
@@ -111,8 +136,14 @@ _UNKNOWN_TOOL = re.compile(
     re.IGNORECASE,
 )
 _QUOTES = re.compile(r"[\"“?]")
-_NONE = ("none", "null", "false", "no", "0", "ok")  # values of an error field where there was no error
+_NONE = ("none", "null", "false", "no", "0", "ok", "success")  # values of an error field where there was no error
 _FAILED_STATUS = ("error", "failed", "failure", "fail", "exception", "timeout", "denied")
+# keys of JSON that reports how a call went; with others, it describes a thing that has a status or errors itself
+_REPORT = re.compile(
+    r"(?:http)?status(?:code)?|code|type|title|message|msg|errors?|error(?:message|msg|code)|details?|reason|description"
+    r"|success|ok|succeeded|data|body|results?|output|content|stdout|stderr|traceback|exception|instance|path|timestamp"
+    r"|(?:request|trace)id|method|url|help|hint"
+)
 
 
 def unknown_tool_in(text: str) -> re.Match | None:
@@ -129,7 +160,7 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     if result.startswith(("{", "[")):
         answer = _json_says(result)
         if answer is not None:
-            return answer
+            return answer and not _SHELL_SHOWS.match(arguments)
     head, tail = result[:EDGE], result[-EDGE:]
     first, last = head.partition("\n")[0], tail.rpartition("\n")[2]
     if _states_code(first) or (last != first and _states_code(last)) or _PROGRAM.match(head):
@@ -138,11 +169,13 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
         return False
     wrapping = _WRAPPING.match(head)
     start = wrapping.end() if wrapping else 0
-    if _NAMED.match(head, start) or _FIRST.match(head, start):
-        return True
     lowered = head.lower()
-    if any(word in lowered for word in _WORDS_OF_FAILURE) and _AFTER_WORDS_PATTERN.match(head, start):
-        return True
+    if (
+        _NAMED.match(head, start)
+        or _FIRST.match(head, start)
+        or (any(word in lowered for word in _WORDS_OF_FAILURE) and _AFTER_WORDS_PATTERN.match(head, start))
+    ):
+        return not _COUNT.match(head, start)
     unknown = unknown_tool_in(first)
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
@@ -174,22 +207,26 @@ def _json_says(text: str) -> bool | None:
     if not isinstance(value, dict):
         return False
     keys = {str(name).lower().replace("_", ""): given for name, given in value.items()}
-    for name in ("error", "iserror", "errors", "errormessage", "exception", "traceback"):
+    is_report = all(map(_REPORT.fullmatch, keys))
+    for name in ("error", "iserror", "errormessage", "errormsg", "errorcode", "exception", "traceback", "errors"):
         given = keys.get(name)
-        if given and str(given).lower() not in _NONE:
+        if given and str(given).lower() not in _NONE and (is_report or name != "errors"):
             return True
     if len(keys) == 1:
         (only,) = keys.values()
         if isinstance(only, str) and not only.startswith(("{", "[")):
             return is_error(only)
+        if isinstance(only, list) and "detail" in keys:  # of FastAPI
+            return all(isinstance(one, dict) and "msg" in one for one in only)
     if keys.get("stderr") and (keys.get("exitcode") or keys.get("returncode")):
         return True
     if any(keys.get(name) is False for name in ("success", "ok", "succeeded")):
         return True
-    codes = [keys.get(name) for name in ("exitcode", "returncode", "exitstatus")]
+    about = keys["metadata"] if isinstance(keys.get("metadata"), dict) else {}  # of Codex
+    codes = [keys.get(name) for name in ("exitcode", "returncode", "exitstatus")] + [about.get("exit_code")]
     if any(isinstance(code, int) and code for code in codes):
         return True
-    for name in ("status", "statuscode", "code", "httpstatus", "type"):
+    for name in ("status", "statuscode", "code", "httpstatus", "type") if is_report else ():
         given = keys.get(name)
         if isinstance(given, int) and 400 <= given < 600:
             return True

@@ -8,6 +8,15 @@ from typing import Any
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
 _ROLES = ("system", "user", "assistant", "tool")
+_NAMED = {"human": "user", "ai": "assistant", "model": "assistant", "system": "system", "tool": "tool"}  # by frameworks
+# parts of messages, by their type or their key
+_CALLS = ("tool_use", "tool-call", "functionCall", "toolUse")
+_RESULTS = ("tool_result", "tool-result", "functionResponse", "toolResult")
+_OF_RESULT = {
+    "tool_call_id": ("tool_use_id", "toolCallId", "toolUseId", "id"),
+    "content": ("content", "result", "output", "response"),
+    "error": ("is_error", "isError"),
+}
 # decodes a file in the folder of a trajectory that names it, or reads one in or below it with `is_text`; else None
 OpenNamed = Callable[..., Any]
 
@@ -62,12 +71,13 @@ def chat_messages(messages: Any) -> list[Message]:
     """Read messages in the form of chat interfaces; the answer of a tool becomes the result of its call."""
     out: list[Message] = []
     called: dict[str, ToolCall] = {}  # by its id
-    for given in chain.from_iterable(map(_apart, objects(messages))):
-        message, extra = _as_chat(given), given.get("extra")
+    for message in chain.from_iterable(_apart(_as_chat(given)) for given in objects(messages)):
+        extra = message.get("extra")
         actor = text_of(message.get("name"))
         role = text_of(message.get("role")) or (actor if actor in _ROLES else "user")
         text = content_text(message.get("content"))
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
+        error = error or message.get("status") == "error"
         is_answer = role == "tool" or returned is not None  # mini-swe-agent answers a command as the user
         ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent
         if is_answer and (call := called.get(text_of(ids[0]))):
@@ -91,41 +101,61 @@ def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
     if isinstance(message.get("function_call"), dict) and not message.get("tool_calls"):
         return [message | {"tool_calls": [message["function_call"]]}]
     parts = objects(message, "content")
-    calls = [part | {"arguments": part.get("input")} for part in parts if part.get("type") == "tool_use"]
-    apart = [
-        {"role": "tool", "tool_call_id": part.get("tool_use_id")}
-        | {"content": part.get("content"), "error": part.get("is_error")}
-        for part in parts
-        if part.get("type") == "tool_result"
-    ]
-    if not calls and not apart:
+    calls = [call for part in parts for call in _within(part, _CALLS)]
+    results = [result for part in parts for result in _within(part, _RESULTS)]
+    if not calls and not results:
         return [message]
-    rest = [part for part in parts if part.get("type") not in ("tool_use", "tool_result")]
+    apart = []
+    for result in results:
+        answer = {name: _first(result, *keys) for name, keys in _OF_RESULT.items()}
+        apart.append(answer | {"role": "tool", "status": result.get("status")})
+    rest = [part for part in parts if not _within(part, _CALLS) and not _within(part, _RESULTS)]
     if rest or calls:
         apart.append(message | {"content": rest, "tool_calls": calls})
     return apart
 
 
+def _within(part: dict[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the part itself if its type is one of some names, or else what it has under them."""
+    return [part] if part.get("type") in names else objects([part.get(name) for name in names])
+
+
+def _first(value: Mapping[str, Any], *keys: str) -> Any:
+    """Return the value of the first of some keys that is there."""
+    return next((value[key] for key in keys if value.get(key) is not None), None)
+
+
 def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message or an answer of the newer interface of responses in the form of a chat's."""
-    if message.get("type") == "function_call_output":
+    """Return a message of another interface in the form of a chat's: of responses, of Gemini, of LangChain."""
+    kind = text_of(message.get("type"))
+    if kind.endswith("_call_output"):
         return {"role": "tool", "tool_call_id": message.get("call_id"), "content": message.get("output")}
+    if kind.endswith("_call"):
+        return {"role": "assistant", "tool_calls": [{"name": kind} | message]}
+    if kind == "reasoning":
+        return {"role": "assistant", "reasoning_content": message.get("summary")}
     if message.get("object") != "response":
-        return message
+        if kind in _NAMED and isinstance(message.get("data"), dict):
+            message = message | message["data"]
+        role = _NAMED.get(text_of(message.get("role")) or kind)
+        if role:
+            message = message | {"role": role}
+        return message | {"content": message["parts"]} if "parts" in message else message
     items = objects(message, "output")
     content = [part for item in items if item.get("type") == "message" for part in objects(item, "content")]
     calls = [item for item in items if item.get("type") == "function_call"]
     names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
     usage = {name: part_of(message, "usage", key) for name, key in names.items()}
-    return {"role": "assistant", "content": content, "tool_calls": calls, "usage": usage}
+    made = {"role": "assistant", "content": content, "tool_calls": calls, "usage": usage}
+    return made | {"extra": message.get("extra")}
 
 
 def _chat_call(call: Mapping[str, Any]) -> ToolCall:
     function = call.get("function")
     named = function if isinstance(function, dict) else call
-    name = named.get("name") or named.get("function_name") or (function if isinstance(function, str) else "")
-    call_id = call.get("tool_call_id") or call.get("call_id") or call.get("id")
-    return ToolCall(text_of(name), text_of(named.get("arguments")), text_of(call_id))
+    name = _first(named, "name", "function_name", "toolName") or (function if isinstance(function, str) else "")
+    call_id = _first(call, "tool_call_id", "call_id", "id", "toolCallId", "toolUseId")
+    return ToolCall(text_of(name), text_of(_first(named, "arguments", "args", "input", "action")), text_of(call_id))
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:

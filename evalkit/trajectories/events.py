@@ -1,9 +1,11 @@
 """Detectors of events in trajectories: answers that are missing or of another form, tests, edits and files."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,36 +21,61 @@ _FINISHES = re.compile(  # names of calls that end a run by themselves, and comm
 _SUBMITS = re.compile(
     r"COMPLETE_TASK_AND_SUBMIT|MINI_SWE_AGENT_FINAL_OUTPUT|(?:^|[;&|\n{\"]\s*)submit\b|\bexit_forfeit\b"
 )
+_SUBMITS_ANSWER = re.compile(r"\bsubmit[ \t]+['\"\w]")
 _ANSWERS = re.compile(r"(?:.*_)?answer|submit_\w+|respond|attempt_completion", re.IGNORECASE)
 _GOES_ON = re.compile(r'"(?:is_)?task_complete"\s*:\s*false')  # in an answer of Terminus, which is JSON
 _STOPS = re.compile(r"###(?:STOP|TRANSFER|OUT-OF-SCOPE)###", re.IGNORECASE)
 _BYE = re.compile(
     r"[^?]{0,120}\b(?:thanks?|thank you|(?:good)?bye|see you|have a (?:nice|good|great))\b[^?]{0,120}", re.IGNORECASE
 )
-_SHELL = re.compile(
-    r"(?:.*_)?(?:shell|bash|sh|terminal|cmd|run|command|execute\w*|exec|python|ipython)(?:_\w+)?", re.IGNORECASE
-)
-_EDIT = re.compile(
-    r"(?:.*_)?(?:edit|write|create|str_replace|replace|insert|patch|multi_?edit|search_replace)(?:_\w+)?", re.IGNORECASE
-)
-_OF_FILE = re.compile(r"file|path|patch|diff|old_str|start_line|search")
+# whole words of the names of tools and of their arguments
+_TESTS = {"test", "tests", "pytest", "unittest", "jest"}
+_SHELLS = {
+    "bash",
+    "sh",
+    "zsh",
+    "shell",
+    "powershell",
+    "terminal",
+    "console",
+    "cmd",
+    "command",
+    "commands",
+    "keystrokes",
+}
+_LANGUAGES = {"python", "ipython", "jupyter", "interpreter", "repl", "javascript", "node"}
+_EDITS = {"edit", "editor", "multiedit", "write", "create", "replace", "insert", "save", "update", "modify", "apply"}
+_READS = {"read", "view", "open", "cat"}
+_MOVES = {"delete", "remove", "move", "rename", "copy", "download"}
+_FILES = {"file", "files", "notebook", "diff"}
+_OF_FILE = _FILES | {"path", "filename", "filepath", "patch", "old", "line", "start", "search"}  # arguments
+_OF_TEXT = {"str", "string", "text", "line", "lines", "block", "search", "and", "based", "tool", "in", "into", "multi"}
+_MESSAGES = {"message", "summary", "reason", "comment", "explanation", "thought"}
+_COMMANDS = ("command", "cmd", "keystrokes", "commands", "cmds", "script", "code", "input")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAME_OF_FILE = re.compile(r"[\w-]+\.[a-zA-Z]\w{0,7}\b")
 _HEREDOC = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n.*?(?:^\s*\1\b|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 # what may precede a program in a command
-_BEFORE = r"(?:^|[;&|(\n])\s*(?:\w+=\S* )*(?:(?:sudo|time|timeout \S+|poetry run|uv run|npx|bundle exec|xargs) )*"
+_BEFORE = r"(?:^|[;&|(\n])[ \t]*(?:\w+=\S* )*(?:(?:sudo|time|timeout \S+|poetry run|uv run|npx|bundle exec|xargs) )*"
 _EDIT_PROGRAM = re.compile(
-    rf"{_BEFORE}(?:(?:sed|perl|ruby)(?:\s[^|;&\n]*?)?\s-(?:[a-zA-Z]*i\b|i\S)|sed\s[^|;&\n]*--in-place"
-    r"|git (?:apply|am|mv|rm)\b|patch\b|apply_patch\b|mv\s|ed\s|truncate\s|(?:edit|insert|create)\s+\S"
-    r"|str_replace_editor\s+(?:str_replace|insert|create))"
+    rf"{_BEFORE}(?:(?:g?sed|perl|ruby)(?:\s[^|;&\n]*?)?\s-(?:\w*i\b|i\S)|sed\s[^|;&\n]*--in-place"
+    r"|git (?:apply|am|mv|rm)\b|patch\b|apply_patch\b|mv\s|ed\s|ex -s|cp\s+(?:-\w+\s+)*/tmp/|truncate\s"
+    r"|(?:edit|insert|create)\s+\S|str_replace_editor\s+(?:str_replace|insert|create))"
     r"|\btee\s+(?!/dev|/tmp)|(?<![<>\d&=-])>>?\s*(?!/dev/|/tmp/|[&>=])[\w./~$]"
 )
-_EDIT_CODE = re.compile(r"\.write_text\(|open\([^)]*,\s*(?:mode=)?['\"][wa]b?\+?['\"]|\.writelines?\(")
-_EDIT_ARGUMENT = re.compile(
-    r"\"command\":\s*\"(?:str_replace|insert|create|write|edit)\"|\"(?:old_str|new_str|old_string)\""
+_EDIT_CODE = re.compile(
+    r"\.write_text\(|open\([^)]*,\s*(?:mode=)?['\"][wa]b?\+?['\"]|\.writelines?\(|\bwriteFile(?:Sync)?\("
+)
+_CHANGE = re.compile(  # what may change files, and is no edit of source code
+    rf"{_BEFORE}(?:(?:cp|rm|mkdir|touch|ln|tar|unzip|dos2unix|make|cmake|docker|wget|chmod)\s|curl\s[^|;&\n]*-[oO]"
+    r"|git (?:commit|merge|checkout|switch|pull|clone|rebase|cherry-pick|stash|reset|restore|revert|init)\b"
+    r"|\S+ (?:-\S+ )*install\b|(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php)\s+(?:-\S+\s+)*|\./)[\w./-]+\.\w+)"
 )
 _UNDO = re.compile(
-    r"\bundo(?:_edit|_last|_change)?\b|\bgit (?:checkout(?: HEAD\S*)? (?:-- |\.(?:\s|$)|[\w./-]+\.\w)"
-    r"|restore (?!--staged)|stash (?:drop|clear)|reset --hard|revert|clean -\w*f)"
+    r"\bundo(?:_edit|_last|_change)?\b|\bgit (?:checkout(?: HEAD\S*)? (?:-- |\.(?:\s|$)|[\w./-]+\.\w+(?=[\s;&|)]|$))"
+    r"|restore (?!--staged)|stash (?:drop|clear)|reset (?:\S+ )?--hard|revert (?!--help)|clean -\w*f)"
+    r"|\b(?:git apply|patch)\s+(?:-\S+\s+)*(?:-R|--reverse)\b"
 )
 _SWAP = re.compile(  # the old and the new text of an edit, in JSON or as options
     r"[\"-](?P<which>old|new)(?:_?(?:str|string|text))?\"?(?::\s*|=|\s+)"
@@ -57,16 +84,16 @@ _SWAP = re.compile(  # the old and the new text of an edit, in JSON or as option
 )
 _PATH = re.compile(r"\"(?:file_?)?(?:path|name)\":\s*\"([^\"]*)\"|str_replace_editor \w+ (\S+)", re.IGNORECASE)
 _TEST = re.compile(
-    rf"{_BEFORE}(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php)\s+(?:-\S+\s+)*\S*(?:test|repro|check|verify|unit\b)"
+    rf"{_BEFORE}(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php|elixir)\s+(?:-\S+\s+)*\S*(?:test|repro|check|verify|unit\b)"
     r"|(?:npm|yarn|pnpm|go|cargo|make|mvnw?|gradlew?|mix|dotnet|bundle|lein|swift|bazel|rake|composer|sbt|deno|bun|hatch"
-    r"|\S*/gradlew|\S*/mvnw|\S*python\S*\s+\S+\.py)(?:\s+run)?(?:\s+-\S+)*\s+\S*(?:test|check|verify)"
-    r"|(?:tox|nox|rspec|phpunit|mocha|jest|vitest|behave)\b|(?!test\s+[-!\"$])[\w./-]*(?:test|repro)[\w.-]*(?:\s|$))"
-    r"|\bpytest\b|\bunittest\b|\bdoctest\b",
+    r"|php artisan|zig build|stack|cabal|ninja|just|task|act"
+    r"|\S*/gradlew|\S*/mvnw|\S*python\S*\s+\S+\.py)(?:\s+run)?(?:\s+-\S+)*\s+(?:\S*(?:test|check|verify|spec)|ci\b)"
+    r"|npm t\b|(?:tox|nox|trial|rspec|phpunit|mocha|jest|vitest|behave)\b"
+    r"|(?!test\s+[-!\"$])[\w./-]*(?:test|repro)[\w.-]*(?:\s|$))"
+    r"|\bpytest\b|\bunittest\b|\bdoctest\b|\bPkg\.test\b|\bdevtools::test",
     re.IGNORECASE,
 )
-_TEST_TOOL = re.compile(r"(?:\w+[_.-])?(?:run_?)?(?:unit_?)?tests?(?:[_.-]\w+)?|pytest", re.IGNORECASE)
 _TEST_FILE = re.compile(r"(?:\b|_)tests?[_/]|_tests?\.\w|/tests?\.|repro", re.IGNORECASE)
-_READ = re.compile(r"(?:.*_)?(?:read|view|open|cat|get_file)(?:_\w+)?", re.IGNORECASE)
 _READ_PROGRAM = re.compile(
     r"\s*(?:cd \S+ && )?(?:(?:cat|head|tail|less|more|nl|bat|view|open)\s|sed -n\s|str_replace_editor view\s)"
     r"[^|;&<>]+(?:\|\s*(?:head|tail|nl|cat -\w+)\b[^|;&<>]*)?$"
@@ -78,40 +105,52 @@ _SHOWS_CODE = re.compile(
 )
 
 _EMPTY_WORDS = ("", "none", "null", "n/a", "...", "…", "{}", "[]", '""', "''", "<empty>", "(empty)", "no answer")
-_ANSWER = (  # an instruction on the answer
-    r"(?:(?:^|[.!?:;,\n]|\b(?:please|must|should|always|only|and|to))\s*(?:answer|respond|reply|return|output|give"
-    r"|format|write)"
-    r"|\b(?:answer|response|reply|output) (?:must|should|has to|needs to) be)\b"
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+# a sentence about something that is made, which may have to answer or return something itself
+_MADE = re.compile(
+    r"\b(?:function|endpoint|api|method|script|program|class|server|service|tool|component|code|app|field)s?\b[^.]{0,30}?"
+    r"\b(?:that|which|should|must|to|has|needs?|returns?|will|answers?|responds?)\b",
+    re.IGNORECASE,
 )
+_REPLY = r"(?:(?:your|the|a) )?(?:final |last )?(?:answer|response|reply|output|result|solution)"
+_ASKED = r"(?:^\W*|[,:;] |\b(?:please|always|must|should|only|just|then|and|to) )"
+_ANSWER = (  # an instruction on the answer
+    rf"(?:{_ASKED}(?:answer|respond|reply)\b|{_ASKED}(?:return|output|give|provide|format|write)"
+    rf" (?={_REPLY}|(?:an? )?(?:only|just|single|valid|raw|json|one|in|as|with|yes|true)\b)"
+    rf"|\b{_REPLY} (?:must|should|has to|needs to) be\b)"
+)
+_ALONE = r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?{}\W*$"
 _FORMS = (  # forms of an answer that instructions may ask for, and what an answer in this form looks like
-    (r"\\boxed\b", r"\\boxed\s*\{"),
-    (r"<answer>", r"<answer>.*?</answer>"),
-    (r"(?:final answer|answer)\s*:\s*(?:\[|<|\{|\$|\.\.\.|your|x\b|yyy|letter|number)", r"answer\W{0,4}:\s*\S"),
+    (r"\b(?:answer|result|solution|within|inside|in|into|using)\b[^.]{0,40}\\boxed\b", r"\\boxed\s*\{"),
     (
-        r"\b(?:line|message|response|reply|answer|end|begins?|starts?)\b[^.\n]{0,60}['\"`](?P<said>[A-Z][\w ]{1,30}:)",
+        r"(?:^\W*|\b(?:please|must|should|and) )(?:put|place|provide|write|give|return|wrap|enclose)\b[^.<]{0,40}"
+        r"\b(?:answer|result|solution)\b[^.<]{0,40}(?P<said><\w+>)",
         None,
     ),
+    (r"(?:final answer|answer)\s*:\s*(?:\[|<|\{|\$|\.\.\.|your|x\b|yyy|letter|number)", r"answer\W{0,4}:\s*\S"),
     (
-        _ANSWER + r"[^.\n]{0,60}\bjson\b",
-        r"^\W{0,12}(?:json)?\s*[\[{].*[\]}]\W*$",
+        r"\b(?:line|message|response|reply|answer|end|begins?|starts?)\b[^.]{0,60}['\"`](?P<said>[A-Z][\w ]{1,30}:)",
+        None,
+    ),
+    (r"\b(?:answer|result|solution)\b[^.]{0,40}(?P<said>####)", None),
+    (rf"{_ANSWER}[^.]{{0,60}}\bjson\b", r"^\W{0,12}(?:json)?\s*[\[{].*[\]}]\W*$"),
+    (
+        rf"{_ANSWER}[^.]{{0,40}}\b(?:(?:only|just|single|one)\b[^.]{{0,25}}\b(?:letter|option|choice)\b|letter only\b)",
+        _ALONE.format(r"\(?[A-Ja-j]\)?"),
     ),
     (
-        _ANSWER + r"[^.\n]{0,40}\b(?:only|just|single|one)\b[^.\n]{0,25}\b(?:letter|option|choice)\b",
-        r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?\(?[A-Ja-j]\)?\W*$",
+        rf"{_ANSWER}[^.]{{0,40}}\b(?:only|just|single)\b[^.]{{0,25}}\b(?:number|integer|numeral)\b",
+        _ALONE.format(r"[$€£]?-?[\d.,]+\s*%?"),
     ),
+    (rf"{_ANSWER}[^.]{{0,40}}\b(?:one|single) word\b", _ALONE.format(r"[\w'-]+")),
+    (rf"{_ANSWER}(?:\W*(?:only|just|simply|with|either)\b)*\W*yes\b\W+(?:or )?\W*no\b", _ALONE.format("(?:yes|no)")),
     (
-        _ANSWER + r"[^.\n]{0,40}\b(?:only|just|single)\b[^.\n]{0,25}\b(?:number|integer|numeral)\b",
-        r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?[$€£]?-?[\d.,]+\s*%?\W*$",
-    ),
-    (
-        _ANSWER + r"[^.\n]{0,40}\b(?:only|just|simply"
-        r"|with)\b[^.\n]{0,15}\byes\b['\"` ,/]+(?:or )?['\"`]?no\b",
-        r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?(?:yes|no)\W*$",
+        rf"{_ANSWER}(?:\W*(?:only|just|simply|with|either)\b)*\W*true\b\W+(?:or )?\W*false\b",
+        _ALONE.format("(?:true|false)"),
     ),
 )
 _ASKS = [
-    (re.compile(asks, re.IGNORECASE | re.MULTILINE), given and re.compile(given, re.IGNORECASE | re.DOTALL))
-    for asks, given in _FORMS
+    (re.compile(asks, re.IGNORECASE), given and re.compile(given, re.IGNORECASE | re.DOTALL)) for asks, given in _FORMS
 ]
 
 
@@ -166,9 +205,9 @@ def empty_answer(transcript: Seen) -> Iterator[Found]:
 def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
     r"""Find a last answer that lacks the form that the instructions ask for.
 
-    Known forms are ``\boxed{}``, ``<answer>``, ``Answer: …``, a line that begins with a given word, JSON, a single
-    letter or number, yes or no; instructions are the system's and user's messages before the first act. The detail is
-    the form.
+    Known forms are ``\boxed{}``, a tag such as ``<answer>``, ``Answer: …``, a line that begins with a given word, JSON,
+    a single letter, word or number, yes or no, true or false; instructions are sentences in the system's and user's
+    messages before the first act, unless they are about something that the task is to make. The detail is the form.
     """
     last = _last_act(transcript)
     if last is None or last[1].call is not None or not last[1].text.strip():
@@ -177,81 +216,114 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
     for told in transcript.turns[: number - 1]:
         if told.role in ("assistant", "action"):
             return
-        for asks, given in _ASKS:
-            if told.role in ("system", "user") and (match := asks.search(told.text)):
-                is_given = given.search(turn.text.strip()) if given else match["said"].lower() in turn.text.lower()
-                if not is_given:
-                    yield number, shortened(match[0])[:80], shortened(turn.text)
-                return
+        for sentence in _SENTENCES.split(told.text) if told.role in ("system", "user") else ():
+            for asks, given in () if _MADE.search(sentence) else _ASKS:
+                if match := asks.search(sentence):
+                    is_given = given.search(turn.text.strip()) if given else match["said"].lower() in turn.text.lower()
+                    if not is_given:
+                        yield number, shortened(match[0])[:80], shortened(turn.text)
+                    return
 
 
 class _Work(NamedTuple):
     """What a call does with code."""
 
-    is_shell: bool = False
+    tool: str = ""  # shell, code, editor, test or reader; empty for others
+    submits: bool = False
     edits: bool = False
     edits_tests: bool = False  # the file that it edits is a test, or reproduces the problem
+    may_change: bool = False  # it edits, or may change files in another way
     reads: bool = False
     tests: bool = False
     undoes: bool = False
-    submits: bool = False
 
 
 @lru_cache(maxsize=1024)  # several detectors ask about the calls of a run
 def _work(name: str, arguments: str) -> _Work:
     """Return what a call does with code, by its name and arguments, of long ones the first part."""
-    submits = _FINISHES.fullmatch(name) is not None
-    if not _SHELL.fullmatch(name):
-        text = arguments[:MOST_READ]
-        edits = _EDIT.fullmatch(name) is not None and _OF_FILE.search(f"{name} {text}") is not None
-        if "editor" in name or "str_replace" in name:
-            edits = _EDIT_ARGUMENT.search(text) is not None or '"command"' not in text
-        is_read = (
-            _READ.fullmatch(name) is not None and re.search(r"file|path|\.\w{1,5}\b", f"{name} {text}") is not None
-        )
-        return _Work(
-            edits=edits,
-            edits_tests=any(_TEST_FILE.search(path[0] or path[1]) for path in _PATH.findall(text)),
-            reads=not edits and (is_read or '"command":"view"' in text),
-            tests=_TEST_TOOL.fullmatch(name) is not None,
-            undoes=_UNDO.search(f"{name} {text}") is not None,
-            submits=submits,
-        )
-    text = _command(arguments)[:MOST_READ]
-    outer = _HEREDOC.sub("", text)
-    bare = _QUOTED.sub("''", outer)
-    edits = _EDIT_PROGRAM.search(bare) is not None or _EDIT_CODE.search(text) is not None
-    return _Work(
-        is_shell=True,
+    given = _given(arguments)
+    tool = _tool(_words(name), given)
+    work = _Work(tool, _FINISHES.fullmatch(name) is not None)
+    if tool in ("shell", "code"):
+        return _command_work(_command(given)[:MOST_READ], work)
+    action = str(given.get("command") or given.get("action") or "")
+    edits = tool == "editor" and action not in ("view", "read", "open", "show")
+    paths = [str(value) for key, value in given.items() if _words(key) & {"path", "file", "filename", "filepath"}]
+    return work._replace(
         edits=edits,
-        edits_tests=_TEST_FILE.search(bare) is not None,
-        reads=not edits and _READ_PROGRAM.match(text) is not None,
-        tests=_TEST.search(_SHOWS_CODE.sub("", outer)) is not None,
-        undoes=_UNDO.search(bare) is not None,
-        submits=submits or _SUBMITS.search(text) is not None,
+        edits_tests=any(map(_TEST_FILE.search, paths)),
+        may_change=edits or bool(_words(name) & _MOVES),
+        reads=tool == "reader" or (tool == "editor" and not edits),
+        tests=tool == "test",
+        undoes=_UNDO.search(f"{name} {action}") is not None,
     )
 
 
-def _command(arguments: str) -> str:
-    """Return the command in the arguments of a shell: their text, or the value that they name so."""
-    if not arguments.startswith("{"):
-        return arguments
-    try:
-        values = msgspec.json.decode(arguments)
-    except (msgspec.MsgspecError, RecursionError):
-        return arguments
-    given = next((values[key] for key in ("command", "cmd", "script", "code", "input") if key in values), arguments)
-    if isinstance(given, list):
-        words = list(map(str, given))
-        is_wrapped = len(words) == 3 and words[1] in ("-c", "-lc")  # bash -lc …
-        return words[2] if is_wrapped else " ".join(words)
-    return str(given)
+def _command_work(text: str, work: _Work) -> _Work:
+    """Return what a command of a shell does, or code that a tool runs, in which a line after ``!`` is a command."""
+    outer = _HEREDOC.sub("", text)
+    commands = outer if work.tool == "shell" else "\n".join(re.findall(r"^\s*!(.*)", outer, re.MULTILINE))
+    bare = _QUOTED.sub("''", commands)
+    edits = _EDIT_PROGRAM.search(bare) is not None or _EDIT_CODE.search(text) is not None
+    tests = _TEST.search(_SHOWS_CODE.sub("", outer)) is not None
+    return work._replace(
+        submits=work.submits or _SUBMITS.search(text) is not None,
+        edits=edits,
+        edits_tests=_TEST_FILE.search(bare) is not None,
+        may_change=edits or (not tests and _CHANGE.search(bare) is not None),
+        reads=not edits and _READ_PROGRAM.match(commands) is not None,
+        tests=tests,
+        undoes=_UNDO.search(bare) is not None,
+    )
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of a name in lower case, of one that follows the name of a server without that."""
+    return {word.lower() for word in _WORD.findall(re.split(r"__|[.:/]", name)[-1])}
+
+
+def _given(arguments: str) -> Mapping[str, Any]:
+    """Return the arguments of a call by name; arguments that are only text have no name."""
+    if arguments.startswith("{"):
+        with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
+            return msgspec.json.decode(arguments, type=dict[str, Any])
+    return {"": arguments}
+
+
+def _tool(words: set[str], given: Mapping[str, Any]) -> str:
+    """Return what kind of tool a call uses, by the words of its name and of the names of its arguments."""
+    about = set().union(*map(_words, given))
+    if words & _TESTS and not words & (_EDITS | _READS | {"get", "list", "connection"}):
+        return "test"
+    if words & _EDITS and not words & {"directory", "folder", "dir"}:
+        is_plain = words <= _EDITS | _OF_TEXT and bool(about & _OF_FILE)
+        if words & _FILES or "apply" in words or is_plain:
+            return "editor"
+    if words & _LANGUAGES or words in ({"run", "code"}, {"execute", "code"}):
+        return "code"
+    if words & _SHELLS or (words and words <= {"run", "execute", "exec"}) or about & {"cmd", "keystrokes"}:
+        return "shell"
+    if words & _READS or ("get" in words and words & _FILES):
+        shows_file = words & _FILES or about & _OF_FILE or any(_NAME_OF_FILE.search(str(one)) for one in given.values())
+        return "reader" if shows_file else ""
+    return ""
+
+
+def _command(given: Mapping[str, Any]) -> str:
+    """Return the command in the arguments of a shell: the value of a usual name, or the only text."""
+    texts = [value for value in given.values() if isinstance(value, str)]
+    command = next((given[key] for key in _COMMANDS if key in given), texts[0] if len(texts) == 1 else "")
+    if not isinstance(command, list):
+        return str(command)
+    parts = [f"{_command(part)}\n" if isinstance(part, dict) else str(part) for part in command]
+    is_wrapped = len(parts) == 3 and parts[1] in ("-c", "-lc")  # bash -lc …
+    return parts[2] if is_wrapped else " ".join(parts)
 
 
 def _code_calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
     """Return the calls of a run that can edit files or run commands, with what each does; none of other runs."""
     calls = [(made, _work(made.name, made.arguments)) for made in transcript.calls]
-    return calls if any(work.is_shell or work.edits for _, work in calls) else []
+    return calls if any(work.tool in ("shell", "editor") or work.edits for _, work in calls) else []
 
 
 def test_not_run(transcript: Seen) -> Iterator[Found]:
@@ -288,25 +360,53 @@ def edit_undone(transcript: Seen) -> Iterator[Found]:
 
 
 def file_read_again(transcript: Seen) -> Iterator[Found]:
-    """Find a file that is read again, with the same call and the same result; the detail is the number of readings."""
-    first: dict[tuple[str, str], list[Made]] = {}
+    """Find a file that is read again, with the same call and the same result, and was not edited in the meantime.
+
+    The detail is the number of readings.
+    """
+    readings: dict[tuple[str, str], list[Made]] = {}
+    found: list[list[Made]] = []
     for made in transcript.calls:
-        if made.result and not made.has_failed and _work(made.name, made.arguments).reads:
-            first.setdefault(made.call, []).append(made)
-    for same in first.values():
-        equal = [made for made in same if made.result == same[0].result]
-        if len(equal) > 1:
-            yield equal[1].turn, str(len(equal)), equal[1].text
+        work = _work(made.name, made.arguments)
+        if work.reads and made.result and not made.has_failed:
+            same = readings.setdefault(made.call, [])
+            if not same or same[0].result == made.result:
+                same.append(made)
+            if len(same) == 2:
+                found.append(same)
+        elif (work.edits or work.undoes) and not made.has_failed:
+            changed = set(_NAME_OF_FILE.findall(made.arguments[:MOST_READ]))  # none: perhaps all
+            for call in list(readings):
+                if not changed or not changed.isdisjoint(_NAME_OF_FILE.findall(call[1])):
+                    del readings[call]
+    for same in found:
+        yield same[1].turn, str(len(same)), same[1].text
 
 
 def submitted_unchanged(transcript: Seen) -> Iterator[Found]:
-    """Find a run that hands in its work, and can edit files, and never did; what it hands in is no diff."""
+    """Find a run that hands in its work, and can edit files, and changed none; it hands in no answer and no diff.
+
+    A message, as of ``finish``, is an answer unless the run used an editor.
+    """
     calls = _code_calls(transcript)
     submits = [made for made, work in calls if work.submits]
-    if not submits or "diff --git" in (submits[-1].result or ""):
+    if not submits or any(work.may_change and not made.has_failed for made, work in calls):
         return
-    if not any(work.edits and not made.has_failed for made, work in calls):
-        yield submits[-1].turn, submits[-1].name, submits[-1].text
+    last = submits[-1]
+    has_answer = _SUBMITS_ANSWER.search(last.arguments) is not None
+    if _work(last.name, last.arguments).tool != "shell":
+        no_answers = _MESSAGES if any(work.tool == "editor" for _, work in calls) else set[str]()
+        given = _given(last.arguments).items()
+        has_answer = any(isinstance(one, str) and one.strip() and not _words(key) & no_answers for key, one in given)
+    if not has_answer and "diff --git" not in (last.result or ""):
+        yield last.turn, last.name, last.text
+
+
+def call_not_understood(transcript: Seen) -> Iterator[Found]:
+    """Find the first message that seems to contain a call, in a form that evalkit does not read."""
+    unread = (number for number, turn in enumerate(transcript.turns, 1) if turn.values.get("unread_call"))
+    for number in islice(unread, 1):
+        yield number, "", shortened(transcript.turns[number - 1].text)
 
 
 DETECTORS = (
@@ -317,4 +417,5 @@ DETECTORS = (
     Detector("test_not_run", "Is the last edit tested?", test_not_run, "does not test its edits", 3),
     Detector("edit_undone", "Is an edit taken back?", edit_undone, "takes back edits", 2),
     Detector("file_read_again", "Is a file read again?", file_read_again),
+    Detector("call_not_understood", "Is a call written in an unknown form?", call_not_understood),
 )

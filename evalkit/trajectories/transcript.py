@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -22,22 +21,42 @@ from evalkit.trajectories.table import LAZY_TABLES
 _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=True))
 
 
-MOST_WRITTEN = 20_000  # characters of a message that may contain a call as text
-# calls that are text only: of ReAct, of blocks of shell commands (mini-swe-agent 1) or JSON, of tags; and their results
+MOST_WRITTEN = 20_000  # characters of a message that may contain calls as text
+# calls that are text only: of ReAct, in blocks of commands, code or JSON, in tags, or the whole message; the last group
+# is named for the form of a call, and matches what is given to the tool
 _WRITTEN = re.compile(
-    r"^Action:\s*(?P<act>\w[\w.-]*)(?:\s*\[(?P<in>.*)\]|\s*\nAction Input:\s*(?P<input>.*))?\s*\Z"
-    r"|```(?:bash|sh|shell)\n(?P<shell>.*?)\n?```"
-    r"|(?:<(?:(?:tool|function)_call|tool_use)>|```(?:json)?)\s*(?P<json>\{.*?\})\s*(?:</|```)"
-    r"|<(?P<tag>tool|invoke|function|tool_call)(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?>(?P<body>.*?)</(?P=tag)>"
-    r"|<(?P<runs>execute_\w+)>(?P<code>.*?)</(?P=runs)>",
+    r"^\**Action(?: \d+)?:\**\s*(?P<act>\w[\w.-]*)"
+    r"(?:\s*[\[(](?P<in>.*)[\])]|\s*\n\**Action Input(?: \d+)?:\**\s*(?P<input>.*?))?\s*(?:^Observation[ \d]*:)?\s*\Z"
+    r"|```(?P<language>bash|sh|shell|mswea_bash_command|python|py|tool_code)\n(?P<block>.*?)\n?```"
+    r"|(?:<(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\])\s*(?P<json>[{\[].*?[}\]])\s*(?:</|\Z)"
+    r"|(?:\A|```(?:json)?)\s*(?P<answer>\{.*?\})\s*(?:\Z|```)"
+    r"|<(?:\w+:)?(?P<tag>tool|invoke|function|tool_call)(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?>(?P<body>.*?)"
+    r"</(?:\w+:)?(?P=tag)>|<(?P<runs>(?!(?:tool|function)_)[a-z]+_[a-z_]+)>(?P<code>.*?)</(?P=runs)>"
+    r"|\A\s*\[(?P<python>\w[\w.]*)\((?P<values>.*)\)\]\s*\Z",
     re.MULTILINE | re.DOTALL,
 )
-_MAY_BE_WRITTEN = re.compile(r"Action:|```|<(?:tool|function|invoke|execute_)")
-_OBSERVED = re.compile(
-    r"\s*(?:(?:Observation|OBSERVATION)\b:?\s*|(?=<returncode>|<output>)"
-    r"|<(?:(?:tool|function)_(?:response|result|output)s?|observation)\b[^>]*>\s*|EXECUTION RESULT of [^\n]*:\s*)"
+_MAY_BE_WRITTEN = re.compile(r"\bAction\b|```|<[a-z]|\[TOOL_CALLS\]|\A\s*[{\[]")
+_SEEMS_WRITTEN = re.compile(
+    r"^\**Action(?: \d+)?:|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]", re.MULTILINE
 )
-_END_OF_TAG = re.compile(r"\s*</(?:(?:tool|function)_\w+|observation)>\s*\Z")
+_CERTAIN = ("act", "in", "input", "json", "body")  # forms of calls; other texts may be parts of an answer
+_OTHER_STEPS = re.compile(r"^\W*(?:Observation|Final Answer)\b", re.MULTILINE)
+_CODE = ("python", "py", "tool_code")
+_NAMES = ("name", "action", "tool", "function", "tool_name", "command")
+_ARGUMENTS = ("arguments", "action_input", "input", "parameters", "args", "params", "tool_input")
+_PARAMETER = re.compile(
+    r"<(?:\w+:)?(?P<tag>\w+)(?:(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?)?>(?P<value>.*?)</(?:\w+:)?(?P=tag)>",
+    re.DOTALL,
+)
+_OBSERVED = re.compile(
+    r"\s*(?:(?=<returncode>|<output>)|<function_results>\s*<result>\s*(?:<tool_name>.*?</tool_name>\s*)?(?:<stdout>\s*)?"
+    r"|<(?:(?:tool|function)_(?:response|result|output)s?|observation)\b[^>]*>\s*|```tool_output\n"
+    r"|\**(?:(?:tool|command|function|execution|code|action) )?(?:result|output|response|observation)s?\b(?: \d{1,2})?"
+    r"(?: of [^\n]*)?:\**\s*|\[[^\]\n]+\] Result:\s*|Command \S+ returned:\s*|(?-i:OBSERVATION|Observation)\b\s*)",
+    re.IGNORECASE,
+)
+_END_OF_TAG = re.compile(r"(?:(?:</(?:(?:tool|function)_\w+|observation|stdout|result)>|```)\s*)+\Z")
+_NEXT_RESULT = re.compile(r"</(?:(?:tool|function)_\w+|result)>\s*(?=<(?:tool_|function_|result>))")
 _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 
 
@@ -64,24 +83,43 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "
 
 
 def answer_in_order(turns: list[Turn]) -> None:
-    """Give each call without a result the next message of a tool that names no call, or of the user as in ReAct."""
+    """Give each call without a result the next message of a tool that names no call.
+
+    The result of a call that is text only may be a message of the user or the system that begins like a result, or any
+    next message of the user, if it is certain that the text is a call. Other texts are calls if any of their form has a
+    result.
+    """
     waiting: list[int] = []
+    with_results = set[str]()  # forms of calls that are text only
     for place, turn in enumerate(turns):
         if turn.call and turn.call.result is None:
             waiting.append(place)
-        elif waiting and (turn.role in ("tool", "function") or (turn.role == "user" and _OBSERVED.match(turn.text))):
-            asked = waiting.pop(0)
-            call = turns[asked].call
-            if call:
-                returned = _RETURNED.search(turn.text)
-                has_failed = returned[1] != "0" if returned else None
-                result = turn.text
-                if turn.role == "user":
-                    result = _END_OF_TAG.sub("", _OBSERVED.sub("", turn.text, count=1))
-                call = call._replace(result=result, has_failed=has_failed, result_after=place - asked)
-                turns[asked] = turns[asked]._replace(call=call)
         elif turn.role == "assistant":
             waiting.clear()
+        elif waiting:
+            form = turns[waiting[0]].values.get("written", "")
+            is_next = form in _CERTAIN and turn.role == "user" and turns[place - 1].call is not None
+            if turn.role not in ("tool", "function") and not is_next and not (form and _OBSERVED.match(turn.text)):
+                continue
+            with_results.add(form)
+            returned = _RETURNED.search(turn.text)
+            has_failed = returned[1] != "0" if returned else None
+            results = _NEXT_RESULT.split(turn.text)
+            for asked, result in zip(waiting, results, strict=False):
+                if call := turns[asked].call:
+                    call = call._replace(result=_unwrapped(result), has_failed=has_failed, result_after=place - asked)
+                    turns[asked] = turns[asked]._replace(call=call)
+            del waiting[: len(results)]
+    for place, turn in enumerate(turns):
+        form = turn.values.get("written", "")
+        if form and form not in with_results and form not in _CERTAIN:
+            turns[place] = turn._replace(call=None)
+
+
+def _unwrapped(text: str) -> str:
+    """Return a result without the tags and the heading around it."""
+    heading = _OBSERVED.match(text)
+    return _END_OF_TAG.sub("", text[heading.end() :]) if heading else text
 
 
 def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
@@ -93,14 +131,22 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
     if message.reasoning:
         shown.append((Turn(actor, message.role, message.reasoning, ("reasoning",), when=message.when), None))
     if message.text or not (message.calls or message.reasoning):
-        written = None if message.calls or message.role != "assistant" else _written(message.text)
+        written = [] if message.calls or message.role != "assistant" else _written(message.text)
         is_reward = message.actor == "verifier"
-        turn = Turn(actor, message.role, message.text, when=message.when, call=written, states_outcome=is_reward)
+        turn = Turn(actor, message.role, message.text, when=message.when, states_outcome=is_reward)
+        if len(written) == 1:
+            turn = turn._replace(call=written[0][1], values={"written": written[0][0]})
+        elif not written and message.role == "assistant" and not message.calls:
+            turn = turn._replace(values={"unread_call": _SEEMS_WRITTEN.search(message.text) is not None})
         shown.append((turn, None))
+        for form, made in written if len(written) > 1 else ():
+            called = Turn(actor, "action", f"{made.name} {made.arguments}", events=("command",), when=message.when)
+            shown.append((called._replace(call=made, values={"written": form}), None))
     for call in message.calls:
         text = f"{call.name} {call.arguments}".strip()
         has_failed = True if call.is_error else None
-        made = Call(call.name, canonical(call.arguments), call.result, has_failed, int(call.result is not None))
+        result = call.result and _unwrapped(call.result)
+        made = Call(call.name, canonical(call.arguments), result, has_failed, int(call.result is not None))
         shown.append((Turn(actor, "action", text, events=("command",), when=message.when, call=made), call))
         if call.result is not None:
             marks, events = (("tool error",), ("error",)) if call.is_error else ((), ())
@@ -108,30 +154,41 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
     return shown
 
 
-def _written(text: str) -> Call | None:
-    """Return the call in the text of a message, if it has just one, in one of the forms without structure."""
+def _written(text: str) -> list[tuple[str, Call]]:
+    """Return the calls in the text of a message, each with its form; several only in forms that are certain."""
     if len(text) > MOST_WRITTEN or not _MAY_BE_WRITTEN.search(text):
-        return None
-    found = list(islice(_WRITTEN.finditer(text), 2))
-    if len(found) != 1:
-        return None
-    groups = found[0].groupdict()
-    if groups["act"]:
-        return Call(groups["act"], canonical((groups["in"] or groups["input"] or "").strip()))
-    if groups["shell"] is not None:
-        return Call("shell", canonical(groups["shell"]))
-    if groups["name"]:
-        return Call(groups["name"], canonical(groups["body"].strip()))
-    if groups["runs"]:
-        return Call(groups["runs"], canonical(groups["code"]))
-    with suppress(msgspec.MsgspecError, RecursionError):
-        value = msgspec.json.decode(groups["json"])
-        name = next((value[key] for key in ("name", "action", "tool") if key in value), None)
-        given = next((value[key] for key in ("arguments", "action_input", "input", "parameters") if key in value), None)
-        is_call = found[0][0].startswith("<") or given is not None  # a block of JSON may be an answer
-        if name and is_call and name != "Final Answer":
-            return Call(text_of(name), canonical(text_of(given)))
-    return None
+        return []
+    calls: list[tuple[str, Call]] = []
+    for match in _WRITTEN.finditer(text):
+        groups, form = match.groupdict(), match.lastgroup or ""
+        given = "" if form == "act" else groups[form]
+        if form in ("json", "answer"):
+            with suppress(msgspec.MsgspecError, RecursionError):
+                calls += [(form, made) for made in _json_calls(msgspec.json.decode(given), form == "json")]
+            continue
+        found = {one["name"] or one["tag"]: one["value"].strip("\n") for one in _PARAMETER.finditer(given)}
+        is_tag = form == "body" or (form == "code" and (bool(found) or groups["runs"].startswith("execute_")))
+        if found and is_tag:
+            given = msgspec.json.encode(found).decode()
+        name = groups["act"] or groups["name"] or groups["runs"] or groups["python"]
+        if groups["language"]:
+            name = "python" if groups["language"] in _CODE else "shell"
+        has_other_steps = groups["act"] and _OTHER_STEPS.search(given)
+        if (is_tag or form != "code") and not has_other_steps:
+            calls.append((form, Call(name, canonical(given.strip()))))
+    return calls if len(calls) == 1 or all(form in _CERTAIN for form, _ in calls) else []
+
+
+def _json_calls(value: Any, is_marked: bool) -> list[Call]:
+    """Return the calls that JSON states: a name and arguments, without which only marked JSON is a call."""
+    if isinstance(value, list):
+        return [call for one in value for call in _json_calls(one, is_marked)]
+    name = next((value[key] for key in _NAMES if key in value), None) if isinstance(value, dict) else None
+    if not isinstance(name, str):
+        return _json_calls(name, is_marked) if name else []
+    given = next((value[key] for key in _ARGUMENTS if key in value), None)
+    is_call = name and name != "Final Answer" and (is_marked or given is not None)
+    return [Call(name, canonical(text_of(given)))] if is_call else []
 
 
 def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> list[Message]:

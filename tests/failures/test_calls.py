@@ -20,6 +20,24 @@ WRITTEN = {  # a message with a call, the message with its result, and the name,
     "a tag of a function": ("<function=find>{}</function>", "<function_results>none</function_results>",
                             ("find", "{}", "none")),
     "a tag that runs code": ("<execute_bash>ls</execute_bash>", "OBSERVATION:\na.py", ("execute_bash", "ls", "a.py")),
+    "a tag with parameters": (
+        '<function=find>\n<parameter=path>\na.py\n</parameter>\n<parameter=n>3</parameter>\n</function>',
+        "nothing to see", ("find", '{"n":"3","path":"a.py"}', "nothing to see"),
+    ),
+    "an invocation": ('<invoke name="find"><parameter name="path">a</parameter></invoke>',
+                      "<function_results>\n<result>\n<stdout>\nnone\n</stdout>\n</result>\n</function_results>",
+                      ("find", '{"path":"a"}', "none")),
+    "ReAct with numbers": (
+        "Thought 2: look\nAction 2: find[the sum]", "Observation 2: none", ("find", "the sum", "none")),
+    "ReAct in bold": ("**Action:** find\n**Action Input:** a\nObservation:", "none", ("find", "a", "none")),
+    "parts of a task": ("<list_files>\n<path>src</path>\n</list_files>", "[list_files for 'src'] Result:\na.py",
+                        ("list_files", '{"path":"src"}', "a.py")),
+    "JSON of a tool": ('```json\n{"tool": "find", "args": {"n": 3}}\n```', "Tool result: none",
+                       ("find", '{"n":3}', "none")),
+    "JSON in JSON": (
+        '{"thought": "look", "command": {"name": "find", "args": {}}}', "Result:\nnone", ("find", "{}", "none")),
+    "a token before JSON": ('[TOOL_CALLS] [{"name": "find", "arguments": {}}]', "none", ("find", "{}", "none")),
+    "a block of code": ("Code:\n```py\nfind(3)\n```", "Observation: none", ("python", "find(3)", "none")),
     "a block of JSON": ('```json\n{"action": "find", "action_input": "a"}\n```', "Observation: none",
                         ("find", "a", "none")),
 }  # fmt: skip
@@ -40,6 +58,81 @@ def test_a_call_in_the_text_of_a_message_has_its_result(form, tmp_path):
     turns = logs.kind.transcript([str(tmp_path / "runs.jsonl")], read_log).turns
     [made] = seen(Transcript("", [], turns)).calls
     assert (made.name, made.arguments, made.result) == expected
+
+
+def test_the_results_of_several_calls_in_a_message_are_in_order(tmp_path):
+    called = "".join(f'<tool_call>{{"name": "{name}", "arguments": {{}}}}</tool_call>' for name in "ab")
+    answered = "".join(f"<tool_response>{text}</tool_response>" for text in ("one", "two"))
+    logs = chat(tmp_path, "Find it.", called, answered, "There.")
+    turns = logs.kind.transcript([str(tmp_path / "runs.jsonl")], read_log).turns
+    calls = seen(Transcript("", [], turns)).calls
+    assert [(made.name, made.result, made.turn) for made in calls] == [("a", "one", 3), ("b", "two", 4)]
+
+
+UNREAD = {
+    "Action: find\nAction Input: a\nObservation: none\nAction: find\nAction Input: b\nObservation: none": True,
+    "<tool_call>find a</tool_call>": True,
+    "Action: find\nAction Input: a": False,
+    "The best action: to wait.": False,
+}
+
+
+@pytest.mark.parametrize("text", UNREAD)
+def test_a_call_in_an_unknown_form_is_named(text, tmp_path):
+    events = failures.events(chat(tmp_path, "Find it.", text, "none", "It is not there."))["event"]
+    assert ("call_not_understood" in set(events)) is UNREAD[text]
+
+
+INTERFACES = {  # a call of `find` with {"n": 3} and its result "none", in the messages of other interfaces
+    "responses": (
+        {"type": "function_call", "name": "find", "arguments": '{"n":3}', "call_id": "x"},
+        {"type": "function_call_output", "call_id": "x", "output": "none"},
+    ),
+    "LangChain": (
+        {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"n": 3}, "id": "x"}]},
+        {"type": "tool", "content": "none", "tool_call_id": "x"},
+    ),
+    "LangChain, stored": (
+        {"type": "ai", "data": {"content": "", "tool_calls": [{"name": "find", "args": {"n": 3}, "id": "x"}]}},
+        {"type": "tool", "data": {"content": "none", "tool_call_id": "x"}},
+    ),
+    "Gemini": (
+        {"role": "model", "parts": [{"functionCall": {"name": "find", "args": {"n": 3}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "find", "response": "none"}}]},
+    ),
+    "Bedrock": (
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "x", "name": "find", "input": {"n": 3}}}]},
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "x", "content": [{"text": "none"}]}}]},
+    ),
+    "Vercel": (
+        {
+            "role": "assistant",
+            "content": [{"type": "tool-call", "toolCallId": "x", "toolName": "find", "args": {"n": 3}}],
+        },
+        {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "x", "result": "none"}]},
+    ),
+    "Hermes": (
+        {"role": "assistant", "content": '<tool_call>{"name": "find", "arguments": {"n": 3}}</tool_call>'},
+        {"role": "tool", "content": "<tool_response>\nnone\n</tool_response>"},
+    ),
+}
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_calls_of_other_interfaces_are_read(interface, tmp_path):
+    messages = [{"role": "user", "content": "Find it."}, *INTERFACES[interface]]
+    row = {"task_id": "t", "model": "alder", "success": False, "messages": messages}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(row))
+    turns = evalkit.trajectories.KIND.transcript([str(tmp_path / "runs.jsonl")], read_log).turns
+    [made] = seen(Transcript("", [], turns)).calls
+    assert (made.name, made.arguments, made.result) == ("find", '{"n":3}', "none")
+
+
+@pytest.mark.parametrize(
+    "block", ["```python\nprint(3)\n```", "```bash\npip install x\n```", '{"name": "f", "arguments": {}}']
+)
+def test_code_in_an_answer_is_no_call(block, tmp_path):
+    assert "cut_off" not in set(failures.events(chat(tmp_path, "How?", block))["event"])
 
 
 @pytest.mark.parametrize(

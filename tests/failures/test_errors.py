@@ -94,6 +94,40 @@ Navigation timeout of 30000 ms exceeded
 <html><head><title>502 Bad Gateway</title></head>
 {'error': 'no such order'}
 {"output": "Error: no such order"}
+tuple index out of range
+name 'total' is not defined
+'list' object has no attribute 'split'
+float division by zero
+could not convert string to float: 'n/a'
+fetch() missing 2 required positional arguments: 'a' and 'b'
+send_mail() got an unexpected keyword argument 'cc'
+{'success': False, 'data': None}
+{'ok': False, 'reason': "the room's closed"}
+403: Forbidden
+Too many requests, wait a minute
+Quota exceeded for requests per day
+Connection aborted.
+Broken pipe
+Access is denied.
+Operation not permitted
+<api_error>the room is closed</api_error>
+Status: failed\\nReason: the room is closed
+some output\\n[exit 3]
+panic: assignment to entry in nil map
+thread 'tokio-1' panicked at src/lib.rs:9
+error TS1005: ';' expected.
+Uncaught TypeError: x.map is no function
+Tool 'rooms' raised a ValueError
+{"detail": [{"loc": ["body", "id"], "msg": "value is not a valid integer"}]}
+{"message": "Service unavailable"}
+{"errorCode": 17, "errorMsg": "closed"}
+{"output": "3 failed", "metadata": {"exit_code": 1, "duration": 2}}
+{"status": "failed", "message": "the room is closed"}
+{"errors": [{"message": "no field roomz"}], "data": null}
+Your proposed edit has introduced new syntax error(s).
+The server returned 502.
+MCP error -32601: no such method
+The connection to the host db:5432 was refused
 """
 HEALTHY = """
 Collected 2 oak_log.
@@ -135,6 +169,19 @@ Failed logins: 3
 Failure rate: 0.02
 Fatal accidents in 2020: 3
 photo.JPG\\nnotes.MD
+The search returned 451 rows
+error.txt\\nmain.py
+Unknown users: 12
+Not found: 3, found: 40
+Access denied attempts: 7
+Timeout: 60
+Cannot recommend this place enough!
+Could not be happier with it
+{"invoice": "i3", "status": "failed", "tries": 2}
+{"code": 500, "name": "Great hall"}
+{"suite": "unit", "errors": ["test_b"], "n": 30}
+{"visa": "B", "status": "denied"}
+{"error": "success", "rows": 3}
 """
 # results of calls that show what others wrote, by the name and the arguments of the call
 SHOWN = {
@@ -147,6 +194,7 @@ SHOWN = {
     "titles of pages": ("web_search", "", "1. HTTP 500 Internal Server Error explained\n2. Error 404"),
     "rows": ("run_sql", "", "level|text\nERROR|Error: the shop answered HTTP 500\nINFO|fine"),
     "a row": ("query", "", "(1064, 'Desk lamp')"),
+    "a report in JSON": ("bash", '{"keystrokes":"cat ci.json"}', '{"status": "failed", "errors": ["x"]}'),
     "a file": ("read_file", '{"path":"a.md"}', "# Error handling\nWhat to do on HTTP 503"),
 }
 NOT_SHOWN = {

@@ -73,10 +73,14 @@ CASES = {
         "I've successfully updated your order.|The booking is confirmed.|Great news! Your flight has been booked.|Done."
         "|All set! Your appointment is scheduled.|Task completed.|The issue has been resolved.|Everything works now."
         "|Your refund was processed. You will get it in 5 days.|All tests pass now.|The error is fixed."
+        "|Your room's been changed.|We're all set for tonight!|I was able to add the luggage.|The upload succeeded."
+        "|I went ahead and rescheduled the call.|All 7 checks pass.|Refund processed.|The seat is now reserved."
         "|Fixed!|The payment went through.|I updated the record.|It works now.|The refund has been issued.",
         "I could not update the order.|The update failed.|Unfortunately the booking was not completed.|Shall I proceed?"
         "|I will update it once you confirm.|There was an error, but I'm looking into it.|Once it is done I tell you."
-        "|Nothing was changed.|The order remains unchanged.|I created nothing.",
+        "|Nothing was changed.|The order remains unchanged.|I created nothing."
+        "|The table was taken, it was reserved by another guest.|The call was placed on Monday.|I opened the file."
+        "|I was able to see the order.|I verified the address.|I moved nothing.",
     ),
     "unknown tool": (
         is_unknown_tool,
