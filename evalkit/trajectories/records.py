@@ -98,7 +98,7 @@ FACTS = (  # what files state about runs of other files
     Column("value", "str", "what the file states"),
 )
 CALLS = (  # of models, where several files may contain the same one
-    Column("call_id", "str", "its id, which is the same in another file"),
+    Column("call_id", "str", "its id, which is the same in another file; empty for all calls of a model together"),
     Column("model_name", "name", "the model"),
     Column("tokens_in", "int?", "tokens that it read, with those from a cache", "tokens"),
     Column("tokens_cache", "int?", "of these, those from a cache", "tokens"),
