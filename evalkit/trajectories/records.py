@@ -31,7 +31,7 @@ _ENDED = {  # the status of a run that came to its end: the score is the outcome
     "": "completed",
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
-    "Codex": "turn_aborted",  # by the user, mostly
+    "Codex": "turn_aborted unended",  # by the user, mostly; killed, or still running
     "OpenHands": "stuck_in_loop max_iterations max_budget",
     "SWE-agent": (
         "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError exit_cost exit_context exit_format"

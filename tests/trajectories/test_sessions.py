@@ -291,6 +291,40 @@ def test_tokens_of_codex_are_those_of_its_last_totals_which_may_begin_again(tmp_
     assert told(trajectories.load(tmp_path).runs, "tokens_in", "turns") == [[read, calls]]
 
 
+def record(read: int, written: int, total: tuple[int, int]) -> dict:
+    """Return the usage of a call, which newer versions write before the counts of the session."""
+    names = ("input_tokens", "output_tokens")
+    usage, of_session = (dict(zip(names, counts, strict=True)) for counts in ((read, written), total))
+    return make.codex("token_usage_record", usage=usage, thread_token_usage=of_session)
+
+
+TASK = make.codex("task_started")
+DONE = make.codex("task_complete", outer="event_msg")
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ([TASK, call("shell", "c1"), record(10, 2, (10, 2))], [1, 10, 2, "unended"]),  # killed while a tool ran
+        (
+            [TASK, call("shell", "c1"), record(10, 2, (10, 2)), output("c1"), make.totals(10, 2, last=(10, 2)), DONE],
+            [1, 10, 2, "completed"],
+        ),
+        ([TASK, DONE, TASK, call("shell", "c1"), record(10, 2, (10, 2))], [1, 10, 2, "unended"]),
+        (  # the counts leave out a call, such as one that compacts
+            [TASK, call("shell", "c1"), record(10, 2, (10, 2)), record(5, 1, (15, 3)), make.totals(10, 2), DONE],
+            [2, 15, 3, "completed"],
+        ),
+        ([call("shell", "c1"), make.totals(10, 2), DONE, TASK, record(5, 1, (5, 1))], [2, 15, 3, "unended"]),
+    ],
+)
+def test_tokens_of_codex_are_those_of_its_records_where_it_writes_these(tmp_path, own, expected):
+    rollout(tmp_path, "a", make.meta("a"), *own)
+    runs = trajectories.load(tmp_path).runs
+    assert told(runs, "turns", "tokens_in", "tokens_out", "status") == [expected]
+    assert runs["exit_reason"].isna().all() == (expected[-1] == "unended")
+
+
 PARENT = [
     make.said("user", "Start."),
     call("exec_command", "c1"),
