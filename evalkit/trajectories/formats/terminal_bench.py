@@ -22,7 +22,7 @@ COMMANDS = "commands.txt"
 _MOST_TERMINAL = 200_000  # characters of a terminal in a transcript
 _TRIAL_KEYS = {"trial_name", "task_id", "is_resolved"}
 _NOTHING_HAPPENED = ("unset", "none")  # modes of failure of trials in which nothing failed
-_NOT_MEASURED = ("test_timeout", "parse_error", "agent_installation_failed", "unknown_agent_error", "unknown")
+_NOT_TESTED = ("test_timeout", "parse_error", "agent_installation_failed", "unknown_agent_error", "unknown")
 _LOCK_VERSIONS = ("1.0",)
 _ATTEMPT = re.compile(r"\.(\d+)-of-(\d+)(?=\.|$)")
 _DOCUMENT = re.compile(r"[_.-]*(?:run_metadata|metadata|results|tb)\.(?:json|lock)$")  # behind the name of a run
@@ -61,9 +61,10 @@ def parse(path: str, value: Any) -> Parsed:
     reasons = []
     if lost := len(listed) - len(trials):
         reasons.append(f"{lost} of {len(listed)} results are no trials")
-    modes = Counter(text_of(trial.get("failure_mode")) for trial in trials.values())
+    untested = [trial for trial in trials.values() if not isinstance(trial["is_resolved"], bool)]
+    modes = Counter(text_of(trial.get("failure_mode")) for trial in untested)
     for mode, n in modes.items():
-        if mode not in {*AGENT_FAILED, *_NOT_MEASURED, *_NOTHING_HAPPENED}:
+        if mode not in {*AGENT_FAILED, *_NOT_TESTED, *_NOTHING_HAPPENED}:
             reasons.append(f"failure_mode {mode} is unknown: {counted_noun(n, 'trial')} not measured")
     scores = [
         (part, "is_resolved", float(trial["is_resolved"]), "")
@@ -138,8 +139,11 @@ def _run(part: str, trial: dict[str, Any]) -> tuple:
     """Return the run of a trial; files of its run name the model and the agent."""
     mode = text_of(trial.get("failure_mode"))
     status = "completed" if mode in ("", *_NOTHING_HAPPENED) else mode
-    if not isinstance(trial["is_resolved"], bool) and (status == "completed" or status in AGENT_FAILED):
-        status = "untested"  # a time-out does not decide: tests run after it
+    is_tested = isinstance(trial["is_resolved"], bool)  # the tests run after whatever ended the agent
+    if is_tested and status not in AGENT_FAILED:
+        status = "completed"
+    elif not is_tested and (status == "completed" or status in AGENT_FAILED):
+        status = "untested"
     attempt = _ATTEMPT.search(text_of(trial["trial_name"]))
     return run_row(
         part=part,
