@@ -195,8 +195,9 @@ def without_answer(audited: Audited) -> Found:
     runs = audited.runs
     is_stated = pd.Series(False, runs.index)
     is_silent = runs["status"].isin(NO_ANSWER)
-    for name in ("turns", "tokens_out"):
-        counts = runs[name].astype("Float64")
+    logged = _as_logged(runs, "turns", "tokens_in", "tokens_out")
+    nothing_counted = logged["tokens_in"].eq(0).fillna(False)
+    for counts in (logged["turns"], logged["tokens_out"].mask(nothing_counted)):
         usual = counts.groupby(runs["model_name"].fillna(UNKNOWN)).transform("median").fillna(0) > 0
         is_stated |= usual & counts.notna()
         is_silent |= (usual & counts.eq(0)).fillna(False)
@@ -210,8 +211,8 @@ def without_answer(audited: Audited) -> Found:
 @check("zero tokens or cost", "Are tokens or costs 0, which usually means that they were not counted?")
 def zero_usage(audited: Audited) -> Found:
     """Count the runs that took no tokens, or nothing, by their logs."""
-    audited.needs("tokens_in", "tokens_out", "cost")
-    columns = audited.runs[["tokens_in", "tokens_out", "cost"]].astype("Float64")
+    audited.needs("tokens_in", "tokens_out", "cost", "uncounted")
+    columns = _as_logged(audited.runs, "tokens_in", "tokens_out", "cost")
     rows = audited.runs[columns.eq(0).fillna(False).any(axis=1)]
     return Found(len(rows), len(columns.dropna(how="all")), rows, notes=_by_model(rows))
 
@@ -447,6 +448,13 @@ def _is_stopped(runs: pd.DataFrame) -> pd.Series:
     """Return which runs were stopped at a limit, by their status or the reason why they ended."""
     endings = runs.reindex(columns=["status", "exit_reason"]).astype("str").fillna("")
     return (endings["status"] + "\n" + endings["exit_reason"]).str.contains(STOPPED)
+
+
+def _as_logged(runs: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Return amounts as logs state them: 0 where it was not counted, which is missing in other frames."""
+    amounts = runs[[*names]].astype("Float64")
+    uncounted = runs.get("uncounted", pd.Series("", runs.index)).fillna("")
+    return amounts.apply(lambda values: values.mask(uncounted.str.contains(str(values.name)), 0))
 
 
 def _counted(code: str, text: str, count: int) -> Notes:

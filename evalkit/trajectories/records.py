@@ -57,6 +57,7 @@ RUNS = (
     Column("exit_reason", "line", "reason why the run ended, as logged"),
     Column("target", "line", "expected result of the run, such as the right answer"),
     Column("tokens_cache", "int?", "input tokens from a cache", "tokens"),
+    Column("uncounted", "line", "tokens or cost that the log states as 0, which are missing"),
     Column("limits", "line", "limits of the run"),
     Column("temperature", "float", "sampling temperature of the model, if set"),
     Column("retries", "int?", "number of restarts after an error", "count"),
@@ -176,6 +177,12 @@ def run_row(*, ended: Any = None, **values: Any) -> tuple:
     if number_of(values.get("duration")) is None:
         values["duration"] = seconds_between(values.get("started"), ended)
     return run_rows({name: [value] for name, value in values.items()})[0]
+
+
+def counted(**amounts: float | None) -> dict[str, Any]:
+    """Return columns of a run from amounts as logged; one of 0 was not counted: it is missing, and named."""
+    zeros = [name for name, amount in amounts.items() if amount == 0]
+    return {**amounts, **dict.fromkeys(zeros), "uncounted": ", ".join(zeros)}
 
 
 _Cells = Sequence[tuple]

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import evalkit
 from benchmarks.audit import DEFECTS, audited, board
-from evalkit import compare
+from evalkit import compare, trajectories
 from evalkit.cli import main
 from evalkit.compare.audit import moved
 from evalkit.compare.check import CHECKS, Audited
@@ -19,6 +19,7 @@ from evalkit.display.words import finding_text
 from evalkit.kinds.runs import kind_of
 from tests import messy
 from tests.compare.runs import runs_of
+from tests.trajectories import folders as make
 
 
 @pytest.fixture
@@ -185,3 +186,30 @@ def test_names_that_differ_in_case_provider_and_one_date_may_be_one_model(names,
     logs = SimpleNamespace(runs=runs, kind=kind_of(runs))
     found = CHECKS["names"].function(Audited(logs, logs.runs))
     assert (found.count, found.n) == (count, len(names))
+
+
+@pytest.mark.parametrize(
+    ("amounts", "zeros", "silent"),
+    [
+        ([(9, 3)] * 8, "0 of 8", "0 of 4"),
+        ([(0, 0)] * 8, "8 of 8", None),  # nothing was counted
+        ([(None, None)] * 4 + [(0, 0)] * 4, "4 of 4", None),
+        ([(9, 0)] * 2 + [(9, 3)] * 6, "2 of 8", "2 of 4"),  # read, and wrote nothing
+        ([(0, 0)] * 2 + [(9, 3)] * 6, "2 of 8", "0 of 2"),
+        ([(None, None)] * 8, None, None),
+    ],
+)
+def test_zeros_that_readers_take_as_missing_are_found(tmp_path, amounts, zeros, silent):
+    trials = [
+        make.tb_trial(f"t{at}", at < 4, total_input_tokens=read, total_output_tokens=wrote)
+        for at, (read, wrote) in enumerate(amounts)
+    ]
+    make.write(tmp_path / "results.json", make.tb_summary(*trials))
+    logs = trajectories.load(tmp_path, model="m")
+    table = compare.audit(logs, checks=["zero tokens or cost", "success without an answer"]).table.set_index("check")
+    found = {
+        check: None if row["verdict"] == "not computed" else f"{row['count']} of {row['n']}"
+        for check, row in table.iterrows()
+    }
+    assert found == {"zero tokens or cost": zeros, "success without an answer": silent}
+    assert (logs.runs[["tokens_in", "tokens_out"]] == 0).sum().sum() == 0

@@ -14,7 +14,7 @@ from evalkit.io.text import shorten
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, ToolCall
 from evalkit.trajectories.json_values import count_of, number_of, part_of, text_of
-from evalkit.trajectories.records import AGENT_FAILED, Joined, Rows, Runs, by_file, run_row, stated_by, used
+from evalkit.trajectories.records import AGENT_FAILED, Joined, Rows, Runs, by_file, counted, run_row, stated_by, used
 
 FORMAT = "Terminal-Bench"
 LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the folder of a trial; the first counts
@@ -145,6 +145,7 @@ def _run(part: str, trial: dict[str, Any]) -> tuple:
     elif not is_tested and (status == "completed" or status in AGENT_FAILED):
         status = "untested"
     attempt = _ATTEMPT.search(text_of(trial["trial_name"]))
+    read, written = (count_of(trial.get(name)) for name in ("total_input_tokens", "total_output_tokens"))
     return run_row(
         part=part,
         log_id=_id(trial),
@@ -155,9 +156,8 @@ def _run(part: str, trial: dict[str, Any]) -> tuple:
         status=status,
         started=trial.get("trial_started_at") or trial.get("agent_started_at"),
         ended=trial.get("trial_ended_at") or trial.get("test_ended_at"),
-        tokens_in=count_of(trial.get("total_input_tokens")) or None,  # 0 is written where nothing was counted
-        tokens_out=count_of(trial.get("total_output_tokens")) or None,
         extra={"trial_name": text_of(trial["trial_name"])},
+        **counted(tokens_in=read, tokens_out=written),
     )
 
 
