@@ -82,16 +82,25 @@ def retries(audited: Audited) -> Found:
 
 @check("retried until solved", "Does the number of runs of a task depend on their outcomes?", noun="model")
 def retried_until_solved(audited: Audited) -> Found:
-    """Count the models whose last run of a task succeeds more often than others; otherwise only first runs count."""
+    """Count the models whose last run of a task succeeds more often than others; otherwise only first runs count.
+
+    If all tasks of a model have equally many runs, or the last ones succeed less often, that is no error.
+    """
     _needs_rate(audited)
-    table = audited.board.outcomes.table.dropna(subset="value").sort_values("repetition", kind="stable")
+    table = audited.board.outcomes.table.sort_values("repetition", kind="stable")
     tested = {}
     for name, own in leading(table).groupby("model_name"):
-        tested[str(name)] = repeats_test(own["value"], own["task"], own["repetition"]).p_value
-    doubtful = sorted(name for name, p_value in tested.items() if p_value * len(tested) <= RETRIED)
-    first = audited.runs["run_id"].isin(table.drop_duplicates(["model_name", "task"])["run_id"])
-    notes = note("models", "{models}", models=doubtful)
-    return Found(len(doubtful), len(tested), alternative=audited.runs[first], verdict="wrong", notes=notes)
+        tested[str(name)] = repeats_test(own["value"], own["task"], own["repetition"])
+    doubtful = sorted(name for name, test in tested.items() if test.p_value * len(tested) <= RETRIED)
+    retried = [name for name in doubtful if tested[name].is_retried]
+    if not retried:
+        drifting = "later runs succeed more or less often, but were not added until one succeeded: {models}"
+        notes = note("drifting", drifting, models=doubtful)
+        return Found(len(doubtful), len(tested), notes=notes)
+    firsts = table.dropna(subset="value").drop_duplicates(["model_name", "task"])
+    first = audited.runs[audited.runs["run_id"].isin(firsts["run_id"])]
+    notes = note("models", "{models}", models=retried)
+    return Found(len(retried), len(tested), alternative=first, verdict="wrong", notes=notes)
 
 
 @check("copies", "Are some runs excluded from all rates as copies?")

@@ -213,3 +213,23 @@ def test_zeros_that_readers_take_as_missing_are_found(tmp_path, amounts, zeros, 
     }
     assert found == {"zero tokens or cost": zeros, "success without an answer": silent}
     assert (logs.runs[["tokens_in", "tokens_out"]] == 0).sum().sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict"),
+    [
+        ([[0, 0, 1]] * 20 + [[1, 0, 1]] * 10, "look"),  # a third pass under other conditions
+        ([[0, 0, 1]] * 20 + [[1]] * 10, "wrong"),
+        ([[1, 1, 0]] * 20 + [[0]] * 10, "look"),
+        ([[0, 1, 0], [1, 0, 0], [0, 0, 1]] * 9 + [[1]], "fine"),
+    ],
+)
+def test_only_runs_that_were_added_until_a_success_are_an_error(tmp_path, outcomes, verdict):
+    rows = [
+        {"task_id": task, "model": "a", "trial": trial, "success": value}
+        for task, values in enumerate(outcomes)
+        for trial, value in enumerate(values)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    table = compare.audit(evalkit.load(str(tmp_path)), checks=["retried until solved"]).table
+    assert table["verdict"].tolist() == [verdict]
