@@ -251,7 +251,8 @@ def tokens_by_ending(audited: Audited) -> Found:
 def published_figures(audited: Audited) -> Found:
     """Count the published rates that no count of the runs gives; otherwise models rank by the published ones.
 
-    Of several rates of a file, the first is taken to be of all runs; others count if they are of as many runs.
+    Of several rates of a file, the first is taken to be of all runs; others count if they are of as many runs. Where
+    it is unknown of which runs others are, the question stays open.
     """
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
@@ -263,7 +264,8 @@ def published_figures(audited: Audited) -> Found:
     is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
     sizes = runs["model_name"].value_counts()
     order = audited.estimates.copy()
-    compared, unlike = 0, list[Notes]()
+    compared = skipped = 0
+    unlike = list[Notes]()
     for row, leads in zip(table.to_dict("records"), is_first, strict=True):
         # the runs that it is of: its model, agent, data set and scorer, in its folder or below
         is_own = pd.Series(True, runs.index)
@@ -273,11 +275,23 @@ def published_figures(audited: Audited) -> Found:
             is_known = isinstance(row[name], str) and row[name] and column in runs
             if is_known and (name in ("model_name", "dataset") or runs[column].eq(row[name]).any()):
                 is_own &= runs[column].eq(row[name])
-        inside = runs[is_own & runs["source"].str.startswith(os.path.dirname(row["source"]) + "/")]
-        own = inside if len(inside) else runs[is_own]
+        folder, file = os.path.split(row["source"])
+        matching = runs[is_own]
+        own = inside = matching[matching["source"].str.startswith(f"{folder}/")]
+        if inside.empty:
+            own = matching
+        # several runs may have their figures in one folder
+        of_file = [matching[matching[column].eq(row["source"])] for column in ("source", "plan") if column in runs]
+        is_named = [isinstance(one, str) and bool(one) and one in file for one in inside["experiment"]]
+        for exact in (*of_file, inside[is_named]):
+            if len(exact) == row["n"]:
+                own = exact
         of_others = pd.notna(row["n"]) and row["n"] != len(own)
         is_partial = of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any())
-        if own.empty or is_partial:  # it is about other runs, or `missing_trials` reports the absent ones
+        if own.empty:  # it is about other runs
+            continue
+        if is_partial:
+            skipped += 1
             continue
         compared += 1
         rates = _rates_of(own)
@@ -288,10 +302,14 @@ def published_figures(audited: Audited) -> Found:
                 order[model] = row["value"]
             values = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "from the runs"}
             unlike.append(note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **values))
-    if not compared:
+    if not compared + skipped:
         raise NotComputed("none_matches", "no published figure is about the runs here")
+    others = _counted("not_compared", "not compared: {count:figure} of other or unknown runs", skipped)
+    if not unlike and skipped:
+        raise NotComputed("some_match", "{others}; {count:figure} agree", others=str(others), count=compared)
     ranking = None if order.equals(audited.estimates) else order.sort_values(ascending=False, kind="stable")
-    return Found(len(unlike), compared, order=ranking, verdict="wrong", notes=sum(unlike[:MOST_NAMED], Notes()))
+    notes = sum(unlike[:MOST_NAMED], Notes()) + others
+    return Found(len(unlike), compared, order=ranking, verdict="wrong", notes=notes)
 
 
 @check("settings", "Did models run with different limits, versions or temperatures?", noun="setting")

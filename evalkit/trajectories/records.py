@@ -139,7 +139,7 @@ _FIELDS: list[Any] = [
 # out to be no run of its own
 Run: Any = make_dataclass("Run", _FIELDS, eq=False, slots=True)
 Runs = Sequence[Any]
-Rows = Sequence[dict[str, Any]]  # of a table of records
+Rows = list[dict[str, Any]]  # of a table of records
 
 
 class Joined(NamedTuple):

@@ -20,6 +20,7 @@ from evalkit.kinds.runs import kind_of
 from tests import messy
 from tests.compare.runs import runs_of
 from tests.trajectories import folders as make
+from tests.trajectories import test_lm_eval as lm_eval
 
 
 @pytest.fixture
@@ -233,3 +234,45 @@ def test_only_runs_that_were_added_until_a_success_are_an_error(tmp_path, outcom
     pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
     table = compare.audit(evalkit.load(str(tmp_path)), checks=["retried until solved"]).table
     assert table["verdict"].tolist() == [verdict]
+
+
+def tb_runs(folder, form, **changes):
+    """Write two runs of ten tasks, with the figures of each; those of the second differ by `changes`."""
+    for run, solved in (("r1", 3), ("r2", 6)):
+        trials = [make.tb_trial(f"t{at}", at < solved, id=f"{run} {at}") for at in range(10)]
+        own = changes if run == "r2" else {}
+        summary = {**make.tb_summary(*trials), "accuracy": solved / 10}
+        metadata = {**make.tb_metadata(*(f"t{at}" for at in range(10)), run_id=run), "accuracy": solved / 10}
+        make.write(folder / form.format(run, "results"), {**summary, **own.get("results", {})})
+        make.write(folder / form.format(run, "run_metadata"), {**metadata, **own.get("run_metadata", {})})
+
+
+@pytest.mark.parametrize("form", ["{}/{}.json", "{}_{}.json", "{}__{}.json"])
+@pytest.mark.parametrize(
+    ("changes", "verdict", "count"),
+    [
+        ({}, "fine", 0),
+        ({"results": {"accuracy": 0.7}}, "wrong", 1),
+        ({"results": {"n_resolved": 9}}, "wrong", 1),
+        ({"run_metadata": {"accuracy": 0.5}}, "wrong", 1),
+        ({"run_metadata": {"accuracy": 0.5, "n_attempts": 3}}, "not computed", None),  # of more runs than there are
+    ],
+)
+def test_figures_of_several_runs_in_a_folder_are_compared_with_their_own(tmp_path, form, changes, verdict, count):
+    tb_runs(tmp_path, form, **changes)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["published figures"]).table.iloc[0]
+    assert (row["verdict"], row["count"] if count is not None else None) == (verdict, count)
+    if verdict == "not computed":
+        assert str(row["notes"]) == "not compared: 1 figure of other or unknown runs; 5 figures agree"
+    else:
+        assert row["n"] == 6
+
+
+@pytest.mark.parametrize(("published", "verdict"), [(0.5, "fine"), (0.75, "wrong")])
+def test_figures_of_lm_eval_are_compared_with_the_runs_of_their_stamp(tmp_path, published, verdict):
+    for stamp, values in ((lm_eval.STAMP, [1.0, 0.0]), (lm_eval.LATER, [0.0, 0.0])):
+        figures = {"sums_mc": {"acc,none": published if sum(values) else 0.0}}
+        samples = [lm_eval.sample(at, value) for at, value in enumerate(values)]
+        lm_eval.evaluation(tmp_path / "a", *samples, stamp=stamp, stated=lm_eval.results(results=figures))
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["published figures"]).table.iloc[0]
+    assert (row["verdict"], row["n"]) == (verdict, 2)

@@ -65,7 +65,7 @@ def test_a_trial_is_one_run_in_every_layout_and_the_nearest_files_name_its_model
     assert sorted(told(logs.runs, "task_id", "is_successful")) == [["a", True], ["b", False]]
     assert set(logs.runs["part"].fillna("")) == set(parts)
     assert set(logs.runs["experiment"]) == {SUBMISSION}
-    assert told(logs.published, "metric", "value", "n") == [["accuracy", SUMMARY["accuracy"], 2]]
+    assert told(logs.published, "metric", "value", "n") == [["accuracy", SUMMARY["accuracy"], 2], ["resolved", 0.5, 2]]
     assert logs.plans["planned"].sum() == (2 if described else 0)
     assert analysis.trials(logs.runs, logs.plans)["missing"].sum() == 0
     assert set(logs.ledger["status"]) == {"used"}
@@ -83,11 +83,13 @@ NESTED = {  # files, folders of runs, and the number of trials
 @pytest.mark.parametrize("case", NESTED)
 def test_the_copy_in_a_resumed_run_is_neither_a_run_nor_a_plan_of_its_own(tmp_path, case):
     files, runs, n = NESTED[case]
-    described = {f"{run}/run_metadata.json": META for run in runs}
+    described = {f"{run}/run_metadata.json": {**META, "accuracy": 0.5} for run in runs}
     written(tmp_path / SUB, {**files, **described})
     logs = trajectories.load(tmp_path)
     table = analysis.trials(logs.runs, logs.plans)
     assert (table["planned"].sum(), table["present"].sum(), table["missing"].sum()) == (n, n, 0)
+    of_metadata = logs.published["source"].str.endswith("run_metadata.json")
+    assert of_metadata.sum() == n / 2
     assert sorted(logs.runs["repetition"]) == [0, 0, 1, 1][:n]
 
 

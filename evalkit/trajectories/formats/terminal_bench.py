@@ -71,8 +71,7 @@ def parse(path: str, value: Any) -> Parsed:
         for part, trial in trials.items()
         if isinstance(trial["is_resolved"], bool)
     ]
-    accuracy = number_of(part_of(value, "accuracy"))
-    published = [(None, None, None, "accuracy", accuracy, len(trials))] if accuracy is not None else []
+    published = _published(value, len(trials)) if isinstance(value, dict) else []
     runs = [_run(part, trial) for part, trial in trials.items()]
     return used(runs, scores, published=published, reason="; ".join(reasons))
 
@@ -132,7 +131,15 @@ def _described(metadata: dict[str, Any], limits: str = "", reason: str = "") -> 
     elif size := count_of(metadata.get("dataset_size")):
         planned = {"": size}
     plans = [(*shared, task, n * attempts, None) for task, n in planned.items()]
-    return used(plans=plans, facts=[(FORMAT, "", "", text_of(stated))], reason=reason)
+    published = _published(metadata, sum(planned.values()) * attempts)
+    return used(plans=plans, facts=[(FORMAT, "", "", text_of(stated))], published=published, reason=reason)
+
+
+def _published(stated: dict[str, Any], n: int) -> list[tuple]:
+    """Return the rates over all trials of a run that its summary or its metadata state."""
+    resolved = count_of(stated.get("n_resolved"))
+    rates = {"accuracy": number_of(stated.get("accuracy")), "resolved": resolved / n if resolved and n else None}
+    return [(None, None, None, metric, rate, n or None) for metric, rate in rates.items() if rate is not None]
 
 
 def _run(part: str, trial: dict[str, Any]) -> tuple:
@@ -205,9 +212,11 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     files = by_file(runs, FORMAT)
     run_of = {source: _nearest(source, about) for source in files}
     settings = {source: _settings(source, about.get(run, {})) for source, run in run_of.items()}
+    settings_of = {run_of[source]: values for source, values in settings.items()}
     for figure in published:
+        values = settings_of.get(_nearest(figure["source"], about), {})
         for column in ("model_name", "agent", "dataset"):
-            figure[column] = settings.get(figure["source"], {}).get(column) or figure[column]
+            figure[column] = values.get(column) or figure[column]
     trials: dict[tuple[Any, ...], list[Any]] = {}  # the copies of each
     for source, own in files.items():
         for run in own:
@@ -218,12 +227,15 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     def outermost(run: Any) -> tuple[Any, ...]:  # of these, a file of its own comes first
         return bool(run.part), run.source.count("/"), run.source
 
+    copied = set[_Key]()  # runs whose trials another run has, too
     for copies in trials.values():
         copies.sort(key=outermost)
         for run in copies[1:]:
             run.is_left_out = True
         keys = sorted({run_of[run.source] for run in copies}, key=lambda key: (key[0].count("/"), key))
-        no_plans.update(plan_at[key] for key in keys[1:] if key in plan_at)
+        copied.update(keys[1:])
+    no_plans.update(plan_at[key] for key in copied if key in plan_at)
+    published[:] = [figure for figure in published if _key(figure["source"]) not in copied]
     plans = {key: plan for key, plan in plan_at.items() if plan not in no_plans}
     return Joined({source: plans.get(_nearest(source, plans)) for source in run_of}, no_plans)
 
