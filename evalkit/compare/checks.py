@@ -28,6 +28,7 @@ LONGEST = 32  # characters of a name or a reason
 MOST_READ = 100  # transcripts, chosen evenly
 LEAST_DISTINCT = 0.2  # share of values that differ, in a column that distinguishes runs
 SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
+LONG_NUMBER = re.compile(r"-?[\d.,]{4,}")  # that is not a word of a text by chance
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
@@ -393,13 +394,16 @@ def idle_tasks(audited: Audited) -> Found:
 
 @check("leaks", "Did agents see the expected answer at the start, or open the benchmark's own files?")
 def leaks(audited: Audited) -> Found:
-    """Count the runs, of at most 100, whose agent was given the answer, or looked at files of the benchmark."""
+    """Count the runs, of at most 100, whose agent was given the answer, or looked at files of the benchmark.
+
+    Runs whose expected answer is too short to search for are left out.
+    """
     if audited.logs.kind.transcript is None:
         raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
     order = audited.runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")
     chosen = audited.runs.loc[order.index[:MOST_READ]].sort_index()
     answers = chosen.set_index("run_id").get("target", pd.Series()).dropna()
-    read = 0
+    read = unsearchable = 0
     told: list[str] = []
     looked: list[str] = []
     for run_id, transcript in transcripts(audited.logs, chosen):
@@ -407,12 +411,22 @@ def leaks(audited: Audited) -> Found:
         begin = next((place for place, turn in enumerate(turns) if turn.role in ("assistant", "action")), None)
         if begin is None:
             continue
-        read += 1
         answer = answers.get(run_id, "").strip().casefold()
-        if len(answer) >= SHORTEST_ANSWER and answer in "\n".join(turn.text.casefold() for turn in turns[:begin]):
-            told.append(run_id)
+        pattern = re.escape(answer)
+        if LONG_NUMBER.fullmatch(answer):
+            pattern = rf"(?<![\w.,-]){pattern}(?![\w-]|[.,]\d)"
+        elif len(answer) < SHORTEST_ANSWER:
+            pattern = ""
         if any(turn.role == "action" and OWN_FILES.search(turn.text) for turn in turns[begin:]):
             looked.append(run_id)
+        elif answer and not pattern:
+            unsearchable += 1
+            continue
+        read += 1
+        if pattern and re.search(pattern, "\n".join(turn.text.casefold() for turn in turns[:begin])):
+            told.append(run_id)
+    if unsearchable and not read:
+        raise NotComputed("short_answers", "the expected answers are too short to search for")
     if not read:
         raise NotComputed("none_read", "no run has a transcript that can be read")
     notes = _counted("told", "{count:run} that show the expected answer at the start", len(told))

@@ -276,3 +276,44 @@ def test_figures_of_lm_eval_are_compared_with_the_runs_of_their_stamp(tmp_path, 
         lm_eval.evaluation(tmp_path / "a", *samples, stamp=stamp, stated=lm_eval.results(results=figures))
     row = compare.audit(evalkit.load(str(tmp_path)), checks=["published figures"]).table.iloc[0]
     assert (row["verdict"], row["n"]) == (verdict, 2)
+
+
+@pytest.mark.parametrize(
+    ("target", "prompt", "verdict"),
+    [
+        ("2718", "The key is 2718.", "look"),
+        ("-31.5", "Is it -31.5?", "look"),
+        ("2718", "In 12718 cases of 2718.5 and 2,718", "fine"),
+        ("B", "Is it A or B?", "not computed"),
+        ("42", "Not 42.", "not computed"),
+        ("a whole sentence", "Say A WHOLE SENTENCE.", "look"),
+        ("", "Hi.", "fine"),
+    ],
+)
+def test_expected_answers_are_searched_unless_they_are_short(tmp_path, target, prompt, verdict):
+    chat = [{"role": "user", "content": prompt}, {"role": "assistant", "content": "Yes."}]
+    rows = [{"task_id": at, "model": "m", "success": 1, "target": target, "messages": chat} for at in range(3)]
+    make.lines(tmp_path / "runs.jsonl", *rows)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["leaks"]).table.iloc[0]
+    assert row["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "answered", "verdict"),
+    [
+        ("assistant", 9, "wrong"),
+        ("assistant", 12, "fine"),
+        ("model", 9, "not computed"),
+        ("assistant", 0, "not computed"),
+    ],
+)
+def test_a_success_in_a_chat_without_an_answer_is_an_error(tmp_path, name, answered, verdict):
+    asked = {"role": "user", "content": "Hi."}
+    rows = [
+        {"task_id": at, "model": "m", "success": 1, "messages": [asked, {"role": name, "content": "x"}]}
+        for at in range(answered)
+    ]
+    rows += [{"task_id": at, "model": "m", "success": 1, "messages": [asked]} for at in range(answered, 12)]
+    make.lines(tmp_path / "runs.jsonl", *rows)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["success without an answer"]).table.iloc[0]
+    assert row["verdict"] == verdict
