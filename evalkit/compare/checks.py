@@ -343,23 +343,25 @@ def agents(audited: Audited) -> Found:
 def pass_hat_k(audited: Audited) -> Found:
     """Count the models with two values of pass^k: over measured runs, and over all, or all that were planned."""
     _needs_rate(audited)
-    measured = reliability(audited.runs[audited.outcome.ne("not measured")])
-    k = int(measured["k"].max())
     whole = audited.planned_runs
     if whole is None:
         whole = audited.ending(audited.runs[audited.outcome.eq("not measured")], False)
+    of_all = reliability(whole)
+    of_measured = reliability(audited.runs[audited.outcome.ne("not measured")], sorted(set(of_all["k"])))
     one, other = (
-        table[table["measure"].eq(f"pass^{k}")].set_index("model_name")["estimate"]
-        for table in (measured, reliability(whole, [k]))
+        table[table["measure"].str.startswith("pass^")].set_index(["model_name", "measure"])["estimate"]
+        for table in (of_measured, of_all)
     )
     gaps = (one - other).abs().dropna().sort_values(ascending=False)
     differ = gaps[gaps > 1e-9]
     notes = Notes()
     if len(differ):
-        name = differ.index[0]
-        rates = {"one": one[name], "of_one": "of measured trials", "other": other[name], "of_other": "of all"}
-        notes = note("both_conventions", _two_rates, of=f"{name}, pass^{k}", **rates)
-    return Found(len(differ), len(one), notes=notes)
+        name, measure = differ.index[0]
+        rates = {"one": one[name, measure], "other": other[name, measure]}
+        rates |= {"of_one": "of measured trials", "of_other": "of all"}
+        notes = note("both_conventions", _two_rates, of=f"{name}, {measure}", **rates)
+    models, doubtful = (table.index.get_level_values("model_name").nunique() for table in (gaps, differ))
+    return Found(doubtful, models, notes=notes)
 
 
 @check("undecided ranks", "Is it undecided which model is best?", noun="model")

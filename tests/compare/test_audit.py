@@ -317,3 +317,24 @@ def test_a_success_in_a_chat_without_an_answer_is_an_error(tmp_path, name, answe
     make.lines(tmp_path / "runs.jsonl", *rows)
     row = compare.audit(evalkit.load(str(tmp_path)), checks=["success without an answer"]).table.iloc[0]
     assert row["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("second", "count"),
+    [
+        ([[True], [False], [None]], 1),  # one model ran each task once: only pass^1 can be compared
+        ([[True, True], [False, None], [False, None]], 1),
+        ([[True, True], [False, False], [True, True]], 0),
+    ],
+)
+def test_each_pass_hat_k_is_compared_over_both_denominators(tmp_path, second, count):
+    first = [[True, False]] * 3
+    rows = [
+        {"model": name, "task_id": task, "trial": trial, "success": value, "status": "crash" if value is None else "ok"}
+        for name, tasks in (("a", first), ("b", second))
+        for task, values in enumerate(tasks)
+        for trial, value in enumerate(values)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["pass^k"]).table.iloc[0]
+    assert (row["count"], row["n"]) == (count, 2)
