@@ -14,7 +14,7 @@ from evalkit.compare.check import Audited, Found, NotComputed, check
 from evalkit.compare.items import task_items
 from evalkit.compare.repeats import reliability
 from evalkit.io.text import shorten
-from evalkit.kinds.findings import absent_runs, bare_name, similar_names, variants
+from evalkit.kinds.findings import absent_runs, bare_name, variants
 from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded, leading
 from evalkit.kinds.success_rates import rates_by_denominator
 from evalkit.kinds.transcript import transcripts
@@ -32,7 +32,8 @@ LONG_NUMBER = re.compile(r"-?[\d.,]{4,}")  # that is not a word of a text by cha
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
-DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d|latest)$")
+DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
+NEWEST = re.compile(r"[-_@:.]latest$|-0$")  # no date, either
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
 OWN_FILES = re.compile(  # of benchmarks, opened; the harness itself runs the tests, and agents write solutions
     r"(?:\b(?:cat|head|tail|less|more|sed|grep|vim?|nano|cp)\b|read|view|open)[^\n>]{0,300}"
@@ -439,21 +440,22 @@ def leaks(audited: Audited) -> Found:
 
 @check("names", "Do several names refer to one model?", noun="name")
 def names_alike(audited: Audited) -> Found:
-    """Count the names that differ only by case, provider or date from another; otherwise they are one model."""
+    """Count the names that differ only by case, provider, date or order of parts; otherwise they are one model."""
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
-    groups: dict[str, dict[str, str]] = {}  # the dates of names, by what they are without date, case and provider
+    groups: dict[str, dict[str, list[str]]] = {}  # names by their date, by the parts that they have without it
     for name in names:
-        model = bare_name(name)
+        model = NEWEST.sub("", bare_name(name))
         undated = DATED.sub("", model)
-        groups.setdefault(undated, {})[name] = model.removeprefix(undated)
+        parts = " ".join(sorted(re.split("[-_]", undated)))
+        groups.setdefault(parts, {}).setdefault(model.removeprefix(undated), []).append(name)
     notes = Notes()
-    for dates in groups.values():
-        if "" in dates.values() and len(set(dates.values())) == 2:  # two dates are two models
-            one = min((name for name, date in dates.items() if not date), key=len)
-            notes += note("alike", names=list(dates), one=one)
-        else:
-            notes += similar_names(dates)
+    for by_date in groups.values():
+        several = len(by_date.keys() - {""}) > 1  # two dates are two models
+        together = [name for own in by_date.values() for name in own]
+        for alike in by_date.values() if several else [together]:
+            if len(alike) > 1:
+                notes += note("alike", names=alike, one=min(alike, key=lambda name: (len(name), name.swapcase())))
     merged = {name: one.values["one"] for one in notes.notes for name in one.values["names"]}
     alternative = None
     if column == "model_name":

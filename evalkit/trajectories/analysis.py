@@ -23,6 +23,10 @@ __all__ = [
 ]  # fmt: skip
 
 TAKEN_SECTION = "Tables"  # of the notebook
+_NO_LIMITS = {  # statuses of runs that their agents ended otherwise
+    *("unresolved", "empty_patch", "AgentSafetyRefusalError", "ContentPolicyViolationError"),
+    *("agent_error", "too_many_errors", "judge_stop", "fatal_llm_parse_error"),
+}
 _SUMMED = ("turns", "tokens_in", "tokens_cache", "tokens_out")
 
 
@@ -70,7 +74,7 @@ def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
     True
     """
     outcome = outcome_of(runs, kind_of(runs))
-    by_agent = outcome.eq("failure") & runs["status"].isin(AGENT_FAILED - {"unresolved"})
+    by_agent = outcome.eq("failure") & runs["status"].isin(AGENT_FAILED - _NO_LIMITS)
     scored = outcome.eq("not measured") & runs["score"].notna()
     ending = outcome.mask(by_agent, "failure, stopped").mask(scored, "scored")
     ending = ending.mask(outcome.eq("not measured") & has_flag(runs, "no_outcome"), "no outcome")

@@ -180,6 +180,10 @@ def test_reasons_are_in_words():
         (["gpt-4", "gpt-4-2024-01-01", "gpt-4-2023-01-01"], 0),
         (["gpt-4", "GPT-4 "], 2),
         (["gpt-4", "gpt-4o"], 0),
+        (["claude-4-sonnet", "o/claude-sonnet-4", "claude-sonnet-4-0", "claude-sonnet-4-20250514"], 4),
+        (["gemini-2.0", "gemini-2", "gpt-5-mini_high", "gpt-5_high-mini"], 2),
+        (["grok-4-latest", "grok-4", "grok-4-2025-07-09", "grok-4-2025-09-01"], 2),
+        (["m-20250510", "m-20250501", "M-20250510"], 2),
     ],
 )
 def test_names_that_differ_in_case_provider_and_one_date_may_be_one_model(names, count):
