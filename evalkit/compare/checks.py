@@ -84,20 +84,16 @@ def retries(audited: Audited) -> Found:
 
 @check("retried until solved", "Does the number of runs of a task depend on their outcomes?", noun="model")
 def retried_until_solved(audited: Audited) -> Found:
-    """Count the models whose last run of a task succeeds more often than others; otherwise only first runs count.
-
-    If all tasks of a model have equally many runs, or the last ones succeed less often, that is no error.
-    """
+    """Count the models whose last run of a task succeeds more often than others; otherwise only first runs count."""
     _needs_rate(audited)
     table = audited.board.outcomes.table.sort_values("repetition", kind="stable")
     tested = {}
     for name, own in leading(table).groupby("model_name"):
         tested[str(name)] = repeats_test(own["value"], own["task"], own["repetition"])
     doubtful = sorted(name for name, test in tested.items() if test.p_value * len(tested) <= RETRIED)
-    retried = [name for name in doubtful if tested[name].is_retried]
+    retried = [name for name in doubtful if tested[name].flagged]
     if not retried:
-        drifting = "later runs succeed more or less often, but were not added until one succeeded: {models}"
-        notes = note("drifting", drifting, models=doubtful)
+        notes = note("drifting", "later runs succeed more or less often, without retries: {models}", models=doubtful)
         return Found(len(doubtful), len(tested), notes=notes)
     firsts = table.dropna(subset="value").drop_duplicates(["model_name", "task"])
     first = audited.runs[audited.runs["run_id"].isin(firsts["run_id"])]
@@ -207,8 +203,7 @@ def without_answer(audited: Audited) -> Found:
     is_stated = pd.Series(False, runs.index)
     is_silent = runs["status"].isin(NO_ANSWER)
     logged = _as_logged(runs, "turns", "tokens_in", "tokens_out")
-    nothing_counted = logged["tokens_in"].eq(0).fillna(False)
-    for counts in (logged["turns"], logged["tokens_out"].mask(nothing_counted)):
+    for counts in (logged["turns"], logged["tokens_out"].mask(logged["tokens_in"].eq(0).fillna(False))):
         usual = counts.groupby(runs["model_name"].fillna(UNKNOWN)).transform("median").fillna(0) > 0
         is_stated |= usual & counts.notna()
         is_silent |= (usual & counts.eq(0)).fillna(False)
@@ -253,8 +248,7 @@ def tokens_by_ending(audited: Audited) -> Found:
 def published_figures(audited: Audited) -> Found:
     """Count the published rates that no count of the runs gives; otherwise models rank by the published ones.
 
-    Of several rates of a file, the first is taken to be of all runs; others count if they are of as many runs. Where
-    it is unknown of which runs others are, the question stays open.
+    Of several rates of a file, the first is taken to be of all runs; others are compared if they are of as many runs.
     """
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
@@ -279,9 +273,8 @@ def published_figures(audited: Audited) -> Found:
                 is_own &= runs[column].eq(row[name])
         folder, file = os.path.split(row["source"])
         matching = runs[is_own]
-        own = inside = matching[matching["source"].str.startswith(f"{folder}/")]
-        if inside.empty:
-            own = matching
+        inside = matching[matching["source"].str.startswith(f"{folder}/")]
+        own = inside if len(inside) else matching
         # several runs may have their figures in one folder
         of_file = [matching[matching[column].eq(row["source"])] for column in ("source", "plan") if column in runs]
         is_named = [isinstance(one, str) and bool(one) and one in file for one in inside["experiment"]]
@@ -357,10 +350,9 @@ def pass_hat_k(audited: Audited) -> Found:
     differ = gaps[gaps > 1e-9]
     notes = Notes()
     if len(differ):
-        name, measure = differ.index[0]
-        rates = {"one": one[name, measure], "other": other[name, measure]}
-        rates |= {"of_one": "of measured trials", "of_other": "of all"}
-        notes = note("both_conventions", _two_rates, of=f"{name}, {measure}", **rates)
+        first = differ.index[0]
+        rates = {"one": one[first], "of_one": "of measured trials", "other": other[first], "of_other": "of all"}
+        notes = note("both_conventions", _two_rates, of=", ".join(first), **rates)
     models, doubtful = (table.index.get_level_values("model_name").nunique() for table in (gaps, differ))
     return Found(doubtful, models, notes=notes)
 
@@ -397,10 +389,7 @@ def idle_tasks(audited: Audited) -> Found:
 
 @check("leaks", "Did agents see the expected answer at the start, or open the benchmark's own files?")
 def leaks(audited: Audited) -> Found:
-    """Count the runs, of at most 100, whose agent was given the answer, or looked at files of the benchmark.
-
-    Runs whose expected answer is too short to search for are left out.
-    """
+    """Count the runs, of at most 100 without short answers, whose agent was given these, or opened their files."""
     if audited.logs.kind.transcript is None:
         raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
     order = audited.runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")

@@ -28,7 +28,6 @@ class RepeatsTest(NamedTuple):
     n_tasks: int  # tasks used
     method: str
     warning: Notes = Notes()
-    is_retried: bool = False  # last runs succeed more often, and tasks have different numbers of runs, whatever p is
 
 
 def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | None = None) -> pd.DataFrame:
@@ -120,7 +119,7 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
     Returns
     -------
     RepeatsTest
-        p_value, its method, and whether it shows retries.
+        p_value, its method, and whether runs were added until one succeeded.
 
     Examples
     --------
@@ -143,8 +142,8 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
     tail = min(distribution[: seen + 1].sum(), distribution[seen:].sum())
     p_value = float(min(1.0, 2 * tail))
     is_unequal = len(set(sizes)) > 1 and table["task"].value_counts().nunique() > 1
-    is_retried = bool(is_unequal and seen > means[mixed].sum())
-    return RepeatsTest(p_value, p_value <= FLAGGED_AT and is_retried, int(mixed.sum()), method, is_retried=is_retried)
+    flagged = bool(p_value <= FLAGGED_AT and is_unequal and seen > means[mixed].sum())
+    return RepeatsTest(p_value, flagged, int(mixed.sum()), method)
 
 
 def pass_at_k(n: Any, c: Any, k: int) -> np.ndarray | float:

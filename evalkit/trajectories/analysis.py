@@ -23,10 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 TAKEN_SECTION = "Tables"  # of the notebook
-_NO_LIMITS = {  # statuses of runs that their agents ended otherwise
-    *("unresolved", "empty_patch", "AgentSafetyRefusalError", "ContentPolicyViolationError"),
-    *("agent_error", "too_many_errors", "judge_stop", "fatal_llm_parse_error"),
-}
+_NO_LIMITS = {"unresolved", "empty_patch", "AgentSafetyRefusalError", "ContentPolicyViolationError", "agent_error"}
 _SUMMED = ("turns", "tokens_in", "tokens_cache", "tokens_out")
 
 

@@ -53,7 +53,9 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
     calls.loc[of_claude.index, list(TOKENS)] = of_claude.groupby("call_id")[list(TOKENS)].transform("max")
     own = calls[calls["is_own"]]
     keys = ["run", "model_name"]
-    usage = _sums(own, keys)
+    groups = own.groupby(keys)
+    usage = groups[list(TOKENS)].sum(min_count=1)
+    usage.insert(0, "calls", groups.size())
     # what the totals of a model count and its calls don't, once for all files of a run
     stated = files[["source", "run"]].merge(totals, on="source").drop_duplicates([*keys, *TOKENS])
     rest = stated.groupby(keys)[list(TOKENS)].sum(min_count=1) - usage[list(TOKENS)].fillna(0)
@@ -82,14 +84,6 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
     results = used.assign(is_error=used["is_error"].astype("Float64")).groupby([*keys, "tool"])["is_error"]
     frames = {"usage": usage, "tools": results.agg(calls="size", results="count", errors="sum")}
     return {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
-
-
-def _sums(calls: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Count calls and add up their tokens, by run, or by run and model."""
-    groups = calls.groupby(keys)
-    sums = groups[list(TOKENS)].sum(min_count=1)
-    sums.insert(0, "calls", groups.size())
-    return sums
 
 
 def _roots(files: pd.DataFrame) -> pd.Series:

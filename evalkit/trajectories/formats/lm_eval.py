@@ -151,11 +151,9 @@ def _results(value: dict[str, Any]) -> Parsed:
     arguments = part_of(config, "model_args")
     if isinstance(arguments, str):  # before 0.4.10
         arguments = dict(one.partition("=")[::2] for one in arguments.split(","))
-    names = [text_of(part_of(arguments, name)) for name in _MODEL_ARGUMENTS]
-    named = next(filter(None, names), "")
+    named = next(filter(None, (text_of(part_of(arguments, name)) for name in _MODEL_ARGUMENTS)), "")
     model = _HOME.sub("~", text_of(value.get("model_name")) or named)
     prompts = {name: value.get(name) for name in ("chat_template", "system_instruction", "fewshot_as_multiturn")}
-    variant = _settings(arguments) | _settings(prompts)
     facts: list[tuple] = []
     published: list[tuple] = []
     for task, scores in sorted(value["results"].items()):
@@ -180,7 +178,7 @@ def _results(value: dict[str, Any]) -> Parsed:
             "temperature": number_of(part_of(generation, "temperature")),
             "lower_is_better": lower,
             "model_name": model,
-            "variant": variant,
+            "variant": _settings(arguments) | _settings(prompts),
             "generation": _settings(generation, except_for=("until", "max_gen_toks")),
             "documents": documents,
             "filters": [text_of(one.get("name")) for one in objects(value, "configs", task, "filter_list")],
@@ -288,27 +286,24 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     return Joined(entries=entries, filters=filters, notes=notes)
 
 
-def _names(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def _names(facts: Collection[Mapping[str, Any]]) -> dict[str, str]:
     """Return the name of the model of each file of results: with the settings in which results of one model differ."""
+    names = {fact["source"]: fact["model_name"] for fact in facts}
     files: dict[tuple[str, str], dict[str, dict[str, str]]] = {}  # settings of a model, also in a task, by file
     for fact in facts:
-        if model := fact["model_name"]:
-            files.setdefault((model, ""), {})[fact["source"]] = fact["variant"]
-            files.setdefault((model, fact["task_id"]), {})[fact["source"]] = fact["generation"]
-    model_of = dict[str, str]()
+        files.setdefault((fact["model_name"], ""), {})[fact["source"]] = fact["variant"]
+        files.setdefault((fact["model_name"], fact["task_id"]), {})[fact["source"]] = fact["generation"]
     different: dict[str, dict[str, str]] = {}  # settings by file
-    for (model, _), by_source in files.items():
-        model_of |= dict.fromkeys(by_source, model)
+    for by_source in files.values():
         for name in dict.fromkeys(name for settings in by_source.values() for name in settings):
             default = _DEFAULTS.get(name, "False")
             if len({settings.get(name, default) for settings in by_source.values()}) > 1:
                 for source, settings in by_source.items():
                     if name in settings:
                         different.setdefault(source, {})[name] = settings[name]
-    names = {}
-    for source, model in model_of.items():
-        variant = ", ".join(f"{name}={text}" for name, text in different.get(source, {}).items())
-        names[source] = f"{model} ({variant})" if variant else model
+    for source, settings in different.items():
+        if names[source]:
+            names[source] += f" ({', '.join(f'{name}={text}' for name, text in settings.items())})"
     return names
 
 

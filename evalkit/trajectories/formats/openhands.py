@@ -211,8 +211,7 @@ def _index_runs(path: str, value: dict[str, Any]) -> Parsed:
     scores: list[tuple] = []
     for instance, one in value.items():
         if isinstance(one, dict):
-            cost = counted(cost=number_of(one.get("cost")))
-            runs.append(run_row(**shared, part=instance, task_id=instance, **cost))
+            runs.append(run_row(**shared, part=instance, task_id=instance, **counted(cost=number_of(one.get("cost")))))
             scores += score_rows(instance, _scores(one))
     return used(runs, scores)
 

@@ -146,10 +146,10 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
     counted = Counter[str | None]()
     for call in session.calls.values():
         counted[call.model] += call.tokens_in or 0
-    unprinted = sum(max((total.tokens_in or 0) - counted[total.model], 0) for total in session.totals)
+    totals = [total for total in session.totals if total.model in counted]
+    unprinted = sum(max((total.tokens_in or 0) - counted[total.model], 0) for total in totals)
     read = f"{unprinted:,} of the tokens read are of calls that were not printed" if unprinted else ""
-    first = first if session.partial else ""
-    doubts = list(filter(None, [broken, named_counts(named, "record"), copied, first, read]))
+    doubts = list(filter(None, [broken, named_counts(named, "record"), copied, first if session.partial else "", read]))
     if not (session.messages or session.calls or doubts):
         return Parsed("skipped", "a session without a message")
     if not session.calls and (session.unknown or not session.messages):

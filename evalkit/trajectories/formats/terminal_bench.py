@@ -138,19 +138,18 @@ def _described(metadata: dict[str, Any], limits: str = "", reason: str = "") -> 
 def _published(stated: dict[str, Any], n: int) -> list[tuple]:
     """Return the rates over all trials of a run that its summary or its metadata state."""
     resolved = count_of(stated.get("n_resolved"))
-    rates = {"accuracy": number_of(stated.get("accuracy")), "resolved": resolved / n if resolved and n else None}
-    return [(None, None, None, metric, rate, n or None) for metric, rate in rates.items() if rate is not None]
+    rates = {"accuracy": stated.get("accuracy"), "resolved": None if resolved is None or not n else resolved / n}
+    known = {metric: rate for metric, one in rates.items() if (rate := number_of(one)) is not None}
+    return [(None, None, None, metric, rate, n or None) for metric, rate in known.items()]
 
 
 def _run(part: str, trial: dict[str, Any]) -> tuple:
     """Return the run of a trial; files of its run name the model and the agent."""
     mode = text_of(trial.get("failure_mode"))
-    status = "completed" if mode in ("", *_NOTHING_HAPPENED) else mode
-    is_tested = isinstance(trial["is_resolved"], bool)  # the tests run after whatever ended the agent
-    if is_tested and status not in AGENT_FAILED:
-        status = "completed"
-    elif not is_tested and (status == "completed" or status in AGENT_FAILED):
-        status = "untested"
+    if isinstance(trial["is_resolved"], bool):  # tests run after whatever ended the agent
+        status = mode if mode in AGENT_FAILED else "completed"
+    else:
+        status = "untested" if mode in {"", *_NOTHING_HAPPENED, *AGENT_FAILED} else mode
     attempt = _ATTEMPT.search(text_of(trial["trial_name"]))
     read, written = (count_of(trial.get(name)) for name in ("total_input_tokens", "total_output_tokens"))
     return run_row(
