@@ -33,7 +33,6 @@ MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
-NEWEST = re.compile(r"[-_@:.]latest$|-0$")  # no date, either
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
 OWN_FILES = re.compile(  # of benchmarks, opened; the harness itself runs the tests, and agents write solutions
     r"(?:\b(?:cat|head|tail|less|more|sed|grep|vim?|nano|cp)\b|read|view|open)[^\n>]{0,300}"
@@ -434,7 +433,7 @@ def names_alike(audited: Audited) -> Found:
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
     groups: dict[str, dict[str, list[str]]] = {}  # names by their date, by the parts that they have without it
     for name in names:
-        model = NEWEST.sub("", bare_name(name))
+        model = re.sub(r"[-_@:.]latest$|-0$", "", bare_name(name))
         undated = DATED.sub("", model)
         parts = " ".join(sorted(re.split("[-_]", undated)))
         groups.setdefault(parts, {}).setdefault(model.removeprefix(undated), []).append(name)

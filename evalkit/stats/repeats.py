@@ -105,7 +105,7 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
 
     If runs are exchangeable, the last of n runs with c successes succeeds with probability c / n; the number of such
     tasks has the exact distribution of independent trials with these probabilities. If all tasks have equally many
-    runs, their number depends on nothing: a small p then shows that later runs differ from earlier ones.
+    runs, a small p shows only that later runs differ from earlier ones.
 
     Parameters
     ----------

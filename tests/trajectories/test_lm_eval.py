@@ -212,8 +212,9 @@ def test_arguments_that_change_answers_make_other_models_unless_they_are_default
 @pytest.mark.parametrize(
     ("first", "second", "parts"),
     [
-        ({"system_instruction": "Be brief."}, {"system_instruction": "Be exact."}, ["system_instruction="] * 2),
-        ({"chat_template": "{{ messages }}"}, {"chat_template": None}, ["chat_template=", ""]),
+        ({"system_instruction": "Be brief."}, {"system_instruction": None}, ["system_instruction=Be brief.)", ""]),
+        ({"system_instruction": "Be\nbrief."}, {"system_instruction": "x" * 99}, ["system_instruction="] * 2),
+        ({"chat_template": "{{ messages }}" * 9}, {"chat_template": None}, ["chat_template=", ""]),
         ({"config": {"model_args": {"thinking": "long" * 20}}}, {}, ["thinking=", ""]),
         ({"generation_kwargs": {"top_p": 0.9}}, {"generation_kwargs": {"top_p": 1}}, ["top_p=0.9", "top_p=1"]),
         ({"generation_kwargs": {"temperature": 0.0}}, {"generation_kwargs": {}}, ["", ""]),

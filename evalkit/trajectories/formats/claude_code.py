@@ -1,8 +1,7 @@
 """Claude Code 1 and 2: sessions and subagents, a line for each block of an answer.
 
-The output of ``claude -p --output-format stream-json`` is a session, too. There, the answers of subagents follow the
-main agent's, if they are printed, and lines of newer versions count only the first token of an answer: the result
-counts all tokens.
+The output of ``claude -p --output-format stream-json`` is a session, too. It lacks some answers of subagents, and lines
+of newer versions count only the first token of an answer: the result counts all tokens.
 """
 
 import io
@@ -26,6 +25,7 @@ _METADATA = frozenset({  # records without a message
     "api-request-shape", "api-request-blob", "api-request-resumed", "fork-context-ref", "frame-link",
     "ended-by-model", "relocated", "artifact-comment-monitor", "artifact-autoreact-ledger",
     "history-suppression", "attribution-snapshot", "isolation-latch", "session-owner", "dev-mods", "memory-mode",
+    "marble-origami-commit", "marble-origami-snapshot", "marble-origami-reset", "speculation-accept",
     "atis-latch", "tools-used", "cost-state", "observer-ref", "repl-mode", "hybrid-organization", "host-row",
 })  # fmt: skip
 _BLOCKS = frozenset({

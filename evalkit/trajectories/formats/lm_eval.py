@@ -38,7 +38,6 @@ _IRRELEVANT = re.compile(
     r"|url|key|password|secret|header|cert|(?:^|api_|auth_|hf_|access_)token$|trust_remote|use_fast|download|_dir$"
 )
 _DEFAULTS = {"revision": "main", "dtype": "auto", "enable_thinking": "True", "temperature": "0"}  # others are False
-_MOST_SHOWN = 40  # characters of a setting
 _NAMED = re.compile(r"(?:^|,)(?:peft|delta|pretrained|model|path|engine)(?:__|=)([^,]+)")  # a model, before 0.4.3
 _STATED = ("task_checksum", "agent_version", "temperature", "lower_is_better")  # columns of runs, by results
 _MODEL_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval takes the first as the name
@@ -197,8 +196,7 @@ def _settings(stated: Any, except_for: Collection[str] = ()) -> dict[str, str]:
             text = text.capitalize()
         if text in ("", "None", "null") or name in except_for or _IRRELEVANT.search(name):
             continue
-        is_prompt = name in ("chat_template", "system_instruction")
-        if is_prompt or len(text) > _MOST_SHOWN:
+        if len(text) > 40 or not text.isprintable():
             text = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
         settings[name] = _HOME.sub("~", text)
     return settings

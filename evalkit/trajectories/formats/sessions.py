@@ -146,8 +146,7 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
     counted = Counter[str | None]()
     for call in session.calls.values():
         counted[call.model] += call.tokens_in or 0
-    totals = [total for total in session.totals if total.model in counted]
-    unprinted = sum(max((total.tokens_in or 0) - counted[total.model], 0) for total in totals)
+    unprinted = sum(max((one.tokens_in or 0) - counted[one.model], 0) for one in session.totals if one.model in counted)
     read = f"{unprinted:,} of the tokens read are of calls that were not printed" if unprinted else ""
     doubts = list(filter(None, [broken, named_counts(named, "record"), copied, first if session.partial else "", read]))
     if not (session.messages or session.calls or doubts):
