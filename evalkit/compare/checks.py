@@ -14,7 +14,7 @@ from evalkit.compare.check import Audited, Found, NotComputed, check
 from evalkit.compare.items import task_items
 from evalkit.compare.repeats import reliability
 from evalkit.io.text import shorten
-from evalkit.kinds.findings import absent_runs, bare_name, similar_names, variants
+from evalkit.kinds.findings import absent_runs, bare_name, variants
 from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded
 from evalkit.kinds.success_rates import rates_by_denominator
 from evalkit.kinds.transcript import transcripts
@@ -26,10 +26,11 @@ LONGEST = 32  # characters of a name or a reason
 MOST_READ = 100  # transcripts, chosen evenly
 LEAST_DISTINCT = 0.2  # share of values that differ, in a column that distinguishes runs
 SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
+LONG_NUMBER = re.compile(r"-?[\d.,]{4,}")  # that is not a word of a text by chance
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
-DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d|latest)$")
+DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
 OWN_FILES = re.compile(  # of benchmarks, opened; the harness itself runs the tests, and agents write solutions
     r"(?:\b(?:cat|head|tail|less|more|sed|grep|vim?|nano|cp)\b|read|view|open)[^\n>]{0,300}"
@@ -191,8 +192,8 @@ def without_answer(audited: Audited) -> Found:
     runs = audited.runs
     is_stated = pd.Series(False, runs.index)
     is_silent = runs["status"].isin(NO_ANSWER)
-    for name in ("turns", "tokens_out"):
-        counts = runs[name].astype("Float64")
+    logged = _as_logged(runs, "turns", "tokens_in", "tokens_out")
+    for counts in (logged["turns"], logged["tokens_out"].mask(logged["tokens_in"].eq(0).fillna(False))):
         usual = counts.groupby(runs["model_name"].fillna(UNKNOWN)).transform("median").fillna(0) > 0
         is_stated |= usual & counts.notna()
         is_silent |= (usual & counts.eq(0)).fillna(False)
@@ -206,8 +207,8 @@ def without_answer(audited: Audited) -> Found:
 @check("zero tokens or cost", "Are tokens or costs 0, which usually means that they were not counted?")
 def zero_usage(audited: Audited) -> Found:
     """Count the runs that took no tokens, or nothing, by their logs."""
-    audited.needs("tokens_in", "tokens_out", "cost")
-    columns = audited.runs[["tokens_in", "tokens_out", "cost"]].astype("Float64")
+    audited.needs("tokens_in", "tokens_out", "cost", "uncounted")
+    columns = _as_logged(audited.runs, "tokens_in", "tokens_out", "cost")
     rows = audited.runs[columns.eq(0).fillna(False).any(axis=1)]
     return Found(len(rows), len(columns.dropna(how="all")), rows, notes=_by_model(rows))
 
@@ -237,7 +238,7 @@ def tokens_by_ending(audited: Audited) -> Found:
 def published_figures(audited: Audited) -> Found:
     """Count the published rates that no count of the runs gives; otherwise models rank by the published ones.
 
-    Of several rates of a file, the first is taken to be of all runs; others count if they are of as many runs.
+    Of several rates of a file, the first is taken to be of all runs; others are compared if they are of as many runs.
     """
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
@@ -249,7 +250,8 @@ def published_figures(audited: Audited) -> Found:
     is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
     sizes = runs["model_name"].value_counts()
     order = audited.estimates.copy()
-    compared, unlike = 0, list[Notes]()
+    compared = skipped = 0
+    unlike = list[Notes]()
     for row, leads in zip(table.to_dict("records"), is_first, strict=True):
         # the runs that it is of: its model, agent, data set and scorer, in its folder or below
         is_own = pd.Series(True, runs.index)
@@ -259,11 +261,22 @@ def published_figures(audited: Audited) -> Found:
             is_known = isinstance(row[name], str) and row[name] and column in runs
             if is_known and (name in ("model_name", "dataset") or runs[column].eq(row[name]).any()):
                 is_own &= runs[column].eq(row[name])
-        inside = runs[is_own & runs["source"].str.startswith(os.path.dirname(row["source"]) + "/")]
-        own = inside if len(inside) else runs[is_own]
+        folder, file = os.path.split(row["source"])
+        matching = runs[is_own]
+        inside = matching[matching["source"].str.startswith(f"{folder}/")]
+        own = inside if len(inside) else matching
+        # several runs may have their figures in one folder
+        of_file = [matching[matching[column].eq(row["source"])] for column in ("source", "plan") if column in runs]
+        is_named = [isinstance(one, str) and bool(one) and one in file for one in inside["experiment"]]
+        for exact in (*of_file, inside[is_named]):
+            if len(exact) == row["n"]:
+                own = exact
         of_others = pd.notna(row["n"]) and row["n"] != len(own)
         is_partial = of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any())
-        if own.empty or is_partial:  # it is about other runs, or `missing_trials` reports the absent ones
+        if own.empty:  # it is about other runs
+            continue
+        if is_partial:
+            skipped += 1
             continue
         compared += 1
         rates = _rates_of(own)
@@ -274,10 +287,14 @@ def published_figures(audited: Audited) -> Found:
                 order[model] = row["value"]
             values = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "from the runs"}
             unlike.append(note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **values))
-    if not compared:
+    if not compared + skipped:
         raise NotComputed("none_matches", "no published figure is about the runs here")
+    others = _counted("not_compared", "not compared: {count:figure} of other or unknown runs", skipped)
+    if not unlike and skipped:
+        raise NotComputed("some_match", "{others}; {count:figure} agree", others=str(others), count=compared)
     ranking = None if order.equals(audited.estimates) else order.sort_values(ascending=False, kind="stable")
-    return Found(len(unlike), compared, order=ranking, verdict="wrong", notes=sum(unlike[:MOST_NAMED], Notes()))
+    notes = sum(unlike[:MOST_NAMED], Notes()) + others
+    return Found(len(unlike), compared, order=ranking, verdict="wrong", notes=notes)
 
 
 @check("settings", "Did models run with different limits, versions or temperatures?", noun="setting")
@@ -310,23 +327,24 @@ def agents(audited: Audited) -> Found:
 def pass_hat_k(audited: Audited) -> Found:
     """Count the models with two values of pass^k: over measured runs, and over all, or all that were planned."""
     _needs_rate(audited)
-    measured = reliability(audited.runs[audited.outcome.ne("not measured")])
-    k = int(measured["k"].max())
     whole = audited.planned_runs
     if whole is None:
         whole = audited.ending(audited.runs[audited.outcome.eq("not measured")], False)
+    of_all = reliability(whole)
+    of_measured = reliability(audited.runs[audited.outcome.ne("not measured")], sorted(set(of_all["k"])))
     one, other = (
-        table[table["measure"].eq(f"pass^{k}")].set_index("model_name")["estimate"]
-        for table in (measured, reliability(whole, [k]))
+        table[table["measure"].str.startswith("pass^")].set_index(["model_name", "measure"])["estimate"]
+        for table in (of_measured, of_all)
     )
     gaps = (one - other).abs().dropna().sort_values(ascending=False)
     differ = gaps[gaps > 1e-9]
     notes = Notes()
     if len(differ):
-        name = differ.index[0]
-        rates = {"one": one[name], "of_one": "of measured trials", "other": other[name], "of_other": "of all"}
-        notes = note("both_conventions", _two_rates, of=f"{name}, pass^{k}", **rates)
-    return Found(len(differ), len(one), notes=notes)
+        first = differ.index[0]
+        rates = {"one": one[first], "of_one": "of measured trials", "other": other[first], "of_other": "of all"}
+        notes = note("both_conventions", _two_rates, of=", ".join(first), **rates)
+    models, doubtful = (table.index.get_level_values("model_name").nunique() for table in (gaps, differ))
+    return Found(doubtful, models, notes=notes)
 
 
 @check("undecided ranks", "Is it undecided which model is best?", noun="model")
@@ -361,13 +379,13 @@ def idle_tasks(audited: Audited) -> Found:
 
 @check("leaks", "Did agents see the expected answer at the start, or open the benchmark's own files?")
 def leaks(audited: Audited) -> Found:
-    """Count the runs, of at most 100, whose agent was given the answer, or looked at files of the benchmark."""
+    """Count the runs, of at most 100 without short answers, whose agent was given these, or opened their files."""
     if audited.logs.kind.transcript is None:
         raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
     order = audited.runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")
     chosen = audited.runs.loc[order.index[:MOST_READ]].sort_index()
     answers = chosen.set_index("run_id").get("target", pd.Series()).dropna()
-    read = 0
+    read = unsearchable = 0
     told: list[str] = []
     looked: list[str] = []
     for run_id, transcript in transcripts(audited.logs, chosen):
@@ -375,12 +393,22 @@ def leaks(audited: Audited) -> Found:
         begin = next((place for place, turn in enumerate(turns) if turn.role in ("assistant", "action")), None)
         if begin is None:
             continue
-        read += 1
         answer = answers.get(run_id, "").strip().casefold()
-        if len(answer) >= SHORTEST_ANSWER and answer in "\n".join(turn.text.casefold() for turn in turns[:begin]):
-            told.append(run_id)
+        pattern = re.escape(answer)
+        if LONG_NUMBER.fullmatch(answer):
+            pattern = rf"(?<![\w.,-]){pattern}(?![\w-]|[.,]\d)"
+        elif len(answer) < SHORTEST_ANSWER:
+            pattern = ""
         if any(turn.role == "action" and OWN_FILES.search(turn.text) for turn in turns[begin:]):
             looked.append(run_id)
+        elif answer and not pattern:
+            unsearchable += 1
+            continue
+        read += 1
+        if pattern and re.search(pattern, "\n".join(turn.text.casefold() for turn in turns[:begin])):
+            told.append(run_id)
+    if unsearchable and not read:
+        raise NotComputed("short_answers", "the expected answers are too short to search for")
     if not read:
         raise NotComputed("none_read", "no run has a transcript that can be read")
     notes = _counted("told", "{count:run} that show the expected answer at the start", len(told))
@@ -391,21 +419,22 @@ def leaks(audited: Audited) -> Found:
 
 @check("names", "Do several names refer to one model?", noun="name")
 def names_alike(audited: Audited) -> Found:
-    """Count the names that differ only by case, provider or date from another; otherwise they are one model."""
+    """Count the names that differ only by case, provider, date or order of parts; otherwise they are one model."""
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
-    groups: dict[str, dict[str, str]] = {}  # the dates of names, by what they are without date, case and provider
+    groups: dict[str, dict[str, list[str]]] = {}  # names by their date, by the parts that they have without it
     for name in names:
-        model = bare_name(name)
+        model = re.sub(r"[-_@:.]latest$|-0$", "", bare_name(name))
         undated = DATED.sub("", model)
-        groups.setdefault(undated, {})[name] = model.removeprefix(undated)
+        parts = " ".join(sorted(re.split("[-_]", undated)))
+        groups.setdefault(parts, {}).setdefault(model.removeprefix(undated), []).append(name)
     notes = Notes()
-    for dates in groups.values():
-        if "" in dates.values() and len(set(dates.values())) == 2:  # two dates are two models
-            one = min((name for name, date in dates.items() if not date), key=len)
-            notes += note("alike", names=list(dates), one=one)
-        else:
-            notes += similar_names(dates)
+    for by_date in groups.values():
+        several = len(by_date.keys() - {""}) > 1  # two dates are two models
+        together = [name for own in by_date.values() for name in own]
+        for alike in by_date.values() if several else [together]:
+            if len(alike) > 1:
+                notes += note("alike", names=alike, one=min(alike, key=lambda name: (len(name), name.swapcase())))
     merged = {name: one.values["one"] for one in notes.notes for name in one.values["names"]}
     alternative = None
     if column == "model_name":
@@ -443,6 +472,13 @@ def _is_stopped(runs: pd.DataFrame) -> pd.Series:
     """Return which runs were stopped at a limit, by their status or the reason why they ended."""
     endings = runs.reindex(columns=["status", "exit_reason"]).astype("str").fillna("")
     return (endings["status"] + "\n" + endings["exit_reason"]).str.contains(STOPPED)
+
+
+def _as_logged(runs: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Return amounts as logs state them: 0 where it was not counted, which is missing in other frames."""
+    amounts = runs[[*names]].astype("Float64")
+    uncounted = runs.get("uncounted", pd.Series("", runs.index)).fillna("")
+    return amounts.apply(lambda values: values.mask(uncounted.str.contains(str(values.name)), 0))
 
 
 def _counted(code: str, text: str, count: int) -> Notes:

@@ -15,6 +15,7 @@ from evalkit._text import counted_noun, format_interval
 from evalkit.display.words import finding_text
 from evalkit.io import plain
 from evalkit.io.paths import common_folder
+from evalkit.io.sources import without_projects
 from evalkit.io.text import is_local_link
 from evalkit.kinds import Finding
 from evalkit.kinds.registry import all_kinds, all_labels
@@ -204,7 +205,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
     """Format the cells of a frame as text, with notes: intervals in one column, empty columns left out."""
     folder = ""
     with contextlib.suppress(TypeError):  # missing sources
-        folder = common_folder(map(os.path.dirname, table["source"])) if "source" in table else ""
+        folder = without_projects(common_folder(map(os.path.dirname, table["source"]))) if "source" in table else ""
     out: dict[str, list[str]] = {}
     bounds: set[str] = set()
     for name in table.columns.drop([*_TECHNICAL, *_ATTRIBUTES], errors="ignore"):
@@ -234,7 +235,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
 def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") -> list[str]:
     """Return the text of each cell of a column, as shown in a table; paths are those within `folder`."""
     if name == "source" and folder:
-        return [plain(path.removeprefix(folder).lstrip("/")) for path in values]
+        return [plain(without_projects(path).removeprefix(folder).lstrip("/")) for path in values]
     labels = all_labels() if name.endswith(_CODES) else _VALUES.get(name, {})
     if name == "event":  # names such as failed_call; of Crafter, positions
         labels = {value: plain(value).replace("_", " ") for value in values if isinstance(value, str)}

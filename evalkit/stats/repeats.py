@@ -24,7 +24,7 @@ class RepeatsTest(NamedTuple):
     """A test of whether the number of runs of a task depends on their outcomes."""
 
     p_value: float  # two-sided; NaN where the data can't show it
-    flagged: bool  # whether it is at most 0.01, which flags one model of 100 wrongly
+    flagged: bool  # p is at most 0.01, last runs succeed more often, and tasks have different numbers of runs
     n_tasks: int  # tasks used
     method: str
     warning: Notes = Notes()
@@ -104,12 +104,13 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
     """Test whether the number of runs of a task depends on their outcomes, such as by retries.
 
     If runs are exchangeable, the last of n runs with c successes succeeds with probability c / n; the number of such
-    tasks has the exact distribution of independent trials with these probabilities.
+    tasks has the exact distribution of independent trials with these probabilities. If all tasks have equally many
+    runs, a small p shows only that later runs differ from earlier ones.
 
     Parameters
     ----------
     values : array_like, shape (n,)
-        0/1 outcome of each run.
+        0/1 outcome of each run; NaN for a run that was not measured.
     tasks : array_like, shape (n,)
         Task of each run.
     order : array_like, shape (n,), optional
@@ -118,7 +119,7 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
     Returns
     -------
     RepeatsTest
-        p_value and its method.
+        p_value, its method, and whether runs were added until one succeeded.
 
     Examples
     --------
@@ -140,7 +141,9 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
     distribution, seen = reduce(np.convolve, chances, np.ones(1)), int(last[mixed].sum())
     tail = min(distribution[: seen + 1].sum(), distribution[seen:].sum())
     p_value = float(min(1.0, 2 * tail))
-    return RepeatsTest(p_value, p_value <= FLAGGED_AT, int(mixed.sum()), method)
+    is_unequal = len(set(sizes)) > 1 and table["task"].value_counts().nunique() > 1
+    flagged = bool(p_value <= FLAGGED_AT and is_unequal and seen > means[mixed].sum())
+    return RepeatsTest(p_value, flagged, int(mixed.sum()), method)
 
 
 def pass_at_k(n: Any, c: Any, k: int) -> np.ndarray | float:

@@ -23,6 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 TAKEN_SECTION = "Tables"  # of the notebook
+_NO_LIMITS = {"unresolved", "empty_patch", "AgentSafetyRefusalError", "ContentPolicyViolationError", "agent_error"}
 _SUMMED = ("turns", "tokens_in", "tokens_cache", "tokens_out")
 
 
@@ -70,7 +71,7 @@ def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
     True
     """
     outcome = outcome_of(runs, kind_of(runs))
-    by_agent = outcome.eq("failure") & runs["status"].isin(AGENT_FAILED - {"unresolved"})
+    by_agent = outcome.eq("failure") & runs["status"].isin(AGENT_FAILED - _NO_LIMITS)
     scored = outcome.eq("not measured") & runs["score"].notna()
     ending = outcome.mask(by_agent, "failure, stopped").mask(scored, "scored")
     ending = ending.mask(outcome.eq("not measured") & has_flag(runs, "no_outcome"), "no outcome")

@@ -37,6 +37,8 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
     files = pd.DataFrame({name: [getattr(run, name) for run in runs] for name in columns}).astype({"source": "str"})
     calls, tools = (tables[name].to_pandas() for name in ("calls", "tools"))
     calls["model_name"] = calls["model_name"].fillna(UNKNOWN)
+    totals = calls[calls["call_id"].eq("")]
+    calls = calls[calls["call_id"].ne("")]
     files["n"] = files["source"].map(calls["source"].value_counts()).fillna(0)
     for name in ("part_of", "forked_from"):
         files[name] = files["source"].map({one["source"]: one["value"] for one in facts if one["fact"] == name})
@@ -50,7 +52,15 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
     of_claude = calls[calls["format"].eq(claude_code.FORMAT)]
     calls.loc[of_claude.index, list(TOKENS)] = of_claude.groupby("call_id")[list(TOKENS)].transform("max")
     own = calls[calls["is_own"]]
-    sums = _sums(own, ["run"]).to_dict("index")
+    keys = ["run", "model_name"]
+    groups = own.groupby(keys)
+    usage = groups[list(TOKENS)].sum(min_count=1)
+    usage.insert(0, "calls", groups.size())
+    # what the totals of a model count and its calls don't, once for all files of a run
+    stated = files[["source", "run"]].merge(totals, on="source").drop_duplicates([*keys, *TOKENS])
+    rest = stated.groupby(keys)[list(TOKENS)].sum(min_count=1) - usage[list(TOKENS)].fillna(0)
+    usage[list(TOKENS)] = usage[list(TOKENS)].add(rest.clip(lower=0).reindex(usage.index), fill_value=0)
+    sums = usage.groupby("run").sum(min_count=1).to_dict("index")
     with_calls = set(calls["run"])
     continuing = set(calls.loc[~calls["is_own"], "source"])
     joined = files[files["source"].ne(files["run"])]
@@ -70,19 +80,10 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
             run.cost = None  # a session that continues another one counts the cost of both
         run.trajectories = others.get(source, [])
         run.is_copy = source not in sums and source in with_calls
-    keys = ["run", "model_name"]
     used = tools.merge(own[["source", "call_id", *keys]], on=["source", "call_id"])
     results = used.assign(is_error=used["is_error"].astype("Float64")).groupby([*keys, "tool"])["is_error"]
-    frames = {"usage": _sums(own, keys), "tools": results.agg(calls="size", results="count", errors="sum")}
+    frames = {"usage": usage, "tools": results.agg(calls="size", results="count", errors="sum")}
     return {name: frame.reset_index().rename(columns={"run": "source"}) for name, frame in frames.items()}
-
-
-def _sums(calls: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Count calls and add up their tokens, by run, or by run and model."""
-    groups = calls.groupby(keys)
-    sums = groups[list(TOKENS)].sum(min_count=1)
-    sums.insert(0, "calls", groups.size())
-    return sums
 
 
 def _roots(files: pd.DataFrame) -> pd.Series:

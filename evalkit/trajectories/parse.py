@@ -54,6 +54,8 @@ def accepts(path: str) -> str:
         return "about a subagent, which has a file of its own"
     if path.lower().endswith(SPREADSHEETS):
         return "a spreadsheet: save it as CSV"
+    if path.lower().endswith(".jsonl.zst"):
+        return "a compressed rollout: decompress it with zstd -d"
     return "" if path.lower().endswith(SUFFIXES) else "not named like a log"
 
 

@@ -31,7 +31,7 @@ _ENDED = {  # the status of a run that came to its end: the score is the outcome
     "": "completed",
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
-    "Codex": "turn_aborted",  # by the user, mostly
+    "Codex": "turn_aborted unended",  # by the user, mostly; killed, or still running
     "OpenHands": "stuck_in_loop max_iterations max_budget",
     "SWE-agent": (
         "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError exit_cost exit_context exit_format"
@@ -57,6 +57,7 @@ RUNS = (
     Column("exit_reason", "line", "reason why the run ended, as logged"),
     Column("target", "line", "expected result of the run, such as the right answer"),
     Column("tokens_cache", "int?", "input tokens from a cache", "tokens"),
+    Column("uncounted", "line", "tokens or cost that the log states as 0, which are missing"),
     Column("limits", "line", "limits of the run"),
     Column("temperature", "float", "sampling temperature of the model, if set"),
     Column("retries", "int?", "number of restarts after an error", "count"),
@@ -98,7 +99,7 @@ FACTS = (  # what files state about runs of other files
     Column("value", "str", "what the file states"),
 )
 CALLS = (  # of models, where several files may contain the same one
-    Column("call_id", "str", "its id, which is the same in another file"),
+    Column("call_id", "str", "its id, which is the same in another file; empty for all calls of a model together"),
     Column("model_name", "name", "the model"),
     Column("tokens_in", "int?", "tokens that it read, with those from a cache", "tokens"),
     Column("tokens_cache", "int?", "of these, those from a cache", "tokens"),
@@ -138,7 +139,7 @@ _FIELDS: list[Any] = [
 # out to be no run of its own
 Run: Any = make_dataclass("Run", _FIELDS, eq=False, slots=True)
 Runs = Sequence[Any]
-Rows = Sequence[dict[str, Any]]  # of a table of records
+Rows = list[dict[str, Any]]  # of a table of records
 
 
 class Joined(NamedTuple):
@@ -176,6 +177,12 @@ def run_row(*, ended: Any = None, **values: Any) -> tuple:
     if number_of(values.get("duration")) is None:
         values["duration"] = seconds_between(values.get("started"), ended)
     return run_rows({name: [value] for name, value in values.items()})[0]
+
+
+def counted(**amounts: float | None) -> dict[str, Any]:
+    """Return columns of a run from amounts as logged; one of 0 was not counted: it is missing, and named."""
+    zeros = [name for name, amount in amounts.items() if amount == 0]
+    return {**amounts, **dict.fromkeys(zeros), "uncounted": ", ".join(zeros)}
 
 
 _Cells = Sequence[tuple]

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import evalkit
 from benchmarks.audit import DEFECTS, audited, board
-from evalkit import compare
+from evalkit import compare, trajectories
 from evalkit.cli import main
 from evalkit.compare.audit import moved
 from evalkit.compare.check import CHECKS, Audited
@@ -19,6 +19,8 @@ from evalkit.display.words import finding_text
 from evalkit.kinds.runs import kind_of
 from tests import messy
 from tests.compare.runs import runs_of
+from tests.trajectories import folders as make
+from tests.trajectories import test_lm_eval as lm_eval
 
 
 @pytest.fixture
@@ -178,6 +180,10 @@ def test_reasons_are_in_words():
         (["gpt-4", "gpt-4-2024-01-01", "gpt-4-2023-01-01"], 0),
         (["gpt-4", "GPT-4 "], 2),
         (["gpt-4", "gpt-4o"], 0),
+        (["claude-4-sonnet", "o/claude-sonnet-4", "claude-sonnet-4-0", "claude-sonnet-4-20250514"], 4),
+        (["gemini-2.0", "gemini-2", "gpt-5-mini_high", "gpt-5_high-mini"], 2),
+        (["grok-4-latest", "grok-4", "grok-4-2025-07-09", "grok-4-2025-09-01"], 2),
+        (["m-20250510", "m-20250501", "M-20250510"], 2),
     ],
 )
 def test_names_that_differ_in_case_provider_and_one_date_may_be_one_model(names, count):
@@ -185,3 +191,154 @@ def test_names_that_differ_in_case_provider_and_one_date_may_be_one_model(names,
     logs = SimpleNamespace(runs=runs, kind=kind_of(runs))
     found = CHECKS["names"].function(Audited(logs, logs.runs))
     assert (found.count, found.n) == (count, len(names))
+
+
+@pytest.mark.parametrize(
+    ("amounts", "zeros", "silent"),
+    [
+        ([(9, 3)] * 8, "0 of 8", "0 of 4"),
+        ([(0, 0)] * 8, "8 of 8", None),  # nothing was counted
+        ([(None, None)] * 4 + [(0, 0)] * 4, "4 of 4", None),
+        ([(9, 0)] * 2 + [(9, 3)] * 6, "2 of 8", "2 of 4"),  # read, and wrote nothing
+        ([(0, 0)] * 2 + [(9, 3)] * 6, "2 of 8", "0 of 2"),
+        ([(None, None)] * 8, None, None),
+    ],
+)
+def test_zeros_that_readers_take_as_missing_are_found(tmp_path, amounts, zeros, silent):
+    trials = [
+        make.tb_trial(f"t{at}", at < 4, total_input_tokens=read, total_output_tokens=wrote)
+        for at, (read, wrote) in enumerate(amounts)
+    ]
+    make.write(tmp_path / "results.json", make.tb_summary(*trials))
+    logs = trajectories.load(tmp_path, model="m")
+    table = compare.audit(logs, checks=["zero tokens or cost", "success without an answer"]).table.set_index("check")
+    found = {
+        check: None if row["verdict"] == "not computed" else f"{row['count']} of {row['n']}"
+        for check, row in table.iterrows()
+    }
+    assert found == {"zero tokens or cost": zeros, "success without an answer": silent}
+    assert (logs.runs[["tokens_in", "tokens_out"]] == 0).sum().sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict"),
+    [
+        ([[0, 0, 1]] * 20 + [[1, 0, 1]] * 10, "look"),  # a third pass under other conditions
+        ([[0, 0, 1]] * 20 + [[1]] * 10, "wrong"),
+        ([[1, 1, 0]] * 20 + [[0]] * 10, "look"),
+        ([[0, 1, 0], [1, 0, 0], [0, 0, 1]] * 9 + [[1]], "fine"),
+    ],
+)
+def test_only_runs_that_were_added_until_a_success_are_an_error(tmp_path, outcomes, verdict):
+    rows = [
+        {"task_id": task, "model": "a", "trial": trial, "success": value}
+        for task, values in enumerate(outcomes)
+        for trial, value in enumerate(values)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    table = compare.audit(evalkit.load(str(tmp_path)), checks=["retried until solved"]).table
+    assert table["verdict"].tolist() == [verdict]
+
+
+def tb_runs(folder, form, **changes):
+    """Write two runs of ten tasks, with the figures of each; those of the second differ by `changes`."""
+    for run, solved in (("r1", 3), ("r2", 6)):
+        trials = [make.tb_trial(f"t{at}", at < solved, id=f"{run} {at}") for at in range(10)]
+        own = changes if run == "r2" else {}
+        summary = {**make.tb_summary(*trials), "accuracy": solved / 10}
+        metadata = {**make.tb_metadata(*(f"t{at}" for at in range(10)), run_id=run), "accuracy": solved / 10}
+        make.write(folder / form.format(run, "results"), {**summary, **own.get("results", {})})
+        make.write(folder / form.format(run, "run_metadata"), {**metadata, **own.get("run_metadata", {})})
+
+
+@pytest.mark.parametrize("form", ["{}/{}.json", "{}_{}.json", "{}__{}.json"])
+@pytest.mark.parametrize(
+    ("changes", "verdict", "count"),
+    [
+        ({}, "fine", 0),
+        ({"results": {"accuracy": 0.7}}, "wrong", 1),
+        ({"results": {"n_resolved": 9}}, "wrong", 1),
+        ({"run_metadata": {"accuracy": 0.5}}, "wrong", 1),
+        ({"run_metadata": {"accuracy": 0.5, "n_attempts": 3}}, "not computed", None),  # of more runs than there are
+    ],
+)
+def test_figures_of_several_runs_in_a_folder_are_compared_with_their_own(tmp_path, form, changes, verdict, count):
+    tb_runs(tmp_path, form, **changes)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["published figures"]).table.iloc[0]
+    assert (row["verdict"], row["count"] if count is not None else None) == (verdict, count)
+    if verdict == "not computed":
+        assert str(row["notes"]) == "not compared: 1 figure of other or unknown runs; 5 figures agree"
+    else:
+        assert row["n"] == 6
+
+
+@pytest.mark.parametrize(("published", "verdict"), [(0.5, "fine"), (0.75, "wrong")])
+def test_figures_of_lm_eval_are_compared_with_the_runs_of_their_stamp(tmp_path, published, verdict):
+    for stamp, values in ((lm_eval.STAMP, [1.0, 0.0]), (lm_eval.LATER, [0.0, 0.0])):
+        figures = {"sums_mc": {"acc,none": published if sum(values) else 0.0}}
+        samples = [lm_eval.sample(at, value) for at, value in enumerate(values)]
+        lm_eval.evaluation(tmp_path / "a", *samples, stamp=stamp, stated=lm_eval.results(results=figures))
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["published figures"]).table.iloc[0]
+    assert (row["verdict"], row["n"]) == (verdict, 2)
+
+
+@pytest.mark.parametrize(
+    ("target", "prompt", "verdict"),
+    [
+        ("2718", "The key is 2718.", "look"),
+        ("-31.5", "Is it -31.5?", "look"),
+        ("2718", "In 12718 cases of 2718.5 and 2,718", "fine"),
+        ("B", "Is it A or B?", "not computed"),
+        ("42", "Not 42.", "not computed"),
+        ("a whole sentence", "Say A WHOLE SENTENCE.", "look"),
+        ("", "Hi.", "fine"),
+    ],
+)
+def test_expected_answers_are_searched_unless_they_are_short(tmp_path, target, prompt, verdict):
+    chat = [{"role": "user", "content": prompt}, {"role": "assistant", "content": "Yes."}]
+    rows = [{"task_id": at, "model": "m", "success": 1, "target": target, "messages": chat} for at in range(3)]
+    make.lines(tmp_path / "runs.jsonl", *rows)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["leaks"]).table.iloc[0]
+    assert row["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "answered", "verdict"),
+    [
+        ("assistant", 9, "wrong"),
+        ("assistant", 12, "fine"),
+        ("model", 9, "not computed"),
+        ("assistant", 0, "not computed"),
+    ],
+)
+def test_a_success_in_a_chat_without_an_answer_is_an_error(tmp_path, name, answered, verdict):
+    asked = {"role": "user", "content": "Hi."}
+    rows = [
+        {"task_id": at, "model": "m", "success": 1, "messages": [asked, {"role": name, "content": "x"}]}
+        for at in range(answered)
+    ]
+    rows += [{"task_id": at, "model": "m", "success": 1, "messages": [asked]} for at in range(answered, 12)]
+    make.lines(tmp_path / "runs.jsonl", *rows)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["success without an answer"]).table.iloc[0]
+    assert row["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("second", "count"),
+    [
+        ([[True], [False], [None]], 1),  # one model ran each task once: only pass^1 can be compared
+        ([[True, True], [False, None], [False, None]], 1),
+        ([[True, True], [False, False], [True, True]], 0),
+    ],
+)
+def test_each_pass_hat_k_is_compared_over_both_denominators(tmp_path, second, count):
+    first = [[True, False]] * 3
+    rows = [
+        {"model": name, "task_id": task, "trial": trial, "success": value, "status": "crash" if value is None else "ok"}
+        for name, tasks in (("a", first), ("b", second))
+        for task, values in enumerate(tasks)
+        for trial, value in enumerate(values)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["pass^k"]).table.iloc[0]
+    assert (row["count"], row["n"]) == (count, 2)

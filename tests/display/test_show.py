@@ -60,6 +60,12 @@ def cells(page) -> list[str]:
         ({"truncated_a": ["x"], "model_b": ["y"]}, {}, ["result cut, a", "model b", "x", "y"]),
         ({"source": ["/logs/a/1", "/logs/b/2"]}, {}, ["a/1", "b/2", "Paths are relative to /logs."]),
         ({"source": ["s3://l/a/1", "s3://l/b/2"]}, {}, ["a/1", "b/2", "Paths are relative to s3://l."]),
+        (  # folders that Claude Code names after a person's
+            {"source": ["/x/-home-ann-t/1", "/x/-other/2"]},
+            {},
+            ["project-45648a/1", "project-6f1339/2", "Paths are relative to /x."],
+        ),
+        ({"source": ["/x/-other/1", "/x/-other/2"]}, {}, ["1", "2", "Paths are relative to /x/project-6f1339."]),
         ({"source": ["/logs/1.json", None]}, {}, ["/logs/1.json", "–"]),
         ({"x": range(5)}, {"rows": 3}, ["x", "0", "1", "2", "2 more rows are not shown: rows=5 shows them."]),
         ({"x": pd.Series([True, np.False_, None, pd.NA, ["a", "b"], 12], dtype="object")}, {},

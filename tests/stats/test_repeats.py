@@ -77,12 +77,30 @@ def test_retrying_until_success_is_flagged_and_honest_repetition_is_not():
 def test_the_last_run_of_a_task_is_told_by_the_order_given():
     # the run with the success is the last by its number, the first by its place
     rows = [(task, attempt, float(attempt == 3)) for task in range(12) for attempt in (3, 1, 2, 0)]
+    rows.append((12, 0, 1.0))
     tasks, attempts, values = zip(*rows, strict=True)
     found = repeats_test(values, tasks, attempts)
     assert found.p_value == pytest.approx(2 * 0.25**12)
     assert (found.flagged, found.n_tasks) == (True, 12)
     assert repeats_test(values, tasks, [-a for a in attempts]).p_value > 0.01  # the last never succeeds: .75 ** 12
     assert repeats_test([1, 0, 0, 1], list("aabb")).p_value == 1  # one of the two lasts: both tails hold most of it
+
+
+@pytest.mark.parametrize(
+    ("runs", "flagged"),
+    [
+        ({range(20): [0, 1]}, False),  # each task twice: a second pass under other conditions
+        ({range(20): [0, 1], range(20, 25): [1, None]}, False),  # not measured, but run
+        ({range(20): [0, 1], range(20, 25): [1]}, True),
+        ({range(20): [1, 0], range(20, 25): [1]}, False),  # until it failed
+    ],
+)
+def test_only_unequal_numbers_of_runs_that_end_with_a_success_are_retries(runs, flagged):
+    rows = [(task, value) for tasks, values in runs.items() for task in tasks for value in values]
+    tasks, values = zip(*rows, strict=True)
+    found = repeats_test(values, tasks)
+    assert found.p_value < 0.001
+    assert found.flagged == flagged
 
 
 def test_the_flag_is_raised_wrongly_in_about_one_percent():

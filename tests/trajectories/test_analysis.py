@@ -118,12 +118,12 @@ def test_planned_present_missing_running_repeated_and_retried_trials_are_counted
 
 
 def test_endings_tell_failures_at_a_limit_from_others_and_from_what_was_not_measured(tmp_path):
-    errors = ("", "AgentTimeoutError", "RateLimitError", "VerifierTimeoutError")
+    errors = ("", "AgentTimeoutError", "RateLimitError", "VerifierTimeoutError", "AgentSafetyRefusalError")
     trials = [make.trial(task=f"t{i}", error=error, reward=0.0 if i else 1.0) for i, error in enumerate(errors)]
     logs = trajectories.load(make.harbor_job(tmp_path, *trials, make.trial(task="u", reward=None)))
     (row,) = analysis.endings(logs.runs).to_dict("records")
     counts = {name: n for name, n in row.items() if n and name != "model_name"}
-    assert counts == {"success": 1, "failure, stopped": 1, "not measured": 2, "no outcome": 1}
+    assert counts == {"success": 1, "failure": 1, "failure, stopped": 1, "not measured": 2, "no outcome": 1}
     reasons = analysis.exits(logs.runs).set_index("reason")
     assert reasons.loc["RateLimitError", ["ending", "error"]].tolist() == ["not measured", "it broke"]
 

@@ -65,7 +65,7 @@ def test_a_trial_is_one_run_in_every_layout_and_the_nearest_files_name_its_model
     assert sorted(told(logs.runs, "task_id", "is_successful")) == [["a", True], ["b", False]]
     assert set(logs.runs["part"].fillna("")) == set(parts)
     assert set(logs.runs["experiment"]) == {SUBMISSION}
-    assert told(logs.published, "metric", "value", "n") == [["accuracy", SUMMARY["accuracy"], 2]]
+    assert told(logs.published, "metric", "value", "n") == [["accuracy", SUMMARY["accuracy"], 2], ["resolved", 0.5, 2]]
     assert logs.plans["planned"].sum() == (2 if described else 0)
     assert analysis.trials(logs.runs, logs.plans)["missing"].sum() == 0
     assert set(logs.ledger["status"]) == {"used"}
@@ -83,11 +83,13 @@ NESTED = {  # files, folders of runs, and the number of trials
 @pytest.mark.parametrize("case", NESTED)
 def test_the_copy_in_a_resumed_run_is_neither_a_run_nor_a_plan_of_its_own(tmp_path, case):
     files, runs, n = NESTED[case]
-    described = {f"{run}/run_metadata.json": META for run in runs}
+    described = {f"{run}/run_metadata.json": {**META, "accuracy": 0.5} for run in runs}
     written(tmp_path / SUB, {**files, **described})
     logs = trajectories.load(tmp_path)
     table = analysis.trials(logs.runs, logs.plans)
     assert (table["planned"].sum(), table["present"].sum(), table["missing"].sum()) == (n, n, 0)
+    of_metadata = logs.published["source"].str.endswith("run_metadata.json")
+    assert of_metadata.sum() == n / 2
     assert sorted(logs.runs["repetition"]) == [0, 0, 1, 1][:n]
 
 
@@ -124,15 +126,18 @@ def test_trials_without_an_id_are_joined_by_their_names_and_runs(tmp_path):
         ("context_length_exceeded", False, "context_length_exceeded", False),
         ("test_timeout", None, "test_timeout", None),
         ("parse_error", None, "parse_error", None),
-        ("agent_installation_failed", False, "agent_installation_failed", None),
-        ("unknown_agent_error", False, "unknown_agent_error", None),
-        ("a_new_mode", True, "a_new_mode", None),
+        ("agent_installation_failed", None, "agent_installation_failed", None),
+        ("agent_installation_failed", False, "completed", False),  # tested all the same
+        ("unknown_agent_error", None, "unknown_agent_error", None),
+        ("unknown_agent_error", True, "completed", True),
+        ("a_new_mode", False, "completed", False),
+        ("a_new_mode", None, "a_new_mode", None),
     ],
 )
-def test_modes_of_failure_decide_whether_the_tests_are_a_measurement(tmp_path, mode, resolved, status, outcome):
+def test_the_tests_decide_the_outcome_whatever_ended_the_agent(tmp_path, mode, resolved, status, outcome):
     logs = trajectories.load(make.write(tmp_path / "results.json", make.tb_trial("a", resolved, mode)))
     assert told(logs.runs, "status", "exit_reason", "is_successful") == [[status, mode, outcome]]
-    said = "failure_mode a_new_mode is unknown: 1 trial not measured" if mode == "a_new_mode" else ""
+    said = "failure_mode a_new_mode is unknown: 1 trial not measured" if status == "a_new_mode" else ""
     assert logs.ledger["reason"].tolist() == [said]
 
 
@@ -247,7 +252,7 @@ def test_the_real_leaderboards_trials_resolved_are_those_of_their_summaries():
         "20250829_goose_claude-4-opus": 1,
         "20250902_orchestrator_qwen-3-coder-480B": 2,
     }
-    assert (len(logs.runs), logs.runs["is_successful"].isna().sum()) == (13, 4)
+    assert (len(logs.runs), logs.runs["is_successful"].isna().sum()) == (13, 3)
 
 
 TAU = "tool-calling-gpt-4o-0.0_range_0--1_user-gpt-4o-llm_0801120000.json"

@@ -19,7 +19,7 @@ from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
 from evalkit.kinds import has_flag
-from evalkit.trajectories.parse import parse
+from evalkit.trajectories.parse import accepts, parse
 from tests.trajectories import folders as make
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -532,6 +532,19 @@ def test_parsing_never_raises_for_bytes(data):
 )
 def test_what_holds_no_runs_is_skipped_and_said(name, data, said):
     assert parse(name, data)[:2] == ("skipped", said)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("sessions/rollout-a.jsonl.zst", "a compressed rollout: decompress it with zstd -d"),
+        ("runs.ods", "a spreadsheet: save it as CSV"),
+        ("notes.zst", "not named like a log"),
+        ("rollout-a.jsonl", ""),
+    ],
+)
+def test_files_that_are_not_read_say_why(name, said):
+    assert accepts(name) == said
 
 
 def test_an_exported_table_beside_its_runs_adds_no_runs(tmp_path, monkeypatch):

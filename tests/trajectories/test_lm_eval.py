@@ -195,15 +195,41 @@ def test_stamps_of_one_folder_are_repetitions_and_a_copy_elsewhere_counts_once(t
         ("revision=step1,dtype=auto", "revision=step2", ["org/a (revision=step1)", "org/a (revision=step2)"]),
         ("load_in_4bit=True", "dtype=auto", ["org/a (load_in_4bit=True)", "org/a"]),
         ("revision=main,batch_size=1", "load_in_4bit=False", ["org/a", "org/a"]),
+        ("max_length=4096,kv_cache_dtype=fp8", "max_length=4096", ["org/a (kv_cache_dtype=fp8)", "org/a"]),
+        ("think_end_token=</t>,api_key=s3", "api_key=s4", ["org/a (think_end_token=</t>)", "org/a"]),
+        ("seed=1,tensor_parallel_size=2,enable_thinking=True", "seed=2", ["org/a", "org/a"]),
     ],
 )
-def test_revisions_and_quantizations_of_a_model_are_other_models(tmp_path, first, second, names):
+def test_arguments_that_change_answers_make_other_models_unless_they_are_defaults(tmp_path, first, second, names):
     for stamp, arguments in ((STAMP, first), (LATER, second)):
         config = {"model_args": f"pretrained=org/a,{arguments}"}
         evaluation(tmp_path / "org__a", sample(0), stamp=stamp, stated=results("org/a", config=config))
     logs = trajectories.load(tmp_path)
     assert logs.runs.sort_values("source")["model_name"].tolist() == names
     assert logs.published["model_name"].tolist() == names
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "parts"),
+    [
+        ({"system_instruction": "Be brief."}, {"system_instruction": None}, ["system_instruction=Be brief.)", ""]),
+        ({"system_instruction": "Be\nbrief."}, {"system_instruction": "x" * 99}, ["system_instruction="] * 2),
+        ({"chat_template": "{{ messages }}" * 9}, {"chat_template": None}, ["chat_template=", ""]),
+        ({"config": {"model_args": {"thinking": "long" * 20}}}, {}, ["thinking=", ""]),
+        ({"generation_kwargs": {"top_p": 0.9}}, {"generation_kwargs": {"top_p": 1}}, ["top_p=0.9", "top_p=1"]),
+        ({"generation_kwargs": {"temperature": 0.0}}, {"generation_kwargs": {}}, ["", ""]),
+        ({"generation_kwargs": {"until": ["a"]}}, {"generation_kwargs": {"until": ["b"]}}, ["", ""]),
+    ],
+)
+def test_prompts_and_settings_of_generation_make_other_models_too(tmp_path, first, second, parts):
+    for stamp, changes in ((STAMP, first), (LATER, second)):
+        stated = results("org/a", **{key: value for key, value in changes.items() if key != "generation_kwargs"})
+        stated["configs"]["sums_mc"]["generation_kwargs"] = changes.get("generation_kwargs", SETTINGS)
+        evaluation(tmp_path / "org__a", sample(0), stamp=stamp, stated=stated)
+    names = runs_of(tmp_path).sort_values("source")["model_name"].tolist()
+    assert all(name.startswith(f"org/a ({part}" if part else "org/a") for name, part in zip(names, parts, strict=True))
+    assert len(set(names)) == (2 if any(parts) else 1)
+    assert max(map(len, names)) < 50
 
 
 def test_a_version_or_a_number_of_shots_that_differs_is_a_condition(tmp_path):

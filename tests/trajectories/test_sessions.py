@@ -291,6 +291,40 @@ def test_tokens_of_codex_are_those_of_its_last_totals_which_may_begin_again(tmp_
     assert told(trajectories.load(tmp_path).runs, "tokens_in", "turns") == [[read, calls]]
 
 
+def record(read: int, written: int, total: tuple[int, int]) -> dict:
+    """Return the usage of a call, which newer versions write before the counts of the session."""
+    names = ("input_tokens", "output_tokens")
+    usage, of_session = (dict(zip(names, counts, strict=True)) for counts in ((read, written), total))
+    return make.codex("token_usage_record", usage=usage, thread_token_usage=of_session)
+
+
+TASK = make.codex("task_started")
+DONE = make.codex("task_complete", outer="event_msg")
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ([TASK, call("shell", "c1"), record(10, 2, (10, 2))], [1, 10, 2, "unended"]),  # killed while a tool ran
+        (
+            [TASK, call("shell", "c1"), record(10, 2, (10, 2)), output("c1"), make.totals(10, 2, last=(10, 2)), DONE],
+            [1, 10, 2, "completed"],
+        ),
+        ([TASK, DONE, TASK, call("shell", "c1"), record(10, 2, (10, 2))], [1, 10, 2, "unended"]),
+        (  # the counts leave out a call, such as one that compacts
+            [TASK, call("shell", "c1"), record(10, 2, (10, 2)), record(5, 1, (15, 3)), make.totals(10, 2), DONE],
+            [2, 15, 3, "completed"],
+        ),
+        ([call("shell", "c1"), make.totals(10, 2), DONE, TASK, record(5, 1, (5, 1))], [2, 15, 3, "unended"]),
+    ],
+)
+def test_tokens_of_codex_are_those_of_its_records_where_it_writes_these(tmp_path, own, expected):
+    rollout(tmp_path, "a", make.meta("a"), *own)
+    runs = trajectories.load(tmp_path).runs
+    assert told(runs, "turns", "tokens_in", "tokens_out", "status") == [expected]
+    assert runs["exit_reason"].isna().all() == (expected[-1] == "unended")
+
+
 PARENT = [
     make.said("user", "Start."),
     call("exec_command", "c1"),
@@ -582,24 +616,58 @@ def test_a_chat_is_no_run_of_a_kind_if_nothing_in_it_is_a_message(tmp_path):
         trajectories.load(tmp_path)
 
 
-def test_what_claude_code_prints_is_a_session_with_the_tokens_of_its_result(tmp_path):
-    def line(of_type, message=None, parent=None, **more):
-        return {"type": of_type, "session_id": "s1", "parent_tool_use_id": parent, "message": message, **more}
+PRINTED = [
+    {"type": "system", "subtype": "init", "session_id": "s1", "claude_code_version": "2.1.9"},
+    {"type": "assistant", "message": make.answer("m1", ("Agent", "t1"), written=1) | {"stop_reason": None}},
+    {"type": "assistant", "message": make.answer("m2", "Three.", written=1) | {"stop_reason": None}},
+    {"type": "user", "message": {"role": "user", "content": make.result("t1")}},
+]
+PRINTED[2]["parent_tool_use_id"] = "t1"
 
-    start = {"type": "system", "subtype": "init", "session_id": "s1", "claude_code_version": "2.1.9"}
-    said = [line("assistant", make.answer("m1", ("Agent", "t1"), written=1) | {"stop_reason": None})]
-    said += [line("assistant", make.answer("m2", "Three.", written=1) | {"stop_reason": None}, "t1")]
-    said += [line("user", {"role": "user", "content": make.result("t1")})]
-    cost = {"total_cost_usd": 0.5, "modelUsage": {"opus": {"outputTokens": 30}}}
-    ended = line("result", None, None, subtype="error_max_turns", **cost)
-    make.lines(tmp_path / "printed.jsonl", start, *said, ended)
+
+def printed(path: Path, *, stop_reason: object = None, subtype: str = "success", **usage: int) -> None:
+    """Write what Claude Code prints of a session: two answers, and the tokens of all."""
+    shown = [{"session_id": "s1", "parent_tool_use_id": None, **line} for line in PRINTED]
+    for line in shown[1:3]:
+        line["message"] = line["message"] | {"stop_reason": stop_reason}
+    spent = {"total_cost_usd": 0.5, "modelUsage": {"opus[1m]": usage, "other": {"outputTokens": 9}}}
+    make.lines(path, *shown, {"type": "result", "session_id": "s1", "subtype": subtype, **spent})
+
+
+def test_what_claude_code_prints_is_a_session(tmp_path):
+    printed(tmp_path / "printed.jsonl", subtype="error_max_turns", outputTokens=30)
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "log_id", "agent_version", "turns") == [["s1", "2.1.9", 2]]
     assert told(logs.runs, *TOKENS, "cost", "exit_reason") == [[20, 12, 30, 0.5, "error_max_turns"]]
-    for one in said[:2]:
-        one["message"]["stop_reason"] = "tool_use"  # of versions that count all tokens of an answer
-    make.lines(tmp_path / "printed.jsonl", start, *said, ended)
-    assert told(trajectories.load(tmp_path).runs, "tokens_out") == [[2]]
+
+
+@pytest.mark.parametrize("stop_reason", [None, "tool_use"])
+@pytest.mark.parametrize(
+    ("usage", "expected", "unprinted"),
+    [
+        ({"inputTokens": 8, "cacheReadInputTokens": 12, "outputTokens": 12}, [20, 12, 12], 0),
+        ({"inputTokens": 20, "cacheReadInputTokens": 17, "outputTokens": 40}, [37, 17, 40], 17),
+        ({"inputTokens": 1, "outputTokens": 1}, [20, 12, 2], 0),  # the result counts less than is printed
+    ],
+)
+def test_tokens_of_answers_that_are_not_printed_are_those_of_the_result(
+    tmp_path, stop_reason, usage, expected, unprinted
+):
+    printed(tmp_path / "printed.jsonl", stop_reason=stop_reason, **usage)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "turns", *TOKENS) == [[2, *expected]]
+    assert told(logs.usage, "model_name", "calls", *TOKENS) == [["opus", 2, *expected]]
+    said = f"{unprinted} of the tokens read are of calls that were not printed" if unprinted else ""
+    assert logs.ledger["reason"].tolist() == [said]
+
+
+@pytest.mark.parametrize("written", [(5, 7), (9, 1), (1, 1)])
+def test_a_session_and_what_was_printed_of_it_count_tokens_once(tmp_path, written):
+    for name in ("printed", "copy"):
+        printed(tmp_path / f"{name}.jsonl", inputTokens=8, cacheReadInputTokens=12, outputTokens=12)
+    answers = [make.answer(f"m{at + 1}", "x", written=tokens) for at, tokens in enumerate(written)]
+    make.lines(tmp_path / "s1.jsonl", *(make.claude("s1", at, one) for at, one in enumerate(answers)))
+    assert told(trajectories.load(tmp_path).runs, "turns", *TOKENS) == [[2, 20, 12, 12]]
 
 
 def gemini(own_id: str, kind: str, content: object, **more: object) -> dict:

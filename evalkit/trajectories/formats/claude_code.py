@@ -1,7 +1,7 @@
 """Claude Code 1 and 2: sessions and subagents, a line for each block of an answer.
 
-The output of ``claude -p --output-format stream-json`` is a session, too. There, the answers of subagents follow the
-main agent's, and lines of newer versions count only the first token of an answer: the result counts all tokens.
+The output of ``claude -p --output-format stream-json`` is a session, too. It lacks some answers of subagents, and lines
+of newer versions count only the first token of an answer: the result counts all tokens.
 """
 
 import io
@@ -25,6 +25,7 @@ _METADATA = frozenset({  # records without a message
     "api-request-shape", "api-request-blob", "api-request-resumed", "fork-context-ref", "frame-link",
     "ended-by-model", "relocated", "artifact-comment-monitor", "artifact-autoreact-ledger",
     "history-suppression", "attribution-snapshot", "isolation-latch", "session-owner", "dev-mods", "memory-mode",
+    "marble-origami-commit", "marble-origami-snapshot", "marble-origami-reset", "speculation-accept",
     "atis-latch", "tools-used", "cost-state", "observer-ref", "repl-mode", "hybrid-organization", "host-row",
 })  # fmt: skip
 _BLOCKS = frozenset({
@@ -65,15 +66,12 @@ def summary(path: str, file: BinaryIO) -> Session:
     session = Session(FORMAT)
     calls, tools = session.calls, session.tools
     own = set[str]()  # ids of the calls that no subagent made
-    totals: dict[str, Any] = {}  # tokens by model, as a printed result states them
     unended = set[str]()  # ids of answers without a line that has their end, and so counts all tokens written
     for record in map(_named, records_of(file, session)):
         kind = text_of(record.get("type"))
         message = record.get("message")
         if kind not in _SPOKEN:
             _read_metadata(session, kind, record)
-            if kind == "result" and isinstance(record.get("modelUsage"), dict):
-                totals = record["modelUsage"]
             continue
         if not isinstance(message, dict):
             session.broken += 1
@@ -115,9 +113,8 @@ def summary(path: str, file: BinaryIO) -> Session:
             if block.get("type") in ("tool_use", "server_tool_use", "mcp_tool_use"):
                 used = ToolUse(call_id, text_of(block.get("name")))
                 tools.setdefault(text_of(block.get("id")) or f"block {len(tools)}", used)
-    if 2 * len(unended) > len(calls):
+    if 2 * len(unended) > len(calls) and not session.totals:
         session.partial = len(unended)
-        _count_rest(session, totals)
     session.complete(path, [calls[call_id] for call_id in calls if call_id in own] or calls.values())
     return session
 
@@ -134,18 +131,17 @@ def _read_metadata(session: Session, kind: str, record: dict[str, Any]) -> None:
         session.version = text_of(record.get("version")) or session.version
     elif kind == "result" and isinstance(record.get("modelUsage"), dict):
         session.cost = number_of(record.get("total_cost_usd"))
+        session.totals = [_total(model, usage) for model, usage in record["modelUsage"].items()]
         if record.get("subtype") != "success":
             session.exit_reason = text_of(record.get("subtype"))
 
 
-def _count_rest(session: Session, totals: dict[str, Any]) -> None:
-    """Add the tokens in the totals of each model that its answers don't count."""
-    for model, usage in totals.items():
-        of_model = [call for call in session.calls.values() if call.model == model]
-        uncounted = (count_of(part_of(usage, "outputTokens")) or 0) - sum(call.tokens_out or 0 for call in of_model)
-        if of_model and uncounted > 0:
-            of_model[-1].tokens_out = (of_model[-1].tokens_out or 0) + uncounted
-            session.partial = 0
+def _total(model: str, usage: Any) -> ModelCall:
+    """Return the tokens of all calls of a model, as a result states them."""
+    names = {"input": "inputTokens", "cache_creation_input": "cacheCreationInputTokens"}
+    names |= {"cache_read_input": "cacheReadInputTokens", "output": "outputTokens"}
+    counts = {f"{name}_tokens": part_of(usage, key) for name, key in names.items()}
+    return _usage("", model.removesuffix("[1m]"), counts)  # with a long context
 
 
 def _usage(call_id: str, model: str | None, usage: Any) -> ModelCall:

@@ -79,6 +79,7 @@ def _listed(line: dict[str, Any]) -> list[dict[str, Any]]:
 def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
     """Yield the meaning of the lines of a file; a message in an item and in an event is yielded once."""
     first = 0  # line that a subagent did not copy from its parent, which its first line states since 2026
+    has_records = False  # of the usage of each call, which token_count repeats unless the session ended before
     waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages without a double so far, with the type of their line
     for record in chain.from_iterable(map(_listed, records_of(file, session))):
         payload = record.get("payload")
@@ -101,10 +102,16 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
             yield Item(outer, "", payload, when)
         elif outer == "compacted":
             yield Item("system", "the context was compacted", payload, when)
+        elif outer == "token_usage_record":
+            has_records = has_records or isinstance(payload.get("thread_token_usage"), dict)
+            usage = {"total_token_usage": payload.get("thread_token_usage"), "last_token_usage": payload.get("usage")}
+            yield Item("usage", "", {"info": usage}, when)
         elif outer not in _LINES:
             session.add_unknown(outer or "without a type")
         elif outer in ("response_item", "event_msg"):
             for item in _said(payload, when, outer, session):
+                if item.kind == "usage" and has_records:
+                    continue
                 if item.text and item.kind in _DOUBLED:
                     double = next((one for one in waiting if one[1] != outer and _is_same(one[0], item)), None)
                     if double:
@@ -273,6 +280,8 @@ def summary(path: str, file: BinaryIO) -> Session:
         elif kind == "turn_context":
             model = text_of(payload.get("model")) or model
         elif kind == "started":
+            session.exit_reason = None
+            session.status = "unended"  # so far
             has_times = has_times or payload.get("started_at") is not None
             if first_own is None and _is_own_task(session, payload):
                 first_own = len(calls.made)

@@ -13,7 +13,7 @@ import json
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -32,11 +32,14 @@ ENCODED = frozenset(("doc", "arguments", "resps", "filtered_resps"))  # large va
 _KNOWN = ENCODED | {"doc_id", "target", "filter", "metrics", "doc_hash", "prompt_hash", "target_hash"}
 _STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.:-]+)$")
 _HOME = re.compile(r"^(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\]+")  # of a person
-# arguments that make another model of one with the same name
-_VARIANTS = ("revision", "subfolder", "gguf_file", "load_in_4bit", "load_in_8bit", "quantization", "peft", "delta")
+# arguments that change no answer, or only as repetitions differ; no credentials are read
+_IRRELEVANT = re.compile(
+    r"batch|num_seqs|device|parallel|gpu|cpu|memory|offload|swap|concurrent|retries|timeout|(?<!kv_)cache|log_stats|seed"
+    r"|url|key|password|secret|header|cert|(?:^|api_|auth_|hf_|access_)token$|trust_remote|use_fast|download|_dir$"
+)
+_DEFAULTS = {"revision": "main", "dtype": "auto", "enable_thinking": "True", "temperature": "0"}  # others are False
 _NAMED = re.compile(r"(?:^|,)(?:peft|delta|pretrained|model|path|engine)(?:__|=)([^,]+)")  # a model, before 0.4.3
 _STATED = ("task_checksum", "agent_version", "temperature", "lower_is_better")  # columns of runs, by results
-_DEFAULTS = ("", "False", "false", "None", "null", "main")
 _MODEL_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval takes the first as the name
 
 
@@ -147,12 +150,9 @@ def _results(value: dict[str, Any]) -> Parsed:
     arguments = part_of(config, "model_args")
     if isinstance(arguments, str):  # before 0.4.10
         arguments = dict(one.partition("=")[::2] for one in arguments.split(","))
-    names = [text_of(part_of(arguments, name)) for name in _MODEL_ARGUMENTS]
-    named = next(filter(None, names), "")
+    named = next(filter(None, (text_of(part_of(arguments, name)) for name in _MODEL_ARGUMENTS)), "")
     model = _HOME.sub("~", text_of(value.get("model_name")) or named)
-    chosen = {name: text_of(part_of(arguments, name)) for name in _VARIANTS}
-    variant = [f"{name}={text}" for name, text in chosen.items() if text not in _DEFAULTS]
-    variant += [name.replace("_", " ") for name in ("chat_template", "system_instruction") if value.get(name)]
+    prompts = {name: value.get(name) for name in ("chat_template", "system_instruction", "fewshot_as_multiturn")}
     facts: list[tuple] = []
     published: list[tuple] = []
     for task, scores in sorted(value["results"].items()):
@@ -177,13 +177,29 @@ def _results(value: dict[str, Any]) -> Parsed:
             "temperature": number_of(part_of(generation, "temperature")),
             "lower_is_better": lower,
             "model_name": model,
-            "variant": ", ".join(variant),
+            "variant": _settings(arguments) | _settings(prompts),
+            "generation": _settings(generation, except_for=("until", "max_gen_toks")),
             "documents": documents,
             "filters": [text_of(one.get("name")) for one in objects(value, "configs", task, "filter_list")],
         }
         facts.append((FORMAT, task, "", text_of(settings)))
     reason = "" if model and (named or not config) else "model_args name no model: its name is a random id"
     return used(facts=facts, published=published, reason=reason)
+
+
+def _settings(stated: Any, except_for: Collection[str] = ()) -> dict[str, str]:
+    """Return the arguments of a model or of its generation that may change answers; of a long one, its digest."""
+    settings = {}
+    for name, one in stated.items() if isinstance(stated, dict) else ():
+        text = text_of(int(one) if isinstance(one, float) and one.is_integer() else one)
+        if text.casefold() in ("true", "false"):
+            text = text.capitalize()
+        if text in ("", "None", "null") or name in except_for or _IRRELEVANT.search(name):
+            continue
+        if len(text) > 40 or not text.isprintable():
+            text = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
+        settings[name] = _HOME.sub("~", text)
+    return settings
 
 
 def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:
@@ -204,8 +220,8 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
 def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     """Fill in what results state of the samples with their stamp; number repetitions, and distinguish documents.
 
-    The results name the model, else the folder; without a stamp, the name of the file. If results of one model differ
-    in its revision, quantization or chat template, these are a part of its name.
+    The results name the model, else the folder; without a stamp, the name of the file. Settings in which results of one
+    model differ are a part of its name.
     """
     stated: dict[tuple[str, str, str], dict[str, Any]] = {}  # by folder, stamp and task
     for source, task, values in stated_by(facts, FORMAT):
@@ -268,16 +284,24 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     return Joined(entries=entries, filters=filters, notes=notes)
 
 
-def _names(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the name of the model of each file of results: with its variant, where results state several of one."""
-    variants: dict[str, dict[str, str]] = {}  # of each model, by file
+def _names(facts: Collection[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the name of the model of each file of results: with the settings in which results of one model differ."""
+    names = {fact["source"]: fact["model_name"] for fact in facts}
+    files: dict[tuple[str, str], dict[str, dict[str, str]]] = {}  # settings of a model, also in a task, by file
     for fact in facts:
-        variants.setdefault(fact["model_name"], {})[fact["source"]] = fact["variant"]
-    names = {}
-    for model, by_source in variants.items():
-        differ = len(set(by_source.values())) > 1
-        for source, variant in by_source.items():
-            names[source] = f"{model} ({variant})" if variant and differ else model
+        files.setdefault((fact["model_name"], ""), {})[fact["source"]] = fact["variant"]
+        files.setdefault((fact["model_name"], fact["task_id"]), {})[fact["source"]] = fact["generation"]
+    different: dict[str, dict[str, str]] = {}  # settings by file
+    for by_source in files.values():
+        for name in dict.fromkeys(name for settings in by_source.values() for name in settings):
+            default = _DEFAULTS.get(name, "False")
+            if len({settings.get(name, default) for settings in by_source.values()}) > 1:
+                for source, settings in by_source.items():
+                    if name in settings:
+                        different.setdefault(source, {})[name] = settings[name]
+    for source, settings in different.items():
+        if names[source]:
+            names[source] += f" ({', '.join(f'{name}={text}' for name, text in settings.items())})"
     return names
 
 

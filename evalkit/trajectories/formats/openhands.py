@@ -19,7 +19,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Rows, Runs, run_row, score_rows, stated_by, used
+from evalkit.trajectories.records import Rows, Runs, counted, run_row, score_rows, stated_by, used
 
 FORMAT = "OpenHands"
 ENCODED = frozenset(("history", "instance", "instruction"))  # large values that only transcripts need
@@ -124,7 +124,7 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
     first_id = next((text_of(event["id"]) for event in events if len(text_of(event.get("id"))) >= 32), "")
     attempt = count_of(row.get("attempt"))
     usage = part_of(row.get("metrics"), "accumulated_token_usage")
-    read = count_of(part_of(usage, "prompt_tokens")) or None  # 0 means that nothing was counted, but for the cache
+    read = count_of(part_of(usage, "prompt_tokens"))
     return run_row(
         **shared,
         part=instance,
@@ -138,10 +138,12 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
         ended=times[-1],
         turns=len(responses) or None,
         extra={"attempt": attempt} if attempt is not None else None,
-        tokens_in=read,
         tokens_cache=count_of(part_of(usage, "cache_read_tokens")) if read else None,
-        tokens_out=count_of(part_of(usage, "completion_tokens")) or None,
-        cost=number_of(part_of(row.get("metrics"), "accumulated_cost")) or None,
+        **counted(
+            tokens_in=read,
+            tokens_out=count_of(part_of(usage, "completion_tokens")),
+            cost=number_of(part_of(row.get("metrics"), "accumulated_cost")),
+        ),
     )
 
 
@@ -209,7 +211,7 @@ def _index_runs(path: str, value: dict[str, Any]) -> Parsed:
     scores: list[tuple] = []
     for instance, one in value.items():
         if isinstance(one, dict):
-            runs.append(run_row(**shared, part=instance, task_id=instance, cost=number_of(one.get("cost")) or None))
+            runs.append(run_row(**shared, part=instance, task_id=instance, **counted(cost=number_of(one.get("cost")))))
             scores += score_rows(instance, _scores(one))
     return used(runs, scores)
 

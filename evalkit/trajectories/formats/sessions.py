@@ -61,6 +61,7 @@ class Session(msgspec.Struct):
     messages: int = 0  # that were understood
     is_main: bool = False  # one of them is not of a subagent
     calls: dict[str, ModelCall] = {}  # by their ids
+    totals: list[ModelCall] = []  # without ids: what all calls of a model took, also those that are not in the file
     tools: dict[str, ToolUse] = {}  # by their own ids
     partial: int = 0  # answers of whose tokens written only the first are counted, if these are most
     broken: int = 0  # lines without an object, or without a message where one belongs
@@ -142,7 +143,12 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
     is_unclear = any(call.is_replayed is None for call in session.calls.values())
     copied = "which calls it copied is known only with the session that it continues" if is_unclear else ""
     first = f"of {counted_noun(session.partial, 'answer')} only the first written tokens are counted"
-    doubts = list(filter(None, [broken, named_counts(named, "record"), copied, first if session.partial else ""]))
+    counted = Counter[str | None]()
+    for call in session.calls.values():
+        counted[call.model] += call.tokens_in or 0
+    unprinted = sum(max((one.tokens_in or 0) - counted[one.model], 0) for one in session.totals if one.model in counted)
+    read = f"{unprinted:,} of the tokens read are of calls that were not printed" if unprinted else ""
+    doubts = list(filter(None, [broken, named_counts(named, "record"), copied, first if session.partial else "", read]))
     if not (session.messages or session.calls or doubts):
         return Parsed("skipped", "a session without a message")
     if not session.calls and (session.unknown or not session.messages):
@@ -162,7 +168,8 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
         cost=session.cost,
     )
     facts = [(name, "", "", value) for name in ("part_of", "forked_from") if (value := getattr(session, name))]
-    calls, tools = (list(map(msgspec.structs.astuple, one.values())) for one in (session.calls, session.tools))
+    calls = [*map(msgspec.structs.astuple, [*session.calls.values(), *session.totals])]
+    tools = [*map(msgspec.structs.astuple, session.tools.values())]
     return used([run], facts=facts, reason="; ".join(doubts), calls=calls, tools=tools)
 
 

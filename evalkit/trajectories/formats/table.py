@@ -112,7 +112,8 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
                 own["task_id"] = stem if len(cells) == 1 else f"{stem} {number + 1}"
     columns: dict[str, Any] = {"part": map(str, range(len(rows))), "extra": cells}
     speakers = ([one.get("role") or one.get("name") for one in _chat_of(row)] for row in rows)
-    columns["turns"] = [own.count("assistant") or None for own in speakers]
+    turns = [own.count("assistant") if own else None for own in speakers]
+    columns["turns"] = turns if any(turns) else [None] * len(turns)  # models have another name in all of them
     runs = run_rows(columns, {"format": "table"})
     return used(runs) if runs else Parsed("skipped", "a table without rows")
 

@@ -82,7 +82,7 @@ def _run(part: str, run: dict[str, Any], stated: dict[str, Any]) -> tuple:
         repetition=run.get("trial"),
         exit_reason="error" if error is not None else None,
         status="error" if error is not None else None,
-        turns=sum(message.get("role") == "assistant" for message in traj) or None,
+        turns=sum(message.get("role") == "assistant" for message in traj) if traj else None,
         error=error_text(error),
         extra={"user_cost": user_cost} if user_cost is not None else None,
     )

@@ -14,7 +14,7 @@ from evalkit.io.text import shorten
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, ToolCall
 from evalkit.trajectories.json_values import count_of, number_of, part_of, text_of
-from evalkit.trajectories.records import AGENT_FAILED, Joined, Rows, Runs, by_file, run_row, stated_by, used
+from evalkit.trajectories.records import AGENT_FAILED, Joined, Rows, Runs, by_file, counted, run_row, stated_by, used
 
 FORMAT = "Terminal-Bench"
 LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the folder of a trial; the first counts
@@ -22,7 +22,7 @@ COMMANDS = "commands.txt"
 _MOST_TERMINAL = 200_000  # characters of a terminal in a transcript
 _TRIAL_KEYS = {"trial_name", "task_id", "is_resolved"}
 _NOTHING_HAPPENED = ("unset", "none")  # modes of failure of trials in which nothing failed
-_NOT_MEASURED = ("test_timeout", "parse_error", "agent_installation_failed", "unknown_agent_error", "unknown")
+_NOT_TESTED = ("test_timeout", "parse_error", "agent_installation_failed", "unknown_agent_error", "unknown")
 _LOCK_VERSIONS = ("1.0",)
 _ATTEMPT = re.compile(r"\.(\d+)-of-(\d+)(?=\.|$)")
 _DOCUMENT = re.compile(r"[_.-]*(?:run_metadata|metadata|results|tb)\.(?:json|lock)$")  # behind the name of a run
@@ -61,17 +61,17 @@ def parse(path: str, value: Any) -> Parsed:
     reasons = []
     if lost := len(listed) - len(trials):
         reasons.append(f"{lost} of {len(listed)} results are no trials")
-    modes = Counter(text_of(trial.get("failure_mode")) for trial in trials.values())
+    untested = [trial for trial in trials.values() if not isinstance(trial["is_resolved"], bool)]
+    modes = Counter(text_of(trial.get("failure_mode")) for trial in untested)
     for mode, n in modes.items():
-        if mode not in {*AGENT_FAILED, *_NOT_MEASURED, *_NOTHING_HAPPENED}:
+        if mode not in {*AGENT_FAILED, *_NOT_TESTED, *_NOTHING_HAPPENED}:
             reasons.append(f"failure_mode {mode} is unknown: {counted_noun(n, 'trial')} not measured")
     scores = [
         (part, "is_resolved", float(trial["is_resolved"]), "")
         for part, trial in trials.items()
         if isinstance(trial["is_resolved"], bool)
     ]
-    accuracy = number_of(part_of(value, "accuracy"))
-    published = [(None, None, None, "accuracy", accuracy, len(trials))] if accuracy is not None else []
+    published = _published(value, len(trials)) if isinstance(value, dict) else []
     runs = [_run(part, trial) for part, trial in trials.items()]
     return used(runs, scores, published=published, reason="; ".join(reasons))
 
@@ -131,16 +131,27 @@ def _described(metadata: dict[str, Any], limits: str = "", reason: str = "") -> 
     elif size := count_of(metadata.get("dataset_size")):
         planned = {"": size}
     plans = [(*shared, task, n * attempts, None) for task, n in planned.items()]
-    return used(plans=plans, facts=[(FORMAT, "", "", text_of(stated))], reason=reason)
+    published = _published(metadata, sum(planned.values()) * attempts)
+    return used(plans=plans, facts=[(FORMAT, "", "", text_of(stated))], published=published, reason=reason)
+
+
+def _published(stated: dict[str, Any], n: int) -> list[tuple]:
+    """Return the rates over all trials of a run that its summary or its metadata state."""
+    resolved = count_of(stated.get("n_resolved"))
+    rates = {"accuracy": stated.get("accuracy"), "resolved": None if resolved is None or not n else resolved / n}
+    known = {metric: rate for metric, one in rates.items() if (rate := number_of(one)) is not None}
+    return [(None, None, None, metric, rate, n or None) for metric, rate in known.items()]
 
 
 def _run(part: str, trial: dict[str, Any]) -> tuple:
     """Return the run of a trial; files of its run name the model and the agent."""
     mode = text_of(trial.get("failure_mode"))
-    status = "completed" if mode in ("", *_NOTHING_HAPPENED) else mode
-    if not isinstance(trial["is_resolved"], bool) and (status == "completed" or status in AGENT_FAILED):
-        status = "untested"  # a time-out does not decide: tests run after it
+    if isinstance(trial["is_resolved"], bool):  # tests run after whatever ended the agent
+        status = mode if mode in AGENT_FAILED else "completed"
+    else:
+        status = "untested" if mode in {"", *_NOTHING_HAPPENED, *AGENT_FAILED} else mode
     attempt = _ATTEMPT.search(text_of(trial["trial_name"]))
+    read, written = (count_of(trial.get(name)) for name in ("total_input_tokens", "total_output_tokens"))
     return run_row(
         part=part,
         log_id=_id(trial),
@@ -151,9 +162,8 @@ def _run(part: str, trial: dict[str, Any]) -> tuple:
         status=status,
         started=trial.get("trial_started_at") or trial.get("agent_started_at"),
         ended=trial.get("trial_ended_at") or trial.get("test_ended_at"),
-        tokens_in=count_of(trial.get("total_input_tokens")) or None,  # 0 is written where nothing was counted
-        tokens_out=count_of(trial.get("total_output_tokens")) or None,
         extra={"trial_name": text_of(trial["trial_name"])},
+        **counted(tokens_in=read, tokens_out=written),
     )
 
 
@@ -201,9 +211,11 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     files = by_file(runs, FORMAT)
     run_of = {source: _nearest(source, about) for source in files}
     settings = {source: _settings(source, about.get(run, {})) for source, run in run_of.items()}
+    settings_of = {run_of[source]: values for source, values in settings.items()}
     for figure in published:
+        values = settings_of.get(_nearest(figure["source"], about), {})
         for column in ("model_name", "agent", "dataset"):
-            figure[column] = settings.get(figure["source"], {}).get(column) or figure[column]
+            figure[column] = values.get(column) or figure[column]
     trials: dict[tuple[Any, ...], list[Any]] = {}  # the copies of each
     for source, own in files.items():
         for run in own:
@@ -214,12 +226,15 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     def outermost(run: Any) -> tuple[Any, ...]:  # of these, a file of its own comes first
         return bool(run.part), run.source.count("/"), run.source
 
+    copied = set[_Key]()  # runs whose trials another run has, too
     for copies in trials.values():
         copies.sort(key=outermost)
         for run in copies[1:]:
             run.is_left_out = True
         keys = sorted({run_of[run.source] for run in copies}, key=lambda key: (key[0].count("/"), key))
-        no_plans.update(plan_at[key] for key in keys[1:] if key in plan_at)
+        copied.update(keys[1:])
+    no_plans.update(plan_at[key] for key in copied if key in plan_at)
+    published[:] = [figure for figure in published if _key(figure["source"]) not in copied]
     plans = {key: plan for key, plan in plan_at.items() if plan not in no_plans}
     return Joined({source: plans.get(_nearest(source, plans)) for source in run_of}, no_plans)
 
