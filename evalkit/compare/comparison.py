@@ -41,15 +41,15 @@ class Comparison:
         if self.outcomes.kind != "proportion":
             return []
         table = leading(self.outcomes.table.dropna(subset=["value", "repetition"]))
-        p_values = {}
+        tested = {}
         for name, own in table.sort_values("repetition", kind="stable").groupby("model_name"):
             tasks = own.groupby("task")["value"]
             counts = tasks.agg(["size", "sum"])
             rises = tasks.is_monotonic_increasing.all() and counts["sum"].max() > 1
             falls = tasks.is_monotonic_decreasing.all() and (counts["size"] - counts["sum"]).max() > 1
             if counts["size"].nunique() > 1 and not rises and not falls:  # a table may be sorted by outcomes
-                p_values[str(name)] = repeats_test(own["value"], own["task"]).p_value
-        return [name for name, p_value in p_values.items() if p_value * len(p_values) <= RETRIED]
+                tested[str(name)] = repeats_test(own["value"], own["task"])
+        return [name for name, test in tested.items() if test.flagged and test.p_value * len(tested) <= RETRIED]
 
     @cached_property
     def doubts(self) -> Notes:
