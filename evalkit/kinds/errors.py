@@ -211,9 +211,9 @@ def _json_says(text: str) -> bool | None:
     keys = {str(name).lower().replace("_", ""): given for name, given in value.items()}
     for name in ("error", "iserror", "errormessage", "errormsg", "errorcode", "exception", "traceback", "errors"):
         given = keys.get(name)
-        if given and str(given).lower() not in _NONE:
-            if name != "errors" or all(map(_REPORT.fullmatch, keys)):
-                return True
+        is_given = bool(given) and str(given).lower() not in _NONE
+        if is_given and (name != "errors" or all(map(_REPORT.fullmatch, keys))):
+            return True
     if len(keys) == 1:
         (only,) = keys.values()
         if isinstance(only, str) and not only.startswith(("{", "[")):

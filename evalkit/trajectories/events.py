@@ -299,7 +299,7 @@ def _tool(words: frozenset[str], given: Mapping[str, Any]) -> str:
         return "test"
     if words & _EDITS and not words & {"directory", "folder", "dir"}:
         is_of_file = any(_words(key) & _OF_FILE for key in given)
-        if words & _FILES or "apply" in words or (is_of_file and words <= _EDITS | _OF_TEXT):
+        if words & _FILES or words >= {"apply", "patch"} or (is_of_file and words <= _EDITS | _OF_TEXT):
             return "editor"
     if words & _LANGUAGES or words in ({"run", "code"}, {"execute", "code"}):
         return "code"
