@@ -37,7 +37,8 @@ _WRITTEN = re.compile(
 )
 _MAY_BE_WRITTEN = re.compile(r"\bAction\b|```|<[a-z]|\[TOOL_CALLS\]|\A\s*[{\[]")
 _SEEMS_WRITTEN = re.compile(
-    r"^\**Action(?: \d+)?:\**\s*\S+\s*(?:[\[(]|\n\**Action Input)|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]",
+    r"^\**Action(?: \d+)?:\**\s*\S+\s*(?:[\[(]|\n\**Action Input)|<(?:\w+:)?(?:invoke|function=|tool_call\b)"
+    r"|\[TOOL_CALLS\]",
     re.MULTILINE,
 )
 _CERTAIN = ("act", "in", "input", "json", "body")  # forms of calls; other texts may be parts of an answer
