@@ -73,7 +73,7 @@ UNREAD = {
     "Action: find\nAction Input: a\nObservation: none\nAction: find\nAction Input: b\nObservation: none": True,
     "<tool_call>find a</tool_call>": True,
     "Action: find\nAction Input: a": False,
-    "The best action: to wait.": False,
+    "Action: I wait for the others.": False,
 }
 
 
