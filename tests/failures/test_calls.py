@@ -75,7 +75,8 @@ def test_the_results_of_several_calls_in_a_message_are_in_order(tmp_path):
 
 PIECES = st.sampled_from(
     ['<function=find>', '<parameter=a>', '</parameter>', '</function>', '<tool_call>', '{"name": "find"}',
-     '</tool_call>', '```json\n', '```', 'Action: find', '\nAction Input: ', '[', ']', '<read_file>', '</read_file>', '\ud800']
+     '</tool_call>', '```json\n', '```', 'Action: find', '\nAction Input: ', '[', ']', '<read_file>',
+     '</read_file>', '\ud800']
 )  # fmt: skip
 
 
