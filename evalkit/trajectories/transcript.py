@@ -166,13 +166,14 @@ def _written(text: str) -> list[tuple[str, Call]]:
         groups, form = match.groupdict(), match.lastgroup or ""
         given = "" if form == "act" else groups[form]
         if form in ("json", "answer"):
-            with suppress(msgspec.MsgspecError, RecursionError):
+            with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
                 calls += [(form, made) for made in _json_calls(msgspec.json.decode(given), form == "json")]
             continue
         found = {one["name"] or one["tag"]: one["value"].strip("\n") for one in _PARAMETER.finditer(given)}
         is_tag = form == "body" or (form == "code" and (bool(found) or groups["runs"].startswith("execute_")))
         if found and is_tag:
-            given = msgspec.json.encode(found).decode()
+            with suppress(UnicodeError):
+                given = msgspec.json.encode(found).decode()
         name = groups["act"] or groups["name"] or groups["runs"] or groups["python"]
         if groups["language"]:
             name = "python" if groups["language"] in _CODE else "shell"
