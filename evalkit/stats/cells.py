@@ -205,8 +205,11 @@ def cells_of(
             table.flat[places] = values
     strata = None
     if stratum:
-        kinds = runs.groupby(task)[stratum].first()
-        under = tasks if conditions is not None else [(name, "") for name in tasks]
+        under = [(name, "") for name in tasks]
+        of_task = runs[task]
+        if conditions is not None:
+            under, of_task = tasks, of_task.astype("str")
+        kinds = runs.groupby(of_task)[stratum].first()
         texts = [f"{kinds.get(name, '')}\0{of}" for name, of in under]
         strata = coded(pd.Series(texts, dtype="object"))[0]
     are_families = False
