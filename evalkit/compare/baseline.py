@@ -73,6 +73,8 @@ def against(
     ------
     SourceError
         If the baseline has no runs.
+    ValueError
+        For a margin of 0 or less.
 
     Examples
     --------
