@@ -351,3 +351,31 @@ def test_labels_of_rows_that_occur_twice_change_no_leaderboard():
 def test_a_baseline_is_compared_with_no_other_margin_than_the_one_given(margin):
     with pytest.raises(ValueError, match=r"margin must be positive \(got"):
         compare.against(runs_of(CLEAR), "first", margin=margin)
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (compare.pairs, ()),
+        (compare.against, ("oak",)),
+        (compare.changed_tasks, ("oak",)),
+        (compare.reliability, ()),
+        (compare.task_items, ()),
+        (compare.plan, (0.2,)),
+        (compare.discordant, ()),
+    ],
+)
+def test_a_table_with_other_names_of_columns_is_compared_as_its_leaderboard_is(function, options):
+    rows = [(name, f"task {i}", i % period > 0) for name, period in (("oak", 2), ("elm", 5)) for i in range(20)]
+    table = pd.DataFrame(rows, columns=["llm", "problem_id", "passed"])
+    expected = function(compare.leaderboard(table), *options)
+    pd.testing.assert_frame_equal(function(table, *options), expected)
+    assert len(expected)
+
+
+@pytest.mark.parametrize("column", ["task_id", "definition_file", "model_name", "task_type"])
+def test_runs_with_a_column_of_categories_have_the_same_leaderboard(column):
+    runs = runs_of(CLEAR).assign(definition_file=["a.json", "a.json", "b.json"] * 40)
+    board = compare.leaderboard(runs)
+    same = compare.leaderboard(runs.astype({column: "category"}))
+    pd.testing.assert_frame_equal(same.table, board.table)
