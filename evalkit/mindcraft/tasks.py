@@ -252,8 +252,7 @@ def tasks_of(runs: pd.DataFrame) -> pd.Series:
     tasks = runs["task_id"].astype("str")
     if "definition_file" not in runs:
         return tasks
-    files = (
-        runs["definition_file"].astype("str").mask(has_flag(runs, "ambiguous_definition"))
-    )  # else it is only guessed
+    is_guessed = has_flag(runs, "ambiguous_definition")
+    files = runs["definition_file"].astype("str").mask(is_guessed)
     several = files.groupby(tasks).transform("nunique") > 1
     return tasks.mask(several & files.notna(), tasks + " of " + files)
