@@ -8,6 +8,7 @@ import pandas as pd
 from evalkit._notes import Notes, note
 from evalkit.io import SourceError
 from evalkit.kinds import Outcomes, outcomes
+from evalkit.kinds.pipeline import runs_of
 from evalkit.kinds.runs import leading
 from evalkit.stats import Cells, cells_of, repeats_test
 from evalkit.stats.pairwise import MOST_PAIRED
@@ -85,12 +86,12 @@ class Comparison:
 
 
 def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:
-    """Return the comparison of a table of runs; a comparison, such as a leaderboard, is returned as it is.
+    """Return the comparison of any table of runs, as for `leaderboard`; a comparison is returned as it is.
 
     ValueError for a comparison of another value than the one asked for.
     """
     if not isinstance(runs, Comparison):
-        return Comparison(outcomes(runs, value))
+        return Comparison(outcomes(runs_of(runs), value))
     if value and (value == "is_successful") != (runs.outcomes.kind == "proportion"):
         raise ValueError(f"this comparison is one of {runs.outcomes.name}: pass the runs to compare {value}")
     return runs
