@@ -7,7 +7,6 @@ from typing import Any
 
 from evalkit._notes import NO_NOTES, Note, Notes, note
 from evalkit._text import as_number, counted_noun, fill_template, format_interval, listed, sentence
-from evalkit.io.text import shorten
 from evalkit.kinds import Finding
 from evalkit.kinds.success_rates import PER_RUN
 from evalkit.stats.intervals import LEVEL
@@ -16,7 +15,6 @@ MOST_FLAGS = 2  # in a sentence, as the next two
 MOST_WAYS = 3  # ways to end
 MOST_NAMED = 4  # models
 MOST_ANSWERED = 2  # models on each side of the sentence that answers, which has about 25 words
-MOST_NAME = 20  # characters of a model's name in a finding that is to fit a line
 
 # findings that follow the answer in an abstract, in this order; "reasons" are the main reasons for failure
 ABSTRACT = ("conditions", "variants", "pair", "nearest_pair", "own_tasks", "plan", "reasons", "endings")
@@ -68,11 +66,6 @@ def headline_text(values: Row, *, begins: bool = False) -> str:
 def model_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """List models in the order of their names, or count them if there are more than `most`."""
     return listed(sorted(names)) if len(names) <= most else f"{len(names):,} models"
-
-
-def short_name(name: object) -> str:
-    """Cut the name of a model in its middle, so that a finding fits a line; tables have it whole."""
-    return shorten(str(name), MOST_NAME)
 
 
 def estimate_text(row: Row, is_share: bool = True, unit: str = "") -> str:
@@ -277,7 +270,7 @@ def short_pair(row: Row, before: str = "", *, with_difference: bool = True) -> s
     sides = []
     for side in "ab" if row["estimate"] >= 0 else "ba":
         mean = format_interval(row[f"mean_{side}"], None, None, percent=row["unit"] == "%")
-        sides.append(f"{short_name(row[f'model_{side}'])} ({mean})")
+        sides.append(f"{row[f'model_{side}']} ({mean})")
     if row["decided"]:
         result = " ahead of ".join(sides)
     else:

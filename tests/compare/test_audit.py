@@ -64,6 +64,20 @@ def runs(tmp_path):
     return str(tmp_path)
 
 
+def test_checks_name_models_and_agents_so_that_they_differ(tmp_path):
+    names = [f"hub.example/laboratory/checkpoint-{letter}-instruct-2026-long" for letter in "abc"]
+    rows = [
+        {"model": name, "agent": f"agent{task % 2}", "task": task, "success": "" if task < 2 else task % 3 > 0}
+        for name in names
+        for task in range(9)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    found = compare.audit(evalkit.load(str(tmp_path)), checks=["agents", "no outcome"])
+    agents, unmeasured = (finding_text(finding) for finding in found.findings[:0:-1])
+    assert [name for name in names if f"{name}: 2" not in agents] == []
+    assert f"agent0 · {names[0]}: " in unmeasured
+
+
 def test_the_answer_says_who_would_be_first_otherwise(runs):
     found = compare.audit(evalkit.load(runs))
     row = found.table.set_index("check").loc["time-outs that succeeded"]

@@ -13,6 +13,7 @@ from evalkit._text import format_interval
 from evalkit.display import Look, finding_text
 from evalkit.display.plots import describe_curves, describe_estimates, describe_shares, describe_timeline
 from evalkit.display.words import abstract_text
+from evalkit.failures.words import mode_of_models
 from evalkit.io.write import write_frame
 from evalkit.kinds import Finding
 from evalkit.mindcraft import words as mindcraft
@@ -22,7 +23,16 @@ from tests.display.gallery import KINDS
 
 NAN = math.nan
 NOTES = note("none", "no scores") + note("x", "x")
-ODD = ["GPT-5 (high)", 'x; y: "z"', "<b>&amp;</b>", "{model} {0} %s", "a\nb\tc", "all others", ")"]
+ODD = [
+    "GPT-5 (high)",
+    'x; y: "z"',
+    "<b>&amp;</b>",
+    "{model} {0} %s",
+    "a\nb\tc",
+    "all others",
+    ")",
+    f"org/{'deep-' * 9}7b",
+]
 RATE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 10, "n_tasks": 5}
 LEADS = {"code": "leads", "what": "success rate", "basis": "", "behind": ["b"], "open": ["c"], "few": True, **RATE}
 PAIR = {
@@ -129,6 +139,9 @@ def findings(name: str) -> list[Finding]:
     return [
         *(Finding("ranking", "s", {**RANKED, "headline": headline}) for headline in headlines),
         Finding("rate", "s", {"headline": rate}, template=mindcraft.rate),
+        Finding(
+            "mode", "s", {"mode": "gives up", "rows": [{"runs": 2, "n": 3, "model_name": name}]}, (), mode_of_models
+        ),
         Finding("no_other", "s", {"model": name}, template=mindcraft.no_other),
         Finding("trend", "s", {"row": trend}, template=mindcraft.trend),
         Finding("no_trend", "s", {"models": ["b", name]}, template=mindcraft.no_trend),
