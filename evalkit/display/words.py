@@ -8,6 +8,7 @@ from typing import Any
 from evalkit._notes import NO_NOTES, Note, Notes, note
 from evalkit._text import as_number, counted_noun, fill_template, format_interval, listed, sentence
 from evalkit.kinds import Finding
+from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.success_rates import PER_RUN
 from evalkit.stats.intervals import LEVEL
 
@@ -37,7 +38,8 @@ def finding_text(finding: Finding) -> str:
 def abstract_text(answer: Finding, others: Iterable[Finding], first: Row) -> str:
     """Write the paragraph that sums up a report: its answer, findings of `ABSTRACT`, and what a run takes.
 
-    `first` is the first row of the table behind the answer; its columns ``… per run`` are means.
+    `first` is the first row of the table behind the answer; its columns ``… per run`` are means. What a run takes is
+    stated only of a model with a name and an estimate.
     """
     texts = [finding_text(answer)]
     by_code: dict[str, list[Finding]] = {}
@@ -51,8 +53,9 @@ def abstract_text(answer: Finding, others: Iterable[Finding], first: Row) -> str
     for title, unit in _UNITS.items():
         mean = as_number(first.get(f"{title}{PER_RUN}"))
         if mean is not None:
-            amounts.append(f"{mean:,.0f} {unit}" if mean >= 100 else f"{mean:.3g} {unit}")
-    if amounts:
+            amount = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
+            amounts.append(f"{amount} {unit.removesuffix('s') if amount == '1' else unit}")
+    if amounts and first["model_name"] != UNKNOWN and as_number(first.get("estimate")) is not None:
         texts.append(f"A run of {first['model_name']} takes {listed(amounts)} on average.")
     return " ".join(texts)
 
@@ -93,7 +96,7 @@ def _sentences(*texts: str | Note) -> str:
 def _endings(endings: Mapping[str, int], n: int, noun: str) -> str:
     failed = sum(endings.values())
     if not failed:
-        return f"None of {counted_noun(n, noun)} failed."
+        return f"The one {noun} did not fail." if n == 1 else f"None of {counted_noun(n, noun)} failed."
     ways = sorted(endings.items(), key=lambda item: (-item[1], item[0]))
     if set(endings) == {"failure"}:
         return f"{failed:,} of {counted_noun(n, noun)} did not succeed."
