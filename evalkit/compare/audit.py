@@ -89,7 +89,8 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     counts = {verdict: int(table["verdict"].eq(verdict).sum()) for verdict in VERDICTS}
     others = sorted({row["first"] for row in rows} - {"", leads})
     values = {"changes": int(table["moved"].gt(0).sum()), "checks": len(table), "verdicts": counts}
-    findings = [Finding("audit", sections.CHECKS, {**values, "first": leads, "others": others})]
+    values |= {"ranked": len(audited.estimates), "first": leads, "others": others}
+    findings = [Finding("audit", sections.CHECKS, values)]
     if audited.board.outcomes.judged:
         findings.append(Finding("caveat", sections.CHECKS, {"notes": audited.board.outcomes.judged}))
     for row in rows:

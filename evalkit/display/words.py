@@ -358,11 +358,16 @@ def _best(model: str, what: str, basis: str = "", unpaired: bool = False, varian
     return f"{text}{IF_NO_VARIANTS}" if variants else text
 
 
-def _audit(changes: int, checks: int, verdicts: Mapping[str, int], first: str, others: Sequence[str]) -> str:
+def _audit(
+    ranked: int, changes: int, checks: int, verdicts: Mapping[str, int], first: str, others: Sequence[str]
+) -> str:
     """State how many checks change the ranking and who would be first, and how many found an error or a doubt."""
     made = counted_noun(checks - verdicts["not computed"], "check")
     text = f"{changes or 'None'} of {made} change{'s' if changes < 2 else ''} the ranking"
-    if others and first:
+    if ranked < 2:
+        measured = f"only {first} was measured" if first else "no named model was measured"
+        text = f"{measured}, so there is no ranking to check"
+    elif others and first:
         named = " or ".join(others) if len(others) <= MOST_ANSWERED else f"one of {len(others)} other models"
         text += f": {first} is first, otherwise {named}"
     elif changes and first:

@@ -132,9 +132,7 @@ def findings(name: str) -> list[Finding]:
     return [
         *(Finding("ranking", "s", {**RANKED, "headline": headline}) for headline in headlines),
         Finding("rate", "s", {"headline": rate}, template=mindcraft.rate),
-        Finding(
-            "mode", "s", mode, template=mode_of_models
-        ),
+        Finding("mode", "s", mode, template=mode_of_models),
         Finding("no_other", "s", {"model": name}, template=mindcraft.no_other),
         Finding("trend", "s", {"row": trend}, template=mindcraft.trend),
         Finding("no_trend", "s", {"models": ["b", name]}, template=mindcraft.no_trend),
