@@ -6,9 +6,7 @@ import pandas as pd
 from evalkit._notes import Notes
 from evalkit.compare.comparison import MOST_SHOWN, leading_cells
 from evalkit.compare.pairwise import discordant, examples
-from evalkit.compare.ranking import FIRST, Leaderboard, ranked, with_short_names
-from evalkit.display.words import MOST_NAME
-from evalkit.io.text import distinct_names
+from evalkit.compare.ranking import FIRST, Leaderboard, ranked
 from evalkit.kinds import Finding, sections
 from evalkit.kinds.findings import files_of, similar_names
 from evalkit.stats import plan as plan_pairs
@@ -62,7 +60,7 @@ def findings(
         counts = {"decided": int(board.pairs["decided"].sum()), "pairs": len(board.pairs)}
         if len(board.table) > MOST_PAIRED:
             counts["first"] = MOST_SHOWN
-        row = with_short_names(board, MOST_NAME).pairs.loc[nearest.index].to_dict("records")
+        row = nearest.to_dict("records")
         results.append(Finding("nearest_pair", sections.PAIRS, {**counts, "row": next(iter(row), None)}, opposite))
         results += plan_findings(board, detect)
         if undecided := head.get("undecided", 0):
@@ -96,9 +94,8 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
         places = near[["model_a", "model_b"]].map(place_of.__getitem__)
         row = near.iloc[int(np.argmin(places.max(axis=1)))]
         runs_so_far = max(row["n_runs"] / max(2 * row["n_tasks"], 1), 1.0)
-        names = distinct_names(board.table["model_name"], MOST_NAME)
         pair = sorted(row[["model_a", "model_b"]], key=place_of.__getitem__)
-        wanted.append((abs(row["estimate"]), [names[model] for model in pair], int(row["n_tasks"])))
+        wanted.append((abs(row["estimate"]), pair, int(row["n_tasks"])))
     if detect:
         wanted.append((detect / 100 if data.is_share else detect, [], None))
     cells = leading_cells(board.cells)

@@ -13,8 +13,7 @@ from evalkit._notes import NO_NOTES, note
 from evalkit._text import as_list, counted_noun
 from evalkit.compare import checks as _registered  # noqa: F401  registers the checks of this package
 from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, NotComputed, first_of
-from evalkit.compare.ranking import SENTENCE_NAME, Leaderboard
-from evalkit.io import distinct_names
+from evalkit.compare.ranking import Leaderboard
 from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES
 
@@ -86,19 +85,19 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     rows.sort(key=lambda row: row["moved"] or 0, reverse=True)
     rows.sort(key=lambda row: VERDICTS.index(row["verdict"]))
     table = pd.DataFrame(rows).astype({"moved": "Int64", "count": "Int64", "n": "Int64"})
-    short = distinct_names([*audited.board.table["model_name"], ""], SENTENCE_NAME)
-    leads = short[audited.first]
+    leads = audited.first
     counts = {verdict: int(table["verdict"].eq(verdict).sum()) for verdict in VERDICTS}
-    others = sorted({short[row["first"]] for row in rows} - {"", leads})
+    others = sorted({row["first"] for row in rows} - {"", leads})
     values = {"changes": int(table["moved"].gt(0).sum()), "checks": len(table), "verdicts": counts}
-    findings = [Finding("audit", sections.CHECKS, {**values, "first": leads, "others": others})]
+    values |= {"ranked": len(audited.estimates), "first": leads, "others": others}
+    findings = [Finding("audit", sections.CHECKS, values)]
     if audited.board.outcomes.judged:
         findings.append(Finding("caveat", sections.CHECKS, {"notes": audited.board.outcomes.judged}))
     for row in rows:
         if row["verdict"] in ("wrong", "look"):
-            values = {name: row[name] for name in ("check", "count", "n", "noun", "verdict", "moved", "notes")}
+            named = ("check", "count", "n", "noun", "verdict", "first", "moved", "notes")
+            values = {name: row[name] for name in named} | {"leads": leads}
             examples = tuple(Example(row["check"], run_id) for run_id in row["run_ids"])
-            values |= {"first": short[row["first"]], "leads": leads}
             findings.append(Finding("check", sections.CHECKS, values, examples))
     return Audit(table.drop(columns="run_ids"), findings, audited.board)
 

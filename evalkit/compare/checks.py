@@ -13,7 +13,7 @@ from evalkit._text import listed
 from evalkit.compare.check import Audited, Found, NotComputed, check
 from evalkit.compare.items import task_items
 from evalkit.compare.repeats import reliability
-from evalkit.io.text import shorten
+from evalkit.io.text import distinct_names
 from evalkit.kinds.findings import absent_runs, bare_name, variants
 from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded
 from evalkit.kinds.success_rates import rates_by_denominator
@@ -22,7 +22,7 @@ from evalkit.kinds.transcript import transcripts
 SURE = 0.001  # p value from which a difference between models, or between endings, is no chance
 FEWEST = 10  # runs of a model, from which endings can be compared
 MOST_NAMED = 3  # models or reasons with their counts
-LONGEST = 32  # characters of a name or a reason
+LONGEST = 120  # characters of a name or a reason
 MOST_READ = 100  # transcripts, chosen evenly
 LEAST_DISTINCT = 0.2  # share of values that differ, in a column that distinguishes runs
 SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
@@ -137,7 +137,7 @@ def infrastructure(audited: Audited) -> Found:
     if len(rows):
         shares = is_broken.groupby(runs["model_name"]).agg(["mean", "sum", "size"])
         worst = shares.sort_values("mean", ascending=False).iloc[0]
-        values = {"model": shorten(str(worst.name), LONGEST), "count": int(worst["sum"]), "n": int(worst["size"])}
+        values = {"model": str(worst.name), "count": int(worst["sum"]), "n": int(worst["size"])}
         notes = note("most_broken", "most affected: {model}, {count} of {n:run}", **values)
         reasons = rows["status"].replace(audited.logs.kind.labels)
         if "exit_reason" in rows:
@@ -493,11 +493,12 @@ def _counts(counts: pd.Series) -> Notes:
 
 
 def _named_counts(counts: Mapping[str, int]) -> str:
-    return listed([f"{shorten(name, LONGEST)}: {count:,}" for name, count in counts.items()], MOST_NAMED)
+    names = distinct_names(counts, LONGEST)
+    return listed([f"{names[name]}: {count:,}" for name, count in counts.items()], MOST_NAMED)
 
 
 def _two_rates(of: str, one: float, other: float, of_other: str, of_one: str = "here") -> str:
-    return f"{shorten(of, LONGEST)}: {one * 100:.1f} % {of_one}, {other * 100:.1f} % {of_other}"
+    return f"{of}: {one * 100:.1f} % {of_one}, {other * 100:.1f} % {of_other}"
 
 
 def _by_model(rows: pd.DataFrame) -> Notes:

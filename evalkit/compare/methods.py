@@ -47,22 +47,27 @@ def methods_text(board: Leaderboard) -> str:
     Returns
     -------
     str
-        A paragraph that describes the methods used for this comparison, and a line for each reference.
+        A paragraph that describes the methods used for this comparison, and a line for each reference; empty if no
+        model has an estimate.
 
     Examples
     --------
     >>> compare.methods_text(compare.leaderboard(runs)).startswith("We report success rates with 95 % confidence")
     True
     """
+    if board.table["estimate"].isna().all():
+        return ""
     outcomes = board.outcomes
     table = outcomes.table
     what = "success rates" if outcomes.kind == "proportion" else "mean scores"
     mark = judge_mark([outcomes.judged])
-    sentences = [f"We report {what}{mark} with 95 % confidence intervals for new tasks of the same kind."]
+    has_intervals = board.table["low"].notna().any()
+    intervals = " with 95 % confidence intervals for new tasks of the same kind" if has_intervals else ""
+    sentences = [f"We report {what}{mark}{intervals}."]
     sentences.append("Tasks have equal weight, regardless of their number of runs.")
-    if outcomes.is_share:
+    if has_intervals and outcomes.is_share:
         sentences.append(WILSON)
-    else:
+    elif has_intervals:
         sentences.append("Intervals are Student's t over tasks, transformed for skewness (Hall 1992).")
     unmeasured = table.loc[table["outcome"] == "not measured", "value"]
     if len(unmeasured):

@@ -28,7 +28,6 @@ from evalkit.stats.pairwise import MOST_PAIRED
 MODELS = "Models, the best first"
 DOUBTS = ("units_differ", "retried_models")  # notes that no claim withstands
 FIRST = ("judged", "conditions_differ", "settings_differ", *DOUBTS)  # to read before any estimate is compared
-SENTENCE_NAME = 32  # characters of a name in a sentence
 FEW_PAIRS = 5  # shared tasks, too few for any two models to differ
 MOST_VALUES = 6  # of a condition in a sentence
 
@@ -354,9 +353,8 @@ def with_short_names(board: Leaderboard, width: int) -> Leaderboard:
 
 
 def ranked(board: Leaderboard, section: str = sections.RANKING) -> Finding:
-    """Describe which model the data show to be best, with its estimate; names are short, to fit a sentence."""
+    """Describe which model the data show to be best, with its estimate."""
     first = board.table["model_name"].iloc[0] if len(board.table) else ""
-    board = with_short_names(board, SENTENCE_NAME)
     named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
     named = named.sort_values("estimate", ascending=False, kind="stable")
     head = headline(board)
@@ -370,10 +368,9 @@ def ranked(board: Leaderboard, section: str = sections.RANKING) -> Finding:
         "rates": named[named["model_name"].isin(tops)].to_dict("records"),
         "compared_by": board.outcomes.compared_by,
     }
-    model = board.table["model_name"].iloc[0] if first else ""
     rows = board.outcomes.table
     own = rows["model_name"].eq(first) & rows["value"].notna()
-    return Finding("ranking", section, values, examples_of(rows, {f"a run of {model}": own}))
+    return Finding("ranking", section, values, examples_of(rows, {f"a run of {first}": own}))
 
 
 def answer_table(board: Leaderboard, runs: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -70,8 +70,8 @@ def describe_comparison(
     `planned` as for `leaderboard`. What does not fit on a screen is left out, or with `everything` printed, too.
     """
     board = leaderboard(runs, value or "", margin=margin, planned=planned)
-    plans = [plain(finding_text(one)) for one in plan_findings(board, detect)]
     board = with_short_names(board, NAME_WIDTH)
+    plans = [plain(finding_text(one)) for one in plan_findings(board, detect)]
     table, share = board.table, board.outcomes.is_share
     ranking = ranked(board)
     title, lines = board.outcomes.title, _answer_lines(board, ranking)

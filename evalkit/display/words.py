@@ -7,8 +7,8 @@ from typing import Any
 
 from evalkit._notes import NO_NOTES, Note, Notes, note
 from evalkit._text import as_number, counted_noun, fill_template, format_interval, listed, sentence
-from evalkit.io.text import shorten
 from evalkit.kinds import Finding
+from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.success_rates import PER_RUN
 from evalkit.stats.intervals import LEVEL
 
@@ -16,7 +16,6 @@ MOST_FLAGS = 2  # in a sentence, as the next two
 MOST_WAYS = 3  # ways to end
 MOST_NAMED = 4  # models
 MOST_ANSWERED = 2  # models on each side of the sentence that answers, which has about 25 words
-MOST_NAME = 20  # characters of a model's name in a finding that is to fit a line
 
 # findings that follow the answer in an abstract, in this order; "reasons" are the main reasons for failure
 ABSTRACT = ("conditions", "variants", "pair", "nearest_pair", "own_tasks", "plan", "reasons", "endings")
@@ -39,7 +38,8 @@ def finding_text(finding: Finding) -> str:
 def abstract_text(answer: Finding, others: Iterable[Finding], first: Row) -> str:
     """Write the paragraph that sums up a report: its answer, findings of `ABSTRACT`, and what a run takes.
 
-    `first` is the first row of the table behind the answer; its columns ``… per run`` are means.
+    `first` is the first row of the table behind the answer; its columns ``… per run`` are means. What a run takes is
+    stated only of a model with a name and an estimate.
     """
     texts = [finding_text(answer)]
     by_code: dict[str, list[Finding]] = {}
@@ -53,8 +53,9 @@ def abstract_text(answer: Finding, others: Iterable[Finding], first: Row) -> str
     for title, unit in _UNITS.items():
         mean = as_number(first.get(f"{title}{PER_RUN}"))
         if mean is not None:
-            amounts.append(f"{mean:,.0f} {unit}" if mean >= 100 else f"{mean:.3g} {unit}")
-    if amounts:
+            amount = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
+            amounts.append(f"{amount} {unit.removesuffix('s') if amount == '1' else unit}")
+    if amounts and first["model_name"] != UNKNOWN and as_number(first.get("estimate")) is not None:
         texts.append(f"A run of {first['model_name']} takes {listed(amounts)} on average.")
     return " ".join(texts)
 
@@ -68,11 +69,6 @@ def headline_text(values: Row, *, begins: bool = False) -> str:
 def model_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """List models in the order of their names, or count them if there are more than `most`."""
     return listed(sorted(names)) if len(names) <= most else f"{len(names):,} models"
-
-
-def short_name(name: object) -> str:
-    """Cut the name of a model in its middle, so that a finding fits a line; tables have it whole."""
-    return shorten(str(name), MOST_NAME)
 
 
 def estimate_text(row: Row, is_share: bool = True, unit: str = "") -> str:
@@ -100,7 +96,7 @@ def _sentences(*texts: str | Note) -> str:
 def _endings(endings: Mapping[str, int], n: int, noun: str) -> str:
     failed = sum(endings.values())
     if not failed:
-        return f"None of {counted_noun(n, noun)} failed."
+        return f"The one {noun} did not fail." if n == 1 else f"None of {counted_noun(n, noun)} failed."
     ways = sorted(endings.items(), key=lambda item: (-item[1], item[0]))
     if set(endings) == {"failure"}:
         return f"{failed:,} of {counted_noun(n, noun)} did not succeed."
@@ -277,7 +273,7 @@ def short_pair(row: Row, before: str = "", *, with_difference: bool = True) -> s
     sides = []
     for side in "ab" if row["estimate"] >= 0 else "ba":
         mean = format_interval(row[f"mean_{side}"], None, None, percent=row["unit"] == "%")
-        sides.append(f"{short_name(row[f'model_{side}'])} ({mean})")
+        sides.append(f"{row[f'model_{side}']} ({mean})")
     if row["decided"]:
         result = " ahead of ".join(sides)
     else:
@@ -362,11 +358,16 @@ def _best(model: str, what: str, basis: str = "", unpaired: bool = False, varian
     return f"{text}{IF_NO_VARIANTS}" if variants else text
 
 
-def _audit(changes: int, checks: int, verdicts: Mapping[str, int], first: str, others: Sequence[str]) -> str:
+def _audit(
+    ranked: int, changes: int, checks: int, verdicts: Mapping[str, int], first: str, others: Sequence[str]
+) -> str:
     """State how many checks change the ranking and who would be first, and how many found an error or a doubt."""
     made = counted_noun(checks - verdicts["not computed"], "check")
     text = f"{changes or 'None'} of {made} change{'s' if changes < 2 else ''} the ranking"
-    if others and first:
+    if ranked < 2:
+        measured = f"only {first} was measured" if first else "no named model was measured"
+        text = f"{measured}, so there is no ranking to check"
+    elif others and first:
         named = " or ".join(others) if len(others) <= MOST_ANSWERED else f"one of {len(others)} other models"
         text += f": {first} is first, otherwise {named}"
     elif changes and first:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalkit._text import counted_noun, listed, sentence
-from evalkit.display.words import short_name
 from evalkit.failures.contrasts import FEWEST_TASKS
 from evalkit.io import shorten
 
@@ -31,7 +30,7 @@ def loops(
     verb = "repeats" if n == 1 else "repeat"
     text = f"{n:,} of {noun} {verb} one call at least {least} times with the same result"
     if model and n > of_model:
-        text += f", {of_model:,} of {n_model:,} of {short_name(model)}"
+        text += f", {of_model:,} of {n_model:,} of {model}"
     return f"{text}; the longest repetition is {most:,} times: {call}."
 
 
@@ -61,7 +60,7 @@ def errors(calls: int, groups: int, error: str, n: int, runs: int) -> str:
 
 def mode_of_models(mode: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Describe one mode by model."""
-    counts = listed((f"{row['runs']:,} of {row['n']:,} of {short_name(row['model_name'])}" for row in rows), 3)
+    counts = listed((f"{row['runs']:,} of {row['n']:,} of {row['model_name']}" for row in rows), 3)
     return sentence(f"{mode}, of failed runs: {counts}")
 
 

@@ -68,6 +68,8 @@ def _read_table(
         called[role] = name
     tables: list[pd.DataFrame] = []
     problems: list[str] = []
+    if not as_list(paths):
+        raise SourceError(f"no file with {' and '.join(needed)} is named")
     for path in as_list(paths):
         try:
             found, doubts = read_rows(read_file(str(resolve(path))), messages=False)
@@ -136,7 +138,7 @@ def read_labels(paths: str | Sequence[str], columns: str | Iterable[str] = (), y
     Raises
     ------
     SourceError
-        For a file that can't be read, or without a needed column.
+        For no file, one that can't be read, or without a needed column.
 
     Examples
     --------

@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalkit._notes import note
 from evalkit._text import counted_noun, format_interval, listed, sentence
-from evalkit.display.words import estimate_text, headline_text, model_names, short_name
+from evalkit.display.words import estimate_text, headline_text, model_names
 
 FEW_TASKS = 10  # with fewer, a sentence points out that the interval is wide
 MERGED = (
@@ -40,7 +40,7 @@ def rate(headline: Mapping[str, Any]) -> str:
 
 def no_other(model: str) -> str:
     """State that there is nothing to compare a model with."""
-    return f"There is no other model to compare {short_name(model)} with."
+    return f"There is no other model to compare {model} with."
 
 
 def copies(pairs: Sequence[tuple[str, str, int]]) -> str:
@@ -84,7 +84,7 @@ def own_tasks(tasks: Mapping[float, int]) -> str:
 
 def trend(row: Mapping[Hashable, Any]) -> str:
     """Describe a row of `evalkit.mindcraft.analysis.cooking_trend`."""
-    model = short_name(row["model_name"])
+    model = row["model_name"]
     if pd.isna(row["p_value"]):
         return f"{model}: no trend can be tested ({row['warning'] or 'too few runs'})."
     corrected = " by Holm" if row["p_holm"] > row["p_value"] else ""
@@ -105,4 +105,4 @@ def reach(model: str, tasks: Mapping[float, int], gap: float) -> str:
     levels = listed(f"{level:.0f}" for level in tasks)
     sizes = "1 task each" if set(tasks.values()) == {1} else f"{listed(tasks.values())} tasks"
     size = "no gap, however large," if math.isnan(gap) else f"only a gap of about {gap * 100:.0f} points"
-    return f"{short_name(model)}: {sizes} with {levels} blocked agents: {size} would be detected (80 % power)."
+    return f"{model}: {sizes} with {levels} blocked agents: {size} would be detected (80 % power)."

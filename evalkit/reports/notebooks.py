@@ -8,7 +8,8 @@ say which logs it takes::
 
 ``kind`` is the kind of logs, ``*`` any kind without a notebook of its own; ``source`` the parameter that gets the
 source of logs; ``sweep`` names the function that returns all values of a parameter in the data;
-``"only_if_named": true`` is for a notebook that is run for a source only if it is named, too.
+``"only_if_named": true`` is for a notebook that is run for a source only if it is named, too. ``"needs"`` maps
+parameters that must not be empty to what the user can do.
 Reports are made, and listed in the index under their ``question``, by ``order``; those without one come last.
 """
 

@@ -311,6 +311,10 @@ def _check(
             if is_local and (is_sample(parameter.default) or item.startswith(("samples:", "./", "../", "~/"))):
                 with faults.of(f"{name}: "):
                     expand(item)
+    chosen = _unmixed(notebook, draft.fixed)
+    for name, hint in notebook.settings.get("needs", {}).items():
+        if name in chosen and not chosen[name]:
+            faults.append(f"{name} is empty; {hint}")
     return draft
 
 

@@ -64,6 +64,42 @@ def runs(tmp_path):
     return str(tmp_path)
 
 
+def test_checks_name_models_and_agents_so_that_they_differ(tmp_path):
+    names = [f"hub.example/laboratory/checkpoint-{letter}-instruct-2026-long" for letter in "abc"]
+    rows = [
+        {"model": name, "agent": f"agent{task % 2}", "task": task, "success": "" if task < 2 else task % 3 > 0}
+        for name in names
+        for task in range(9)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    found = compare.audit(evalkit.load(str(tmp_path)), checks=["agents", "no outcome"])
+    agents, unmeasured = (finding_text(finding) for finding in found.findings[:0:-1])
+    assert [name for name in names if f"{name}: 2" not in agents] == []
+    assert f"agent0 · {names[0]}: " in unmeasured
+
+
+@pytest.mark.parametrize(
+    ("successes", "said"),
+    [
+        ({"oak": [1, 0, 1]}, "Only oak was measured, so there is no ranking to check."),
+        ({"oak": [1, 0], "elm": ["", ""]}, "Only oak was measured, so there is no ranking to check."),
+        ({"oak": ["", ""], "elm": [""]}, "No named model was measured, so there is no ranking to check."),
+        ({"": [1, 0, 1]}, "No named model was measured, so there is no ranking to check."),  # runs without a name
+        ({"oak": [1, 0], "elm": [0, 0]}, "changes the ranking"),
+    ],
+)
+def test_a_ranking_is_mentioned_only_if_there_are_two_models(tmp_path, successes, said):
+    rows = [
+        {"model": name, "task": task, "success": value}
+        for name, values in successes.items()
+        for task, value in enumerate(values)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    answer = finding_text(compare.audit(evalkit.load(str(tmp_path))).findings[0])
+    assert said in answer
+    assert ("changes the ranking" in answer) is ("changes" in said)
+
+
 def test_the_answer_says_who_would_be_first_otherwise(runs):
     found = compare.audit(evalkit.load(runs))
     row = found.table.set_index("check").loc["time-outs that succeeded"]

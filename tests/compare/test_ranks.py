@@ -131,6 +131,16 @@ def test_models_under_different_conditions_have_no_highest_mean():
     ]
 
 
+def test_no_two_models_have_one_name_in_sentences():
+    """Names that differ only in their middle, by a letter, and by nothing that a short cut would keep."""
+    names = [f"hub.example/laboratory/checkpoint-{letter}-instruct-2026-long" for letter in "abc"]
+    ran = [run for name, wins in zip(names, (9, 5, 4), strict=True) for run in reached(name, [True] * wins + [False])]
+    board = compare.leaderboard(runs_of(ran))
+    text = " ".join(map(finding_text, compare.findings(board)))
+    assert [name for name in names if name not in text] == []
+    assert "…" not in text
+
+
 def test_findings_say_where_models_ran_different_tasks_and_where_not_all_pairs_were_made():
     text = finding_text(compare.findings(compare.leaderboard(runs_of(APART)))[0])
     assert text.startswith("a is shown to be the best of 2 models on new tasks like these, with a success rate of ")

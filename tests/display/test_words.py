@@ -13,6 +13,7 @@ from evalkit._text import format_interval
 from evalkit.display import Look, finding_text
 from evalkit.display.plots import describe_curves, describe_estimates, describe_shares, describe_timeline
 from evalkit.display.words import abstract_text
+from evalkit.failures.words import mode_of_models
 from evalkit.io.write import write_frame
 from evalkit.kinds import Finding
 from evalkit.mindcraft import words as mindcraft
@@ -23,6 +24,7 @@ from tests.display.gallery import KINDS
 NAN = math.nan
 NOTES = note("none", "no scores") + note("x", "x")
 ODD = ["GPT-5 (high)", 'x; y: "z"', "<b>&amp;</b>", "{model} {0} %s", "a\nb\tc", "all others", ")"]
+ODD += [f"org/{'deep-' * 9}7b"]  # and a long one
 RATE = {"estimate": 0.5, "low": 0.4, "high": 0.6, "n": 10, "n_tasks": 5}
 LEADS = {"code": "leads", "what": "success rate", "basis": "", "behind": ["b"], "open": ["c"], "few": True, **RATE}
 PAIR = {
@@ -124,11 +126,13 @@ def findings(name: str) -> list[Finding]:
         LEADS | {"model": name},
         LEADS | {"model": "a", "open": [name]},
     ]
+    mode = {"mode": "gives up", "rows": [{"runs": 2, "n": 3, "model_name": name}]}
     trend = {"model_name": name, "p_value": 0.01, "p_holm": 0.01, "direction": "falls", "n": 9, "n_tasks": 3}
     rate = {"code": "rate", "what": f"the rate of {name}", "n_not_measured": 1, **RATE}
     return [
         *(Finding("ranking", "s", {**RANKED, "headline": headline}) for headline in headlines),
         Finding("rate", "s", {"headline": rate}, template=mindcraft.rate),
+        Finding("mode", "s", mode, template=mode_of_models),
         Finding("no_other", "s", {"model": name}, template=mindcraft.no_other),
         Finding("trend", "s", {"row": trend}, template=mindcraft.trend),
         Finding("no_trend", "s", {"models": ["b", name]}, template=mindcraft.no_trend),
@@ -159,9 +163,12 @@ def test_the_abstract_sums_up_the_answer_the_difference_the_reasons_and_what_a_r
         Finding("nearest_pair", "", {"decided": 0, "pairs": 1, "row": PAIR}),
     ]
     answer = Finding("own", "", template="oak is the best.")
-    first = {"model_name": "oak", "cost (US dollars) per run": 0.25, "tokens in per run": 12345.6, "turns per run": NAN}
+    took = {"cost (US dollars) per run": 0.25, "tokens in per run": 12345.6, "duration (seconds) per run": 1.0}
+    first = {"model_name": "oak", "estimate": 0.9, **took, "turns per run": NAN}
     assert abstract_text(answer, others, first) == (
         "oak is the best. Not decided: a (90 %) against b (20 %) on 9 tasks, difference 70 points [50, 80], p = 0.01. "
-        "Most runs failed at the network. A run of oak takes 0.25 US dollars and 12,346 input tokens on average."
+        "Most runs failed at the network. A run of oak takes 0.25 US dollars, 12,346 input tokens and 1 second on average."
     )
+    for unfit in ({"estimate": NAN}, {"model_name": "unknown"}):
+        assert abstract_text(answer, [], first | unfit) == "oak is the best."
     assert abstract_text(answer, [], {}) == "oak is the best."

@@ -385,3 +385,10 @@ def test_rates_by_a_judge_are_marked_everywhere(tmp_path):
 def test_an_unknown_question_is_refused(logs):
     with pytest.raises(SourceError, match="no labels for the question"):
         compare_judges(logs, read_labels(LABELS), read_verdicts(VERDICTS), question="Another?")
+
+
+@pytest.mark.parametrize(("read", "columns"), [(read_labels, "run_id and label"), (read_verdicts, "run_id")])
+@pytest.mark.parametrize("paths", ["", [], ()])
+def test_no_file_is_refused(read, columns, paths):
+    with pytest.raises(SourceError, match=f"no file with {columns} is named"):
+        read(paths)

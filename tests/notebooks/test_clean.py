@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pandas as pd
+import papermill
 import pytest
 
 import evalkit
@@ -35,6 +36,11 @@ def code(path: Path) -> list[nbformat.NotebookNode]:
 
 def tags(cell: nbformat.NotebookNode) -> list[str]:
     return cell.metadata.get("tags", [])
+
+
+@every_notebook
+def test_papermill_sees_every_parameter(path):
+    assert list(papermill.inspect_notebook(str(path))) == list(read_notebook(path).parameters)
 
 
 @every_notebook

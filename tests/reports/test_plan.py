@@ -52,6 +52,15 @@ def test_a_notebook_named_with_values_is_run_once_with_these(project, tmp_path):
     assert faults_of(["one"], name="mine") == ["--name mine: names one report, and 2 would be made"]
 
 
+def test_a_notebook_that_needs_more_than_logs_says_so_before_it_runs(project):
+    cell = 'a: str = "samples:x"\nb: str = "samples:y"\nc: list[str] = []'
+    root = project("one", parameters=cell, metadata={"evalkit": {"needs": {"b": "-p b FILE", "a": "never seen"}}})
+    (root / "mine").mkdir()
+    assert len(plan(["one"])) == len(plan(["one"], values={"a": "mine", "b": "mine"})) == 1
+    [fault] = faults_of(["one"], values={"a": "mine"})
+    assert fault.endswith(": b is empty; -p b FILE")
+
+
 def test_sample_defaults_are_emptied_as_soon_as_one_source_is_given(project):
     cell = 'a: str = "samples:x"\nb: str = "samples:y"\nc: list[str] = ["samples:z"]\nn: int = 1'
     root = project("one", parameters=cell, params={"p.yaml": "n: 2"})
