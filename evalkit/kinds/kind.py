@@ -161,12 +161,12 @@ class LogKind:
     name: str  # as in ``evalkit NAME``; letters and digits
     title: str  # of one file, such as ``Crafter session trace``
     records: Mapping[str, Sequence[Column]]  # the stored columns of a file, by table; `source` is added
-    # of (path, bytes): parses one file, and depends on nothing else; of an exception, the ledger shows name and text
+    # of (path, bytes): parses one file, and depends on nothing else; if it raises an exception, the file has failed
     parse: Callable[[str, bytes], Parsed]
     # of the first bytes of a file: the title of a log, or of another file of this kind, alone or with the name of its
     # format; empty for any other file
     recognises: Callable[[bytes], str | tuple[str, str]]
-    # of (path, reason): what the name of a file that can't be read or parsed shows of it, such as a run
+    # of (path, reason): the rows of a file that can't be read or parsed, if its name shows that it is a log
     unreadable: Callable[[str, str], Parsed] = failed
     # the tables of records that logs have rows in, by default the first; a file without rows in any only describes logs
     log_records: Sequence[str] = ()
