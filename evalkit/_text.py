@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from numbers import Integral, Real
 from string import Formatter
 from typing import Any
 
@@ -116,6 +117,12 @@ def check_columns(table: Iterable[object], *names: str | None) -> None:
     for name in names:
         if name is not None and name not in columns:
             raise ValueError(f"no column {name!r}; {did_you_mean(name, columns, cutoff=0.4)}")
+
+
+def check_number(name: str, value: object, *, is_whole: bool = False) -> None:
+    """Raise ValueError for a value that is no number, such as a text that papermill passes."""
+    if not isinstance(value, Integral if is_whole else Real):
+        raise ValueError(f"{name} must be a {'whole ' if is_whole else ''}number, not {value!r}")
 
 
 def fill_template(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
