@@ -73,6 +73,8 @@ def against(
     ------
     SourceError
         If the baseline has no runs.
+    ValueError
+        For a margin of 0 or less.
 
     Examples
     --------
@@ -83,7 +85,9 @@ def against(
     cells = data.all_cells
     baseline = baseline_named(data, baseline)
     check_margin(data.outcomes, margin)
-    least = margin or (LEAST if data.outcomes.is_share else sys.float_info.min)
+    least = margin
+    if least is None:
+        least = LEAST if data.outcomes.is_share else sys.float_info.min
     if not baseline:
         return compare_to_baseline(cells.take(models=[0]), cells.models[0], target=target, margin=least)
     table = data.outcomes.marked(compare_to_baseline(cells, baseline, target=target, margin=least))

@@ -478,7 +478,7 @@ def _as_logged(runs: pd.DataFrame, *names: str) -> pd.DataFrame:
     """Return amounts as logs state them: 0 where it was not counted, which is missing in other frames."""
     amounts = runs[[*names]].astype("Float64")
     uncounted = runs.get("uncounted", pd.Series("", runs.index)).fillna("")
-    return amounts.apply(lambda values: values.mask(uncounted.str.contains(str(values.name)), 0))
+    return pd.DataFrame({name: amounts[name].mask(uncounted.str.contains(name), 0) for name in names})
 
 
 def _counted(code: str, text: str, count: int) -> Notes:

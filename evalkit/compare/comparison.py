@@ -9,6 +9,7 @@ from evalkit._notes import Notes, note
 from evalkit._text import check_number
 from evalkit.io import SourceError
 from evalkit.kinds import Outcomes, outcomes
+from evalkit.kinds.pipeline import runs_of
 from evalkit.kinds.runs import leading
 from evalkit.stats import Cells, cells_of, repeats_test
 from evalkit.stats.pairwise import MOST_PAIRED
@@ -42,15 +43,15 @@ class Comparison:
         if self.outcomes.kind != "proportion":
             return []
         table = leading(self.outcomes.table.dropna(subset=["value", "repetition"]))
-        p_values = {}
+        tested = {}
         for name, own in table.sort_values("repetition", kind="stable").groupby("model_name"):
             tasks = own.groupby("task")["value"]
             counts = tasks.agg(["size", "sum"])
             rises = tasks.is_monotonic_increasing.all() and counts["sum"].max() > 1
             falls = tasks.is_monotonic_decreasing.all() and (counts["size"] - counts["sum"]).max() > 1
             if counts["size"].nunique() > 1 and not rises and not falls:  # a table may be sorted by outcomes
-                p_values[str(name)] = repeats_test(own["value"], own["task"]).p_value
-        return [name for name, p_value in p_values.items() if p_value * len(p_values) <= RETRIED]
+                tested[str(name)] = repeats_test(own["value"], own["task"])
+        return [name for name, test in tested.items() if test.flagged and test.p_value * len(tested) <= RETRIED]
 
     @cached_property
     def doubts(self) -> Notes:
@@ -86,12 +87,12 @@ class Comparison:
 
 
 def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:
-    """Return the comparison of a table of runs; a comparison, such as a leaderboard, is returned as it is.
+    """Return the comparison of any table of runs, as for `leaderboard`; a comparison is returned as it is.
 
     ValueError for a comparison of another value than the one asked for.
     """
     if not isinstance(runs, Comparison):
-        return Comparison(outcomes(runs, value))
+        return Comparison(outcomes(runs_of(runs), value))
     if value and (value == "is_successful") != (runs.outcomes.kind == "proportion"):
         raise ValueError(f"this comparison is one of {runs.outcomes.name}: pass the runs to compare {value}")
     return runs

@@ -105,7 +105,7 @@ def leaderboard(
     >>> compare.leaderboard(runs).table["model_name"].iloc[0]
     'alder-large'
     """
-    runs = runs_of(runs)
+    runs = runs_of(runs).reset_index(drop=True)
     compared = Comparison(outcomes(runs, value))
     scored, cells = compared.outcomes, compared.cells
     rows = scored.table[scored.table["model_name"].isin(cells.models)]

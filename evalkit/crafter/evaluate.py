@@ -12,11 +12,12 @@ from evalkit.crafter.table import EPISODES, RECORDS
 from evalkit.crafter.terminal import TraceScore as TraceScore
 from evalkit.crafter.terminal import parts, results_of, trace_text
 from evalkit.display.terminal import file_lines, on_screen
-from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, paused_gc, plain, read_files, storage
+from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, paused_gc, plain, storage
 from evalkit.io.frames import cut_texts
+from evalkit.io.read import read_file, reason_of
 from evalkit.io.sources import source_names
 from evalkit.io.store import read_manifest
-from evalkit.kinds import read_records
+from evalkit.kinds import Parsed, read_records
 from evalkit.kinds.reading import list_logs, parse_logs
 
 
@@ -94,8 +95,10 @@ def evaluate_trace(
     """
     weights, place = check_rules(weights, counting), os.fspath(path)
     check_path(place)
-    ((_, data),) = read_files([place])
-    parsed = parse_file(place, data)
+    try:
+        parsed = parse_file(place, read_file(place))
+    except OSError as error:
+        parsed = Parsed("failed", reason_of(error))
     if parsed.status == "used":
         return _results(_columns({place: parsed.rows}), weights, counting)[0]
     broken: TraceScore = {"total_score": None, "counts": {}, "trajectory": NO_SCORED_EVENTS, "num_events": 0}

@@ -26,7 +26,7 @@ from evalkit.crafter.format import (
     without_images,
 )
 from evalkit.crafter.table import RECORDS
-from evalkit.io import BrokenFileError, reason_of
+from evalkit.io import BrokenFileError
 from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import Parsed
 
@@ -73,10 +73,8 @@ class Judged(NamedTuple):
     recovered: str  # when the file was read, for the ledger
 
 
-def parse_file(path: str, data: bytes | OSError) -> Parsed:
+def parse_file(path: str, data: bytes) -> Parsed:
     """Parse one file into a row of `table.RECORDS` for its episode, and one for each event."""
-    if isinstance(data, OSError):
-        return Parsed("failed", reason_of(data))
     try:
         judged = judge_trace(data)
     except BrokenFileError as error:

@@ -6,6 +6,7 @@ a file, a page or rows of a table, which a call only shows, are no evidence of a
 """
 
 import re
+from functools import lru_cache
 from itertools import chain
 
 import msgspec
@@ -113,6 +114,7 @@ _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs
     r"|page|web|documents?|logs?)(?:[_.-]\w*)?|(?:read|view|fetch|search|grep|query|web)\w*",
     re.IGNORECASE,
 )
+_shows_contents = lru_cache(maxsize=1024)(_SHOWS.fullmatch)  # tools have few names
 _SHELL_SHOWS = re.compile(  # shell commands that show these
     r"\W*(?:(?:command|cmd|script|input|keystrokes|code)\W+)?(?:cd [^;&|]+(?:&&|;)\s*)?(?:sudo )?(?:cat|head|tail"
     r"|less|more|nl|sed|awk|e?grep|rg|ag|find|ls|tree|diff|jq|zcat|strings|journalctl"
@@ -179,7 +181,7 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     unknown = unknown_tool_in(first)
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
-    if _SHOWS.fullmatch(name):
+    if _shows_contents(name):
         return False
     if last != first and (_NAMED.match(last) or _PROGRAM.match(last)):
         return True
@@ -207,10 +209,10 @@ def _json_says(text: str) -> bool | None:
     if not isinstance(value, dict):
         return False
     keys = {str(name).lower().replace("_", ""): given for name, given in value.items()}
-    is_report = all(map(_REPORT.fullmatch, keys))
     for name in ("error", "iserror", "errormessage", "errormsg", "errorcode", "exception", "traceback", "errors"):
         given = keys.get(name)
-        if given and str(given).lower() not in _NONE and (is_report or name != "errors"):
+        is_given = bool(given) and str(given).lower() not in _NONE
+        if is_given and (name != "errors" or all(map(_REPORT.fullmatch, keys))):
             return True
     if len(keys) == 1:
         (only,) = keys.values()
@@ -226,10 +228,9 @@ def _json_says(text: str) -> bool | None:
     codes = [keys.get(name) for name in ("exitcode", "returncode", "exitstatus")] + [about.get("exit_code")]
     if any(isinstance(code, int) and code for code in codes):
         return True
-    for name in ("status", "statuscode", "code", "httpstatus", "type") if is_report else ():
-        given = keys.get(name)
-        if isinstance(given, int) and 400 <= given < 600:
-            return True
-        if isinstance(given, str) and given.lower() in _FAILED_STATUS:
-            return True
-    return False
+    stated = [keys.get(name) for name in ("status", "statuscode", "code", "httpstatus", "type")]
+    has_failed = any(
+        (isinstance(one, int) and 400 <= one < 600) or (isinstance(one, str) and one.lower() in _FAILED_STATUS)
+        for one in stated
+    )
+    return has_failed and all(map(_REPORT.fullmatch, keys))

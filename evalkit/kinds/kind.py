@@ -75,6 +75,11 @@ class Parsed(NamedTuple):
     rows: Mapping[str, Sequence[tuple]] = {}  # of tables of records, in the order of the columns, without `source`
 
 
+def failed(path: str, reason: str) -> Parsed:
+    """Return a file without rows that has failed."""
+    return Parsed("failed", reason)
+
+
 class Records(NamedTuple):
     """The parsed contents of all files of a source."""
 
@@ -156,11 +161,13 @@ class LogKind:
     name: str  # as in ``evalkit NAME``; letters and digits
     title: str  # of one file, such as ``Crafter session trace``
     records: Mapping[str, Sequence[Column]]  # the stored columns of a file, by table; `source` is added
-    # of (path, bytes or OSError): parses one file; never raises for its contents, and depends on nothing else
-    parse: Callable[[str, bytes | OSError], Parsed]
+    # of (path, bytes): parses one file, and depends on nothing else; of an exception, the ledger shows name and text
+    parse: Callable[[str, bytes], Parsed]
     # of the first bytes of a file: the title of a log, or of another file of this kind, alone or with the name of its
     # format; empty for any other file
     recognises: Callable[[bytes], str | tuple[str, str]]
+    # of (path, reason): what the name of a file that can't be read or parsed shows of it, such as a run
+    unreadable: Callable[[str, str], Parsed] = failed
     # the tables of records that logs have rows in, by default the first; a file without rows in any only describes logs
     log_records: Sequence[str] = ()
     others: Mapping[str, str] = field(default_factory=dict)  # what reads files that are no logs, by their title

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from evalkit._text import counted_noun
 from evalkit.io.frames import SOURCE, Column, Status, arrow_table, paused_gc
-from evalkit.io.paths import FileState, LimitError, StorageOptions, is_url, storage, storage_options
-from evalkit.io.read import Excerpt, in_chunks, read_files
+from evalkit.io.paths import FileState, StorageOptions, is_url, storage, storage_options
+from evalkit.io.read import Excerpt, in_chunks, read_files, reason_of
 from evalkit.io.sources import MISSING, SETTLED, Listing, Source, list_source, state_of
 from evalkit.io.store import FILES, RecordStore
 from evalkit.kinds.kind import LogKind, Parsed, Records
@@ -23,7 +23,7 @@ _PACKED = (".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # the archives that are
 # what Arrow raises for a value that does not fit its column
 _COLUMN_ERRORS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)
 _Rows = Mapping[str, Sequence[tuple]]  # the rows of a file, by table of records
-_Read = tuple[str, bool, Parsed]  # the path of a file, whether its bytes could be read, and its parsed contents
+_Read = tuple[str, bool, Parsed]  # the path of a file, whether it was read and parsed, and its parsed contents
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
@@ -154,37 +154,42 @@ def parse_logs(
         else:
             to_parse.append(path)
             size += 0 if path.endswith(kind.files.excerpted) else states[path].size
-    work = partial(_parse_chunk, kind.parse, kind.files.excerpt, records, storage_options())
+    work = partial(_parse_chunk, kind.parse, kind.unreadable, kind.files.excerpt, records, storage_options())
     return chain([(skipped, {})] if skipped else [], in_chunks(work, to_parse, size, jobs))
 
 
 def _parse_chunk(
-    parse: Callable[[str, bytes | OSError], Parsed],
+    parse: Callable[[str, bytes], Parsed],
+    unreadable: Callable[[str, str], Parsed],
     excerpt: Excerpt | None,
     records: Mapping[str, Sequence[Column]],
     options: StorageOptions,
     paths: Sequence[str],
 ) -> tuple[list[_Read], dict[str, pa.Table]]:
-    """Read and parse a chunk of files, in any process. A file has failed if a value does not fit its column."""
+    """Read and parse a chunk of files, in any process.
+
+    A file has failed if it can't be read, if parsing it raises an exception, or if a value does not fit its column.
+    """
     read, rows = list[_Read](), dict[str, _Rows]()
     with storage(options), paused_gc():
         for path, data in read_files(paths, excerpt=excerpt):
+            was_read = False
             try:
+                if isinstance(data, OSError):
+                    raise data
                 parsed = parse(path, data)
-            except LimitError as error:
-                data = error
-                parsed = parse(path, data)
+                was_read = True
+            except IsADirectoryError as error:
+                parsed = Parsed("failed", f"the folder can't be listed: {reason_of(error)}")
             except (MemoryError, RecursionError) as error:
-                data = LimitError(
-                    f"parsing this file needs more memory or stack than available ({type(error).__name__})"
-                )
-                parsed = parse(path, data)
-            if isinstance(data, IsADirectoryError):
-                parsed = Parsed("failed", f"the folder can't be listed: {type(data).__name__}: {data.strerror}")
+                cause = f"parsing this file needs more memory or stack than available ({type(error).__name__})"
+                parsed = unreadable(path, f"LimitError: {cause}")
+            except Exception as error:
+                parsed = unreadable(path, reason_of(error))
             rows[path] = parsed.rows
             if records:
                 parsed = Parsed(parsed.status, parsed.reason)  # without its rows
-            read.append((path, not isinstance(data, OSError), parsed))
+            read.append((path, was_read, parsed))
             del data  # before the next file is read into the same memory
     try:
         return read, tables_of(records, rows)

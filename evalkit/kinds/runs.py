@@ -210,6 +210,7 @@ def compared_in(runs: pd.DataFrame) -> tuple[str, ...]:
 
 def kind_of(runs: pd.DataFrame) -> LogKind:
     """Return the kind of a frame of runs, which a selection without runs still has; SourceError for several kinds."""
+    check_columns(runs, "kind")
     names = sorted(runs["kind"].dropna().unique())
     if not names and runs["kind"].dtype == "category":
         names = runs["kind"].cat.categories.tolist()
@@ -267,6 +268,7 @@ def has_flag(runs: pd.DataFrame, *flags: str) -> pd.Series:
     >>> int(kinds.has_flag(runs, "stale_copy").sum())
     1
     """
+    check_columns(runs, "run_flags")
     wanted = frozenset(flags)
     return pd.Series([not wanted.isdisjoint(own) for own in runs["run_flags"]], runs.index, dtype="bool")
 

@@ -25,7 +25,7 @@ from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import COUNT_COLUMNS, STATUSES, SUCCEEDED_LATE, CompletionStatus
 from evalkit.mindcraft.tasks import TYPE_NAMES
 from evalkit.stats import detectable_gap, trend_by
-from evalkit.stats.intervals import bounded, by_family
+from evalkit.stats.intervals import FEW, FEW_CLUSTERS, bounded, by_family
 
 __all__ = [
     "blocked_findings", "construction_scores", "cooking", "cooking_by_item", "cooking_drop", "cooking_table",
@@ -427,7 +427,8 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         All models together (if several), then each model, the largest drop first: model_name, estimate, low, high (drop
         of the success rate, from -1 to 1), none_estimate and any_estimate with bounds (rates without and with blocked
-        agents), n, n_tasks, none_tasks, any_tasks, warning. NaN if one side has no measured run.
+        agents), n, n_tasks, none_tasks, any_tasks, warning, pooled (of all models: the drop over all of their runs
+        together, which differs where models ran different tasks). NaN if one side has no measured run.
 
     Examples
     --------
@@ -468,6 +469,8 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
                 doubts_of_sides += rate["warning"]
         warnings.append(notes + doubts_of_sides)
     table["warning"] = pd.Series(warnings, models, dtype="object")
+    sides = success_by(runs, "side").set_index("side")["estimate"].reindex(["none", "any"])
+    table["pooled"] = np.where(models == ALL_MODELS, sides["none"] - sides["any"], np.nan)
     table = table.reset_index().sort_values("estimate", ascending=False, kind="stable")
     return table.sort_values("model_name", key=lambda names: names != ALL_MODELS, kind="stable", ignore_index=True)
 
@@ -490,8 +493,10 @@ def _means_over_models(runs: pd.DataFrame) -> pd.DataFrame:
             units = by_family(values.to_numpy(), cells.count(axis=1).to_numpy(), families.to_numpy())
             fewest = min(units.independent, n_tasks.min())
             low, high = map(float, bounded(units.values, units.sizes, True, units=fewest))
-        rows.append((side, ALL_MODELS, mean, low, high, len(own), n))
-    made = pd.DataFrame(rows, columns=["side", "model_name", "estimate", "low", "high", "n", "n_tasks"])
+        few = FEW if n_tasks.min() < FEW_CLUSTERS else Notes()
+        rows.append((side, ALL_MODELS, mean, low, high, len(own), n, few))
+    columns = ["side", "model_name", "estimate", "low", "high", "n", "n_tasks", "warning"]
+    made = pd.DataFrame(rows, columns=columns)
     return made.astype(dict.fromkeys(["estimate", "low", "high"], "float64"))
 
 

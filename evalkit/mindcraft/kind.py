@@ -17,7 +17,7 @@ from evalkit.mindcraft.analysis import planned_tasks
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.events import DETECTORS
 from evalkit.mindcraft.layout import compile_layout, context_files
-from evalkit.mindcraft.parse import LOG_TITLE, RESULTS, is_agent_log, parse
+from evalkit.mindcraft.parse import LOG_TITLE, RESULTS, is_agent_log, parse, unreadable
 from evalkit.mindcraft.tasks import TaskDefinitions, Tasks, load_task_definitions, tasks_of
 from evalkit.mindcraft.transcript import run_files, transcript
 
@@ -59,6 +59,7 @@ KIND = LogKind(
     tables=table.TABLES,
     lazy_tables=table.LAZY_TABLES,
     parse=parse,
+    unreadable=unreadable,
     recognises=_recognise,
     others={_DEFINITIONS: "evalkit mindcraft RUNS --tasks"},
     files=FileRules(accepts=_accepts, context=context_files),

@@ -190,18 +190,25 @@ def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
     return cast(AgentOutcome, shared | own)
 
 
-def parse(path: str, data: bytes | OSError) -> Parsed:
+def unreadable(path: str, reason: str) -> Parsed:
+    """Return what the name of an unreadable file shows: its run, if it may be a log."""
+    return Parsed("failed", reason, {"logs": [_row(broken_log(reason))]} if _may_be_log(path) else {})
+
+
+def _may_be_log(path: str) -> bool:
+    name = os.path.basename(path)
+    return name != RESULTS and name not in NOT_LOGS_BY_NAME and not name.endswith(".traj.json")
+
+
+def parse(path: str, data: bytes) -> Parsed:
     """Detect what a file is by its name and shape, and parse it; one with rows in both tables is a log only in a run.
 
     In its folder, every JSON file is a log but one of another shape under a name without a number (``notes.json``).
     """
-    name = os.path.basename(path)
     is_numbered = split_stem(stem_of(path))[1] is not None
-    may_be_log = name != RESULTS and name not in NOT_LOGS_BY_NAME and not name.endswith(".traj.json")
+    may_be_log = _may_be_log(path)
     try:
-        if isinstance(data, OSError):
-            raise BrokenFileError(reason_of(data))
-        if name == RESULTS:
+        if os.path.basename(path) == RESULTS:
             return Parsed("used", "names the model", {"other_files": [_naming_row(parse_results(data), "results")]})
         value, repaired = _decode_log(data) if may_be_log else decode_json(data)
         if may_be_log and (isinstance(value, AgentLog) or is_agent_log(value)):
@@ -213,14 +220,12 @@ def parse(path: str, data: bytes | OSError) -> Parsed:
         if kind or not may_be_log:
             return Parsed("skipped", f"not an agent log: {kind or 'another kind of file, from its name'}")
     except BrokenFileError as error:
-        logs = [_row(broken_log(str(error)))]
-        if not may_be_log:
-            return Parsed("failed", str(error))
-        start = None if isinstance(data, OSError) else decode_start(data[:HEAD])
+        broken = unreadable(path, str(error))
+        start = decode_start(data[:HEAD]) if may_be_log else None
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
-            rows = {"logs": logs if is_numbered else [], "other_files": [_other_row(other=NO_TURNS)]}
+            rows = {"logs": broken.rows["logs"] if is_numbered else [], "other_files": [_other_row(other=NO_TURNS)]}
             return Parsed("failed", f"{error} (it does not begin like an agent log)", rows)
-        return Parsed("failed", str(error), {"logs": logs})
+        return broken
 
     logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
     if isinstance(value, dict):

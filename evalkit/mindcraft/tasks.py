@@ -249,8 +249,10 @@ def metrics_of(definition: Definition) -> dict[str, Any]:
 
 def tasks_of(runs: pd.DataFrame) -> pd.Series:
     """Return the identity of each run's task: its id, with the definition's file where runs of an id have several."""
+    tasks = runs["task_id"].astype("str")
     if "definition_file" not in runs:
-        return runs["task_id"]
-    files = runs["definition_file"].mask(has_flag(runs, "ambiguous_definition"))  # else it is only guessed
-    several = files.groupby(runs["task_id"]).transform("nunique") > 1
-    return runs["task_id"].mask(several & files.notna(), runs["task_id"] + " of " + files)
+        return tasks
+    is_guessed = has_flag(runs, "ambiguous_definition")
+    files = runs["definition_file"].astype("str").mask(is_guessed)
+    several = files.groupby(tasks).transform("nunique") > 1
+    return tasks.mask(several & files.notna(), tasks + " of " + files)

@@ -64,10 +64,16 @@ def drop(headline: Mapping[str, Any]) -> str:
         return f"Cooking success rises by {format_interval(-size, -high, -low, unit='points')}, {ends}."
     points = format_interval(size, low, high, unit="points")
     if low > 0:
-        return f"Cooking success drops by {points}, {ends}."
-    if math.isnan(low):
-        return f"The drop of cooking success with blocked agents is {points} (no interval: too few tasks), {ends}."
-    return f"No drop of cooking success with blocked agents was detected: {points}, {ends}."
+        text = f"Cooking success drops by {points}, {ends}."
+    elif math.isnan(low):
+        text = f"The drop of cooking success with blocked agents is {points} (no interval: too few tasks), {ends}."
+    else:
+        text = f"No drop of cooking success with blocked agents was detected: {points}, {ends}."
+    pooled = headline.get("pooled", math.nan)
+    if abs(pooled - size) >= 0.005:
+        pooled_points = format_interval(pooled, None, None, unit="points")
+        text += f" This is the mean over models; with the runs of all models pooled, it is {pooled_points}."
+    return text
 
 
 def own_tasks(tasks: Mapping[float, int]) -> str:
@@ -97,8 +103,6 @@ def no_trend(models: Sequence[str]) -> str:
 def reach(model: str, tasks: Mapping[float, int], gap: float) -> str:
     """Describe how large a difference between the fewest and the most blocked agents would be detected."""
     levels = listed(f"{level:.0f}" for level in tasks)
+    sizes = "1 task each" if set(tasks.values()) == {1} else f"{listed(tasks.values())} tasks"
     size = "no gap, however large," if math.isnan(gap) else f"only a gap of about {gap * 100:.0f} points"
-    return (
-        f"{model}: {listed(counted_noun(n, 'task') for n in tasks.values())} with {levels} blocked agents: "
-        f"{size} would be detected (80 % power)."
-    )
+    return f"{model}: {sizes} with {levels} blocked agents: {size} would be detected (80 % power)."

@@ -198,7 +198,7 @@ def read_record(output: Path, key: str) -> Record | None:
         folders = {Path(file).parts[:-1] for file in files_beside(record)}
     except (OSError, ValueError, KeyError, msgspec.ValidationError):
         return None
-    is_own = record["key"] == key == f"{record['notebook']}/{record['name']}"
+    is_own = record["key"] == key and f"{record['notebook']}/{record['name']}" == key
     pages = {record["page"], record["executed"]} - {""}
     if not is_own or not folders <= {(record["name"],)} or not pages <= {f"{key}.html", f"{key}.ipynb"}:
         return None

@@ -205,7 +205,8 @@ def cells_of(
             table.flat[places] = values
     strata = None
     if stratum:
-        kinds = runs.groupby(task)[stratum].first()
+        of_task = runs[task] if conditions is None else runs[task].astype("str")
+        kinds = runs.groupby(of_task)[stratum].first()
         under = tasks if conditions is not None else [(name, "") for name in tasks]
         texts = [f"{kinds.get(name, '')}\0{of}" for name, of in under]
         strata = coded(pd.Series(texts, dtype="object"))[0]

@@ -140,7 +140,7 @@ def half_width_after(
     Raises
     ------
     ValueError
-        As `corrected_rate`.
+        For a negative number of labels, and as `corrected_rate`.
 
     Examples
     --------
@@ -148,6 +148,8 @@ def half_width_after(
     >>> print(f"{half:.2f}")
     0.06
     """
+    if not more >= 0:
+        raise ValueError(f"more must be 0 or larger (got {more})")
     return _fit(labels, judged, judged_rest, clusters).half_width(more)
 
 

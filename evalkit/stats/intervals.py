@@ -135,6 +135,11 @@ def rate_interval(
         estimate, low, high (shares), n. No bounds for new tasks from a single cluster, or for these tasks without a
         repeated cluster.
 
+    Raises
+    ------
+    ValueError
+        For values other than 0 and 1, or in two dimensions.
+
     Examples
     --------
     >>> stats.rate_interval([1, 1, 0, 1], ["a", "a", "b", "b"]).estimate
@@ -178,13 +183,23 @@ def mean_interval(
         estimate, low, high, n. No bounds for a single value or cluster, or if all values are equal and have no
         `bounds`.
 
+    Raises
+    ------
+    ValueError
+        For values beyond the bounds or in two dimensions, and for impossible bounds or an impossible confidence.
+
     Examples
     --------
     >>> round(stats.mean_interval([1.0, 2.0, 3.0, 4.0]).low, 2)
     0.45
     """
     kind = "mean" if bounds is None else "score"
-    return _estimated(kind, values, clusters, families, target, bounds or (0.0, 1.0), confidence)
+    least, most = (0.0, 1.0) if bounds is None else bounds
+    if not (least < most and math.isfinite(most - least)):
+        raise ValueError(f"bounds must be two finite numbers, the smaller one first (got {least} and {most})")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1 (got {confidence})")
+    return _estimated(kind, values, clusters, families, target, (least, most), confidence)
 
 
 def _estimated(
@@ -198,6 +213,8 @@ def _estimated(
 ) -> Estimate:
     """Estimate from values and the labels of their clusters and families."""
     values = numbers(values)
+    if values.ndim > 1:
+        raise ValueError(f"values must have one dimension (got {values.ndim})")
     of = None if families is None else coded(families, len(values))[0][np.isfinite(values)]
     known, codes, lost = clean(values, clusters)
     return _interval(kind, known, codes, lost, clusters is not None, of, target, bounds, confidence)
@@ -386,6 +403,7 @@ def positive_mean_interval(
     """Estimate the mean of values that are never negative, such as costs, on the log scale.
 
     The bounds are the mean multiplied and divided by e to the power of the relative half-width of t (the delta method).
+    With a negative value, which has no logarithm, they are the bounds of `mean_interval`.
 
     Parameters
     ----------
@@ -406,8 +424,9 @@ def positive_mean_interval(
     >>> stats.positive_mean_interval([1.0, 2.0, 3.0]).low > 0
     True
     """
+    values = numbers(values)
     found = mean_interval(values, clusters, families=families)
-    if not (found.estimate > 0 and found.low < found.high):
+    if (values < 0).any() or not (found.estimate > 0 and found.low < found.high):
         return found
     below, above = found.estimate - found.low, found.high - found.estimate
     low = found.estimate * math.exp(-below / found.estimate)
@@ -527,8 +546,7 @@ def estimate_by(
     by = [by] if isinstance(by, str) else list(by)
     check_choice("kind", kind, get_args(Kind))
     check_columns(frame, *by, value, clusters, families, seeds)
-    if taken := set(by).intersection(_COLUMNS.split()):
-        raise ValueError(f"can't group by {', '.join(map(repr, sorted(taken)))}: the result has a column of that name")
+    check_groups(by, _COLUMNS.split())
     if by:
         groups = frame.groupby(by, sort=True, dropna=False, observed=True)
         keys, number = groups.size().reset_index()[by], groups.ngroup().to_numpy()
@@ -793,6 +811,13 @@ def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
     """Raise ValueError for a value that is none of the choices."""
     if value not in choices:
         raise ValueError(f"unknown {name} {value!r}: {' or '.join(map(repr, choices))}")
+
+
+def check_groups(by: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise ValueError for columns of groups with a name that a result with these columns would have twice."""
+    doubled = [repr(name) for name in dict.fromkeys(by) if name in columns or by.count(name) > 1]
+    if doubled:
+        raise ValueError(f"can't group by {', '.join(doubled)}: the result would have two columns of that name")
 
 
 def typed(table: pd.DataFrame, columns: str = "") -> pd.DataFrame:

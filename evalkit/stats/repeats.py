@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from evalkit._notes import Notes, note
 from evalkit._text import check_columns
 from evalkit.stats.cells import Cells
-from evalkit.stats.intervals import by_cluster, clean, mean_interval, numbers, rate_interval, typed
+from evalkit.stats.intervals import by_cluster, check_groups, clean, mean_interval, numbers, rate_interval, typed
 
 FLAGGED_AT = 0.01
 MOST_K = 10
@@ -55,7 +54,7 @@ def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | N
     Raises
     ------
     ValueError
-        For values other than 0 and 1, or a k below 1.
+        For values other than 0 and 1, a k below 1, or a model's column with the name of a column of the result.
 
     Examples
     --------
@@ -64,6 +63,7 @@ def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | N
     """
     by, task, value = cells.columns[:3]
     check_columns(cells.runs, order)
+    check_groups([by], _COLUMNS.split())
     outcomes = numbers(cells.runs[value])
     usable = np.isfinite(outcomes) & cells.runs[task].notna().to_numpy()
     if not np.isin(outcomes[usable], (0.0, 1.0)).all():
@@ -210,10 +210,12 @@ def pass_hat_k(n: Any, c: Any, k: int) -> np.ndarray | float:
     0.167
     """
     attempts, passed = np.broadcast_arrays(numbers(np.atleast_1d(n)), numbers(np.atleast_1d(c)))
-    if k < 1 or int(k) != k:
+    if k < 1 or not float(k).is_integer():
         raise ValueError(f"k is a whole number from 1, not {k}")
     if ((passed < 0) | (passed > attempts) | (attempts % 1 > 0) | (passed % 1 > 0)).any():
         raise ValueError("attempts n and successes c are whole numbers with 0 <= c <= n")
     known, share = np.isfinite(attempts) & np.isfinite(passed) & (attempts >= k), np.full(attempts.shape, math.nan)
-    share[known] = special.comb(passed[known], k) / special.comb(attempts[known], k)
+    if known.any():
+        drawn = np.arange(k)[:, None]
+        share[known] = np.prod(np.maximum(passed[known] - drawn, 0) / (attempts[known] - drawn), axis=0)
     return float(share[0]) if np.broadcast(n, c).ndim == 0 else share

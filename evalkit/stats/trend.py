@@ -12,7 +12,7 @@ from scipy import special
 from evalkit._notes import Notes, left_out, note
 from evalkit._text import check_columns
 from evalkit.stats import intervals
-from evalkit.stats.intervals import coded, numbers
+from evalkit.stats.intervals import check_groups, coded, numbers
 from evalkit.stats.pair_tests import agreeing, compare_units
 from evalkit.stats.pairwise import holm
 
@@ -176,7 +176,7 @@ def trend_by(
     Raises
     ------
     ValueError
-        For a missing column.
+        For a missing column, or a `by` with the name of a column of the result.
 
     Examples
     --------
@@ -184,6 +184,7 @@ def trend_by(
     True
     """
     check_columns(frame, by, level, value, clusters)
+    check_groups([by], [*Trend._fields, "p_holm"])
     rng = np.random.default_rng(0 if rng is None else rng)
     rows = pd.DataFrame({"value": numbers(frame[value]), "level": numbers(frame[level])})
     rows = rows.replace([math.inf, -math.inf], math.nan).assign(cluster=frame[clusters].to_numpy())

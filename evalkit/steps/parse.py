@@ -40,14 +40,12 @@ _NEWEST = """
 """
 
 
-def parse_file(path: str, data: bytes | OSError) -> Parsed:
+def parse_file(path: str, data: bytes) -> Parsed:
     """Parse the histories of a file, from its bytes; of a database, also from its write-ahead log."""
     suffix = Path(path).suffix.lower()
     values: list[Any] = []
     broken: list[str] = []
     try:
-        if isinstance(data, OSError):
-            raise data
         if data.startswith(b"SQLite format 3\0"):
             return _parse_checkpoints(path, data)
         content, mark = without_mark(data)

@@ -101,6 +101,8 @@ def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
     if isinstance(message.get("function_call"), dict) and not message.get("tool_calls"):
         return [message | {"tool_calls": [message["function_call"]]}]
     parts = objects(message, "content")
+    if not parts:
+        return [message]
     calls = [call for part in parts for call in _within(part, _CALLS)]
     results = [result for part in parts for result in _within(part, _RESULTS)]
     if not calls and not results:
@@ -127,6 +129,8 @@ def _first(value: Mapping[str, Any], *keys: str) -> Any:
 
 def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
     """Return a message of another interface in the form of a chat's: of responses, of Gemini, of LangChain."""
+    if message.get("role") in _ROLES and not message.keys() & {"type", "parts", "object"}:  # most are
+        return message
     kind = text_of(message.get("type"))
     if kind.endswith("_call_output"):
         return {"role": "tool", "tool_call_id": message.get("call_id"), "content": message.get("output")}

@@ -217,8 +217,8 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
         if told.role in ("assistant", "action"):
             return
         for sentence in _SENTENCES.split(told.text) if told.role in ("system", "user") else ():
-            for asks, given in () if _MADE.search(sentence) else _ASKS:
-                if match := asks.search(sentence):
+            for asks, given in _ASKS:
+                if (match := asks.search(sentence)) and not _MADE.search(sentence):
                     is_given = given.search(turn.text.strip()) if given else match["said"].lower() in turn.text.lower()
                     if not is_given:
                         yield number, shortened(match[0])[:80], shortened(turn.text)
@@ -241,21 +241,23 @@ class _Work(NamedTuple):
 @lru_cache(maxsize=1024)  # several detectors ask about the calls of a run
 def _work(name: str, arguments: str) -> _Work:
     """Return what a call does with code, by its name and arguments, of long ones the first part."""
-    given = _given(arguments)
-    tool = _tool(_words(name), given)
-    work = _Work(tool, _FINISHES.fullmatch(name) is not None)
+    given, words = _given(arguments), _words(name)
+    tool = _tool(words, given)
+    work = _Work(tool, submits=_FINISHES.fullmatch(name) is not None, undoes="undo" in words)
     if tool in ("shell", "code"):
         return _command_work(_command(given)[:MOST_READ], work)
+    if not tool:
+        return work._replace(may_change=bool(words & _MOVES))
     action = str(given.get("command") or given.get("action") or "")
     edits = tool == "editor" and action not in ("view", "read", "open", "show")
     paths = [str(value) for key, value in given.items() if _words(key) & {"path", "file", "filename", "filepath"}]
     return work._replace(
         edits=edits,
         edits_tests=any(map(_TEST_FILE.search, paths)),
-        may_change=edits or bool(_words(name) & _MOVES),
+        may_change=edits,
         reads=tool == "reader" or (tool == "editor" and not edits),
         tests=tool == "test",
-        undoes=_UNDO.search(f"{name} {action}") is not None,
+        undoes=work.undoes or "undo" in action,
     )
 
 
@@ -277,9 +279,10 @@ def _command_work(text: str, work: _Work) -> _Work:
     )
 
 
-def _words(name: str) -> set[str]:
+@lru_cache(maxsize=4096)  # calls have the same names again and again
+def _words(name: str) -> frozenset[str]:
     """Return the words of a name in lower case, of one that follows the name of a server without that."""
-    return {word.lower() for word in _WORD.findall(re.split(r"__|[.:/]", name)[-1])}
+    return frozenset(word.lower() for word in _WORD.findall(re.split(r"__|[.:/]", name)[-1]))
 
 
 def _given(arguments: str) -> Mapping[str, Any]:
@@ -290,22 +293,21 @@ def _given(arguments: str) -> Mapping[str, Any]:
     return {"": arguments}
 
 
-def _tool(words: set[str], given: Mapping[str, Any]) -> str:
+def _tool(words: frozenset[str], given: Mapping[str, Any]) -> str:
     """Return what kind of tool a call uses, by the words of its name and of the names of its arguments."""
-    about = set().union(*map(_words, given))
     if words & _TESTS and not words & (_EDITS | _READS | {"get", "list", "connection"}):
         return "test"
     if words & _EDITS and not words & {"directory", "folder", "dir"}:
-        is_plain = words <= _EDITS | _OF_TEXT and bool(about & _OF_FILE)
-        if words & _FILES or "apply" in words or is_plain:
+        is_of_file = any(_words(key) & _OF_FILE for key in given)
+        if words & _FILES or words >= {"apply", "patch"} or (is_of_file and words <= _EDITS | _OF_TEXT):
             return "editor"
     if words & _LANGUAGES or words in ({"run", "code"}, {"execute", "code"}):
         return "code"
-    if words & _SHELLS or (words and words <= {"run", "execute", "exec"}) or about & {"cmd", "keystrokes"}:
+    if words & _SHELLS or (words and words <= {"run", "execute", "exec"}) or given.keys() & {"cmd", "keystrokes"}:
         return "shell"
     if words & _READS or ("get" in words and words & _FILES):
-        shows_file = words & _FILES or about & _OF_FILE or any(_NAME_OF_FILE.search(str(one)) for one in given.values())
-        return "reader" if shows_file else ""
+        is_of_file = any(_words(key) & _OF_FILE or _NAME_OF_FILE.search(str(value)) for key, value in given.items())
+        return "reader" if words & _FILES or is_of_file else ""
     return ""
 
 

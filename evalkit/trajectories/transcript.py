@@ -37,7 +37,9 @@ _WRITTEN = re.compile(
 )
 _MAY_BE_WRITTEN = re.compile(r"\bAction\b|```|<[a-z]|\[TOOL_CALLS\]|\A\s*[{\[]")
 _SEEMS_WRITTEN = re.compile(
-    r"^\**Action(?: \d+)?:|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]", re.MULTILINE
+    r"^\**Action(?: \d+)?:\**\s*\S+\s*(?:[\[(]|\n\**Action Input)|<(?:\w+:)?(?:invoke|function=|tool_call\b)"
+    r"|\[TOOL_CALLS\]",
+    re.MULTILINE,
 )
 _CERTAIN = ("act", "in", "input", "json", "body")  # forms of calls; other texts may be parts of an answer
 _OTHER_STEPS = re.compile(r"^\W*(?:Observation|Final Answer)\b", re.MULTILINE)
@@ -131,13 +133,14 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
     if message.reasoning:
         shown.append((Turn(actor, message.role, message.reasoning, ("reasoning",), when=message.when), None))
     if message.text or not (message.calls or message.reasoning):
-        written = [] if message.calls or message.role != "assistant" else _written(message.text)
+        may_call = message.role == "assistant" and not message.calls
+        written = _written(message.text) if may_call else []
         is_reward = message.actor == "verifier"
         turn = Turn(actor, message.role, message.text, when=message.when, states_outcome=is_reward)
         if len(written) == 1:
             turn = turn._replace(call=written[0][1], values={"written": written[0][0]})
-        elif not written and message.role == "assistant" and not message.calls:
-            turn = turn._replace(values={"unread_call": _SEEMS_WRITTEN.search(message.text) is not None})
+        elif may_call and not written and _SEEMS_WRITTEN.search(message.text):
+            turn = turn._replace(values={"unread_call": True})
         shown.append((turn, None))
         for form, made in written if len(written) > 1 else ():
             called = Turn(actor, "action", f"{made.name} {made.arguments}", events=("command",), when=message.when)
@@ -163,13 +166,14 @@ def _written(text: str) -> list[tuple[str, Call]]:
         groups, form = match.groupdict(), match.lastgroup or ""
         given = "" if form == "act" else groups[form]
         if form in ("json", "answer"):
-            with suppress(msgspec.MsgspecError, RecursionError):
+            with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
                 calls += [(form, made) for made in _json_calls(msgspec.json.decode(given), form == "json")]
             continue
         found = {one["name"] or one["tag"]: one["value"].strip("\n") for one in _PARAMETER.finditer(given)}
         is_tag = form == "body" or (form == "code" and (bool(found) or groups["runs"].startswith("execute_")))
         if found and is_tag:
-            given = msgspec.json.encode(found).decode()
+            with suppress(UnicodeError):
+                given = msgspec.json.encode(found).decode()
         name = groups["act"] or groups["name"] or groups["runs"] or groups["python"]
         if groups["language"]:
             name = "python" if groups["language"] in _CODE else "shell"

@@ -259,9 +259,9 @@ def test_zeros_that_readers_take_as_missing_are_found(tmp_path, amounts, zeros, 
 @pytest.mark.parametrize(
     ("outcomes", "verdict"),
     [
-        ([[0, 0, 1]] * 20 + [[1, 0, 1]] * 10, "look"),  # a third pass under other conditions
+        ([[0, 0, 1]] * 20 + [[1, 0, 1]] * 10, "fine"),  # a third pass under other conditions
         ([[0, 0, 1]] * 20 + [[1]] * 10, "wrong"),
-        ([[1, 1, 0]] * 20 + [[0]] * 10, "look"),
+        ([[1, 1, 0]] * 20 + [[0]] * 10, "fine"),
         ([[0, 1, 0], [1, 0, 0], [0, 0, 1]] * 9 + [[1]], "fine"),
     ],
 )

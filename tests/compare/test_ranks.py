@@ -41,6 +41,7 @@ APART = [("a", f"a{i}", True) for i in range(20)] + [("b", f"b{i}", i < 3) for i
 CHAIN = [(m, f"easy{i}", i < wins) for m, wins in (("a", 20), ("b", 8)) for i in range(20)]
 CHAIN += [(m, f"hard{i}", i < wins) for m, wins in (("b", 1), ("c", 0)) for i in range(20)]
 CLEAR = played({"first": 0.95, "second": 0.3, "third": 0.25})
+OF_TRAJECTORIES = {"dataset": None, "format": "atif", "agent": "a", "agent_version": "1"}
 
 
 @pytest.mark.parametrize(
@@ -362,3 +363,47 @@ def test_models_with_scores_only_are_named_beside_models_with_outcomes():
     notes = compare.leaderboard(runs.assign(score=[1.0, 0.4, None])).notes
     assert str(notes.only("only_scores")).startswith("the runs of b have scores, which are neither")
     assert str(notes.only("none_measured")) == "no run of c was measured"
+
+
+def test_labels_of_rows_that_occur_twice_change_no_leaderboard():
+    runs = runs_of(CLEAR, kind="trajectories", **OF_TRAJECTORIES)
+    runs = runs.assign(temperature=(runs["model_name"] == "third").astype("float64"))
+    board = compare.leaderboard(runs)
+    doubled = compare.leaderboard(runs.set_axis(np.arange(len(runs)) // 2))
+    pd.testing.assert_frame_equal(doubled.table, board.table)
+    assert "settings_differ" in board.notes
+    assert str(doubled.notes) == str(board.notes)
+
+
+@pytest.mark.parametrize("margin", [0, 0.0, -0.02])
+def test_a_baseline_is_compared_with_no_other_margin_than_the_one_given(margin):
+    with pytest.raises(ValueError, match=r"margin must be positive \(got"):
+        compare.against(runs_of(CLEAR), "first", margin=margin)
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (compare.pairs, ()),
+        (compare.against, ("oak",)),
+        (compare.changed_tasks, ("oak",)),
+        (compare.reliability, ()),
+        (compare.task_items, ()),
+        (compare.plan, (0.2,)),
+        (compare.discordant, ()),
+    ],
+)
+def test_a_table_with_other_names_of_columns_is_compared_as_its_leaderboard_is(function, options):
+    rows = [(name, f"task {i}", i % period > 0) for name, period in (("oak", 2), ("elm", 5)) for i in range(20)]
+    table = pd.DataFrame(rows, columns=["llm", "problem_id", "passed"])
+    expected = function(compare.leaderboard(table), *options)
+    pd.testing.assert_frame_equal(function(table, *options), expected)
+    assert len(expected)
+
+
+@pytest.mark.parametrize("column", ["task_id", "definition_file", "model_name", "task_type"])
+def test_runs_with_a_column_of_categories_have_the_same_leaderboard(column):
+    runs = runs_of(CLEAR).assign(definition_file=["a.json", "a.json", "b.json"] * 40)
+    board = compare.leaderboard(runs)
+    same = compare.leaderboard(runs.astype({column: "category"}))
+    pd.testing.assert_frame_equal(same.table, board.table)

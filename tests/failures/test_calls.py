@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import evalkit
 from evalkit import failures
@@ -10,6 +12,8 @@ from evalkit.crafter.events import repeated_noop
 from evalkit.kinds import Call, Transcript, Turn, read_log
 from evalkit.kinds.detectors import seen
 from evalkit.mindcraft.events import wrong_item
+from evalkit.trajectories.chat import Message
+from evalkit.trajectories.transcript import turns_of
 
 WRITTEN = {  # a message with a call, the message with its result, and the name, arguments and result of the call
     "ReAct": ("I look.\nAction: find\nAction Input: {}", "Observation: none", ("find", "{}", "none")),
@@ -69,11 +73,24 @@ def test_the_results_of_several_calls_in_a_message_are_in_order(tmp_path):
     assert [(made.name, made.result, made.turn) for made in calls] == [("a", "one", 3), ("b", "two", 4)]
 
 
+PIECES = st.sampled_from(
+    ['<function=find>', '<parameter=a>', '</parameter>', '</function>', '<tool_call>', '{"name": "find"}',
+     '</tool_call>', '```json\n', '```', 'Action: find', '\nAction Input: ', '[', ']', '<read_file>',
+     '</read_file>', '\ud800']
+)  # fmt: skip
+
+
+@given(st.lists(PIECES | st.text(max_size=9), max_size=12).map("".join))
+def test_any_text_is_read_for_calls(text):
+    [turn, *_] = [turn for turn, _ in turns_of(Message("assistant", text))]
+    assert turn.text == text
+
+
 UNREAD = {
     "Action: find\nAction Input: a\nObservation: none\nAction: find\nAction Input: b\nObservation: none": True,
     "<tool_call>find a</tool_call>": True,
     "Action: find\nAction Input: a": False,
-    "The best action: to wait.": False,
+    "Action: I wait for the others.": False,
 }
 
 

@@ -90,6 +90,7 @@ TOOLS = {  # what a tool is, by its name and arguments
         ("patch_user", {"path": "/users/3"}),
         ("create_test_user", {"name": "x"}),
         ("open_account", {"owner": "Bo"}),
+        ("apply_coupon", {"code": "x", "path": "/cart"}),
     ),
 }
 

@@ -73,6 +73,14 @@ def test_the_leading_rate_counts_the_measured_runs_or_all(denominator, values):
     assert list(by_score.table["outcome"]) == ["scored", "not measured", "not measured"]
 
 
+@pytest.mark.parametrize("column", ["kind", "run_flags", "status"])
+@pytest.mark.parametrize("function", [outcomes, kinds.rates, kinds.usage])
+def test_a_missing_column_is_named(function, column):
+    runs = frame(("a", "t", True, "solved")).drop(columns=column)
+    with pytest.raises(ValueError, match=f"no column '{column}'"):
+        function(runs)
+
+
 def test_conditions_name_the_columns_that_a_run_has():
     turns = pd.array([4, 4, 20, None], "Int64")
     runs = frame(*[("a", "t", True, None)] * 4, max_turns=turns, version=["x", None, "x", None])

@@ -101,6 +101,26 @@ def test_a_file_whose_values_fit_no_column_fails_alone(games, row):
     assert found.ledger["reason"][1].startswith("a value does not fit its column: ")
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (KeyError("ply"), "KeyError: 'ply'"),
+        (AttributeError("no ply"), "AttributeError: no ply"),
+        (OSError(5, "no disk"), "OSError: no disk"),
+    ],
+)
+def test_a_file_whose_parsing_raises_fails_alone(games, error, reason):
+    def parse(path, data):
+        if path.endswith("b.json"):
+            raise error
+        return TOY.parse(path, data)
+
+    os.symlink("/nonexistent", games / "c.json")
+    ledger = load(games, replace(TOY, parse=parse)).ledger
+    assert ledger["status"].tolist() == ["used", "failed", "failed"]
+    assert ledger["reason"].tolist()[1:] == [reason, "FileNotFoundError: No such file or directory"]
+
+
 @pytest.mark.parametrize("place", ["off", "file", "full"])
 def test_a_cache_that_is_off_or_can_not_be_written_is_done_without(games, tmp_path, monkeypatch, place):
     def refuse(data, path):

@@ -20,10 +20,8 @@ GAMES = (
 MOVES = (Column("move", "int", "number"), Column("text", "str", "what was done"))
 
 
-def parse(path: str, data: bytes | OSError) -> Parsed:
+def parse(path: str, data: bytes) -> Parsed:
     """Read a game."""
-    if isinstance(data, OSError):
-        return Parsed("failed", f"{type(data).__name__}: {data.strerror}")
     try:
         game = json.loads(data)
     except ValueError as error:

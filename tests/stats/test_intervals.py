@@ -13,6 +13,7 @@ from evalkit.stats import (
     intervals,
     jackknife_interval,
     mean_interval,
+    positive_mean_interval,
     proportion_interval,
     rate_interval,
 )
@@ -297,3 +298,9 @@ def test_each_group_has_the_interval_of_its_rows():
     for (_, part), row in zip(parts, found[RESULT].to_dict("records"), strict=True):
         expected = rate_interval(part["success"], part["task_id"])
         assert tuple(row[name] for name in expected._fields) == pytest.approx(tuple(expected), nan_ok=True)
+
+
+@pytest.mark.parametrize("values", [[-2.0, 5, 9], [-0.1, 0.1, 0.2, 0.5, 0.7, 0.1], [-3, -4, -9]])
+def test_negative_values_have_the_interval_of_any_values(values):
+    assert positive_mean_interval(values) == mean_interval(values)
+    assert positive_mean_interval(np.abs(values)).method.endswith("log scale")

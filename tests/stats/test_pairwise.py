@@ -369,3 +369,13 @@ def test_the_front_without_every_pair_is_that_of_every_pair():
         is_as_good = (higher >= success[:, :, None]) & (other <= cost[:, :, None])
         is_better = (higher > success[:, :, None]) | (other < cost[:, :, None])
         assert (_is_on_front(success, cost) == ~(is_as_good & is_better).any(axis=-1)).all()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "category"])
+def test_types_of_tasks_separate_tasks_under_conditions_whatever_their_ids_are(dtype):
+    rows = pd.DataFrame({"model": ["a", "b"] * 12, "task": np.arange(24), "value": [1, 0, 0] * 8})
+    rows = rows.assign(budget=["small", "large", "large"] * 8, type=np.repeat(["code", "chat", "maths"], 8))
+    texts, others = (
+        cells_of(rows.astype({"task": own}), "model", "task", "value", "budget", "type") for own in ("str", dtype)
+    )
+    assert len(set(others.strata)) == len(set(texts.strata)) == 6

@@ -138,6 +138,19 @@ def test_it_is_the_share_of_subsets_that_hold_a_success(attempts):
     assert pass_hat_k(n, c, k) == pytest.approx(np.mean([all(subset) for subset in subsets]), abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("function", "n", "c", "k", "share"),
+    [
+        (pass_hat_k, 3000, 1500, 1, 0.5),
+        (pass_hat_k, 5000, 4999, 2500, 0.5),
+        (pass_at_k, 4000, 1, 3000, 0.75),
+        (pass_at_k, 1500, 0, 700, 0.0),
+    ],
+)
+def test_thousands_of_attempts_have_their_share(function, n, c, k, share):
+    assert function(n, c, k) == pytest.approx(share, rel=1e-9)
+
+
 def test_a_task_with_fewer_attempts_than_k_or_missing_counts_is_nan():
     found = pass_at_k([2, 5, 5, None, 5], [2, 5, 0, 1, None], 3)
     assert found.tolist() == pytest.approx([math.nan, 1, 0, math.nan, math.nan], nan_ok=True)

@@ -212,10 +212,10 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     run_of = {source: _nearest(source, about) for source in files}
     settings = {source: _settings(source, about.get(run, {})) for source, run in run_of.items()}
     settings_of = {run_of[source]: values for source, values in settings.items()}
+    of_files = settings | {source: settings_of.get(_nearest(source, about), {}) for source, _, _ in stated}
     for figure in published:
-        values = settings_of.get(_nearest(figure["source"], about), {})
         for column in ("model_name", "agent", "dataset"):
-            figure[column] = values.get(column) or figure[column]
+            figure[column] = of_files.get(figure["source"], {}).get(column) or figure[column]
     trials: dict[tuple[Any, ...], list[Any]] = {}  # the copies of each
     for source, own in files.items():
         for run in own:
