@@ -54,6 +54,11 @@ def format_interval(
     return f"{value} [{low * scale:{form}}, {high * scale:{form}}]"
 
 
+def format_amount(amount: float) -> str:
+    """Write an amount with three significant digits, or from 100 on as a whole number."""
+    return f"{amount:,.0f}" if abs(amount) >= 100 else f"{amount:.3g}"
+
+
 def as_list(value: str | Iterable[str]) -> list[str]:
     """Return texts as a list; a text, as papermill passes a single one for a list, is a list of one."""
     if isinstance(value, str):
