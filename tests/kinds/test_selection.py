@@ -84,7 +84,9 @@ def test_all_frames_follow_the_runs_whose_ids_do_not_depend_on_how_the_source_is
 
 def test_no_run_that_meets_a_condition_is_an_error_that_says_which_values_there_are():
     source = str(messy.folder("mindcraft") / "logs")
-    done = CliRunner().invoke(main, ["mindcraft", source, "--where", "task_type=construction", "--where", "model_name=none"])
+    done = CliRunner().invoke(
+        main, ["mindcraft", source, "--where", "task_type=construction", "--where", "model_name=none"]
+    )
     assert done.exit_code == 2
     assert "no run where task_type=construction and model_name=none" in done.output
     assert messy.ONE in done.output
