@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from numbers import Integral, Real
 from string import Formatter
 from typing import Any
 
@@ -51,6 +52,11 @@ def format_interval(
     form = f"z.{digits}f"
     value = f"{estimate * scale:{form}} {unit or ''}".rstrip()
     return f"{value} [{low * scale:{form}}, {high * scale:{form}}]"
+
+
+def format_amount(amount: float) -> str:
+    """Write an amount with three significant digits, or from 100 on as a whole number."""
+    return f"{amount:,.0f}" if abs(amount) >= 100 else f"{amount:.3g}"
 
 
 def as_list(value: str | Iterable[str]) -> list[str]:
@@ -116,6 +122,12 @@ def check_columns(table: Iterable[object], *names: str | None) -> None:
     for name in names:
         if name is not None and name not in columns:
             raise ValueError(f"no column {name!r}; {did_you_mean(name, columns, cutoff=0.4)}")
+
+
+def check_number(name: str, value: object, *, is_whole: bool = False) -> None:
+    """Raise ValueError for a value that is no number, such as a text that papermill passes."""
+    if not isinstance(value, Integral if is_whole else Real):
+        raise ValueError(f"{name} must be a {'whole ' if is_whole else ''}number, not {value!r}")
 
 
 def fill_template(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:

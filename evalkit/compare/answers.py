@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes
+from evalkit._text import check_number
 from evalkit.compare.comparison import MOST_SHOWN, leading_cells
 from evalkit.compare.pairwise import discordant, examples
 from evalkit.compare.ranking import FIRST, Leaderboard, ranked
@@ -85,6 +86,7 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
     The true difference is taken to be the observed one; with `detect` also one of so many percentage points (of scores
     that are no shares: of so many of their unit). No findings where the models share no tasks.
     """
+    check_number("detect", detect)
     data, near = board.outcomes, board.pairs_of_first
     near = near[~near["decided"] & near["p_adjusted"].notna() & near["estimate"].ne(0)]
     wanted: list[tuple[float, list[str], int | None]] = []

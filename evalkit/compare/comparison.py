@@ -6,6 +6,7 @@ from functools import cached_property
 import pandas as pd
 
 from evalkit._notes import Notes, note
+from evalkit._text import check_number
 from evalkit.io import SourceError
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.pipeline import runs_of
@@ -99,7 +100,10 @@ def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:
 
 def check_margin(scored: Outcomes, margin: float | None) -> None:
     """Raise SourceError for a margin of shares that is larger than any difference, such as one in percent."""
-    if scored.is_share and margin is not None and margin >= 1:
+    if margin is None:
+        return
+    check_number("margin", margin)
+    if scored.is_share and margin >= 1:
         raise SourceError(f"a margin of {margin:g} is none of shares, of which 5 percentage points are 0.05")
 
 

@@ -20,7 +20,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.transforms import ScaledTranslation
 
 from evalkit._notes import Note, Notes
-from evalkit._text import as_number, counted_noun, format_interval, sentence
+from evalkit._text import as_number, counted_noun, format_amount, format_interval, sentence
 from evalkit.display import drawing
 from evalkit.display.drawing import EDGE, GRID, GROUND, INK, PALE, QUIET, SHADE, Look, themed
 from evalkit.display.tables import TITLES
@@ -808,7 +808,10 @@ def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = Tr
     texts = []
     for name, rows in table.dropna(subset=[x, "estimate"]).sort_values(x).groupby(hue, sort=False, dropna=False):
         shown = (rows if len(rows) <= 6 else rows.iloc[[0, -1]]).to_dict("records")
-        points = (f"{describe_value(row, percent=percent)} at {x.replace('_', ' ')} {name_of(row[x])}" for row in shown)
+        points = []
+        for row in shown:
+            place = format_amount(row[x]) if isinstance(row[x], float) else name_of(row[x])
+            points.append(f"{describe_value(row, percent=percent)} at {x.replace('_', ' ')} {place}")
         texts.append(f"{name_of(name)}: {', '.join(points)}")
     return _described(texts)
 

@@ -3,6 +3,7 @@
 import os
 import re
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -312,14 +313,21 @@ def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
     heads = [[name] for name in names]
     for place, column in enumerate(columns if broken else ()):  # by words, to the width of the column
         whole = names[place].replace(INTERVAL, INTERVAL.replace(" %", "\xa0%"))
-        lines = textwrap.wrap(whole, max(map(len, column)), break_long_words=False)
+        lines = textwrap.wrap(whole, max(map(_cells, column)), break_long_words=False)
         heads[place] = [line.replace("\xa0", " ") for line in lines]
     height = max(map(len, heads))
     rows = list(zip(*([""] * (height - len(head)) + head for head in heads), strict=True))
-    rules = ["-" * max(map(len, column)) for column in zip(*rows, *cells, strict=True)]
+    rules = ["-" * max(map(_cells, column)) for column in zip(*rows, *cells, strict=True)]
     align = ["left"] * left + ["right" if all(map(_NUMBER.match, column)) else "left" for column in columns[left:]]
     return tabulate([*rows, rules, *cells], tablefmt="plain", colalign=align, disable_numparse=True)
 
 
 def _width(text: str) -> int:
-    return max(map(len, text.splitlines()))
+    return max(map(_cells, text.splitlines()))
+
+
+def _cells(text: str) -> int:
+    """Return the width of a text in a terminal, where East Asian characters take two cells."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text if not unicodedata.combining(one))

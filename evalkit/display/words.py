@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from evalkit._notes import NO_NOTES, Note, Notes, note
-from evalkit._text import as_number, counted_noun, fill_template, format_interval, listed, sentence
+from evalkit._text import as_number, counted_noun, fill_template, format_amount, format_interval, listed, sentence
 from evalkit.kinds import Finding
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.success_rates import PER_RUN
@@ -53,7 +53,7 @@ def abstract_text(answer: Finding, others: Iterable[Finding], first: Row) -> str
     for title, unit in _UNITS.items():
         mean = as_number(first.get(f"{title}{PER_RUN}"))
         if mean is not None:
-            amount = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
+            amount = format_amount(mean)
             amounts.append(f"{amount} {unit.removesuffix('s') if amount == '1' else unit}")
     if amounts and first["model_name"] != UNKNOWN and as_number(first.get("estimate")) is not None:
         texts.append(f"A run of {first['model_name']} takes {listed(amounts)} on average.")

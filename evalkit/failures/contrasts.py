@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit._text import check_number
 from evalkit.failures.failure_modes import failed_runs
 from evalkit.failures.search import detectors, search
 from evalkit.io import storage
@@ -123,6 +124,7 @@ def divergences(logs: Logs, most: int = MOST_PAIRS) -> pd.DataFrame:
     0  made-up-bench/build-static-site           3      16      16
     1   made-up-bench/count-log-errors           2    <NA>      12
     """
+    check_number("the number of pairs", most, is_whole=True)
     runs, rule = failed_runs(logs)
     pairs = [] if rule == "events" else list(_pairs(runs))[:most]
     wanted = {run["run_id"] for pair in pairs for run in pair}

@@ -178,7 +178,7 @@ def nothing_used(
 
 
 def _name_of(source: Source) -> str:
-    return ", ".join(source_names(source))
+    return ", ".join(source_names(source)) or "the source is empty"
 
 
 def _texts_of(types: dict[FileType, int]) -> list[str]:

@@ -124,7 +124,9 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
     met = meets(columns, where)
     texts = as_list(where)
     if len(runs) and not met.any():
-        raise SourceError(f"no run where {' and '.join(texts)}; {_values_of(columns, texts[-1])}")
+        unmet = next((text for text in texts if not meets(columns, text).any()), "")
+        why = _values_of(columns, unmet) if unmet else "some runs meet each of these conditions, but none meets all"
+        raise SourceError(f"no run where {' and '.join(texts)}; {why}")
     for text in texts:
         _, sign, value = _CONDITION.fullmatch(text).groups()  # type: ignore[union-attr]
         if sign == "!=" and value and meets(columns, text).all():

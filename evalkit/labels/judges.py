@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special
 
 from evalkit._notes import Notes, note
-from evalkit._text import counted_noun, format_interval
+from evalkit._text import check_number, counted_noun, format_interval
 from evalkit.io import SourceError
 from evalkit.kinds import Finding, Logs, find_runs, sections
 from evalkit.kinds.selection import logged_columns
@@ -84,6 +84,7 @@ def compare_judges(
     >>> len(comparison.units), int(comparison.is_labelled.sum()), list(comparison.verdicts)
     (240, 56, ['judge-a', 'judge-b', 'judge-c'])
     """
+    check_number("seed", seed, is_whole=True)
     tables = {"labels": of_question(labels.rows, question), "verdicts": verdicts.rows}
     units = draw(logs, runs, turns=bool(tables["labels"]["turn"].notna().any()), seed=seed)
     known = pd.MultiIndex.from_frame(units[UNIT])

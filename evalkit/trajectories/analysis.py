@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalkit._text import check_number
 from evalkit.io import short_paths
 from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, outcomes, sections
 from evalkit.kinds.runs import counted, has_flag, is_excluded, kind_of, leading, outcome_of
@@ -337,6 +338,7 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     >>> analysis.tool_use(logs, runs, most=10)["calls"].min() > 0
     np.True_
     """
+    check_number("the number of runs to read", most, is_whole=True)
     rows = counted(runs)
     order = rows.groupby(["model_name", "status"], dropna=False).cumcount().sort_values(kind="stable")
     chosen = rows.loc[order.index[:most]].sort_index()

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalkit import compare
+from evalkit import compare, failures
 from evalkit._notes import note
 from evalkit._text import format_interval, sentence
 from evalkit.compare.ranking import ranked
@@ -16,6 +16,8 @@ from evalkit.display import finding_text
 from evalkit.display.words import headline_text, undecided_text
 from evalkit.io import SourceError
 from evalkit.kinds import outcomes, pipeline
+from evalkit.labels import compare_judges
+from evalkit.trajectories.analysis import tool_use
 from tests.compare.runs import played, reached, runs_of
 
 EASY, HARD = "easy", "hard"
@@ -129,6 +131,22 @@ def test_models_under_different_conditions_have_no_highest_mean():
         "Conditions differ (max turns: 10 and 20): runs are compared only under equal conditions.",
         "No best model: a and b share no tasks under equal conditions.",
     ]
+
+
+@pytest.mark.parametrize("number", ["5", "", [5], None])
+def test_a_number_that_is_none_is_refused_in_one_sentence(number):
+    board = compare.leaderboard(runs_of(reached("a", [True, False]) + reached("b", [False, False])))
+    with pytest.raises(ValueError, match=f"^detect must be a number, not {re.escape(repr(number))}$"):
+        compare.findings(board, detect=number)
+    if number is not None:  # no margin
+        with pytest.raises(ValueError, match=r"^margin must be a number, not "):
+            compare.pairs(board, margin=number)
+    with pytest.raises(ValueError, match=r"^the number of pairs must be a whole number, not "):
+        failures.divergences(None, most=number)
+    with pytest.raises(ValueError, match=r"^the number of runs to read must be a whole number, not "):
+        tool_use(None, None, most=number)
+    with pytest.raises(ValueError, match=r"^seed must be a whole number, not "):
+        compare_judges(None, None, None, seed=number)
 
 
 def test_no_two_models_have_one_name_in_sentences():

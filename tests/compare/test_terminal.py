@@ -193,6 +193,15 @@ def test_whole_numbers_have_separators_but_names_and_decimals_do_not():
     assert row["runs"] == "12345"
 
 
+@pytest.mark.parametrize(
+    ("name", "cells"), [("oak", 3), ("ラーマ七十億", 12), ("모델a", 5), ("Käfer", 5), ("e\u0301te", 3)]
+)
+def test_the_rule_below_a_header_is_as_wide_as_the_longest_cell(name, cells):
+    for width in (None, 14):
+        _, rule, *_ = fit_table([{"m": name, "n": "7"}], width=width).splitlines()
+        assert rule.split()[0] == "-" * cells
+
+
 def test_a_plan_names_models_that_differ_in_their_middle_apart():
     cells = [(f"lab/model-{m}-instruct", f"t{task}", task % (m + 2) == 0) for m in range(2) for task in range(12)]
     (text,) = [line for line in describe_comparison(runs_of(cells)).splitlines() if line.startswith("To detect")]

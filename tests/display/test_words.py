@@ -88,6 +88,9 @@ def test_alt_texts_say_what_the_pictures_show():
         assert text.startswith("a: 0 % (n = 3) at turn 0, ")
         assert text.endswith(f"100 % (n = 3) at turn {places - 1}.")
         assert text.count("turn") == said
+    for amount, shown in ((1.3639774999999998, "1.36"), (0.00042151666666666646, "0.000422"), (74520.5, "74,520")):
+        point = pd.DataFrame({"model": ["a"], "cost": [amount], "estimate": [0.5], "n": [3]})
+        assert describe_curves(point, "cost", "model") == f"a: 50 % (n = 3) at cost {shown}."
     events = pd.DataFrame({"run": ["a", "a", "b"], "kind": ["+", "+", "-"]})
     assert describe_timeline(events, "run", "kind", KINDS) == "a: 2 gains points; b: 1 loses points."
     assert describe_timeline(many.assign(kind="+"), "item", "kind", KINDS) == "all: 60 gains points."
@@ -167,7 +170,8 @@ def test_the_abstract_sums_up_the_answer_the_difference_the_reasons_and_what_a_r
     first = {"model_name": "oak", "estimate": 0.9, **took, "turns per run": NAN}
     assert abstract_text(answer, others, first) == (
         "oak is the best. Not decided: a (90 %) against b (20 %) on 9 tasks, difference 70 points [50, 80], p = 0.01. "
-        "Most runs failed at the network. A run of oak takes 0.25 US dollars, 12,346 input tokens and 1 second on average."
+        "Most runs failed at the network. "
+        "A run of oak takes 0.25 US dollars, 12,346 input tokens and 1 second on average."
     )
     for unfit in ({"estimate": NAN}, {"model_name": "unknown"}):
         assert abstract_text(answer, [], first | unfit) == "oak is the best."

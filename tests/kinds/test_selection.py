@@ -84,10 +84,27 @@ def test_all_frames_follow_the_runs_whose_ids_do_not_depend_on_how_the_source_is
 
 def test_no_run_that_meets_a_condition_is_an_error_that_says_which_values_there_are():
     source = str(messy.folder("mindcraft") / "logs")
-    done = CliRunner().invoke(main, ["mindcraft", source, "--where", "task_type=cooking", "--where", "model_name=none"])
+    done = CliRunner().invoke(
+        main, ["mindcraft", source, "--where", "task_type=construction", "--where", "model_name=none"]
+    )
     assert done.exit_code == 2
-    assert "no run where task_type=cooking and model_name=none" in done.output
+    assert "no run where task_type=construction and model_name=none" in done.output
     assert messy.ONE in done.output
+
+
+@pytest.mark.parametrize(
+    ("conditions", "why"),
+    [
+        (["model_name=fig", "success=1"], "of model_name there are 'elm' and 'oak'"),
+        (["success=1", "model_name=fig"], "of model_name there are 'elm' and 'oak'"),
+        (["model_name=fig", "task=x"], "of model_name there are 'elm' and 'oak'"),
+        (["model_name=oak", "success=0"], "some runs meet each of these conditions, but none meets all"),
+    ],
+)
+def test_the_condition_that_no_run_meets_is_named(tmp_path, conditions, why):
+    (tmp_path / "runs.csv").write_text("model,task,success\noak,t1,1\noak,t2,1\nelm,t1,0\n")
+    with pytest.raises(SourceError, match=f"; {why}$"):
+        evalkit.load(str(tmp_path), where=conditions)
 
 
 @pytest.mark.parametrize("kind", messy.KINDS)
