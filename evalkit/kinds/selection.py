@@ -22,7 +22,7 @@ from evalkit.stats.cells import check_families
 
 STATED = "stated"  # the source of a name that the user gave
 Renames = Mapping[str, str] | Sequence[str]
-_CONDITION = re.compile(r"\s*(\w+)\s*(>=|<=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
+_CONDITION = re.compile(r"\s*([^\s=!<>](?:[^=!<>]*[^\s=!<>])?)\s*(>=|<=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq, "!=": operator.ne, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
 }  # fmt: skip

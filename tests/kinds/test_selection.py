@@ -51,6 +51,13 @@ def test_conditions_select_runs(where, met):
     assert meets(RUNS, where).tolist() == met
 
 
+@pytest.mark.parametrize("name", ["Prompt Style", "n-shot", "size (B)", "é"])
+def test_a_condition_takes_the_name_of_any_column(name):
+    runs = pd.DataFrame({name: ["a b", "c"]})
+    assert meets(runs, f" {name} = a b ").tolist() == [True, False]
+    assert meets(runs, f"{name}!=c").tolist() == [True, False]
+
+
 @pytest.mark.parametrize(
     ("where", "words"),
     [
