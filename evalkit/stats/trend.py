@@ -105,8 +105,6 @@ def trend_test(
     >>> stats.trend_test([3, 1], [3, 3], [0, 1], ["a", "b"]).direction
     ''
     """
-    if n_permutations < 1:
-        raise ValueError(f"n_permutations must be positive (got {n_permutations})")
     rows, lost = _counted(successes, n, scores, clusters)
     total, count = int(rows.n.sum()), int(rows.codes.max(initial=-1)) + 1
     method = f"permutation of {'levels within ' * rows.are_spanning}clusters"
