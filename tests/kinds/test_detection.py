@@ -124,7 +124,7 @@ def test_options_are_those_of_the_kind(tmp_path):
         evalkit.trajectories.load("samples:trajectories", scores="reward")
     with pytest.raises(SourceError, match="it contains no file"):
         evalkit.load(tmp_path)
-    with pytest.raises(SourceError, match="^the source is empty: "):  # an unset variable of a shell
+    with pytest.raises(SourceError, match=r"^the source is empty: "):  # an unset variable of a shell
         evalkit.load("")
 
 
