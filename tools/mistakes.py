@@ -92,7 +92,7 @@ MUTATIONS = (
     ),
     Mutation(
         "intervals that take runs for tasks", "evalkit/kinds/success_rates.py",
-        'clusters="task", kind=scored.kind', "clusters=None, kind=scored.kind",
+        '"value", "task", scored.kind', '"value", None, scored.kind',
     ),
     Mutation(
         "left out as failures", "evalkit/kinds/success_rates.py",
