@@ -70,10 +70,11 @@ def describe_comparison(
     `planned` as for `leaderboard`. What does not fit on a screen is left out, or with `everything` printed, too.
     """
     board = leaderboard(runs, value or "", margin=margin, planned=planned)
-    board = with_short_names(board, name_width())
-    plans = [plain(finding_text(one)) for one in plan_findings(board, detect)]
+    in_sentences = with_short_names(board, name_width())
+    plans = [plain(finding_text(one)) for one in plan_findings(in_sentences, detect)]
+    ranking = ranked(in_sentences)
+    board = with_short_names(board, NAME_WIDTH)
     table, share = board.table, board.outcomes.is_share
-    ranking = ranked(board)
     title, lines = board.outcomes.title, _answer_lines(board, ranking)
     rows, pairs = [], []
     if not board.has_means:

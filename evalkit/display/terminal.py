@@ -327,9 +327,9 @@ def _width(text: str) -> int:
 
 
 def name_width() -> int:
-    """Return how many characters of a model's name a sentence has room for: half a line of a narrow terminal."""
+    """Return how many characters of a model's name a sentence has room for: a third of a line of a narrow terminal."""
     width = screen_width()
-    return min(NAME_WIDTH, width // 2) if width else NAME_WIDTH
+    return min(NAME_WIDTH, width // 3) if width else NAME_WIDTH
 
 
 def _cells(text: str) -> int:
