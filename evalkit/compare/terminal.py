@@ -15,7 +15,7 @@ from evalkit.compare.costs import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.pairwise import pairs_text
 from evalkit.compare.ranking import FIRST, Leaderboard, leaderboard, ranked, ranks_text, with_short_names
-from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Part, on_screen, unmeasured_lines
+from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Part, name_width, on_screen, unmeasured_lines
 from evalkit.display.words import finding_text, undecided_text, why_undecided
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes
@@ -41,7 +41,7 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
     if named > MOST_ANSWERED:
         return f"{named:,} models, sorted by rate; `evalkit compare` tests which are better."
-    board = leaderboard(runs, planned=planned)
+    board = with_short_names(leaderboard(runs, planned=planned), name_width())
     return "\n".join(_answer_lines(board, ranked(board)))
 
 
@@ -70,10 +70,11 @@ def describe_comparison(
     `planned` as for `leaderboard`. What does not fit on a screen is left out, or with `everything` printed, too.
     """
     board = leaderboard(runs, value or "", margin=margin, planned=planned)
+    in_sentences = with_short_names(board, name_width())
+    plans = [plain(finding_text(one)) for one in plan_findings(in_sentences, detect)]
+    ranking = ranked(in_sentences)
     board = with_short_names(board, NAME_WIDTH)
-    plans = [plain(finding_text(one)) for one in plan_findings(board, detect)]
     table, share = board.table, board.outcomes.is_share
-    ranking = ranked(board)
     title, lines = board.outcomes.title, _answer_lines(board, ranking)
     rows, pairs = [], []
     if not board.has_means:

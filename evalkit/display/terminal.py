@@ -326,6 +326,12 @@ def _width(text: str) -> int:
     return max(map(_cells, text.splitlines()))
 
 
+def name_width() -> int:
+    """Return how many characters of a model's name a sentence has room for: a third of a line of a narrow terminal."""
+    width = screen_width()
+    return min(NAME_WIDTH, width // 3) if width else NAME_WIDTH
+
+
 def _cells(text: str) -> int:
     """Return the width of a text in a terminal, where East Asian characters take two cells."""
     if text.isascii():
