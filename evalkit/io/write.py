@@ -186,7 +186,7 @@ def write_bytes(data: bytes, path: str) -> None:
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from None
     else:
-        with _replaced(path) as temporary, open(temporary, "xb") as file:
+        with _replaced(path) as temporary, open(temporary, "wb") as file:
             file.write(data)
 
 
@@ -234,10 +234,16 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def _replaced(path: str) -> Iterator[str]:
-    """Yield the name of a file next to `path`, and move it there once the block has written it."""
+    """Yield the name of a file next to `path`, and move it there once the block has written it.
+
+    A device or a pipe is written itself: it would be gone.
+    """
     folder, suffix = os.path.dirname(os.path.abspath(path)), os.path.splitext(path)[1].lower()
     temporary = os.path.join(folder, f"{TEMPORARY}{os.getpid()}-{uuid4().hex}{suffix}")
     try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            yield path
+            return
         os.makedirs(folder, exist_ok=True)
         remove_left(folder, TEMPORARY)
         try:

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import sys
+import threading
 import types
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -15,7 +16,7 @@ import pytest
 
 from evalkit._version import code_version
 from evalkit.io import SourceError, for_spreadsheets
-from evalkit.io.write import check_output, exclusive, from_spreadsheet, write_frame
+from evalkit.io.write import check_output, exclusive, from_spreadsheet, write_bytes, write_frame
 
 FORMULA = '=HYPERLINK("http://x")'
 NAMED = pd.Series(["é", FORMULA, None], dtype="str")
@@ -136,3 +137,20 @@ def test_code_of_files_has_one_version_and_typed_in_code_another_at_each_call(mo
             typed.__file__ = name
         monkeypatch.setitem(sys.modules, "typed_in", typed)
         assert code_version("typed_in") != code_version("typed_in")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [("pipe", partial(write_bytes, b"text")), ("pipe.csv", partial(write_frame, pd.DataFrame({"text": [1]})))],
+)
+def test_a_pipe_is_written_and_not_replaced(tmp_path, name, write):
+    path = tmp_path / name
+    os.mkfifo(path)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(path.read_bytes()), daemon=True)
+    reader.start()
+    write(str(path))
+    reader.join(60)
+    assert path.is_fifo()
+    assert b"text" in read[0]
