@@ -304,7 +304,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
     names: list[str] = []
     rows: list[dict[str, Any]] = []
     doubts: list[str] = []
-    longer = spanning = headers = 0
+    longer = spanning = 0
     for cells in csv.reader(lines(), delimiter=delimiter):
         first, line = line + 1, line + len(taken)
         if any(_END in cell for cell in cells):
@@ -320,7 +320,6 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
             names = cells
             continue
         if cells == names:  # of files that were joined
-            headers += 1
             continue
         longer += len(cells) > len(names)
         rows.append(dict(zip(names, cells + [""] * (len(names) - len(cells)), strict=False)))
@@ -330,8 +329,6 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
         raise ValueError(f"several columns are named {name!r}")
     if spanning > _MOST_NAMED:
         doubts.append(f"{counted_noun(spanning - _MOST_NAMED, 'other quoted cell')} like these")
-    if headers:
-        doubts.append(f"{counted_noun(headers, 'repeated header')} left out")
     if longer:
         doubts.append(f"{counted_noun(longer, 'row')} with more cells than columns")
     if delimiter == ";":  # such a table has decimal commas
