@@ -44,12 +44,14 @@ class Comparison:
             return []
         table = leading(self.outcomes.table.dropna(subset=["value", "repetition"]))
         tested = {}
+        sizes = table.groupby(["model_name", "task"]).size().groupby("model_name").nunique()
+        table = table[table["model_name"].isin(sizes.index[sizes > 1])]
         for name, own in table.sort_values("repetition", kind="stable").groupby("model_name"):
             tasks = own.groupby("task")["value"]
             counts = tasks.agg(["size", "sum"])
             rises = tasks.is_monotonic_increasing.all() and counts["sum"].max() > 1
             falls = tasks.is_monotonic_decreasing.all() and (counts["size"] - counts["sum"]).max() > 1
-            if counts["size"].nunique() > 1 and not rises and not falls:  # a table may be sorted by outcomes
+            if not rises and not falls:  # a table may be sorted by outcomes
                 tested[str(name)] = repeats_test(own["value"], own["task"])
         return [name for name, test in tested.items() if test.flagged and test.p_value * len(tested) <= RETRIED]
 

@@ -175,6 +175,8 @@ def absent_runs(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFram
 
 def absent_counts(cells: pd.DataFrame, models: Iterable[str] = ()) -> dict[str, Any]:
     """Sum `absent_runs` by model, as values of the note ``absent``; empty where no run is absent."""
+    if not cells["absent"].any():
+        return {}
     chosen = set(models) or set(cells["model_name"])
     cells = cells[cells["model_name"].isin(chosen)].assign(unrun=cells["is_planned"] & cells["n"].eq(0))
     cells["expected"] = (cells["n"] + cells["absent"]).mask(cells["n"].eq(0), 0)
