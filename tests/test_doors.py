@@ -286,6 +286,7 @@ def stated(text: str) -> str:
     return found[0].replace(" points", "")
 
 
+@pytest.mark.slow
 def test_the_first_sentence_states_an_estimate_of_the_table_below_it(kind, page):
     """In the terminal, on the page and in the index: the same number and interval as in a row of the table."""
     head, _, rest = kind.said().partition("\n\n")

@@ -39,6 +39,7 @@ def check(name: str, got: str) -> None:
     assert not found, "\n".join([f"{name} differs in {len(found)} places:", *found[:20], HINT])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", reports(), ids=name_of)
 def test_a_report_says_what_it_said(params):
     recorded = record_report(params)

@@ -115,6 +115,7 @@ def _pages(output, *notebooks, without=()):
     return [output / "index.html", *found]
 
 
+@pytest.mark.slow
 def test_every_notebook_runs_and_every_page_is_within_the_size_budget(output):
     records = read_records(output)
     assert [record["key"] for record in records if record["status"] == "failed"] == ["failed/defaults"]
