@@ -87,7 +87,9 @@ def judges(
     logs = load(list(sources), kind or "", **given)
     compared = compare_judges(logs, read_labels(labels), judged, **drawn)
     print(describe_judges(compared, everything=everything))
-    if output:
-        write_frame(judge_table(compared), output)
-    if following:
-        write_frame(next_units(compared, first_judge(judge_table(compared))), following)
+    if output or following:
+        table = judge_table(compared)
+        if output:
+            write_frame(table, output)
+        if following:
+            write_frame(next_units(compared, first_judge(table)), following)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -92,7 +93,8 @@ def against(
         return compare_to_baseline(cells.take(models=[0]), cells.models[0], target=target, margin=least)
     table = data.outcomes.marked(compare_to_baseline(cells, baseline, target=target, margin=least))
     absent = absent_runs(data.outcomes.table, planned)
-    if not absent_counts(absent):
+    lacking = absent_counts(absent)
+    if not lacking:
         return table
     if_failed = table["verdict"]
     if data.outcomes.is_share:
@@ -101,8 +103,12 @@ def against(
     warnings = []
     for row, verdict in zip(table.to_dict("records"), if_failed, strict=True):
         other = "" if verdict == row["verdict"] else verdict
-        if lacking := absent_counts(absent, [row["model_name"], baseline]):
-            row["warning"] += note("absent", **lacking, verdict=other)
+        compared = (row["model_name"], baseline)
+        counts: dict[str, Any] = {}
+        for what, of_models in lacking.items():
+            counts[what] = [count for count in of_models if count[0] in compared]
+        if any(counts.values()):
+            row["warning"] += note("absent", **counts, verdict=other)
         warnings.append(row["warning"])
     return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
 

@@ -107,8 +107,8 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
     that excludes no run is a warning.
     """
     runs = assembled.frames[kind.runs]
-    logged = logged_columns(runs, assembled.chosen)
     if cluster:
+        logged = logged_columns(runs, assembled.chosen)
         if cluster not in logged and cluster not in runs:
             names = [*runs, *logged]
             raise SourceError(
@@ -121,15 +121,17 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
         except ValueError as error:
             raise SourceError(f"cluster {cluster!r}: {error}") from None
     columns = with_logged(runs, assembled.chosen)
-    met = meets(columns, where)
-    texts = as_list(where)
+    met_of = {text: meets(columns, text) for text in as_list(where)}
+    met = pd.Series(True, runs.index)
+    for of_condition in met_of.values():
+        met &= of_condition
     if len(runs) and not met.any():
-        unmet = next((text for text in texts if not meets(columns, text).any()), "")
+        unmet = next((text for text, of_condition in met_of.items() if not of_condition.any()), "")
         why = _values_of(columns, unmet) if unmet else "some runs meet each of these conditions, but none meets all"
-        raise SourceError(f"no run where {' and '.join(texts)}; {why}")
-    for text in texts:
+        raise SourceError(f"no run where {' and '.join(met_of)}; {why}")
+    for text, of_condition in met_of.items():
         _, sign, value = _CONDITION.fullmatch(text).groups()  # type: ignore[union-attr]
-        if sign == "!=" and value and meets(columns, text).all():
+        if sign == "!=" and value and of_condition.all():
             warnings.warn(f"--where {text} excludes no run; {_values_of(columns, text)}", stacklevel=3)
     attributes = {
         name: [item for item, is_kept in zip(value, met, strict=True) if is_kept]

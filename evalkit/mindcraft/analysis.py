@@ -441,9 +441,12 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs.assign(side=side)
     rated = success_by(runs, ["side", "model_name"])
     models = pd.Index(runs["model_name"].unique(), name="model_name")
+    pooled = np.nan
     if len(models) > 1:
         models = models.insert(0, ALL_MODELS)
         rated = pd.concat([rated, _means_over_models(runs)])
+        of_sides = success_by(runs, "side").set_index("side")["estimate"].reindex(["none", "any"])
+        pooled = of_sides["none"] - of_sides["any"]
     rated = rated.set_index("model_name")
     none, blocked = (
         rated[rated["side"] == name].reindex(models).fillna({"n": 0, "n_tasks": 0}).astype({"n": int, "n_tasks": int})
@@ -469,8 +472,7 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
                 doubts_of_sides += rate["warning"]
         warnings.append(notes + doubts_of_sides)
     table["warning"] = pd.Series(warnings, models, dtype="object")
-    sides = success_by(runs, "side").set_index("side")["estimate"].reindex(["none", "any"])
-    table["pooled"] = np.where(models == ALL_MODELS, sides["none"] - sides["any"], np.nan)
+    table["pooled"] = np.where(models == ALL_MODELS, pooled, np.nan)
     table = table.reset_index().sort_values("estimate", ascending=False, kind="stable")
     return table.sort_values("model_name", key=lambda names: names != ALL_MODELS, kind="stable", ignore_index=True)
 
