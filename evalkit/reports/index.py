@@ -75,7 +75,7 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
     return groups
 
 
-def _question(record: Record) -> tuple[int, str]:
+def _question(record: Mapping[str, Any]) -> tuple[float, str]:
     """Return the order and the text of the question that a report answers."""
     return record.get("order", LAST), record.get("question", "")
 

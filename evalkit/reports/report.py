@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
 
@@ -28,11 +28,9 @@ from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
 _PRIVATE = ("parameters", "params_file", "sources")  # fields of a record with full paths
 _LONGEST = 120  # bytes; suffixes and hashes are added to it, and file systems allow 255
 
-Record = dict[str, Any]  # of a report that was made or failed, as `Job.record` makes it
 
-
-class _Types(TypedDict):
-    """Types of a record's fields, which are read again from a folder that may come from somebody else."""
+class Record(TypedDict):
+    """The record of a report that was made or failed; its types are checked when it is read from a folder again."""
 
     key: str
     notebook: str
@@ -147,7 +145,7 @@ class Job(NamedTuple):
             "stamp": self.stamp,  # of its inputs, see `stamp_of`
             "previous": None,  # headline and time of the page it replaced
         }
-        return blank | fields
+        return cast("Record", {**blank, **fields})
 
 
 def refuse_secrets(name: str, value: Any) -> None:
@@ -191,10 +189,10 @@ def short_hash(text: str) -> str:
 def read_record(output: Path, key: str) -> Record | None:
     """Return a report's record; None if it is missing, unreadable, or made by another report or an older evalkit.
 
-    A record whose files are not those of its report is unreadable: files of a record are read and deleted.
+    A record that names files outside of its report counts as unreadable, since evalkit reads and deletes these files.
     """
     try:
-        record: Record = msgspec.convert(read_json(output / NOTES / f"{key}.json"), _Types)
+        record: Record = msgspec.convert(read_json(output / NOTES / f"{key}.json"), Record)
         folders = {Path(file).parts[:-1] for file in files_beside(record)}
     except (OSError, ValueError, KeyError, msgspec.ValidationError):
         return None
@@ -202,7 +200,7 @@ def read_record(output: Path, key: str) -> Record | None:
     pages = {record["page"], record["executed"]} - {""}
     if not is_own or not folders <= {(record["name"],)} or not pages <= {f"{key}.html", f"{key}.ipynb"}:
         return None
-    return record | (read_note(output, f"records/{key}") or {})
+    return cast("Record", {**record, **(read_note(output, f"records/{key}") or {})})
 
 
 def read_records(output: Path) -> list[Record]:
@@ -239,7 +237,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 def write_record(output: Path, record: Record) -> None:
     """Write the record of a report, the last of its files."""
-    write_note(output, f"records/{record['key']}", {name: record[name] for name in _PRIVATE})
+    write_note(output, f"records/{record['key']}", {name: value for name, value in record.items() if name in _PRIVATE})
     shown = map_texts(record, shown_paths([*places_of(record), record["params_file"]]))
     write_file(output / NOTES / f"{record['key']}.json", json.dumps(shown, indent=1, default=str))
 

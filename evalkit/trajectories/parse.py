@@ -121,10 +121,8 @@ def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
         return None
 
 
-def parse(path: str, data: bytes | OSError) -> Parsed:
+def parse(path: str, data: bytes) -> Parsed:
     """Parse one file; its contents raise only a LimitError or MemoryError, if they are too large once decoded."""
-    if isinstance(data, OSError):
-        return Parsed("failed", reason_of(data))
     if not data or data.isspace():  # `strip` would copy it
         return Parsed("failed", "the file is empty")
     if data.startswith(b"PK") and not is_inspect(data):
