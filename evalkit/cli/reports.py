@@ -62,7 +62,7 @@ def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[
     if planned["notebooks"] is None and here.absolute() != shipped("notebooks"):
         found = {str(report.notebook.path) for report in reports if report.notebook.path.parent == here}
         if found:
-            click.echo(plain(f"executing notebooks of this folder: {', '.join(sorted(found))}"))
+            click.echo(plain(f"executing notebooks of the current folder: {', '.join(sorted(found))}"))
     summary = run(reports, output=output, say=click.echo, **options)
     counts = [(summary.made, "made"), (summary.failed, "failed"), (summary.unchanged, "unchanged")]
     listed = ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys) or "nothing was made"

@@ -379,7 +379,10 @@ def idle_tasks(audited: Audited) -> Found:
 
 @check("leaks", "Did agents see the expected answer at the start, or open the benchmark's own files?")
 def leaks(audited: Audited) -> Found:
-    """Count the runs, of at most 100 without short answers, whose agent was given these, or opened their files."""
+    """Count the runs whose agent was given the expected answer, or opened files of the benchmark.
+
+    At most 100 runs are read; one whose answer is too short to search for counts only if its agent opened such files.
+    """
     if audited.logs.kind.transcript is None:
         raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
     order = audited.runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")

@@ -39,7 +39,7 @@ class Comparison:
 
     @cached_property
     def retried(self) -> list[str]:
-        """The models with more runs of some tasks, by `evalkit.stats.repeats_test` because of how these runs ended."""
+        """The models that repeated tasks until a run succeeded, by `evalkit.stats.repeats_test`."""
         if self.outcomes.kind != "proportion":
             return []
         table = leading(self.outcomes.table.dropna(subset=["value", "repetition"]))
@@ -106,7 +106,7 @@ def check_margin(scored: Outcomes, margin: float | None) -> None:
         return
     check_number("margin", margin)
     if scored.is_share and margin >= 1:
-        raise SourceError(f"a margin of {margin:g} is none of shares, of which 5 percentage points are 0.05")
+        raise SourceError(f"a margin of {margin:g} is too large for shares: write 5 percentage points as 0.05")
 
 
 def leading_cells(cells: Cells) -> Cells:

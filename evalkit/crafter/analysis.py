@@ -202,7 +202,8 @@ def breakdown(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     long["hook"] = pd.Categorical(long["hook"].map(HOOKS), categories=list(HOOKS.values()), ordered=True)
     table = estimates(long, [*by, "hook"], "count")
     table["total"] = _groups(long, [*by, "hook"])["count"].sum(min_count=1).astype("Int64").to_numpy()
-    table["points"] = table["total"].astype(float) * table["hook"].astype("str").map(_POINTS).astype(float) + 0.0
+    points = table["total"].astype("float64") * table["hook"].astype("str").map(_POINTS).astype("float64")
+    table["points"] = points + 0.0  # turns -0.0 into 0.0
     return table
 
 

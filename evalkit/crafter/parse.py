@@ -185,7 +185,10 @@ def read_hooks(event: Event) -> Verdict:
             suspect = len(actions) > 1 if data.suspect is None else data.suspect
             invalid.append(Invalid(data.action or actions[0], data.reason or "", suspect))
         elif name in WEIGHTS or (name in _NEW and not has_difficulty):
-            hooks += [(name, max(len(names), 1), known)] if name in WEIGHTS else _hooks_of(of_game)
+            if name in WEIGHTS:
+                hooks.append((name, max(len(names), 1), known))
+            else:
+                hooks += _hooks_of(of_game)
             achievements += of_game
             has_unnamed |= not names or len(of_game) < len(names)
     return Verdict(tuple(hooks), tuple(achievements), tuple(invalid), has_unnamed)

@@ -8,7 +8,7 @@ FLAGS = {
     "aborted": "no events; the score and all values from events are missing",
     "error_entry": "the session reported an error; its events count",
     "derived": "no hooks: achievements are read from changes of achievements_status",
-    "unnamed_achievements": "a hook or a state names no achievement, or others: unlocked achievements are unknown",
+    "unnamed_achievements": "a hook or a state names no achievement of the game: unlocked achievements are unknown",
     "no_environment_events": "no event could show an achievement: unlocked achievements are unknown",
     "suspect_invalid_actions": "invalid actions were judged over turns of several actions",
     "verdicts_disagree": "metadata.invalid_action contradicts the hook",

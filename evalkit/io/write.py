@@ -236,7 +236,7 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
 def _replaced(path: str) -> Iterator[str]:
     """Yield the name of a file next to `path`, and move it there once the block has written it.
 
-    A device or a pipe is written itself: it would be gone.
+    A device or a pipe is written directly, since the move would replace it.
     """
     folder, suffix = os.path.dirname(os.path.abspath(path)), os.path.splitext(path)[1].lower()
     temporary = os.path.join(folder, f"{TEMPORARY}{os.getpid()}-{uuid4().hex}{suffix}")

@@ -74,10 +74,8 @@ _FIRST = re.compile(
 )  # fmt: skip
 # forms that begin with words of the call, by the words of which each contains one, since to look for these is quicker
 _AFTER_WORDS = {
-    (
-        "error",
-        "exception",
-    ): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?(?:\s*[:(\[\]!]|\.(?=\s|$)|\s+[–—-]\s|\s*\Z"
+    ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?"
+    r"(?:\s*[:(\[\]!]|\.(?=\s|$)|\s+[–—-]\s|\s*\Z"
     r"|\s+(?:[a-z]{1,4}\d+:|-?\d{3,5}\b)"
     r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
     r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code)\b)",
@@ -89,9 +87,8 @@ _AFTER_WORDS = {
     ("timeout", "time-out"): r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*[^\d\s]|\s*\Z"
     r"|\s+(?:after|while|waiting|expired|exceeded|error|reached|of)\b)",
     ("http", "status"): rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}",
-    (
-        "returned",
-    ): rf"(?:\w+ ){{0,3}}(?:request|server|api|service|endpoint|url|http|host) returned {_CODE}\s*(?:[.:!,(]|$)",
+    ("returned",): r"(?:\w+ ){0,3}(?:request|server|api|service|endpoint|url|http|host) returned "
+    rf"{_CODE}\s*(?:[.:!,(]|$)",
 }
 _AFTER_WORDS_PATTERN = re.compile("|".join(_AFTER_WORDS.values()), re.IGNORECASE | re.MULTILINE)
 _WORDS_OF_FAILURE = tuple(chain.from_iterable(_AFTER_WORDS))

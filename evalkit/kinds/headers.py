@@ -190,7 +190,7 @@ def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:
     is_other = runs["score_key"] != key
     if is_other.all():
         there = listed(map(str, runs["score_key"].dropna().unique()), MOST_NAMES)
-        raise SourceError(f"it has a row for each score of a run; --score NAME (parameter score) takes one of {there}")
+        raise SourceError(f"a run has a row for each score; --score NAME (parameter score) selects one of {there}")
     return runs.index[is_other]
 
 

@@ -147,10 +147,13 @@ def parse_logs(
     size, accepts = 0, kind.files.accepts
     for path in paths:
         is_packed = path.lower().endswith(_PACKED)
-        reason = accepts(path.rpartition(".")[0] if is_packed else path) if accepts else ""
-        if (reason or is_packed) and not os.path.isdir(path):
-            status: Status = "skipped" if reason else "failed"
-            skipped.append((path, True, Parsed(status, "packed: unpack it first" if is_packed else reason)))
+        name = path.rpartition(".")[0] if is_packed else path
+        reason = accepts(name) if accepts else ""
+        status: Status = "skipped" if reason else "failed"
+        if is_packed:
+            reason = "packed: unpack it first"
+        if reason and not os.path.isdir(path):
+            skipped.append((path, True, Parsed(status, reason)))
         else:
             to_parse.append(path)
             size += 0 if path.endswith(kind.files.excerpted) else states[path].size

@@ -26,7 +26,7 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     """Compare runs by the values of columns: `model_name` becomes these values, joined, in all frames.
 
     By default the model, and agent and model where runs of one data set have several agents. A value that is missing is
-    left out of a name; where all are missing, the name is ``unknown``, or of other columns ``no prompt``. Only where
+    left out of a name; where all are missing, the name is ``unknown``, or for other columns ``no prompt``. Only where
     something else than the model is compared, runs have the columns ``logged_model`` and ``compared_by``, which has the
     columns, as ``agent,model_name``.
 

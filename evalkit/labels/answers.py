@@ -187,7 +187,8 @@ def read_verdicts(paths: str | Sequence[str], columns: str | Iterable[str] = (),
     rows["judge"] = rows["judge"].where(rows["judge"].ne(""), stem)
     judges = rows["judge"].unique()
     if len(judges) > MOST_JUDGES:
-        raise SourceError(f"{len(judges)} judges, such as {cut_end(judges[0], 40)!r}: --column judge=NAME names theirs")
+        first = cut_end(judges[0], 40)
+        raise SourceError(f"{len(judges)} judges, such as {first!r}: --column judge=NAME selects another column")
     return Table(rows.rename(columns={"value": "verdict"})[[*UNIT, "judge", "verdict"]], problems)
 
 

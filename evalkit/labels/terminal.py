@@ -93,8 +93,9 @@ def _key() -> str:
         tty.setcbreak(handle, termios.TCSADRAIN)
         key = sys.stdin.read(1).lower() or "q"
         if key == "\x1b" and sys.stdin.read(1) in ("[", "O"):  # an arrow or function key: its letter is no answer
-            while sys.stdin.read(1) in set("[;0123456789"):
-                continue
+            following = sys.stdin.read(1)
+            while following and following in "[;0123456789":
+                following = sys.stdin.read(1)
         return key
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)

@@ -90,7 +90,7 @@ def _run_kernel(connection_file: str, parent: int) -> None:
     asyncio.set_event_loop(asyncio.new_event_loop())
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()  # else every child would draw the same numbers
-    # modules of the working folder, which may come with the logs, hide no installed ones
+    # last, so that modules in the working folder, which may come with the logs, never hide installed ones
     sys.path.append("")
     options = ["--IPKernelApp.ignore_cwd=True", "--matplotlib=inline", "--HistoryManager.enabled=False"]
     options += ["-f", connection_file]

@@ -577,7 +577,7 @@ def estimate_by(
 
 
 def _with_seeds(found: Estimate, spread: SeedSpread, is_bounded: bool) -> Estimate:
-    """Widen an interval by the variation between seeds, with t for their number; t over seeds alone is not wider."""
+    """Widen an interval by the variation between seeds; it becomes at least as wide as t over the means of seeds."""
     if not (spread.total > 0 and found.low < found.high):
         return found
     t = quantile(freedom=spread.freedom)

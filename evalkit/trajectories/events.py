@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -30,19 +29,8 @@ _BYE = re.compile(
 )
 # whole words of the names of tools and of their arguments
 _TESTS = {"test", "tests", "pytest", "unittest", "jest"}
-_SHELLS = {
-    "bash",
-    "sh",
-    "zsh",
-    "shell",
-    "powershell",
-    "terminal",
-    "console",
-    "cmd",
-    "command",
-    "commands",
-    "keystrokes",
-}
+_SHELLS = {"bash", "sh", "zsh", "shell", "powershell", "terminal", "console"}
+_SHELLS |= {"cmd", "command", "commands", "keystrokes"}
 _LANGUAGES = {"python", "ipython", "jupyter", "interpreter", "repl", "javascript", "node"}
 _EDITS = {"edit", "editor", "multiedit", "write", "create", "replace", "insert", "save", "update", "modify", "apply"}
 _READS = {"read", "view", "open", "cat"}
@@ -407,8 +395,9 @@ def submitted_unchanged(transcript: Seen) -> Iterator[Found]:
 def call_not_understood(transcript: Seen) -> Iterator[Found]:
     """Find the first message that seems to contain a call, in a form that evalkit does not read."""
     unread = (number for number, turn in enumerate(transcript.turns, 1) if turn.values.get("unread_call"))
-    for number in islice(unread, 1):
-        yield number, "", shortened(transcript.turns[number - 1].text)
+    first = next(unread, None)
+    if first is not None:
+        yield first, "", shortened(transcript.turns[first - 1].text)
 
 
 DETECTORS = (

@@ -135,8 +135,8 @@ _FIELDS: list[Any] = [
     *((name, list, field(default_factory=list)) for name in ("trajectories", "run_flags")),
     ("model_source", str, "log"),
 ]
-# A run while it is put together: values by the names of columns, None for what is missing. One `is_left_out` that turns
-# out to be no run of its own
+# A run while it is put together: values by the names of columns, None for what is missing. `is_left_out`
+# marks one that turns out to be no run of its own
 Run: Any = make_dataclass("Run", _FIELDS, eq=False, slots=True)
 Runs = Sequence[Any]
 Rows = list[dict[str, Any]]  # of a table of records

@@ -429,7 +429,7 @@ def test_the_command_says_what_became_of_each_and_exits_with_1_after_a_failure(p
 def test_the_command_names_notebooks_of_the_current_folder_that_it_executes(project):
     project("one", "print(1)")
     result = CliRunner().invoke(main, ["report", "one", "--output", "out"])
-    assert result.stdout.startswith("executing notebooks of this folder: notebooks/one.ipynb\n")
+    assert result.stdout.startswith("executing notebooks of the current folder: notebooks/one.ipynb\n")
     given = CliRunner().invoke(main, ["report", "one", "--notebooks", "notebooks", "--output", "out"])
     assert "executing" not in given.stdout
 

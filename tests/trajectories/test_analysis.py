@@ -209,9 +209,9 @@ def test_of_a_table_with_a_row_for_each_score_one_score_counts(tmp_path, column)
     table = pd.DataFrame(rows, columns=["model", "question_id", column, "value"])
     table["run_id"] = "v-" + table["question_id"]
     table.to_csv(tmp_path / "runs.csv", index=False)
-    with pytest.raises(SourceError, match="takes one of pass, bleu and seconds"):
+    with pytest.raises(SourceError, match="selects one of pass, bleu and seconds"):
         compare.leaderboard(table)
-    with pytest.raises(SourceError, match="takes one of pass, bleu and seconds"):
+    with pytest.raises(SourceError, match="selects one of pass, bleu and seconds"):
         trajectories.load(tmp_path, score="rouge")
     for key, title in (("pass", "success rate (pass)"), ("seconds", "mean score (seconds)")):
         logs = trajectories.load(tmp_path, score=key)

@@ -113,7 +113,9 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
     columns: dict[str, Any] = {"part": map(str, range(len(rows))), "extra": cells}
     speakers = ([one.get("role") or one.get("name") for one in _chat_of(row)] for row in rows)
     turns = [own.count("assistant") if own else None for own in speakers]
-    columns["turns"] = turns if any(turns) else [None] * len(turns)  # models have another name in all of them
+    if not any(turns):  # all chats call the agent by another role
+        turns = [None] * len(turns)
+    columns["turns"] = turns
     runs = run_rows(columns, {"format": "table"})
     return used(runs) if runs else Parsed("skipped", "a table without rows")
 
