@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
 from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS
-from evalkit.io import frame_of, paused_gc
+from evalkit.io import frame_of
 from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
 
 Counting = Literal["achievement", "hook"]
@@ -132,7 +132,6 @@ def band(score: float) -> str | None:
     return None  # of no score
 
 
-@paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames of episodes, events and achievements."""
     counting = options.get("counting", "achievement")

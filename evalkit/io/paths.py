@@ -111,8 +111,8 @@ def absolute(path: str) -> str:
 
 def common_folder(folders: Iterable[str]) -> str:
     """Return the folder that contains, or equals, all folders; empty if there is none."""
-    names = [folder.split("/") for folder in folders]
-    return "/".join(os.path.commonprefix(names))  # noqa: RUF071 - of lists, it compares items
+    common = os.path.commonprefix([f"{folder.rstrip('/')}/" for folder in folders])  # noqa: RUF071 - cut after a whole name below
+    return common.rpartition("/")[0]
 
 
 @contextmanager

@@ -127,8 +127,7 @@ class RecordStore:
     def clear(self) -> None:
         """Drop all rows; they are gone once this is committed."""
         self.about: dict[str, Any] = {}
-        self._dropped: list[pa.Array] = []  # sources of rows that are not arranged yet, and new rows
-        self._added: dict[str, list[pa.Table]] = {}
+        self._added: dict[str, list[pa.Table]] = {}  # new rows that are not arranged yet
         columns = {"files": FILES} | {name: (SOURCE, *own) for name, own in self._columns.items()}
         self.tables = {name: arrow_table((), own) for name, own in columns.items()}
         self._changed = set(self._written)  # the tables that have to be written
@@ -173,16 +172,16 @@ class RecordStore:
 
     def put(self, tables: Mapping[str, pa.Table]) -> None:
         """Replace all rows of the files in the table ``files`` of some tables by these, once arranged or committed."""
-        self._dropped.append(tables["files"]["source"].combine_chunks())
         for name, rows in tables.items():
             self._added.setdefault(name, []).append(rows)
 
     def arrange(self, order: Iterable[str] = ()) -> None:
         """Drop and add rows; with an order of files, sort rows by it, and drop the rows of any other file."""
-        gone = pa.concat_arrays(self._dropped) if self._dropped else None
+        files = pa.concat_tables([self.tables["files"].slice(0, 0), *self._added.get("files", ())])
+        gone = files["source"].combine_chunks()  # and added again
         names, is_ordered = pa.array(list(order), pa.large_string()), True
         for name, table in self.tables.items():  # the files first
-            kept = table.filter(pc.invert(pc.is_in(table["source"], gone))) if gone and len(table) else table
+            kept = table.filter(pc.invert(pc.is_in(table["source"], gone))) if len(gone) else table
             new = pa.concat_tables([kept, *self._added.get(name, ())]).combine_chunks()
             if name == "files":
                 is_ordered = not names or new["source"].combine_chunks().equals(names)
@@ -192,12 +191,11 @@ class RecordStore:
             if not new.equals(table):
                 self.tables[name] = new
                 self._changed.add(name)
-        self._dropped.clear()
         self._added.clear()
 
     def commit(self, **about: Any) -> None:
         """Write the tables that have changed, then the manifest; SourceError if that fails, unless it is a cache."""
-        if self._dropped or self._added:
+        if self._added:
             self.arrange()
         about = {**self.about, **about}
         if not (self._changed or about != self.about):

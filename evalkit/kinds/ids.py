@@ -25,15 +25,12 @@ def run_ids(
     the size of its files in bytes, so they are the same wherever the files are.
     """
     sources = list(sources)
-    path_of = dict(zip(sources, sources, strict=True))
-    top = ""
-    if records:
-        path_of = {source: absolute(source) for source in path_of}
-        folders = {file[: file.rfind("/") + 1] for file in records.listing.files}
-        top = common_folder(absolute(folder).removesuffix("/") for folder in folders)
+    path_of = {source: absolute(source) for source in set(sources)}
+    folders = {file[: file.rfind("/") + 1] for file in records.listing.files} if records else set()
+    top = common_folder(map(absolute, folders))
     if sizes is None:
-        files = records.files.select(["source", "size"]).to_pylist() if records else []
-        size_of = {file["source"]: file["size"] for file in files}
+        files = records.files.select(["source", "size"]) if records else None
+        size_of = dict(zip(*files.to_pydict().values(), strict=True)) if files else {}
         sizes = [size_of.get(source, 0) for source in sources]
     ids = []
     for source, size, *part in zip(sources, sizes, *parts, strict=True):

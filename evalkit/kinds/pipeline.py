@@ -201,7 +201,7 @@ def assemble(
     compare_by = options.pop("compare_by")
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
     renames = renames_of(rename, model)
-    models = assembled.frames[kind.runs]["model_name"].dropna()
+    models = assembled.frames[kind.runs]["model_name"].unique()
     if not renames.keys() & set(models):  # else the user knows the models by the names in their logs
         assembled = name_by_source(assembled, kind, collected_from(sources[0]) or sources)
     if renames:

@@ -53,9 +53,11 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
 
 def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) -> Assembled:
     """Name models by their folder where each of several sources has runs of one model, and some share its name."""
+    places = {source.rstrip("/") for source in sources}
+    if len(places) < 2:
+        return assembled
     runs = assembled.frames[kind.runs]
     names: dict[str, str] = {}
-    places = {source.rstrip("/") for source in sources}
     apart = [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]
     if len(apart) < 2:
         return assembled

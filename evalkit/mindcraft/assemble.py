@@ -12,9 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._notes import Notes, note
-from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of, paused_gc
+from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of
 from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
-from evalkit.mindcraft.layout import Named, Repetition, TaskFolder, name_models, split_repetitions, task_folders
+from evalkit.mindcraft.layout import (
+    Named,
+    Repetition,
+    TaskFolder,
+    count_ids,
+    name_models,
+    split_repetitions,
+    task_folders,
+)
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, FLAGS, LOG_FLAGS, OUTCOMES, RECORDS, RUNS, CompletionStatus
 from evalkit.mindcraft.tasks import Definition, TaskDefinitions, metrics_of, task_facts
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
@@ -24,7 +32,7 @@ _OF_TASKS = {"task_id", "has_definition", "definition_file", *task_facts("", Non
 _TASK_COLUMNS = [column for column in RUNS if column.name in _OF_TASKS]
 _TASK_COLUMNS.append(Column("is_ambiguous", "bool", "several definitions fit the task"))
 _LOG_COLUMNS = (*(column for column in AGENTS if column.name in ("source", "agent_name")), *RECORDS["logs"])
-_COUNTS = [column.name for column in COUNT_COLUMNS]
+_COUNTS = [column.name for column in COUNT_COLUMNS[1:]]  # but messages, which are the turns of a run
 _NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
 
 
@@ -45,7 +53,6 @@ class Run(NamedTuple):
     repetition: Repetition
 
 
-@paused_gc()
 def assemble(
     records: Records, options: Mapping[str, Any], *, all_folders: bool = False, task_id: str = ""
 ) -> Assembled:
@@ -56,9 +63,9 @@ def assemble(
     places = [run.task.place for run in found]
     runs = _known(found).join(frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True))
     logs = _logs(found, records, has_times=bool(options.get("original_mtimes")))
-    sizes = logs.groupby("run")["size"].sum().reindex(runs.index, fill_value=0).tolist()
-    keys = runs["path"], runs["task_id"], runs["repetition"]
-    runs["run_id"] = run_ids("mindcraft", *keys, records=records, sizes=sizes)
+    sizes = np.bincount(logs["run"], logs["size"], len(runs)).astype(int)
+    paths, ids, numbers = runs[["path", "task_id", "repetition"]].to_numpy("object").T
+    runs["run_id"] = run_ids("mindcraft", paths, ids, numbers, records=records, sizes=sizes)
     logs["original"] = _originals(logs, runs["path"])
     runs["agent_count"] = runs["agents_asked_for"].fillna(runs["n_agents"])
     runs = runs.join(_gathered(logs))
@@ -77,7 +84,7 @@ def assemble(
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
     notes = _notes(records, others, agents, definitions)
     attributes = {"definitions": definitions, "all_runs": runs[["run_id", "model_name", "task_id"]]}
-    chosen = note("parent_folder") if set(runs["model_source"]) == {"parent_folder"} else Notes()
+    chosen = note("parent_folder") if runs["model_source"].unique().tolist() == ["parent_folder"] else Notes()
     return Assembled({"runs": runs, "agents": agents}, notes, attributes, lazy, chosen)
 
 
@@ -156,6 +163,7 @@ def _known(found: Sequence[Run]) -> pd.DataFrame:
         "repetition_rule": [run.repetition.rule for run in found],
         "path": pd.Series(paths, dtype="str"),
         "n_agents": np.array([len(set(run.repetition.agents)) for run in found], int),
+        "n_ids": np.array([count_ids(run.repetition.agents) for run in found], int),
         "fits_layout": np.array([run.named.fits_layout for run in found], bool),
     }
     return pd.DataFrame(values)
@@ -179,20 +187,23 @@ def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.Data
 def _gathered(logs: pd.DataFrame) -> pd.DataFrame:
     """Flag the logs that are copies, which give no start, and return what the logs of each run state together."""
     is_stale = logs["original"] >= 0
-    logs.loc[is_stale, "flags"] = logs.loc[is_stale, "flags"].map(lambda flags: [*flags, "stale_copy"])
+    for flags in logs.loc[is_stale, "flags"]:
+        flags.append("stale_copy")
     started = logs["task_start"].mask(is_stale)
     seconds = logs["modified"] - started / 1000
     table = logs.assign(
+        lowest=logs["raw_score"],
         started=started,
         duration=seconds.where(seconds >= 0),
-        read_agent=logs["agent_name"].where(logs["agent_log_processed"]),
+        turns=logs["message_count"],
+        n_read=logs["agent_log_processed"],
+        n_read_agents=logs["agent_name"].where(logs["agent_log_processed"]),
     )
     of_run = table.groupby("run")
     highest = of_run[["raw_score", "timed_out", "duration", "original"]].max()
-    lowest = of_run[["raw_score", "started"]].min().rename(columns={"raw_score": "lowest"})
-    totals = of_run[["agent_log_processed", *_COUNTS]].sum().rename(columns={"agent_log_processed": "n_read"})
-    counts = totals.assign(turns=totals["message_count"], n_read_agents=of_run["read_agent"].nunique())
-    return pd.concat([highest, lowest, counts], axis=1)
+    lowest = of_run[["lowest", "started"]].min()
+    totals = of_run[["n_read", "turns", *_COUNTS]].sum()
+    return pd.concat([highest, lowest, totals, of_run["n_read_agents"].nunique()], axis=1)
 
 
 def _add_scores(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> None:
@@ -221,7 +232,7 @@ def _add_endings(runs: pd.DataFrame, logs: pd.DataFrame) -> None:
     logs["completion_status"] = _status(logs, logs["timed_out"], ~logs["agent_log_processed"])
     is_unmeasured = runs["raw_score"].isna() & runs["status"].isin(_NOT_MEASURED)
     runs["is_successful"] = runs["score"].eq(1).astype("boolean").mask(is_unmeasured)
-    runs["success_rate"] = runs["is_successful"].astype("Float64").astype("float64")
+    runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     original = runs["original"].fillna(-1).astype(int)
     runs["copy_of"] = runs["run_id"].reindex(original).to_numpy()
     runs["copied_model"] = runs["model_name"].reindex(original).to_numpy()
@@ -253,9 +264,6 @@ def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
         for flag in own:
             flagged[flag].add(run)
     carried = {flag: runs.index.isin(places) for flag, places in flagged.items()}
-    names = logs["agent_name"].str.replace(r"_\d{1,9}$", "", regex=True)
-    ids = names.where(names.str.contains(r"(?:\d\D*){4}|^[0-9a-f-]{6,}$"))  # or dates: agents have names such as gpt-4o
-    n_ids = ids.groupby(logs["run"]).nunique().reindex(runs.index, fill_value=0)
     raw, has_score = runs["raw_score"], runs["raw_score"].notna()
     is_contradicted = (raw > runs["lowest"]) | (runs["timed_out"] & has_score & (raw != 0))
     raised = {
@@ -264,7 +272,7 @@ def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
         "facts_from_id": ~runs["has_definition"] & runs["task_type"].ne("unknown"),
         "layout_mismatch": ~runs["fits_layout"],
         "missing_agent_logs": runs["n_agents"] < runs["agent_count"],
-        "extra_agent_logs": (runs["n_read_agents"] > runs["agent_count"]) | (n_ids > 1),
+        "extra_agent_logs": (runs["n_read_agents"] > runs["agent_count"]) | (runs["n_ids"] > 1),
         "conflicting": carried["conflicting"] | is_contradicted,
         "quoted_only": carried["quoted_only"] & runs["final_system_message"].isna(),
         "score_out_of_range": has_score & runs["score"].isna(),

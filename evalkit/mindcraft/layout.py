@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from evalkit.io import Listing, SourceError, absolute, is_url
 from evalkit.io.text import MOST_MATCHED
 from evalkit.mindcraft.parse import NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, split_stem, stem_of
-from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions, type_of
+from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions, type_in
 
 # a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
 _FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetition>\d+)")
@@ -22,6 +22,8 @@ _REPETITION = re.compile(  # a number, alone or of a seed, or a date
     r"|(?:20\d\d[-_.]?)?\d\d[-_.]?\d\d(?:[-_t]\d\d[-_.]?\d\d(?:[-_.]?\d\d)?)?",
     re.IGNORECASE,
 )
+_SERVER = re.compile(r"_\d{1,9}\Z", re.ASCII)  # the number of an agent's server
+_ID = re.compile(r"(?:\d\D*){4}|\A[0-9a-f-]{6,}\Z", re.ASCII)
 _GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|samples?")
 _LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
 _NAMING_MODELS = (RESULTS, "results.json", "last_profile.json", "profile.json")
@@ -81,7 +83,7 @@ def task_folders(
         depths, experiments = {run.path.count("/") for run in read}, {run.experiment for run in read}
         kept = []
         for run in folders:
-            is_known = run.task_id in definitions or type_of(run.task_id, None) != UNKNOWN
+            is_known = run.task_id in definitions or type_in(run.task_id) != UNKNOWN
             as_deep = not depths or run.path.count("/") in depths
             is_beside = run.experiment in experiments and run.path not in holding_others
             is_likely = is_beside or foreign.isdisjoint((run.path, run.experiment))
@@ -108,7 +110,7 @@ def task_folders(
     filled = {*map(absolute, filled), *map(_parent, paths)}
     for folder, path in without:
         name = os.path.basename(path)
-        is_bare = path not in filled and _parent(path) in beside_runs and type_of(name, None) != UNKNOWN
+        is_bare = path not in filled and _parent(path) in beside_runs and type_in(name) != UNKNOWN
         if all_folders or name in definitions or is_bare:
             folders.append(TaskFolder(folder, path, _parent(path), name, False))
     return folders
@@ -129,12 +131,12 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
     for folder, places in members.items():
         path = absolute(folder)
         name = os.path.basename(path)
-        may_be_flat = definitions or is_experiment_name(name) or type_of(name, None) == UNKNOWN
+        may_be_flat = definitions or is_experiment_name(name) or type_in(name) == UNKNOWN
         if name == own_id or name in definitions or not may_be_flat:
             folders.append(TaskFolder(folder, path, _parent(path), name, False, places))
             continue
         above, task = os.path.split(_parent(path))
-        is_task = type_of(task, None) != UNKNOWN and task not in _TYPE_FOLDERS and not is_experiment_name(task)
+        is_task = type_in(task) != UNKNOWN and task not in _TYPE_FOLDERS and not is_experiment_name(task)
         if _REPETITION.fullmatch(name) and (task in definitions or (is_task and not name.isdigit())):
             folders.append(TaskFolder(folder, path, above, task, False, places))
             continue
@@ -146,7 +148,7 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
                 task_id = task_id.rpartition("_")[0]
             match = _FLAT.fullmatch(stem)
             if match and (not task_id or stem[len(task_id) + 1].isdigit()):  # a digit begins no agent's name
-                is_typed = type_of(match["task"], None) != UNKNOWN and type_of(name, None) == UNKNOWN
+                is_typed = type_in(match["task"]) != UNKNOWN and type_in(name) == UNKNOWN
                 if is_typed or is_experiment_name(name):
                     task_id = match["task"]
             tasks[task_id].append(place)
@@ -215,6 +217,13 @@ def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[
     return tuple(Repetition(number, rule, *map(tuple, zip(*entries, strict=True))) for number, entries in own)
 
 
+@lru_cache(maxsize=4096)
+def count_ids(agents: tuple[str, ...]) -> int:
+    """Count the names of agents that are ids or dates, which agents do not have; names such as gpt-4o are none."""
+    names = {_SERVER.sub("", agent) for agent in agents}
+    return sum(_ID.search(name) is not None for name in names)
+
+
 class Named(NamedTuple):
     """A run's model, the source of the name, its experiment, and other fields of the path and the results file."""
 
@@ -253,7 +262,7 @@ def name_models(
     named = []
     alike: dict[tuple, Named] = {}  # the runs of an experiment share a name
     for run in folders:
-        experiment, task_type = run.experiment, type_of(run.task_id, None)
+        experiment, task_type = run.experiment, type_in(run.task_id)
         is_own = patterns or run.path in results or run.path in profiles
         key = (run.path, run.task_id) if is_own else (experiment, run.flat, task_type)
         if key in alike:

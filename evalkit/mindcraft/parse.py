@@ -6,10 +6,9 @@ import os
 import re
 import sys
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
@@ -23,7 +22,7 @@ UNKNOWN = "unknown"  # the name of an unknown model
 LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
 ENDS = 1024  # bytes
 USUAL_SIZE = 10_000_000  # bytes; of a larger log, the memory that decoding takes is checked first
-_NO_EVENTS = dict.fromkeys(EVENTS, 0)
+_NO_OTHER_FILE = {**dict.fromkeys(column.name for column in RECORDS["other_files"]), "other": ""}
 _row = itemgetter(*(column.name for column in RECORDS["logs"]))
 
 
@@ -88,9 +87,11 @@ class Phrases:
     and the phrase is checked only where that is found.
     """
 
-    def __init__(self, phrases: Iterable[str]) -> None:
+    def __init__(self, phrases: Sequence[str]) -> None:
         self._by_place: dict[tuple[str, int], tuple[str, ...]] = {}  # by their rarest character and its offset
         for phrase in phrases:
+            if any(other in phrase and other != phrase for other in phrases):
+                continue  # it is found with the other one
             rarity = [_COMMON.find(character) % (len(_COMMON) + 1) for character in phrase]
             place = (phrase[rarity.index(max(rarity))], rarity.index(max(rarity)))
             self._by_place[place] = (*self._by_place.get(place, ()), phrase)
@@ -107,7 +108,7 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
-EVENT_PHRASES = Phrases(event.start for event in EVENTS.values())
+EVENT_PHRASES = Phrases([event.start for event in EVENTS.values()])
 
 # the keys that distinguish the other JSON files of an experiment from agent logs
 TASK_KEYS = frozenset((
@@ -196,7 +197,7 @@ def unreadable(path: str, reason: str) -> Parsed:
 
 
 def _may_be_log(path: str) -> bool:
-    name = os.path.basename(path)
+    name = path.rpartition("/")[2]
     return name != RESULTS and name not in NOT_LOGS_BY_NAME and not name.endswith(".traj.json")
 
 
@@ -205,15 +206,15 @@ def parse(path: str, data: bytes) -> Parsed:
 
     In its folder, every JSON file is a log but one of another shape under a name without a number (``notes.json``).
     """
-    is_numbered = split_stem(stem_of(path))[1] is not None
     may_be_log = _may_be_log(path)
     try:
-        if os.path.basename(path) == RESULTS:
+        if path.rpartition("/")[2] == RESULTS:
             return Parsed("used", "names the model", {"other_files": [_naming_row(parse_results(data), "results")]})
         value, repaired = _decode_log(data) if may_be_log else decode_json(data)
         if may_be_log and (isinstance(value, AgentLog) or is_agent_log(value)):
-            notes = ", ".join(FLAG_LABELS[flag] for flag in repaired)
-            return Parsed("used", notes, {"logs": [_row(_read_log(_as_log(value), repaired, data))]})
+            log = value if isinstance(value, AgentLog) else _as_log(value)
+            notes = ", ".join(map(FLAG_LABELS.__getitem__, repaired))
+            return Parsed("used", notes, {"logs": [_row(_read_log(log, repaired, data))]})
         kind = other_kind(value)
         if kind in ("results", "agent profile"):
             return Parsed("skipped", f"not an agent log: {kind}", {"other_files": [_naming_row(value, kind)]})
@@ -223,10 +224,15 @@ def parse(path: str, data: bytes) -> Parsed:
         broken = unreadable(path, str(error))
         start = decode_start(data[:HEAD]) if may_be_log else None
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
-            rows = {"logs": broken.rows["logs"] if is_numbered else [], "other_files": [_other_row(other=NO_TURNS)]}
+            is_numbered = split_stem(stem_of(path))[1] is not None
+            rows = {
+                "logs": broken.rows["logs"] if is_numbered else [],
+                "other_files": [_other_row(other=NO_TURNS)],
+            }
             return Parsed("failed", f"{error} (it does not begin like an agent log)", rows)
         return broken
 
+    is_numbered = split_stem(stem_of(path))[1] is not None
     logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
     if isinstance(value, dict):
         is_memory = not value or bool((LOG_KEYS - {"name"}) & value.keys())
@@ -240,7 +246,7 @@ def parse(path: str, data: bytes) -> Parsed:
 
 def _other_row(**values: Any) -> tuple:
     """Return a row of the table of other files."""
-    return tuple(({"other": ""} | values).get(column.name) for column in RECORDS["other_files"])
+    return tuple({**_NO_OTHER_FILE, **values}.values())
 
 
 def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
@@ -309,7 +315,7 @@ def decode_log(data: bytes) -> dict[str, Any]:
     """Read a file as an agent's log, whatever its name: a record, with the columns of `table.RECORDS`."""
     try:
         value, repaired = _decode_log(data)
-        return _read_log(_as_log(value), repaired, data)
+        return _read_log(value if isinstance(value, AgentLog) else _as_log(value), repaired, data)
     except BrokenFileError as error:
         return broken_log(str(error))
 
@@ -356,9 +362,7 @@ def _decode_log(data: bytes) -> tuple[Any, list[str]]:
 
 
 def _as_log(value: Any) -> AgentLog:
-    """Return a decoded log with its turns, empty where one has another shape; WrongShapeError if it has no turns."""
-    if isinstance(value, AgentLog):
-        return value
+    """Return damaged JSON as a log, with empty turns where one has another shape; WrongShapeError without turns."""
     fields = value if isinstance(value, dict) else {"turns": value}
     turns = fields.get("turns")
     if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
@@ -380,27 +384,36 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
             texts.get(turn.role, others).append(turn.content)
     system, agent = texts["system"], texts["assistant"]
     messages = len(system) + len(agent) + len(others)
-    joined = "\n".join(system)  # no event spans lines, and no final wording contains a line break
-    events: Mapping[str, int] = {}
-    if EVENT_PHRASES.are_in(joined):
-        events = Counter(match.lastgroup or "" for match in EVENT.finditer(joined))
+    # no event spans lines, and no final wording or command contains a line break
+    logged = "\n".join(system)
+    said = "\n".join(agent)
+    heard = "\n".join(others)
 
-    finals: list[Final] = []
-    is_near = is_quoted = False
-    if FINAL_PHRASES.are_in(joined):
-        read = [read_final(text) if text.lstrip().startswith(FINAL_STARTS) else None for text in system]
-        finals = [final for final in read if final]
-        rest = "\n".join([text for text, final in zip(system, read, strict=True) if not final])
-        is_near = FINAL_PHRASES.are_in(rest) and NEARLY_FINAL.search(rest) is not None
-    if not finals:
-        spoken = "\n".join([*agent, *others])
-        is_quoted = FINAL_PHRASES.are_in(spoken) and FINAL.search(spoken) is not None
-    timeouts = [final for final in finals if final.timed_out]
-    scored = [final for final in finals if not final.timed_out and (final.score is not None or final.flag)]
-    scores = {final.score for final in scored}
+    events = dict.fromkeys(EVENTS, 0)
+    if EVENT_PHRASES.are_in(logged):
+        for match in EVENT.finditer(logged):
+            events[str(match.lastgroup)] += 1
+
+    timeouts: list[Final] = []
+    scored: list[Final] = []
+    unscored: list[Final] = []
+    is_near = False
+    for text in system if FINAL_PHRASES.are_in(logged) else ():
+        if not FINAL_PHRASES.are_in(text):
+            continue
+        final = read_final(text)
+        if final is None:
+            is_near = is_near or NEARLY_FINAL.search(text) is not None
+        elif final.timed_out:
+            timeouts.append(final)
+        elif final.score is not None or final.flag:
+            scored.append(final)
+        else:
+            unscored.append(final)
     # a time-out decides the status, else the first message with a score, else the first of all
-    deciding = next(iter(timeouts or scored or finals), None)
+    deciding = next(iter(timeouts or scored or unscored), None)
     score = scored[0].score if scored else None
+    scores = set(map(attrgetter("score"), scored))
 
     start = positive_number(log.taskStart, LATEST_START)
     # equal for copies: length, checksum (of both ends only, with a start in milliseconds) and start
@@ -415,9 +428,9 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         flags.append("conflicting")
     if is_near:
         flags.append("near_final")
-    if is_quoted:
+    if deciding is None and any(FINAL_PHRASES.are_in(text) and FINAL.search(text) for text in (said, heard)):
         flags.append("quoted_only")
-    if "restarts" in events:
+    if events["restarts"]:
         flags.append("restarted")
     if messages < len(log.turns):
         flags.append("turns_skipped")
@@ -430,8 +443,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         "parsing_errors": [],
         "task_start": start,
         "message_count": messages,
-        "command_count": len(COMMAND.findall("\n".join(agent))),
-        **_NO_EVENTS,
+        "command_count": len(COMMAND.findall(said)),
         **events,
         "flags": [*flags, *repaired],
         "digest": digest if agent or others else "",

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import filterfalse
 from typing import Any
 
@@ -166,7 +167,13 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
     `type_of_path` is used if neither names a type. Materials and rooms are always read from the id.
     """
     task_id, task = task_id[:MOST_MATCHED], definition or {}
-    task_type = type_of(task_id, definition, type_of_path)
+    task_type = type_in(task_id)
+    if task_type == parse.UNKNOWN:
+        task_type = type_of_path or task_type
+    for key in ("task_type", "type"):  # the latter counts if a definition has both
+        if isinstance(task.get(key), str):
+            task_type = task[key] or task_type
+    task_type = TYPE_NAMES.get(task_type, task_type)
     is_cooking, is_crafting = task_type == "cooking", task_type == "techtree"
     in_kitchen = "hells_kitchen" in task_id
     matches = {name: pattern.search(task_id) for name, pattern in _NAMED.items()}
@@ -218,15 +225,13 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
     }
 
 
-def type_of(task_id: str, definition: Definition | None, type_of_path: str = "") -> str:
-    """Return the task type as in definitions (``cooking``, ``techtree``, ``construction``, …), else ``unknown``."""
-    for key in ("type", "task_type"):
-        if definition and isinstance(stated := definition.get(key), str) and stated:
-            return TYPE_NAMES.get(stated, stated)
+@lru_cache(maxsize=4096)  # many models run a task
+def type_in(task_id: str) -> str:
+    """Return the task type that an id shows, as in definitions (``cooking``, ``techtree``, …), else ``unknown``."""
     for name, pattern in _TYPES.items():
         if pattern.search(task_id[:MOST_MATCHED]):
             return name
-    return TYPE_NAMES.get(type_of_path, type_of_path) or "unknown"
+    return parse.UNKNOWN
 
 
 def _items(target: Any) -> list[str]:

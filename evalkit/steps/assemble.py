@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit.io import frame, paused_gc
+from evalkit.io import frame
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.steps.judge import History, end_of_route, find_loops, histories_of, plan_adherence
 from evalkit.steps.literals import as_count
@@ -17,7 +17,6 @@ from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, cell_types_of
 from evalkit.steps.table import FLAGS, QUANTITY, TABLES
 
 
-@paused_gc()
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     """Build the frames of runs (one per history), steps, checks, results, and the histories; options as for `load`."""
     plans = records.tables["histories"].select(["source", "thread", "plan"]).to_pydict().values()
