@@ -11,7 +11,8 @@ from evalkit.io import SourceError
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.pipeline import runs_of
 from evalkit.kinds.runs import leading
-from evalkit.stats import Cells, cells_of, repeats_test
+from evalkit.stats import Cells, adjusted_rates, cells_of, repeats_test
+from evalkit.stats.adjusted import AdjustedRates
 from evalkit.stats.pairwise import MOST_PAIRED
 
 WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparisons take into account, as in `cells_of`
@@ -36,6 +37,11 @@ class Comparison:
         """The cells of the models with an outcome."""
         cells = self.all_cells
         return cells.take(models=[i for i, sizes in enumerate(cells.sizes.T) if sizes.any()])
+
+    @cached_property
+    def adjusted(self) -> AdjustedRates:
+        """The rates of these models, raw and adjusted for the tasks that each ran."""
+        return adjusted_rates(self.cells, kind=self.outcomes.kind, conditions_of=self.outcomes.conditions_of)
 
     @cached_property
     def retried(self) -> list[str]:

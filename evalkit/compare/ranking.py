@@ -20,7 +20,7 @@ from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.pipeline import runs_of
 from evalkit.kinds.runs import UNKNOWN, compared_in, copied, kind_of
 from evalkit.kinds.success_rates import best_first, with_usage
-from evalkit.stats import adjusted_rates, best_model, pair_structure, rank_models
+from evalkit.stats import best_model, pair_structure, rank_models
 from evalkit.stats.adjusted import NONE, RAW
 from evalkit.stats.pair_tests import PARTLY, UNPAIRED
 from evalkit.stats.pairwise import MOST_PAIRED
@@ -110,7 +110,7 @@ def leaderboard(
     scored, cells = compared.outcomes, compared.cells
     rows = scored.table[scored.table["model_name"].isin(cells.models)]
     pairs = pairs_of(cells, scored, margin=margin)
-    adjusted = adjusted_rates(cells, kind=scored.kind)
+    adjusted = compared.adjusted
     table = best_first(adjusted.table, "estimate" if adjusted.basis == NONE else "adjusted")
     first = str(table["model_name"].iloc[0]) if len(table) else ""
     ranks = rank_models(cells, first=first, pairs=pairs if len(table) <= MOST_PAIRED else None)

@@ -45,6 +45,7 @@ class Outcomes(NamedTuple):
     left_out: int = 0  # runs whose flags exclude them from all rates
     by: str = ""  # the scorer or reward of all of them, if logs name one
     compared_by: tuple[str, ...] = ()  # the columns whose values `model_name` has, where these are not the models
+    conditions_of: Literal["run", "task"] = "run"  # what conditions describe, as `RateRules` states it
     judged: Notes = NO_NOTES  # on outcomes that are verdicts of a judge
 
     @property
@@ -143,6 +144,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
         left_out=int((~counts).sum()),
         by=plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else "",
         compared_by=compared_by,
+        conditions_of=kind.rates.conditions_of,
         judged=judged,
     )
     is_measured = table["outcome"].isin(MEASURED)

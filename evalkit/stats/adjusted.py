@@ -1,7 +1,7 @@
 """Rates of models that ran different tasks, made comparable: adjusted for tasks, or for one mix of types of tasks."""
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,12 +28,14 @@ class AdjustedRates(NamedTuple):
     reason: Notes  # why these
 
 
-def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
+def adjusted_rates(
+    cells: Cells, *, kind: Kind = "proportion", conditions_of: Literal["run", "task"] = "run"
+) -> AdjustedRates:
     """Return the raw rate of each model, its coverage of the tasks, and its rate adjusted for tasks.
 
     If all models ran the same tasks, adjusted rates are the raw rates. Otherwise they are the rates that models would
     have on all tasks (docs/statistics.md), if shared tasks link all models; else they are standardised to the pooled
-    mix of strata, if all models have all strata; else NaN. They use only conditions that all models ran.
+    mix of strata, if all models have all strata; else NaN.
 
     Parameters
     ----------
@@ -41,6 +43,9 @@ def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
         Result of `cells_of`.
     kind : {"proportion", "score", "mean"}
         Type of the values, as for `estimate_by`.
+    conditions_of : {"run", "task"}
+        What conditions describe. Adjusted rates use only the conditions that all models ran, unless each task has one
+        condition because conditions are facts of tasks, such as the number of agents that a task needs.
 
     Returns
     -------
@@ -71,7 +76,8 @@ def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
         return AdjustedRates(table, RAW, note("same_tasks" if len(table) > 1 else "one_model"))
     basis = ADJUSTED
     table[columns] = math.nan
-    if cells.conditions is not None:
+    tasks_vary = cells.conditions is not None and len({task for task, _ in cells.tasks}) < len(cells.tasks)
+    if cells.conditions is not None and (conditions_of == "run" or tasks_vary):
         ran = pd.DataFrame(cells.sizes > 0).groupby(cells.conditions).transform("any").all(axis=1)
         if not ran.any():
             return AdjustedRates(table, NONE, note("incomparable"))
