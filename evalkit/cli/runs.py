@@ -44,9 +44,13 @@ def show(
     given: dict[str, Any],
 ) -> None:
     """Print a run turn by turn. Without --run, list the runs of SOURCE: a log, a folder, a dataset or a URL."""
-    if run and not kind:  # an id begins with the first letter of its kind
-        kind = next((known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")), None)
-    logs = load(source, kind or "", **given)
+    kinds = [kind or ""]
+    if run and not kind:  # an id begins with the first letter of its kind, which kinds may share
+        kinds = [known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")] or kinds
+    for name in kinds:
+        logs = load(source, name, **given)
+        if logs.runs["run_id"].str.startswith(run or "").any():
+            break
     if which or (not run and len(logs.runs) > 1):
         options.print_runs(logs, which or "all", output)
         return
