@@ -1,4 +1,8 @@
-"""Codex of OpenAI: rollouts from early 2025 on, whose lines contain messages, calls, and totals of tokens."""
+"""Codex of OpenAI: rollouts from early 2025 on, whose lines contain messages, calls, and totals of tokens.
+
+The output of ``codex exec --json`` is a session, too. It names no model, and counts tokens once a turn of the user, for
+the whole session so far.
+"""
 
 import io
 import os
@@ -32,6 +36,14 @@ _NO_MESSAGES = frozenset({  # payloads that repeat others, or are empty
     "hook_started", "hook_completed", "raw_response_item", "shutdown_complete", "mcp_startup_update",
     "mcp_startup_complete",
 })  # fmt: skip
+_PRINTED = {"agent_message": "assistant", "reasoning": "reasoning", "error": "system"}  # items of `codex exec`
+_PRINTED_CALLS = {  # with the name of their arguments
+    "command_execution": "command",
+    "file_change": "changes",
+    "mcp_tool_call": "arguments",
+    "collab_tool_call": "prompt",
+    "web_search": "query",
+}
 _EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # of what an item contains, too
 _USAGE = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens")
 _EXIT_CODE = re.compile(r"(?:exited with code |[Ee]xit code:? |\"exit_code\": ?)(-?\d+)")
@@ -67,7 +79,9 @@ def recognises(record: Any) -> str:
     is_wrapped = isinstance(kind, str) and kind in _LINES and isinstance(record.get("payload"), dict)
     is_state = part_of(record, "record_type") == "state"
     is_bare = kind == "message" and any(part.get("type") == "input_text" for part in objects(record, "content"))
-    return f"{FORMAT} session" if is_wrapped or is_state or is_bare or is_document else ""
+    is_printed = kind == "thread.started" and isinstance(record.get("thread_id"), str)
+    is_printed = is_printed or (kind == "item.completed" and isinstance(part_of(record, "item", "id"), str))
+    return f"{FORMAT} session" if is_wrapped or is_state or is_bare or is_document or is_printed else ""
 
 
 def _listed(line: dict[str, Any]) -> list[dict[str, Any]]:
@@ -87,6 +101,9 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
         when = text_of(record.get("timestamp"))
         ordinal = count_of(record.get("ordinal"))
         if ordinal is not None and ordinal < first:
+            continue
+        if outer.startswith(("thread.", "turn.", "item.")) or (outer == "error" and payload is None):
+            yield from _printed(outer, record, session)
             continue
         if not isinstance(payload, dict):  # of 2025
             if record.get("record_type") == "state":
@@ -119,6 +136,39 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
                         continue
                     waiting.append((item, outer))
                 yield item
+
+
+def _printed(kind: str, record: dict[str, Any], session: Session) -> Iterator[Item]:
+    """Yield the meaning of a line of ``codex exec --json``; unknown types are counted."""
+    payload = record.get("item")
+    if kind == "thread.started":
+        yield Item("session_meta", "", {"id": record.get("thread_id")}, "")
+    elif kind == "turn.started":
+        yield Item("started", "", record, "")
+    elif kind == "turn.completed":
+        yield Item("total", "", record, "")
+        yield Item("ended", "turn_complete", record, "")
+    elif kind in ("turn.failed", "error"):
+        yield Item("error", error_text(record.get("error") or record), record, "")
+        yield Item("ended", "turn_failed", record, "")
+    elif kind == "item.completed" and isinstance(payload, dict):
+        of_type = text_of(payload.get("type"))
+        text = text_of(payload.get("text") or payload.get("message"))
+        if of_type in _PRINTED:
+            yield Item(_PRINTED[of_type], text, payload, "")
+        elif of_type in _PRINTED_CALLS:
+            arguments = payload.get(_PRINTED_CALLS[of_type])
+            tool = payload.get("tool") or of_type
+            call = {"call_id": payload.get("id"), "name": tool, "status": payload.get("status")}
+            yield Item("call", text_of(arguments), call, "")
+            code = payload.get("exit_code")  # 0 or null: it did not fail
+            output = part_of(payload, "result", "content") or payload.get("error") or payload.get("aggregated_output")
+            printed = error_text(output) if isinstance(output, dict) else content_text(output)
+            yield Item("output", f"Exit code {code}\n{printed}" if code else printed, call, "")
+        elif of_type != "todo_list":
+            session.add_unknown(f"item {of_type}")
+    elif kind not in ("item.started", "item.updated"):
+        session.add_unknown(kind)
 
 
 def _is_same(one: Item, other: Item) -> bool:
@@ -256,6 +306,12 @@ class _Calls:
             tool.call_id = call.call_id
 
 
+def _total(usage: Any) -> ModelCall:
+    """Return the tokens of all calls of a session; 0 of all were not counted."""
+    counts = _counts(usage) or ()
+    return ModelCall("", None, *counts[:3]) if any(counts) else ModelCall("")
+
+
 def _counts(usage: Any) -> tuple[int, ...] | None:
     return tuple(count_of(usage.get(name)) or 0 for name in _USAGE) if isinstance(usage, dict) else None
 
@@ -292,6 +348,8 @@ def summary(path: str, file: BinaryIO) -> Session:
             session.error = text
         elif kind == "usage":
             calls.count(payload.get("info"), model, is_fork=bool(session.forked_from))
+        elif kind == "total":
+            session.totals = [_total(payload.get("usage"))]
         elif kind == "settled":
             calls.settle()
         elif kind != "agent":
