@@ -809,6 +809,14 @@ def test_sessions_of_gemini_count_each_message_once(tmp_path, name):
     assert told(logs.tools, "tool", "calls", "errors") == [["shell", 1, 1]]
 
 
+def test_a_session_of_gemini_shows_where_the_user_went_back_and_counts_what_that_left(tmp_path):
+    again = [gemini("b1", "user", "Look again."), gemini("b2", "gemini", "Two.", **SPENT)]
+    make.lines(tmp_path / "session-1.jsonl", START, GEMINI[0], GEMINI[1], {"$rewindTo": "a1"}, *again)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "turns", "tokens_in") == [[2, 20]]
+    assert logs.messages["role"].tolist() == ["user", "assistant", "system", "user", "assistant"]
+
+
 def test_answers_of_gemini_without_ids_are_calls_of_their_own(tmp_path):
     make.lines(tmp_path / "session-1.jsonl", START, *({**one, "id": None} for one in (GEMINI[1], GEMINI[3])))
     assert told(trajectories.load(tmp_path).runs, "turns", *TOKENS) == [[2, 20, 8, 10]]

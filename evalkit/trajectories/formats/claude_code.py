@@ -39,7 +39,6 @@ _INJECTED = re.compile(
 )
 _AGENT_ID = re.compile(r"[\w-]+")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-_WENT_BACK = "the user went back to an earlier message, from which the session goes on"
 
 
 def recognises(record: Any) -> str:
@@ -218,7 +217,7 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
         parent = text_of(record.get("parentUuid"))
         if not is_injected and parent:
             if parent in prompted:
-                chat.append({**about, "role": "system", "content": _WENT_BACK})
+                chat.append({**about, "role": "system", "content": sessions.WENT_BACK})
             prompted.add(parent)
         chat.append({**about, "role": "system" if is_injected else "user", "content": text})
     return sessions.with_subagents(chat, agents, messages, open_named)

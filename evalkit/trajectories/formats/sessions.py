@@ -21,6 +21,7 @@ from evalkit.trajectories.records import counted, run_row, used
 
 EXCERPT = b'{"excerpt_of_session":'  # what excerpts begin with
 HEAD = 65_536  # bytes in which a session is recognised
+WENT_BACK = "the user went back to an earlier message, from which the session goes on"
 _MOST_NAMED = 8  # unknown types
 
 
