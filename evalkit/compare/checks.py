@@ -5,8 +5,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
-import scipy  # the first use of `scipy.stats` imports it, which takes half a second
+import scipy  # the first use of `scipy.stats` or `scipy.special` imports it, which takes half a second
 
 from evalkit._notes import Notes, note
 from evalkit._text import listed
@@ -20,13 +21,15 @@ from evalkit.kinds.success_rates import rates_by_denominator
 from evalkit.kinds.transcript import transcripts
 
 SURE = 0.001  # p value from which a difference between models, or between endings, is no chance
-FEWEST = 10  # runs of a model, from which endings can be compared
+FEWEST = 10  # runs of a model, from which endings and results can be compared
 MOST_NAMED = 3  # models or reasons with their counts
 LONGEST = 120  # characters of a name or a reason
 MOST_READ = 100  # transcripts, chosen evenly
 LEAST_DISTINCT = 0.2  # share of values that differ, in a column that distinguishes runs
 SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
 LONG_NUMBER = re.compile(r"-?[\d.,]{4,}")  # that is not a word of a text by chance
+MOST_COMPARED = 20  # runs of two models whose texts are compared
+LEAST_WRITTEN = 500  # characters that two models do not both write by chance
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
@@ -106,23 +109,71 @@ def copies(audited: Audited) -> Found:
     return Found(len(rows), len(runs), rows, counted, notes=notes)
 
 
-@check("equal runs", "Do runs repeat each other in every number, even under another model?")
+@check("equal runs", "Do runs repeat each other, even under another model?")
 def equal_runs(audited: Audited) -> Found:
-    """Count the runs that have the task, times, tokens and cost of an earlier one; otherwise they are left out.
+    """Count the runs that have the numbers of an earlier run of the task, or are of a model that repeats another one.
 
-    Only columns whose values seldom repeat distinguish runs, and a run needs two of them.
+    The numbers are times, tokens and cost. Only columns whose values seldom repeat distinguish runs, and a run needs
+    two of them. Otherwise these runs are left out.
     """
     runs = audited.runs
     known = ["started", "duration", "tokens_in", "tokens_out", "cost"]
     telling = [name for name in known if runs[name].nunique() >= LEAST_DISTINCT * max(runs[name].count(), 1)]
     enough = runs[(runs[telling].notna() & runs[telling].ne(0)).sum(axis=1) >= 2]
-    if enough.empty:
+    repeating = _repeating_models(audited)
+    if enough.empty and not repeating:
         raise NotComputed("no_numbers", "runs state too few times and tokens to distinguish them")
     keys = [name for name in ("task_id", "dataset", *known, "turns") if name in runs]
-    rows = enough[enough.duplicated(keys)]
+    is_of_repeating = runs["model_name"].isin(repeating)
+    rows = pd.concat([enough[enough.duplicated(keys)], runs[is_of_repeating]]).drop_duplicates("run_id")
     others = enough.groupby(keys, dropna=False)["model_name"].nunique().gt(1).sum()
     notes = _by_model(rows) + _counted("between", "{count:group} with runs of several models", others)
-    return Found(len(rows), len(enough), rows, audited.without(rows), verdict="wrong", notes=notes)
+    for model, earlier in repeating.items():
+        notes += note("repeats", "{model} repeats all runs of {earlier}", model=model, earlier=earlier)
+    n = len(runs) if repeating else len(enough)
+    return Found(len(rows), n, rows, audited.without(rows), verdict="wrong", notes=notes)
+
+
+def _repeating_models(audited: Audited) -> dict[str, str]:
+    """Return the models that repeat an earlier one, which is the value.
+
+    Such a model has the earlier one's result in each run of each task. That is no chance if the results of the runs of
+    tasks could have other orders, or if the agents wrote the same text.
+    """
+    runs = audited.runs
+    results = runs.reindex(columns=["score", "is_successful", "turns", "status", "exit_reason"]).astype("str")
+    table = audited.board.outcomes.table.assign(result=pd.util.hash_pandas_object(results, index=False))
+    table = table[table["model_name"].ne(UNKNOWN)].sort_values(["task", "repetition"], kind="stable")
+    seen: dict[tuple[Any, ...], pd.DataFrame] = {}
+    repeating = {}
+    for model, own in table.groupby("model_name", sort=False):
+        earlier = seen.setdefault((*own["task"], *own["result"]), own)
+        if earlier is own or len(own) < FEWEST:
+            continue
+        sizes = [own.groupby(keys).size() for keys in (["task"], ["task", "result"])]
+        log_sizes = [scipy.special.gammaln(size + 1).sum() for size in sizes]
+        n_orders = np.exp(log_sizes[0] - log_sizes[1])
+        if n_orders >= 1 / SURE or _is_written_twice(audited, earlier["run_id"], own["run_id"]):
+            repeating[str(model)] = str(earlier["model_name"].iloc[0])
+    return repeating
+
+
+def _is_written_twice(audited: Audited, one: pd.Series, other: pd.Series) -> bool:
+    """Return whether the agents wrote the same in pairs of runs, some of them, and enough to compare."""
+    if audited.logs.kind.transcript is None:
+        return False
+    runs = audited.runs.set_index("run_id", drop=False)
+    step = max(len(one) // MOST_COMPARED, 1)
+    written = 0
+    pairs = zip(*(transcripts(audited.logs, runs.loc[ids.iloc[::step]]) for ids in (one, other)), strict=False)
+    for pair in pairs:
+        first, second = (
+            [turn.text for turn in transcript.turns if turn.role in ("assistant", "action")] for _, transcript in pair
+        )
+        if first != second:
+            return False
+        written += sum(map(len, first))
+    return written >= LEAST_WRITTEN
 
 
 @check("infrastructure", "Did something other than the agent end runs?")

@@ -229,6 +229,35 @@ def test_names_that_differ_in_case_provider_and_one_date_may_be_one_model(names,
     assert (found.count, found.n) == (count, len(names))
 
 
+LONG = "I looked at task {} and changed what it asks for, then ran all of its tests once more."
+
+
+@pytest.mark.parametrize(
+    ("texts", "flipped", "repeats", "verdict"),
+    [
+        ([LONG, LONG], 0, 1, "wrong"),
+        ([LONG, LONG], 1, 1, "not computed"),  # another outcome: it is no copy of all runs
+        ([LONG, LONG + "!"], 0, 1, "not computed"),
+        (["{}", "{}"], 0, 1, "not computed"),  # answers of a word may be equal
+        ([LONG, LONG + "!"], 0, 3, "wrong"),  # outcomes of repetitions in the same order
+        ([LONG, LONG + "!"], 1, 3, "not computed"),
+    ],
+)
+def test_a_submission_with_all_results_and_texts_of_another_is_a_copy(tmp_path, texts, flipped, repeats, verdict):
+    rows = []
+    for model, text in enumerate(texts):
+        for at in range(12 * repeats):
+            is_solved = (at % 5 < 2) != (model == 1 and at < flipped)
+            said = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": text.format(at)}]
+            rows.append({"model": f"m{model}", "task_id": at % 12, "score": int(is_solved), "messages": said})
+    make.lines(tmp_path / "chats.jsonl", *rows)
+    table = compare.audit(trajectories.load(tmp_path), checks=["equal runs"]).table
+    assert table["verdict"].tolist() == [verdict]
+    if verdict == "wrong":
+        assert table["count"].tolist() == [12 * repeats]
+        assert "m1 repeats all runs of m0" in str(table["notes"][0])
+
+
 @pytest.mark.parametrize(
     ("amounts", "zeros", "silent"),
     [
