@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy  # the first use of `scipy.stats` or `scipy.special` imports it, which takes half a second
 
+from evalkit import stats
 from evalkit._notes import Notes, note
 from evalkit._text import listed
 from evalkit.compare.check import Audited, Found, NotComputed, check
@@ -33,8 +34,11 @@ LEAST_WRITTEN = 500  # characters that two models do not both write by chance
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
+PASS = re.compile(r"pass([@^])([2-9]|\d\d+)")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
+ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # a cell of a table
+ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
 OWN_FILES = re.compile(  # of benchmarks, opened; the harness itself runs the tests, and agents write solutions
     r"(?:\b(?:cat|head|tail|less|more|sed|grep|vim?|nano|cp)\b|read|view|open)[^\n>]{0,300}"
     r"(?:run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/)|FAIL_TO_PASS|laude-institute/terminal-bench"
@@ -239,18 +243,21 @@ def out_of_range(audited: Audited) -> Found:
 
 @check("success without an answer", "Did runs succeed without any output?")
 def without_answer(audited: Audited) -> Found:
-    """Count the successes without a turn or a token that their model's other runs have; otherwise they have failed."""
+    """Count the successes without a turn, token or answer that their model's other runs have; else they failed."""
     runs = audited.runs
     is_stated = pd.Series(False, runs.index)
     is_silent = runs["status"].isin(NO_ANSWER)
     logged = _as_logged(runs, "turns", "tokens_in", "tokens_out")
-    for counts in (logged["turns"], logged["tokens_out"].mask(logged["tokens_in"].eq(0).fillna(False))):
+    written = logged["tokens_out"].mask(logged["tokens_in"].eq(0).fillna(False))
+    cells = runs.get("extra", pd.Series("", runs.index)).astype("str")
+    answers = cells.str.contains(ANSWERED).astype("Int64").where(cells.str.contains(ANSWER))
+    for counts in (logged["turns"], written, answers):
         usual = counts.groupby(runs["model_name"].fillna(UNKNOWN)).transform("median").fillna(0) > 0
         is_stated |= usual & counts.notna()
         is_silent |= (usual & counts.eq(0)).fillna(False)
     successes = runs[audited.outcome.eq("success") & (is_stated | is_silent)]
     if successes.empty:
-        raise NotComputed("no_output", "no successful run states its turns or tokens")
+        raise NotComputed("no_output", "no successful run states its turns, tokens or answer")
     rows = successes[is_silent[successes.index]]
     return Found(len(rows), len(successes), rows, audited.ending(rows, False), verdict="wrong")
 
@@ -294,10 +301,12 @@ def published_figures(audited: Audited) -> Found:
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
         raise NotComputed("none_published", "the logs contain no published figures")
-    runs = audited.runs
-    columns = {"model_name": "model_name", "agent": "agent", "dataset": "dataset", "metric": "score_key"}
-    scorers: Any = runs.get("score_key", ())
-    table = table[table["metric"].isin(scorers) | table["metric"].str.match(RATE)].dropna(subset="value")
+    columns = ["model_name", "logged_model", "agent", "dataset", "score_key", "source", "plan", "experiment"]
+    runs = audited.runs.reindex(columns=[*columns, "task_id", "is_successful", "score"])
+    of_model = {model: own for name in ("logged_model", "model_name") for model, own in runs.groupby(name)}
+    known = {name: set(runs[name].dropna()) for name in ("agent", "dataset", "score_key")}
+    is_rate = table["metric"].isin(known["score_key"]) | table["metric"].str.match(RATE)
+    table = table[is_rate | table["metric"].str.fullmatch(PASS)].dropna(subset="value")
     is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
     sizes = runs["model_name"].value_counts()
     order = audited.estimates.copy()
@@ -305,19 +314,17 @@ def published_figures(audited: Audited) -> Found:
     unlike = list[Notes]()
     for row, leads in zip(table.to_dict("records"), is_first, strict=True):
         # the runs that it is of: its model, agent, data set and scorer, in its folder or below
-        is_own = pd.Series(True, runs.index)
-        for name, column in columns.items():
-            if name == "model_name" and "logged_model" in runs and not runs["model_name"].eq(row["model_name"]).any():
-                column = "logged_model"  # of several that are compared
-            is_known = isinstance(row[name], str) and row[name] and column in runs
-            if is_known and (name in ("model_name", "dataset") or runs[column].eq(row[name]).any()):
-                is_own &= runs[column].eq(row[name])
+        model = row["model_name"]
+        matching = of_model.get(model, runs.iloc[:0]) if isinstance(model, str) and model else runs
+        for name, value in {"agent": row["agent"], "dataset": row["dataset"], "score_key": row["metric"]}.items():
+            is_stated = isinstance(value, str) and value and known[name]
+            if is_stated and (name == "dataset" or value in known[name]):
+                matching = matching[matching[name].eq(value)]
         folder, file = os.path.split(row["source"])
-        matching = runs[is_own]
         inside = matching[matching["source"].str.startswith(f"{folder}/")]
         own = inside if len(inside) else matching
         # several runs may have their figures in one folder
-        of_file = [matching[matching[column].eq(row["source"])] for column in ("source", "plan") if column in runs]
+        of_file = [matching[matching[column].eq(row["source"])] for column in ("source", "plan")]
         is_named = [isinstance(one, str) and bool(one) and one in file for one in inside["experiment"]]
         for exact in (*of_file, inside[is_named]):
             if len(exact) == row["n"]:
@@ -330,11 +337,11 @@ def published_figures(audited: Audited) -> Found:
             skipped += 1
             continue
         compared += 1
-        rates = _rates_of(own)
+        rates = _rates_of(own, row["metric"])
         digits = min(max(len(f"{row['value']:.12g}".partition(".")[2]), 2), 4)
         if min(abs(rate - row["value"]) for rate in rates) > 0.5 * 10**-digits + 1e-9:
             model = own["model_name"].iloc[0]
-            if len(own) == sizes[model]:
+            if len(own) == sizes[model] and RATE.match(row["metric"]):
                 order[model] = row["value"]
             values = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "from the runs"}
             unlike.append(note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **values))
@@ -559,10 +566,19 @@ def _by_model(rows: pd.DataFrame) -> Notes:
     return _counts(rows["model_name"].fillna(UNKNOWN).value_counts())
 
 
-def _rates_of(runs: pd.DataFrame) -> list[float]:
-    """Return what may be published of runs: the rate of all, or of those measured, or the mean score; or over tasks."""
+def _rates_of(runs: pd.DataFrame, metric: str) -> list[float]:
+    """Return what may be published of runs: the rate of all, or of those measured, or the mean score; or over tasks.
+
+    For a metric such as pass@2, it is that of all runs, or of those measured.
+    """
     success = runs["is_successful"].astype("Float64")
-    columns = [success.fillna(0), success.dropna(), runs["score"].dropna()]
-    means = [float(values.mean()) for values in columns if len(values)]
-    means += [float(values.groupby(runs["task_id"]).mean().mean()) for values in columns if len(values)]
+    columns = [success.fillna(0), success.dropna()]
+    if measure := PASS.fullmatch(metric):
+        share = stats.pass_at_k if measure[1] == "@" else stats.pass_hat_k
+        counts = [values.groupby(runs["task_id"]).agg(["size", "sum"]).astype("float") for values in columns]
+        return [float(pd.Series(share(one["size"], one["sum"], int(measure[2]))).mean()) for one in counts]
+    columns = [values for values in (*columns, runs["score"].dropna()) if len(values)]
+    means = [float(values.mean()) for values in columns]
+    if runs["task_id"].duplicated().any():
+        means += [float(values.groupby(runs["task_id"]).mean().mean()) for values in columns]
     return means or [float("nan")]

@@ -337,6 +337,28 @@ def test_figures_of_several_runs_in_a_folder_are_compared_with_their_own(tmp_pat
         assert row["n"] == 6
 
 
+@pytest.mark.parametrize(
+    ("published", "verdict"),
+    [
+        ({"2": 0.8333, "3": 1.0}, "fine"),  # (1 - C(1, 2) / C(3, 2) + 1 - C(2, 2) / C(3, 2)) / 2
+        ({"2": 0.6667, "3": 1.0}, "wrong"),
+        ({"2": None}, "fine"),
+        ([0.1], "fine"),
+    ],
+)
+def test_published_pass_at_k_is_compared_with_that_of_all_trials(tmp_path, published, verdict):
+    outcomes = {"fix": (True, True, False), "sort": (True, None, False)}
+    trials = [
+        make.tb_trial(task, ended, attempt=f"{at + 1}-of-3")
+        for task, own in outcomes.items()
+        for at, ended in enumerate(own)
+    ]
+    make.write(tmp_path / "results.json", make.tb_summary(*trials) | {"pass_at_k": published})
+    found = compare.audit(trajectories.load(tmp_path, model="m"), checks=["published figures"])
+    assert found.table["verdict"].tolist() == [verdict]
+    assert not found.table["moved"].fillna(0).any()  # models do not rank by pass@k
+
+
 @pytest.mark.parametrize(("published", "verdict"), [(0.5, "fine"), (0.75, "wrong")])
 def test_figures_of_lm_eval_are_compared_with_the_runs_of_their_stamp(tmp_path, published, verdict):
     for stamp, values in ((lm_eval.STAMP, [1.0, 0.0]), (lm_eval.LATER, [0.0, 0.0])):
@@ -386,6 +408,23 @@ def test_a_success_in_a_chat_without_an_answer_is_an_error(tmp_path, name, answe
     make.lines(tmp_path / "runs.jsonl", *rows)
     row = compare.audit(evalkit.load(str(tmp_path)), checks=["success without an answer"]).table.iloc[0]
     assert row["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("column", "answers", "verdict", "count"),
+    [
+        ("answer", ["x", "", "y", None, "z"], "wrong", 2),
+        ("final_answer", ["x", "  ", "y", "z", "null"], "wrong", 1),
+        ("prediction", ["x", "y", 0, False, "z"], "fine", 0),
+        ("response", [""] * 5, "not computed", None),  # nobody filled in the column
+        ("comment", ["x", "", "y", "z", "z"], "not computed", None),
+    ],
+)
+def test_a_success_with_an_empty_answer_in_a_table_is_an_error(tmp_path, column, answers, verdict, count):
+    rows = [{"task_id": at, "model": "m", "success": 1, column: one} for at, one in enumerate(answers)]
+    make.lines(tmp_path / "runs.jsonl", *rows)
+    found = compare.audit(evalkit.load(str(tmp_path)), checks=["success without an answer"]).table.iloc[0]
+    assert (found["verdict"], None if count is None else found["count"]) == (verdict, count)
 
 
 @pytest.mark.parametrize(
