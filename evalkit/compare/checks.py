@@ -333,11 +333,11 @@ def published_figures(audited: Audited) -> Found:
         is_partial = of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any())
         if own.empty:  # it is about other runs
             continue
-        if is_partial:
+        rates = _rates_of(own, row["metric"])
+        if is_partial or not rates:
             skipped += 1
             continue
         compared += 1
-        rates = _rates_of(own, row["metric"])
         digits = min(max(len(f"{row['value']:.12g}".partition(".")[2]), 2), 4)
         if min(abs(rate - row["value"]) for rate in rates) > 0.5 * 10**-digits + 1e-9:
             model = own["model_name"].iloc[0]
@@ -567,18 +567,16 @@ def _by_model(rows: pd.DataFrame) -> Notes:
 
 
 def _rates_of(runs: pd.DataFrame, metric: str) -> list[float]:
-    """Return what may be published of runs: the rate of all, or of those measured, or the mean score; or over tasks.
-
-    For a metric such as pass@2, it is that of all runs, or of those measured.
-    """
+    """Return what may be published of runs: rates of all, or of those measured, or mean scores, also over tasks."""
     success = runs["is_successful"].astype("Float64")
     columns = [success.fillna(0), success.dropna()]
     if measure := PASS.fullmatch(metric):
         share = stats.pass_at_k if measure[1] == "@" else stats.pass_hat_k
         counts = [values.groupby(runs["task_id"]).agg(["size", "sum"]).astype("float") for values in columns]
-        return [float(pd.Series(share(one["size"], one["sum"], int(measure[2]))).mean()) for one in counts]
+        shares = [pd.Series(share(one["size"], one["sum"], int(measure[2]))).dropna() for one in counts]
+        return [float(one.mean()) for one in shares if len(one)]
     columns = [values for values in (*columns, runs["score"].dropna()) if len(values)]
     means = [float(values.mean()) for values in columns]
     if runs["task_id"].duplicated().any():
         means += [float(values.groupby(runs["task_id"]).mean().mean()) for values in columns]
-    return means or [float("nan")]
+    return means

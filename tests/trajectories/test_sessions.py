@@ -361,7 +361,7 @@ def test_a_fork_owns_what_comes_after_the_history_that_it_replays(tmp_path, has_
     logs = trajectories.load(tmp_path)
     runs = logs.runs
     assert told(runs[runs["log_id"].eq("b")], "tokens_in", "turns") == [[read, turns]]
-    assert logs.ledger["reason"].str.contains("only the file of the session that it continues").any() == (
+    assert logs.ledger["reason"].str.contains("tokens are missing: the session that it continues").any() == (
         STARTED not in own
     )
     assert len(runs) == 1 + has_parent

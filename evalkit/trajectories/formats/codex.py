@@ -37,13 +37,7 @@ _NO_MESSAGES = frozenset({  # payloads that repeat others, or are empty
     "mcp_startup_complete",
 })  # fmt: skip
 _PRINTED = {"agent_message": "assistant", "reasoning": "reasoning", "error": "system"}  # items of `codex exec`
-_PRINTED_CALLS = {  # with the name of their arguments
-    "command_execution": "command",
-    "file_change": "changes",
-    "mcp_tool_call": "arguments",
-    "collab_tool_call": "prompt",
-    "web_search": "query",
-}
+_ARGUMENTS = ("command", "changes", "arguments", "prompt", "query")  # of the other items, which are calls of tools
 _EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # of what an item contains, too
 _USAGE = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens")
 _EXIT_CODE = re.compile(r"(?:exited with code |[Ee]xit code:? |\"exit_code\": ?)(-?\d+)")
@@ -80,7 +74,6 @@ def recognises(record: Any) -> str:
     is_state = part_of(record, "record_type") == "state"
     is_bare = kind == "message" and any(part.get("type") == "input_text" for part in objects(record, "content"))
     is_printed = kind == "thread.started" and isinstance(record.get("thread_id"), str)
-    is_printed = is_printed or (kind == "item.completed" and isinstance(part_of(record, "item", "id"), str))
     return f"{FORMAT} session" if is_wrapped or is_state or is_bare or is_document or is_printed else ""
 
 
@@ -156,11 +149,10 @@ def _printed(kind: str, record: dict[str, Any], session: Session) -> Iterator[It
         text = text_of(payload.get("text") or payload.get("message"))
         if of_type in _PRINTED:
             yield Item(_PRINTED[of_type], text, payload, "")
-        elif of_type in _PRINTED_CALLS:
-            arguments = payload.get(_PRINTED_CALLS[of_type])
+        elif arguments := [payload[name] for name in _ARGUMENTS if name in payload]:
             tool = payload.get("tool") or of_type
             call = {"call_id": payload.get("id"), "name": tool, "status": payload.get("status")}
-            yield Item("call", text_of(arguments), call, "")
+            yield Item("call", text_of(arguments[0]), call, "")
             code = payload.get("exit_code")  # 0 or null: it did not fail
             output = part_of(payload, "result", "content") or payload.get("error") or payload.get("aggregated_output")
             printed = error_text(output) if isinstance(output, dict) else content_text(output)
@@ -306,12 +298,6 @@ class _Calls:
             tool.call_id = call.call_id
 
 
-def _total(usage: Any) -> ModelCall:
-    """Return the tokens of all calls of a session; 0 of all were not counted."""
-    counts = _counts(usage) or ()
-    return ModelCall("", None, *counts[:3]) if any(counts) else ModelCall("")
-
-
 def _counts(usage: Any) -> tuple[int, ...] | None:
     return tuple(count_of(usage.get(name)) or 0 for name in _USAGE) if isinstance(usage, dict) else None
 
@@ -349,7 +335,8 @@ def summary(path: str, file: BinaryIO) -> Session:
         elif kind == "usage":
             calls.count(payload.get("info"), model, is_fork=bool(session.forked_from))
         elif kind == "total":
-            session.totals = [_total(payload.get("usage"))]
+            read, cached, written, *_ = _counts(payload.get("usage")) or (0, 0, 0)
+            session.totals = [ModelCall("", None, read or None, cached if read else None, written or None)]
         elif kind == "settled":
             calls.settle()
         elif kind != "agent":

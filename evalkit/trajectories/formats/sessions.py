@@ -146,11 +146,7 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
         named["others"] = others
     broken = f"{counted_noun(session.broken, 'broken line')} left out" if session.broken else ""
     is_unclear = any(call.is_replayed is None for call in session.calls.values())
-    copied = (
-        "tokens are missing: only the file of the session that it continues shows which are its own"
-        if is_unclear
-        else ""
-    )
+    copied = "tokens are missing: the session that it continues shows which are its own" if is_unclear else ""
     first = f"of {counted_noun(session.partial, 'answer')} only the first written tokens are counted"
     known = Counter[str | None]()
     for call in session.calls.values():
