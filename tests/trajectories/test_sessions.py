@@ -5,11 +5,13 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evalkit
 from evalkit import trajectories
+from evalkit.cli import main
 from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
@@ -477,6 +479,19 @@ def test_the_first_screen_says_what_runs_took_where_no_log_states_an_outcome(tmp
     first = finding_text(analysis.findings([], logs.runs, logs.plans, logs.ledger, table)[0])
     said = "4 turns, 40 tokens read (24 from a cache), 22 tokens written and 2 calls of tools, of which 1 failed."
     assert first == f"1 run of haiku and opus without an outcome in the logs: {said}"
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "No best model: the log of 1 run states no outcome."),
+        (2, "No best model: no log of 2 runs states an outcome."),
+    ],
+)
+def test_a_comparison_says_that_logs_state_no_outcome(tmp_path, count, said):
+    for at in range(count):
+        make.lines(tmp_path / f"s{at}.jsonl", make.claude(f"s{at}", 1, make.answer(f"m{at}", "x")))
+    assert CliRunner().invoke(main, ["compare", str(tmp_path)]).output.startswith(said)
 
 
 def test_outcomes_from_a_file_make_sessions_comparable(tmp_path):
