@@ -33,7 +33,7 @@ MOST_COMPARED = 20  # runs of two models whose texts are compared
 LEAST_WRITTEN = 500  # characters that two models do not both write by chance
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
-RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
+RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]\d+)$")
 PASS = re.compile(r"pass([@^])([2-9]|\d\d+)")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
@@ -115,10 +115,9 @@ def copies(audited: Audited) -> Found:
 
 @check("equal runs", "Do runs repeat each other, even under another model?")
 def equal_runs(audited: Audited) -> Found:
-    """Count the runs that have the numbers of an earlier run of the task, or are of a model that repeats another one.
+    """Count the runs with the numbers of an earlier run of the task, or of a model that repeats another one.
 
-    The numbers are times, tokens and cost. Only columns whose values seldom repeat distinguish runs, and a run needs
-    two of them. Otherwise these runs are left out.
+    Of times, tokens and cost, only those whose values seldom repeat distinguish runs, and a run needs two of them.
     """
     runs = audited.runs
     known = ["started", "duration", "tokens_in", "tokens_out", "cost"]
@@ -128,14 +127,15 @@ def equal_runs(audited: Audited) -> Found:
     if enough.empty and not repeating:
         raise NotComputed("no_numbers", "runs state too few times and tokens to distinguish them")
     keys = [name for name in ("task_id", "dataset", *known, "turns") if name in runs]
-    is_of_repeating = runs["model_name"].isin(repeating)
-    rows = pd.concat([enough[enough.duplicated(keys)], runs[is_of_repeating]]).drop_duplicates("run_id")
+    rows = pd.concat([enough[enough.duplicated(keys)], runs[runs["model_name"].isin(repeating)]])
+    rows = rows.drop_duplicates("run_id")
     others = enough.groupby(keys, dropna=False)["model_name"].nunique().gt(1).sum()
     notes = _by_model(rows) + _counted("between", "{count:group} with runs of several models", others)
     for model, earlier in repeating.items():
         notes += note("repeats", "{model} repeats all runs of {earlier}", model=model, earlier=earlier)
-    n = len(runs) if repeating else len(enough)
-    return Found(len(rows), n, rows, audited.without(rows), verdict="wrong", notes=notes)
+    return Found(
+        len(rows), len(runs if repeating else enough), rows, audited.without(rows), verdict="wrong", notes=notes
+    )
 
 
 def _repeating_models(audited: Audited) -> dict[str, str]:
@@ -154,10 +154,9 @@ def _repeating_models(audited: Audited) -> dict[str, str]:
         earlier = seen.setdefault((*own["task"], *own["result"]), own)
         if earlier is own or len(own) < FEWEST:
             continue
-        sizes = [own.groupby(keys).size() for keys in (["task"], ["task", "result"])]
-        log_sizes = [scipy.special.gammaln(size + 1).sum() for size in sizes]
-        n_orders = np.exp(log_sizes[0] - log_sizes[1])
-        if n_orders >= 1 / SURE or _is_written_twice(audited, earlier["run_id"], own["run_id"]):
+        runs_of, equal_of = (own.groupby(keys).size() for keys in (["task"], ["task", "result"]))
+        log_orders = scipy.special.gammaln(runs_of + 1).sum() - scipy.special.gammaln(equal_of + 1).sum()
+        if log_orders >= -np.log(SURE) or _is_written_twice(audited, earlier["run_id"], own["run_id"]):
             repeating[str(model)] = str(earlier["model_name"].iloc[0])
     return repeating
 
@@ -305,8 +304,7 @@ def published_figures(audited: Audited) -> Found:
     runs = audited.runs.reindex(columns=[*columns, "task_id", "is_successful", "score"])
     of_model = {model: own for name in ("logged_model", "model_name") for model, own in runs.groupby(name)}
     known = {name: set(runs[name].dropna()) for name in ("agent", "dataset", "score_key")}
-    is_rate = table["metric"].isin(known["score_key"]) | table["metric"].str.match(RATE)
-    table = table[is_rate | table["metric"].str.fullmatch(PASS)].dropna(subset="value")
+    table = table[table["metric"].isin(known["score_key"]) | table["metric"].str.match(RATE)].dropna(subset="value")
     is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
     sizes = runs["model_name"].value_counts()
     order = audited.estimates.copy()
@@ -341,7 +339,7 @@ def published_figures(audited: Audited) -> Found:
         digits = min(max(len(f"{row['value']:.12g}".partition(".")[2]), 2), 4)
         if min(abs(rate - row["value"]) for rate in rates) > 0.5 * 10**-digits + 1e-9:
             model = own["model_name"].iloc[0]
-            if len(own) == sizes[model] and RATE.match(row["metric"]):
+            if len(own) == sizes[model] and not PASS.fullmatch(row["metric"]):
                 order[model] = row["value"]
             values = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "from the runs"}
             unlike.append(note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **values))

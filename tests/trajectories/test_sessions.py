@@ -771,8 +771,8 @@ def test_what_codex_exec_prints_is_a_session(tmp_path):
     ("end", "error", "reason"),
     [
         ({"type": "turn.failed", "error": {"message": "no quota"}}, "no quota", "turn_failed"),
-        ({"type": "error", "message": "gone"}, "gone", "turn_failed"),
-        ({"type": "turn.completed", "usage": {"input_tokens": 0, "output_tokens": 0}}, None, "turn_complete"),
+        ({"type": "error", "message": "gone"}, "gone", None),
+        ({"type": "turn.completed", "usage": {"input_tokens": 0, "output_tokens": 0}}, None, "turn_completed"),
     ],
 )
 def test_a_turn_of_codex_exec_that_failed_has_its_error_and_no_tokens(tmp_path, end, error, reason):

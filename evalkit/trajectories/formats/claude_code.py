@@ -1,8 +1,7 @@
 """Claude Code 1 and 2: sessions and subagents, a line for each block of an answer.
 
-The output of ``claude -p`` is a session, too. With ``--output-format stream-json``, it lacks some answers of subagents,
-and lines of newer versions count only the first token of an answer: the result counts all tokens. With ``json``, it is
-the result alone, or with ``--verbose`` the list of the same lines. The result of a resumed session counts all of it.
+The output of ``claude -p`` is a session, too. Its lines lack some answers of subagents, and those of newer versions count
+only the first token of an answer. The result, which may be alone, counts all tokens of the session so far.
 """
 
 import io

@@ -1,8 +1,4 @@
-"""Codex of OpenAI: rollouts from early 2025 on, whose lines contain messages, calls, and totals of tokens.
-
-The output of ``codex exec --json`` is a session, too. It names no model, and counts tokens once a turn of the user, for
-the whole session so far.
-"""
+"""Codex of OpenAI: rollouts from early 2025 on, with totals of tokens, and what ``codex exec --json`` prints."""
 
 import io
 import os
@@ -34,10 +30,9 @@ _NO_MESSAGES = frozenset({  # payloads that repeat others, or are empty
     "thread_rolled_back", "thread_settings_applied", "undo_started", "undo_completed", "view_image_tool_call",
     "session_configured", "deprecation_notice", "collab_tool_call", "sub_agent_activity", "model_reroute",
     "hook_started", "hook_completed", "raw_response_item", "shutdown_complete", "mcp_startup_update",
-    "mcp_startup_complete",
+    "mcp_startup_complete", "todo_list",
 })  # fmt: skip
-_PRINTED = {"agent_message": "assistant", "reasoning": "reasoning", "error": "system"}  # items of `codex exec`
-_ARGUMENTS = ("command", "changes", "arguments", "prompt", "query")  # of the other items, which are calls of tools
+_ARGUMENTS = ("command", "changes", "arguments", "prompt", "query")  # of calls of tools that `codex exec` prints
 _EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # of what an item contains, too
 _USAGE = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens")
 _EXIT_CODE = re.compile(r"(?:exited with code |[Ee]xit code:? |\"exit_code\": ?)(-?\d+)")
@@ -132,35 +127,22 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
 
 
 def _printed(kind: str, record: dict[str, Any], session: Session) -> Iterator[Item]:
-    """Yield the meaning of a line of ``codex exec --json``; unknown types are counted."""
-    payload = record.get("item")
+    """Yield the meaning of a line of ``codex exec --json``, in which tokens are those of the session so far."""
+    item = record["item"] if isinstance(record.get("item"), dict) else {}
+    arguments = [item[name] for name in _ARGUMENTS if name in item]
     if kind == "thread.started":
         yield Item("session_meta", "", {"id": record.get("thread_id")}, "")
-    elif kind == "turn.started":
-        yield Item("started", "", record, "")
-    elif kind == "turn.completed":
-        yield Item("total", "", record, "")
-        yield Item("ended", "turn_complete", record, "")
-    elif kind in ("turn.failed", "error"):
-        yield Item("error", error_text(record.get("error") or record), record, "")
-        yield Item("ended", "turn_failed", record, "")
-    elif kind == "item.completed" and isinstance(payload, dict):
-        of_type = text_of(payload.get("type"))
-        text = text_of(payload.get("text") or payload.get("message"))
-        if of_type in _PRINTED:
-            yield Item(_PRINTED[of_type], text, payload, "")
-        elif arguments := [payload[name] for name in _ARGUMENTS if name in payload]:
-            tool = payload.get("tool") or of_type
-            call = {"call_id": payload.get("id"), "name": tool, "status": payload.get("status")}
-            yield Item("call", text_of(arguments[0]), call, "")
-            code = payload.get("exit_code")  # 0 or null: it did not fail
-            output = part_of(payload, "result", "content") or payload.get("error") or payload.get("aggregated_output")
-            printed = error_text(output) if isinstance(output, dict) else content_text(output)
-            yield Item("output", f"Exit code {code}\n{printed}" if code else printed, call, "")
-        elif of_type != "todo_list":
-            session.add_unknown(f"item {of_type}")
+    elif kind == "item.completed" and arguments:
+        call = {"call_id": item.get("id"), "name": item.get("tool") or item.get("type"), "status": item.get("status")}
+        yield Item("call", text_of(arguments[0]), call, "")
+        output = part_of(item, "result", "content") or item.get("error") or item.get("aggregated_output")
+        printed = error_text(output) if isinstance(output, dict) else content_text(output)
+        code = item.get("exit_code")  # 0 or null: it did not fail
+        yield Item("output", f"Exit code {code}\n{printed}" if code else printed, call, "")
+    elif kind == "item.completed":
+        yield from _said(item, "", "item", session)
     elif kind not in ("item.started", "item.updated"):
-        session.add_unknown(kind)
+        yield from _said({**record, "type": kind.replace(".", "_")}, "", "", session)
 
 
 def _is_same(one: Item, other: Item) -> bool:
@@ -191,7 +173,9 @@ def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> I
         yield Item("call", text_of(action), payload, when)
     elif kind in ("token_count", "task_started", "turn_started"):
         yield Item("usage" if kind == "token_count" else "started", "", payload, when)
-    elif kind in ("task_complete", "turn_complete", "turn_aborted"):
+    elif kind in ("task_complete", "turn_complete", "turn_completed", "turn_failed", "turn_aborted"):
+        if kind == "turn_completed":
+            yield Item("total", "", payload, when)
         if error := payload.get("error"):
             yield Item("error", error_text(error), payload, when)
         reason = text_of(payload.get("reason"))

@@ -99,10 +99,8 @@ SESSION = msgspec.json.Decoder(Session)
 def first_records(data: bytes) -> list[Any]:
     """Return the objects in the first lines of a file, or the start of one that is longer than the examined bytes."""
     head = data[:HEAD]
-    if records := list(records_of(io.BytesIO(head), Session(""))):
-        return records
-    start = decode_start(head)
-    return start if isinstance(start, list) else [start]
+    records = list(records_of(io.BytesIO(head), Session(""))) or decode_start(head)
+    return records if isinstance(records, list) else [records]
 
 
 def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
