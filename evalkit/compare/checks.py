@@ -133,9 +133,8 @@ def equal_runs(audited: Audited) -> Found:
     notes = _by_model(rows) + _counted("between", "{count:group} with runs of several models", others)
     for model, earlier in repeating.items():
         notes += note("repeats", "{model} repeats all runs of {earlier}", model=model, earlier=earlier)
-    return Found(
-        len(rows), len(runs if repeating else enough), rows, audited.without(rows), verdict="wrong", notes=notes
-    )
+    n = len(runs) if repeating else len(enough)
+    return Found(len(rows), n, rows, audited.without(rows), verdict="wrong", notes=notes)
 
 
 def _repeating_models(audited: Audited) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Claude Code 1 and 2: sessions and subagents, a line for each block of an answer.
 
-The output of ``claude -p`` is a session, too. Its lines lack some answers of subagents, and those of newer versions count
-only the first token of an answer. The result, which may be alone, counts all tokens of the session so far.
+The output of ``claude -p`` is a session, too. Its lines lack some answers of subagents, and those of newer versions
+count only the first token of an answer. The result, which may be alone, counts all tokens of the session so far.
 """
 
 import io
@@ -129,11 +129,10 @@ def _read_metadata(session: Session, kind: str, record: dict[str, Any]) -> None:
     elif kind == "system" and record.get("subtype") == "init":
         session.version = text_of(record.get("version")) or session.version
     elif kind == "result":
-        own_id = text_of(record.get("sessionId"))
-        if session.session_id not in ("", own_id):
+        if session.session_id not in ("", record.get("sessionId")):
             session.add_unknown("result of another session")
             return
-        session.session_id = own_id
+        session.session_id = text_of(record.get("sessionId"))
         session.messages += 1  # the last answer
         session.is_main = True
         session.turns = count_of(record.get("num_turns"))

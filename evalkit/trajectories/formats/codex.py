@@ -174,8 +174,6 @@ def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> I
     elif kind in ("token_count", "task_started", "turn_started"):
         yield Item("usage" if kind == "token_count" else "started", "", payload, when)
     elif kind in ("task_complete", "turn_complete", "turn_completed", "turn_failed", "turn_aborted"):
-        if kind == "turn_completed":
-            yield Item("total", "", payload, when)
         if error := payload.get("error"):
             yield Item("error", error_text(error), payload, when)
         reason = text_of(payload.get("reason"))
@@ -314,13 +312,13 @@ def summary(path: str, file: BinaryIO) -> Session:
         elif kind == "ended":
             session.exit_reason = text
             session.status = "turn_aborted" if text.startswith("turn_aborted") else "completed"
+            if counts := _counts(payload.get("usage")):  # `codex exec` prints those of the session so far
+                read, cached, written, *_ = counts
+                session.totals = [ModelCall("", None, read or None, cached if read else None, written or None)]
         elif kind == "error":
             session.error = text
         elif kind == "usage":
             calls.count(payload.get("info"), model, is_fork=bool(session.forked_from))
-        elif kind == "total":
-            read, cached, written, *_ = _counts(payload.get("usage")) or (0, 0, 0)
-            session.totals = [ModelCall("", None, read or None, cached if read else None, written or None)]
         elif kind == "settled":
             calls.settle()
         elif kind != "agent":
