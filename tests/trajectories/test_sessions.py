@@ -569,6 +569,23 @@ RECORDS = (
         "type": "assistant",
         "message": {"parts": [{"text": "x", "thought": True}, {"functionCall": {"id": "c1", "name": "shell"}}]},
     },
+    {"$rewindTo": "u1", "sessionId": "s1"},
+    {
+        "type": "result",
+        "session_id": "s1",
+        "num_turns": 2,
+        "is_error": True,
+        "result": "x",
+        "usage": {"input_tokens": 1},
+    },
+    {"type": "thread.started", "thread_id": "a"},
+    {"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": "x"}},
+    {
+        "type": "item.completed",
+        "item": {"id": "i", "type": "mcp_tool_call", "arguments": {}, "error": {"message": "x"}},
+    },
+    {"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}},
+    {"type": "turn.failed", "error": {"message": "x"}},
 )
 
 
