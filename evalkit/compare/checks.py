@@ -33,8 +33,8 @@ MOST_COMPARED = 20  # runs of two models whose texts are compared
 LEAST_WRITTEN = 500  # characters that two models do not both write by chance
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
-RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]\d+)$")
-PASS = re.compile(r"pass([@^])([2-9]|\d\d+)")
+RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^][1-9]\d{0,2})$")
+PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
 ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # a cell of a table
@@ -131,7 +131,7 @@ def equal_runs(audited: Audited) -> Found:
     rows = rows.drop_duplicates("run_id")
     others = enough.groupby(keys, dropna=False)["model_name"].nunique().gt(1).sum()
     notes = _by_model(rows) + _counted("between", "{count:group} with runs of several models", others)
-    for model, earlier in repeating.items():
+    for model, earlier in [*repeating.items()][:MOST_NAMED]:
         notes += note("repeats", "{model} repeats all runs of {earlier}", model=model, earlier=earlier)
     n = len(runs) if repeating else len(enough)
     return Found(len(rows), n, rows, audited.without(rows), verdict="wrong", notes=notes)
@@ -161,7 +161,7 @@ def _repeating_models(audited: Audited) -> dict[str, str]:
 
 
 def _is_written_twice(audited: Audited, one: pd.Series, other: pd.Series) -> bool:
-    """Return whether the agents wrote the same in pairs of runs, some of them, and enough to compare."""
+    """Return whether the agents wrote the same in pairs of runs, of which some are read, and enough to compare."""
     if audited.logs.kind.transcript is None:
         return False
     runs = audited.runs.set_index("run_id", drop=False)

@@ -342,7 +342,8 @@ def test_figures_of_several_runs_in_a_folder_are_compared_with_their_own(tmp_pat
     [
         ({"2": 0.8333, "3": 1.0}, "fine"),  # (1 - C(1, 2) / C(3, 2) + 1 - C(2, 2) / C(3, 2)) / 2
         ({"2": 0.6667, "3": 1.0}, "wrong"),
-        ({"2": None}, "fine"),
+        ({"2": None, "99999": 0.1}, "fine"),
+        ({"5": 0.9}, "not computed"),  # of more trials than there are
         ([0.1], "fine"),
     ],
 )
