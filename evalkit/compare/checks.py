@@ -33,7 +33,7 @@ MOST_COMPARED = 20  # runs of two models whose texts are compared
 LEAST_WRITTEN = 500  # characters that two models do not both write by chance
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
-RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^][1-9]\d{0,2})$")
+RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
@@ -303,7 +303,8 @@ def published_figures(audited: Audited) -> Found:
     runs = audited.runs.reindex(columns=[*columns, "task_id", "is_successful", "score"])
     of_model = {model: own for name in ("logged_model", "model_name") for model, own in runs.groupby(name)}
     known = {name: set(runs[name].dropna()) for name in ("agent", "dataset", "score_key")}
-    table = table[table["metric"].isin(known["score_key"]) | table["metric"].str.match(RATE)].dropna(subset="value")
+    is_rate = table["metric"].isin(known["score_key"]) | table["metric"].str.match(RATE)
+    table = table[is_rate | table["metric"].str.fullmatch(PASS)].dropna(subset="value")
     is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
     sizes = runs["model_name"].value_counts()
     order = audited.estimates.copy()
@@ -314,8 +315,7 @@ def published_figures(audited: Audited) -> Found:
         model = row["model_name"]
         matching = of_model.get(model, runs.iloc[:0]) if isinstance(model, str) and model else runs
         for name, value in {"agent": row["agent"], "dataset": row["dataset"], "score_key": row["metric"]}.items():
-            is_stated = isinstance(value, str) and value and known[name]
-            if is_stated and (name == "dataset" or value in known[name]):
+            if value in known[name] or (name == "dataset" and isinstance(value, str) and value and known[name]):
                 matching = matching[matching[name].eq(value)]
         folder, file = os.path.split(row["source"])
         inside = matching[matching["source"].str.startswith(f"{folder}/")]
