@@ -77,11 +77,11 @@ def chat_messages(messages: Any) -> list[Message]:
         role = text_of(message.get("role")) or (actor if actor in _ROLES else "user")
         text = content_text(message.get("content"))
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
-        error = error or message.get("status") == "error"
         is_answer = role == "tool" or returned is not None  # mini-swe-agent answers a command as the user
         ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent
         if is_answer and (call := called.get(text_of(ids[0]))):
-            call.result, call.is_error = text or error_text(error), bool(error) or returned not in (None, 0)
+            call.result = text or ("" if isinstance(error, bool) else error_text(error))
+            call.is_error = bool(error) or message.get("status") == "error" or returned not in (None, 0)
             continue
         calls = list(map(_chat_call, objects(message, "tool_calls")))
         calls = calls or [ToolCall("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]

@@ -38,6 +38,7 @@ SESSIONS = (gemini_cli, claude_code, codex)
 SESSION_FORMATS = tuple(one.FORMAT for one in SESSIONS)
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
+_MOST_EXAMINED = 100  # records of a document, in which a session is recognised
 # titles of files that describe logs, or that are no logs without options; every other title is a log's
 _NO_LOGS = {
     *("Harbor job lock", "Harbor job result", "Terminal-Bench lock", "Terminal-Bench run description"),
@@ -157,8 +158,9 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
         return next((one for one in FORMATS if one.recognises(rows[:1])), table), rows, left_out
     value, recovered = decode_json(data)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
-    if reader is None and (of_session := _session([value])[0]):  # sessions of 2025 are one document
-        return of_session, msgspec.json.encode(value), recovered
+    records = value if isinstance(value, list) else [value]
+    if reader is None and (of_session := _session(records[:_MOST_EXAMINED])[0]):  # one document, or a list of records
+        return of_session, msgspec.json.Encoder().encode_lines(records), recovered
     if messages and reader in LINE_FORMATS:
         return reader, reader.by_part(value if isinstance(value, list) else [value]), recovered
     if reader is None and table.title_of(value):

@@ -51,7 +51,7 @@ TABLES = {
     "plans": (Column("source", "str", "file with the plan"), *PLANS),
     "published": (Column("source", "str", "file with the figure"), *PUBLISHED),
     # of sessions, in which several models may take part; each call counts once
-    "usage": (RUN_ID, CALLS[1], Column("calls", "int", "its calls", "count"), *_SUMS),
+    "usage": (RUN_ID, CALLS[1], Column("calls", "int?", "its calls, unless only sums are logged", "count"), *_SUMS),
     "tools": (
         RUN_ID,
         CALLS[1],

@@ -1,7 +1,7 @@
 """Claude Code 1 and 2: sessions and subagents, a line for each block of an answer.
 
-The output of ``claude -p --output-format stream-json`` is a session, too. It lacks some answers of subagents, and lines
-of newer versions count only the first token of an answer: the result counts all tokens.
+The output of ``claude -p`` is a session, too. Its lines lack some answers of subagents, and those of newer versions
+count only the first token of an answer. The result, which may be alone, counts all tokens of the session so far.
 """
 
 import io
@@ -38,7 +38,6 @@ _INJECTED = re.compile(
 )
 _AGENT_ID = re.compile(r"[\w-]+")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-_WENT_BACK = "the user went back to an earlier message, from which the session goes on"
 
 
 def recognises(record: Any) -> str:
@@ -115,7 +114,7 @@ def summary(path: str, file: BinaryIO) -> Session:
                 tools.setdefault(text_of(block.get("id")) or f"block {len(tools)}", used)
     if 2 * len(unended) > len(calls) and not session.totals:
         session.partial = len(unended)
-    session.complete(path, [calls[call_id] for call_id in calls if call_id in own] or calls.values())
+    session.complete(path, [calls[call_id] for call_id in calls if call_id in own] or calls.values() or session.totals)
     return session
 
 
@@ -129,11 +128,23 @@ def _read_metadata(session: Session, kind: str, record: dict[str, Any]) -> None:
         session.cost = None if record.get("hasUnknownModelCost") else number_of(record.get("totalCostUSD"))
     elif kind == "system" and record.get("subtype") == "init":
         session.version = text_of(record.get("version")) or session.version
-    elif kind == "result" and isinstance(record.get("modelUsage"), dict):
+    elif kind == "result":
+        if session.session_id not in ("", record.get("sessionId")):
+            session.add_unknown("result of another session")
+            return
+        session.session_id = text_of(record.get("sessionId"))
+        session.messages += 1  # the last answer
+        session.is_main = True
+        session.turns = count_of(record.get("num_turns"))
         session.cost = number_of(record.get("total_cost_usd"))
-        session.totals = [_total(model, usage) for model, usage in record["modelUsage"].items()]
+        if isinstance(record.get("modelUsage"), dict):
+            session.totals = [_total(model, usage) for model, usage in record["modelUsage"].items()]
+        elif not session.calls:  # of the first versions
+            session.totals = [_usage("", None, record.get("usage"))]
         if record.get("subtype") != "success":
             session.exit_reason = text_of(record.get("subtype"))
+        if record.get("is_error"):
+            session.error = content_text(record.get("result") or record.get("errors")) or session.error
 
 
 def _total(model: str, usage: Any) -> ModelCall:
@@ -145,12 +156,11 @@ def _total(model: str, usage: Any) -> ModelCall:
 
 
 def _usage(call_id: str, model: str | None, usage: Any) -> ModelCall:
-    """Return the tokens of a call; 0 read and 0 written were not counted."""
+    """Return the tokens of a call; 0 were not counted."""
     counts = [count_of(part_of(usage, key)) for key in _READ]
-    known = [count for count in counts if count is not None]
-    read = sum(known) if known else None
+    read = sum(filter(None, counts))
     written = count_of(part_of(usage, "output_tokens"))
-    return ModelCall(call_id, model, read, counts[-1], written) if read or written else ModelCall(call_id, model)
+    return ModelCall(call_id, model, read or None, counts[-1] if read else None, written or None)
 
 
 parse = partial(sessions.parsed, summary)
@@ -165,6 +175,8 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
     seen = set[str]()
     for record in map(_named, records_of(io.BytesIO(data), Session(FORMAT))):
         kind, uuid = record.get("type"), text_of(record.get("uuid"))
+        if kind == "result" and not chat:  # it was printed alone
+            chat.append({"role": "assistant", "content": content_text(record.get("result"))})
         message = record if kind == "system" else record.get("message")
         if part_of(record, "attachment", "commandMode") == "prompt":  # the user spoke while the agent worked
             kind, message = "user", {"content": part_of(record, "attachment", "prompt")}
@@ -203,7 +215,7 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
         parent = text_of(record.get("parentUuid"))
         if not is_injected and parent:
             if parent in prompted:
-                chat.append({**about, "role": "system", "content": _WENT_BACK})
+                chat.append({**about, "role": "system", "content": sessions.WENT_BACK})
             prompted.add(parent)
         chat.append({**about, "role": "system" if is_injected else "user", "content": text})
     return sessions.with_subagents(chat, agents, messages, open_named)

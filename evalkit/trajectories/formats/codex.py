@@ -1,4 +1,4 @@
-"""Codex of OpenAI: rollouts from early 2025 on, whose lines contain messages, calls, and totals of tokens."""
+"""Codex of OpenAI: rollouts from early 2025 on, with totals of tokens, and what ``codex exec --json`` prints."""
 
 import io
 import os
@@ -30,8 +30,9 @@ _NO_MESSAGES = frozenset({  # payloads that repeat others, or are empty
     "thread_rolled_back", "thread_settings_applied", "undo_started", "undo_completed", "view_image_tool_call",
     "session_configured", "deprecation_notice", "collab_tool_call", "sub_agent_activity", "model_reroute",
     "hook_started", "hook_completed", "raw_response_item", "shutdown_complete", "mcp_startup_update",
-    "mcp_startup_complete",
+    "mcp_startup_complete", "todo_list",
 })  # fmt: skip
+_ARGUMENTS = ("command", "changes", "arguments", "prompt", "query")  # of calls of tools that `codex exec` prints
 _EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # of what an item contains, too
 _USAGE = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens")
 _EXIT_CODE = re.compile(r"(?:exited with code |[Ee]xit code:? |\"exit_code\": ?)(-?\d+)")
@@ -67,7 +68,8 @@ def recognises(record: Any) -> str:
     is_wrapped = isinstance(kind, str) and kind in _LINES and isinstance(record.get("payload"), dict)
     is_state = part_of(record, "record_type") == "state"
     is_bare = kind == "message" and any(part.get("type") == "input_text" for part in objects(record, "content"))
-    return f"{FORMAT} session" if is_wrapped or is_state or is_bare or is_document else ""
+    is_printed = kind == "thread.started" and isinstance(record.get("thread_id"), str)
+    return f"{FORMAT} session" if is_wrapped or is_state or is_bare or is_document or is_printed else ""
 
 
 def _listed(line: dict[str, Any]) -> list[dict[str, Any]]:
@@ -87,6 +89,9 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
         when = text_of(record.get("timestamp"))
         ordinal = count_of(record.get("ordinal"))
         if ordinal is not None and ordinal < first:
+            continue
+        if outer.startswith(("thread.", "turn.", "item.")) or (outer == "error" and payload is None):
+            yield from _printed(outer, record, session)
             continue
         if not isinstance(payload, dict):  # of 2025
             if record.get("record_type") == "state":
@@ -121,6 +126,25 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
                 yield item
 
 
+def _printed(kind: str, record: dict[str, Any], session: Session) -> Iterator[Item]:
+    """Yield the meaning of a line of ``codex exec --json``, in which tokens are those of the session so far."""
+    item = record["item"] if isinstance(record.get("item"), dict) else {}
+    arguments = [item[name] for name in _ARGUMENTS if name in item]
+    if kind == "thread.started":
+        yield Item("session_meta", "", {"id": record.get("thread_id")}, "")
+    elif kind == "item.completed" and arguments:
+        call = {"call_id": item.get("id"), "name": item.get("tool") or item.get("type"), "status": item.get("status")}
+        yield Item("call", text_of(arguments[0]), call, "")
+        output = part_of(item, "result", "content") or item.get("error") or item.get("aggregated_output")
+        printed = error_text(output) if isinstance(output, dict) else content_text(output)
+        code = item.get("exit_code")  # 0 or null: it did not fail
+        yield Item("output", f"Exit code {code}\n{printed}" if code else printed, call, "")
+    elif kind == "item.completed":
+        yield from _said(item, "", "item", session)
+    elif kind not in ("item.started", "item.updated"):
+        yield from _said({**record, "type": kind.replace(".", "_")}, "", "", session)
+
+
 def _is_same(one: Item, other: Item) -> bool:
     """Return whether two items are the same message at about the same time."""
     if (one.kind, one.text) != (other.kind, other.text):
@@ -149,7 +173,7 @@ def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> I
         yield Item("call", text_of(action), payload, when)
     elif kind in ("token_count", "task_started", "turn_started"):
         yield Item("usage" if kind == "token_count" else "started", "", payload, when)
-    elif kind in ("task_complete", "turn_complete", "turn_aborted"):
+    elif kind in ("task_complete", "turn_complete", "turn_completed", "turn_failed", "turn_aborted"):
         if error := payload.get("error"):
             yield Item("error", error_text(error), payload, when)
         reason = text_of(payload.get("reason"))
@@ -288,6 +312,9 @@ def summary(path: str, file: BinaryIO) -> Session:
         elif kind == "ended":
             session.exit_reason = text
             session.status = "turn_aborted" if text.startswith("turn_aborted") else "completed"
+            if counts := _counts(payload.get("usage")):  # `codex exec` prints those of the session so far
+                read, cached, written, *_ = counts
+                session.totals = [ModelCall("", None, read or None, cached if read else None, written or None)]
         elif kind == "error":
             session.error = text
         elif kind == "usage":

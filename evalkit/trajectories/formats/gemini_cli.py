@@ -21,7 +21,6 @@ _ROLES = {
     "user": "user", "gemini": "assistant", "assistant": "assistant", "tool_result": "tool", "system": "system",
     "info": "system", "warning": "system", "error": "system",
 }  # fmt: skip
-_UPDATES = ("$set", "$rewindTo")  # of the session
 _INJECTED = re.compile(r"\s*<(session_context|task-notification|system-reminder)")
 
 
@@ -43,7 +42,9 @@ def _messages(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
             kind = text_of(message.get("type"))
             if kind in _ROLES:
                 yield message
-            elif kind or not (any(name in message for name in _UPDATES) or "projectHash" in message):
+            elif "$rewindTo" in message:
+                yield {"type": "info", "content": sessions.WENT_BACK}
+            elif kind or not message.keys() & {"$set", "projectHash"}:
                 session.add_unknown(kind or "without a type")
 
 

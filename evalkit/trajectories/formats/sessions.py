@@ -17,10 +17,11 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
 from evalkit.trajectories.json_values import text_of
-from evalkit.trajectories.records import run_row, used
+from evalkit.trajectories.records import counted, run_row, used
 
 EXCERPT = b'{"excerpt_of_session":'  # what excerpts begin with
 HEAD = 65_536  # bytes in which a session is recognised
+WENT_BACK = "the user went back to an earlier message, from which the session goes on"
 _MOST_NAMED = 8  # unknown types
 
 
@@ -58,6 +59,7 @@ class Session(msgspec.Struct):
     status: str = "completed"
     error: str | None = None
     cost: float | None = None
+    turns: int | None = None  # stated, for a session without calls
     messages: int = 0  # that were understood
     is_main: bool = False  # one of them is not of a subagent
     calls: dict[str, ModelCall] = {}  # by their ids
@@ -97,7 +99,8 @@ SESSION = msgspec.json.Decoder(Session)
 def first_records(data: bytes) -> list[Any]:
     """Return the objects in the first lines of a file, or the start of one that is longer than the examined bytes."""
     head = data[:HEAD]
-    return list(records_of(io.BytesIO(head), Session(""))) or [decode_start(head)]
+    records = list(records_of(io.BytesIO(head), Session(""))) or decode_start(head)
+    return records if isinstance(records, list) else [records]
 
 
 def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
@@ -141,12 +144,12 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
         named["others"] = others
     broken = f"{counted_noun(session.broken, 'broken line')} left out" if session.broken else ""
     is_unclear = any(call.is_replayed is None for call in session.calls.values())
-    copied = "which calls it copied is known only with the session that it continues" if is_unclear else ""
+    copied = "tokens are missing: the session that it continues shows which are its own" if is_unclear else ""
     first = f"of {counted_noun(session.partial, 'answer')} only the first written tokens are counted"
-    counted = Counter[str | None]()
+    known = Counter[str | None]()
     for call in session.calls.values():
-        counted[call.model] += call.tokens_in or 0
-    unprinted = sum(max((one.tokens_in or 0) - counted[one.model], 0) for one in session.totals if one.model in counted)
+        known[call.model] += call.tokens_in or 0
+    unprinted = sum(max((one.tokens_in or 0) - known[one.model], 0) for one in session.totals if known[one.model])
     read = f"{unprinted:,} of the tokens read are of calls that were not printed" if unprinted else ""
     doubts = list(filter(None, [broken, named_counts(named, "record"), copied, first if session.partial else "", read]))
     if not (session.messages or session.calls or doubts):
@@ -165,7 +168,8 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
         status=session.status,
         exit_reason=session.exit_reason,
         error=session.error,
-        cost=session.cost,
+        turns=session.turns,
+        **counted(cost=session.cost),
     )
     facts = [(name, "", "", value) for name in ("part_of", "forked_from") if (value := getattr(session, name))]
     calls = [*map(msgspec.structs.astuple, [*session.calls.values(), *session.totals])]

@@ -139,6 +139,8 @@ def _published(stated: dict[str, Any], n: int) -> list[tuple]:
     """Return the rates over all trials of a run that its summary or its metadata state."""
     resolved = count_of(stated.get("n_resolved"))
     rates = {"accuracy": stated.get("accuracy"), "resolved": None if resolved is None or not n else resolved / n}
+    if isinstance(of_k := stated.get("pass_at_k"), dict):
+        rates |= {f"pass@{k}": rate for k, rate in of_k.items()}
     known = {metric: rate for metric, one in rates.items() if (rate := number_of(one)) is not None}
     return [(None, None, None, metric, rate, n or None) for metric, rate in known.items()]
 
