@@ -392,7 +392,7 @@ def combine(
 def allow_for_seeds(
     compared: Compared, estimate: float, variance: float, seeds: list[SeedSpread], shares: bool
 ) -> Compared:
-    """Widen a comparison by the variances between seeds of both models, by t with Satterthwaite's degrees of freedom."""
+    """Widen a comparison by the variance between seeds of both models, by t (degrees of freedom by Satterthwaite)."""
     extra = sum(one.variance for one in seeds)
     if not extra > 0 or math.isnan(compared.p_value):
         return compared
