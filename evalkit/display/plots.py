@@ -131,7 +131,7 @@ def estimates(
         between = np.arange(1, len(names)) - 0.5
         ax.hlines(between, 0, 1, color=GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
     _name_rows(ax, [*short_labels(names, 30), *short_labels(published["name"], 30)], ylabel)
-    for y, row in enumerate(published.to_dict("records"), start=len(names)):  # published results in grey, with a line through all rows
+    for y, row in enumerate(published.to_dict("records"), start=len(names)):  # in grey, with a line across
         ax.plot([row["mean"]] * 2, [-0.55, y], color=QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
         ax.errorbar(row["mean"], y, xerr=as_number(row.get("spread")), fmt="|", color=QUIET, ms=9, lw=1.6)
     if len(published):
@@ -175,7 +175,7 @@ def strips(
             mark = _mark(row, float(row[value]), float(names.index(name)), name, look_of[name], tip)
             drawn.append({**mark, "is_pale": highlight is not None and name != key_of(highlight)})
     points = _marks(drawn, "is_pale")
-    lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # neighbours are in different ones
+    lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # neighbours get different lanes
     points["y"] += 0.55 * (lane / LANES - 0.5) - 0.1
     for is_pale in (True, False):
         draw_points(ax, points[points["is_pale"] == is_pale], size=18, alpha=0.3 if is_pale else 0.6, edge=0)
