@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from evalkit._notes import Notes, note
 from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of
-from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
+from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.mindcraft.layout import (
     Named,
     Repetition,
@@ -23,7 +23,7 @@ from evalkit.mindcraft.layout import (
     split_repetitions,
     task_folders,
 )
-from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, FLAGS, LOG_FLAGS, OUTCOMES, RECORDS, RUNS, CompletionStatus
+from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, LOG_FLAGS, OUTCOMES, RECORDS, RUNS, CompletionStatus
 from evalkit.mindcraft.tasks import Definition, TaskDefinitions, metrics_of, task_facts
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
@@ -33,6 +33,7 @@ _TASK_COLUMNS = [column for column in RUNS if column.name in _OF_TASKS]
 _TASK_COLUMNS.append(Column("is_ambiguous", "bool", "several definitions fit the task"))
 _LOG_COLUMNS = (*(column for column in AGENTS if column.name in ("source", "agent_name")), *RECORDS["logs"])
 _COUNTS = [column.name for column in COUNT_COLUMNS[1:]]  # but messages, which are the turns of a run
+_UNSTATED = ("seed", "tokens_in", "tokens_out", "cost")  # columns of all kinds that no log states
 _NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
 
 
@@ -75,9 +76,8 @@ def assemble(
     runs["run_flags"] = _flags(runs, logs)
     ids = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"].to_numpy())
     logs = logs.join(ids.reset_index(drop=True))
-    agents = frame_of({column.name: logs[column.name] for column in AGENTS}, AGENTS)
-    runs = runs.assign(**dict.fromkeys({column.name for column in RUN_COLUMNS}.difference(runs)))  # which no log states
-    runs = frame_of({column.name: runs[column.name] for column in RUNS}, RUNS)
+    agents = frame_of(logs, AGENTS)
+    runs = frame_of(runs.assign(**dict.fromkeys(_UNSTATED)), RUNS)
     metrics = metrics_frame([metrics_of(task.definition) for task in tasks])
     if not metrics.columns.empty:
         runs = runs.join(metrics.take(places).reset_index(drop=True))
@@ -280,7 +280,7 @@ def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
         "unreadable_logs": runs["n_read"] < runs["total_agent_logs_found"],
         "inferred_timeout": runs["inferred_timeout"],
     }
-    flags = [flag for flag in FLAGS if flag in raised]
+    flags = sorted(raised)  # as `FLAGS`
     columns = [np.asarray(raised[flag], bool).tolist() for flag in flags]
     return [list(compress(flags, own)) for own in zip(*columns, strict=True)]
 
@@ -314,9 +314,12 @@ def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
 def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Build a column ``metric_NAME`` of every metric: numbers, truth values, or text where they are neither."""
     types, columns = dict[str, set[type]](), list[Column]()
-    named = [{cut_name(f"metric_{metric}"): value for metric, value in row.items()} for row in rows]
-    for row in named:
-        for name, value in row.items():
+    named = list[dict[str, Any]]()
+    for row in rows:
+        named.append({})
+        for metric, value in row.items():
+            name = cut_name(f"metric_{metric}")
+            named[-1][name] = value
             types.setdefault(name, set()).add(type(value))
     for name, own in types.items():
         dtype = "bool?" if own == {bool} else "float" if own <= {int, float} else "str"
