@@ -206,6 +206,7 @@ def parse(path: str, data: bytes) -> Parsed:
 
     In its folder, every JSON file is a log but one of another shape under a name without a number (``notes.json``).
     """
+    is_numbered = split_stem(stem_of(path))[1] is not None
     may_be_log = _may_be_log(path)
     try:
         if path.rpartition("/")[2] == RESULTS:
@@ -224,15 +225,10 @@ def parse(path: str, data: bytes) -> Parsed:
         broken = unreadable(path, str(error))
         start = decode_start(data[:HEAD]) if may_be_log else None
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
-            is_numbered = split_stem(stem_of(path))[1] is not None
-            rows = {
-                "logs": broken.rows["logs"] if is_numbered else [],
-                "other_files": [_other_row(other=NO_TURNS)],
-            }
+            rows = {"logs": broken.rows["logs"] if is_numbered else [], "other_files": [_other_row(other=NO_TURNS)]}
             return Parsed("failed", f"{error} (it does not begin like an agent log)", rows)
         return broken
 
-    is_numbered = split_stem(stem_of(path))[1] is not None
     logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
     if isinstance(value, dict):
         is_memory = not value or bool((LOG_KEYS - {"name"}) & value.keys())
