@@ -46,12 +46,11 @@ _EXPORTED = {role: role for role in (*COLUMN_NAMES, "run_flags", "counts_as")}
 _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "dataset": "task_type", "agent": ""}
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
-_TRUTH = dict.fromkeys(
-    ("true", "t", "yes", "y", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"), 1.0
-)
+_TRUTH = dict.fromkeys(("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"), 1.0)
 _TRUTH |= dict.fromkeys(
-    ("false", "f", "no", "n", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
+    ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
 )
+_LETTERS = ({"t": 1.0, "f": 0.0}, {"y": 1.0, "n": 0.0}, {"p": 1.0, "f": 0.0})  # in a column without other values
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # in columns of numbers and times
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII)  # `float` also reads 1_0
@@ -128,7 +127,7 @@ def _called(columns: Iterable[str], names: Sequence[str]) -> list[str]:
 def _are_outcomes(values: Iterable[Any]) -> bool:
     """Return whether all values that are known are words for outcomes; of numbers, 0 may be a success."""
     words = {str(value).strip().lower() for value in values} - {"", "none", "nan"}
-    return bool(words) and words <= _TRUTH.keys()
+    return bool(words) and any(words <= known.keys() for known in (_TRUTH, *_LETTERS))
 
 
 def columns_of_runs(
@@ -152,10 +151,10 @@ def columns_of_runs(
         if role == "started":
             runs[role] = pd.concat([_times(own) for _, own in values.groupby(file)] or [_times(values)])
         elif role == "is_successful":
-            truths = values.map(truth_or_number).astype("float64")
+            truths = truths_or_numbers(values)
             runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
-            runs[role] = values.map(truth_or_number).astype("float64")
+            runs[role] = truths_or_numbers(values)
             in_percent = texts.str.endswith("%").groupby(file).transform("any")
             has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% has none
             runs[role] = runs[role].where(~in_percent | has_unit)
@@ -290,9 +289,15 @@ def _number(value: Any) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def truth_or_number(value: Any) -> float | None:
-    """Return 1 or 0 for a word of truth or an outcome, or the number that a text is; None for others."""
-    return _TRUTH.get(str(value).strip().lower(), _number(value))
+def truths_or_numbers(values: pd.Series) -> pd.Series:
+    """Return 1 or 0 for words of truth or outcomes, and numbers for their texts; NaN for others.
+
+    Single letters are such words only in a column of one pair, such as T and F: F may be a grade.
+    """
+    texts = values.astype("str").str.strip().str.lower().where(values.notna() & values.ne(""))
+    letters = next((pair for pair in _LETTERS if texts.dropna().isin(pair).all()), {})
+    truths = texts.map({**_TRUTH, **letters})
+    return truths.fillna(values.map(_number)).astype("float64")
 
 
 def _without_thousands(text: str) -> str:
