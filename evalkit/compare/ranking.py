@@ -316,7 +316,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
     about["variants"] = "variants" in board.notes
     doubtful = {"code": "doubtful", "models": rated["model_name"].tolist()} if board.notes.only(*DOUBTS) else {}
-    if row["rank_high"] == 1 and doubtful:
+    if doubtful and (row["rank_high"] == 1 or "units_differ" in board.notes):
         return doubtful
     if row["rank_high"] == 1:
         return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)

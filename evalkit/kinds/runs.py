@@ -25,7 +25,8 @@ BY_JUDGE = " by a judge"  # behind the name of every estimate that rests on such
 MOST_NAMED = 8  # models in a sentence; of more, it has the number
 MOST_SCORER = 30  # characters of a scorer's name, which follows the name of an estimate
 MEASURED = ("success", "failure")
-_KEPT = ["run_id", "model_name", "task_type", "repetition", "started", "duration", "cost", "tokens_in", "tokens_out"]
+_KEPT = ["run_id", "source", "model_name", "task_type", "repetition", "started", "duration", "cost"]
+_KEPT += ["tokens_in", "tokens_out"]
 
 
 class Outcomes(NamedTuple):
@@ -33,7 +34,7 @@ class Outcomes(NamedTuple):
 
     `table` has one row per run: model_name, task (what repeats; a run without a task is its own), family (of tasks that
     are variants of one, as the runs were loaded with ``cluster``; else the task), task_type, repetition, seed, value
-    (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not measured, running, or
+    (NaN if it has none), run_id, source, started, duration, cost, tokens, outcome (success, failure, not measured, running, or
     scored: with a score that is neither success nor failure), ended (how: an error, a limit, a status in words; "" if a
     log states no outcome) and condition (what else makes runs comparable: ``max_turns=20``, or "").
     """

@@ -243,6 +243,27 @@ def test_no_model_is_best_where_runs_were_repeated_until_they_succeeded_or_score
     assert second in describe_baseline(runs, "calm")[0]
 
 
+@pytest.mark.parametrize(
+    ("column", "groups", "told"),
+    [
+        ("source", {"low.csv": SHARES, "high.csv": POINTS}, "Scores of low.csv are from 0 to 1, scores of high.csv far"),
+        ("source", {"low.csv": [0, 1] * 9, "high.csv": [0, 0, 100] * 6}, "Scores of low.csv are from 0 to 1"),
+        ("task_type", {"quiz": SHARES, "game": [0, 250, 0, 0, 90, 14]}, "Scores of quiz are from 0 to 1, scores of game"),
+        ("source", {"low.csv": [0] * 9, "high.csv": POINTS}, ""),  # nothing was scored
+        ("source", {"low.csv": [0.5] * 4, "high.csv": POINTS}, ""),  # as few values as a log of single runs has
+        ("task_type", {"quiz": [*SHARES, 2.5], "game": POINTS}, ""),
+    ],
+)
+def test_scores_of_files_or_types_of_tasks_in_other_units_support_no_claim(column, groups, told):
+    rows = [(f"m{n % 2}", f"{name}{n // 2}", score, name) for name, own in groups.items() for n, score in enumerate(own)]
+    table = pd.DataFrame(rows, columns=["model", "task", "score", "group"])
+    runs = pipeline.runs_of(table.drop(columns="group")).assign(**{column: table["group"].tolist()})
+    board = compare.leaderboard(runs)
+    assert ("units_differ" in board.notes) == bool(told)
+    assert (compare.headline(board)["code"] == "doubtful") == bool(told)
+    assert any(line.startswith(told) for line in describe_comparison(runs).split("\n")[1:3])
+
+
 def test_only_runs_of_one_kind_are_compared():
     both = pd.concat([runs_of([("a", "t", True)]), runs_of([("a", "t", True)], kind="crafter")])
     with pytest.raises(SourceError, match="several kinds"):
