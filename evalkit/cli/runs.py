@@ -12,7 +12,7 @@ from evalkit.compare.audit import audit as audit_logs
 from evalkit.compare.baseline import against
 from evalkit.compare.ranking import leaderboard, rank_table
 from evalkit.compare.terminal import describe_audit, describe_baseline, describe_comparison
-from evalkit.display.terminal import choose, chosen_lines
+from evalkit.display.terminal import choose, chosen_lines, file_lines
 from evalkit.io.text import plain
 from evalkit.io.write import write_frame
 from evalkit.kinds.detection import describe_source, kinds_of_source
@@ -123,6 +123,8 @@ def compare(
             runs, planned=logs.kind.planned(logs), detect=detect or 0.0, everything=everything, **how
         )
     warned, chosen = chosen_lines(logs, stated=[] if baseline else ["compared_by"])
+    if logs.ledger["status"].ne("used").any():
+        chosen += file_lines(logs.ledger, len(runs), everything=everything)
     if chosen:
         chosen = ["", *chosen]
     print("\n".join([*warned, text, *chosen]))
