@@ -448,6 +448,26 @@ def test_a_file_of_outcomes_overrules_runs_and_flags_them(tmp_path):
     assert told(runs, "is_successful", "run_flags") == [[None, ["overruled"]], [False, []]]
 
 
+@pytest.mark.parametrize(
+    ("rows", "stated"),
+    [
+        ([{"Ticket": f"A-{n}", "task": "t", "score": n % 2} for n in range(4)], ["A-2", "A-3"]),
+        ([{"ticket": n, "task": f"t{n % 2}", "score": 1, "epoch": n // 2} for n in range(4)], ["2", "3"]),
+        ([{"trial uuid": f"u{n}", "task": "t", "score": 0} for n in (0, 1, 2, 3, 3)], ["u2", "u3"]),  # with a copy
+    ],
+)
+def test_a_file_of_outcomes_may_name_runs_by_their_own_ids(tmp_path, rows, stated):
+    path = make.write(tmp_path / "runs.jsonl", "\n".join(map(json.dumps, rows)))
+    outcomes = make.write(tmp_path / "o.csv", f"run_id,outcome\n{stated[0]},success\n{stated[1]},not measured\n")
+    runs = runs_of(path, outcomes=outcomes)
+    is_overruled = has_flag(runs, "overruled")
+    assert is_overruled.tolist() == [False, False, True, True, False][: len(rows)]
+    assert told(runs[is_overruled], "is_successful") == [[True], [None]]
+    make.write(tmp_path / "o.csv", f"run_id,outcome\n{stated[0]},success\nA-9,success\n")
+    with pytest.raises(SourceError, match="no run has the id 'A-9'"):
+        runs_of(path, outcomes=outcomes)
+
+
 @real
 @pytest.mark.parametrize("name", ["atif", "mini-swe-agent", "swe-agent"])
 def test_real_trajectories_are_all_used(name):
