@@ -34,9 +34,9 @@ class Outcomes(NamedTuple):
 
     `table` has one row per run: model_name, task (what repeats; a run without a task is its own), family (of tasks that
     are variants of one, as the runs were loaded with ``cluster``; else the task), task_type, repetition, seed, value
-    (NaN if it has none), run_id, source, started, duration, cost, tokens, outcome (success, failure, not measured, running, or
-    scored: with a score that is neither success nor failure), ended (how: an error, a limit, a status in words; "" if a
-    log states no outcome) and condition (what else makes runs comparable: ``max_turns=20``, or "").
+    (NaN if it has none), run_id, source, started, duration, cost, tokens, outcome (success, failure, not measured,
+    running, or scored: with a score that is neither success nor failure), ended (how: an error, a limit, a status in
+    words; "" if a log states no outcome) and condition (what else makes runs comparable: ``max_turns=20``, or "").
     """
 
     table: pd.DataFrame

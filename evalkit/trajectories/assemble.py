@@ -275,7 +275,7 @@ def _flag_duplicates(runs: Runs) -> None:
 
 
 def _overrule(runs: Runs, path: str) -> None:
-    """Set and flag the outcomes that a CSV file states: run_id (or an own id), outcome and, if any, reason and judge."""
+    """Set and flag the outcomes that a CSV file states: run_id, outcome and, if any, reason and judge."""
     if not path:
         return
     try:
