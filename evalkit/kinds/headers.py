@@ -13,11 +13,13 @@ from evalkit.io.paths import SourceError
 from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet
 
+OWN_TASK = "file_and_row"  # the column of the task of rows that name none, each of which is a task of its own
 # For each column of runs the names that tables give it. A tuple before others is preferred; names in one are equals
 COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "task_id": [
         ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
         ("id", "question", "instance", "problem", "doc_id"),
+        (OWN_TASK,),
     ],
     "model_name": [("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")],
     "agent": [("agent", "agent_name", "scaffold", "system")],
@@ -296,8 +298,8 @@ def truths_or_numbers(values: pd.Series) -> pd.Series:
     """
     texts = values.astype("str").str.strip().str.lower().where(values.notna() & values.ne(""))
     letters = next((pair for pair in _LETTERS if texts.dropna().isin(pair).all()), {})
-    truths = texts.map({**_TRUTH, **letters})
-    return truths.fillna(values.map(_number)).astype("float64")
+    truths = texts.map({**_TRUTH, **letters}).astype("float64")
+    return truths.fillna(values.map(_number).astype("float64"))
 
 
 def _without_thousands(text: str) -> str:

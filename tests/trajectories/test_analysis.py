@@ -302,6 +302,27 @@ def test_a_table_of_other_columns_says_what_it_has_until_it_is_told_what_they_me
     assert runs[columns].to_numpy().tolist() == [["a", "t", 1.0, left], ["b", "t", 0.0, left]]
 
 
+UNNAMED = [{"model": m, "score": n % 2, "case": f"c{n}"} for m in "ab" for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ours.json", json.dumps(UNNAMED)),
+        ("ours.json", json.dumps({"about": "x", "rows": UNNAMED}, indent=1)),
+        ("ours.jsonl", "\n".join(map(json.dumps, UNNAMED))),
+        ("ours.csv", pd.DataFrame(UNNAMED).to_csv(index=False)),
+    ],
+)
+def test_rows_without_a_task_are_refused_in_every_form_until_a_column_is_named(tmp_path, name, text):
+    path = make.write(tmp_path / name, text)
+    with pytest.raises(
+        SourceError, match="no column for the task_id; there are model, score, case; choose one"
+    ):
+        evalkit.load(path)
+    assert evalkit.load(path, columns="task_id=case").runs["task_id"].tolist() == ["c0", "c1", "c2"] * 2
+
+
 def test_what_a_log_says_of_keys_and_environments_reaches_no_page(tmp_path):
     secret, name = "not-of-a-known-form-42", "HOME_OF_KEYS"
     env = {"env": {name: secret}}
