@@ -316,9 +316,7 @@ UNNAMED = [{"model": m, "score": n % 2, "case": f"c{n}"} for m in "ab" for n in 
 )
 def test_rows_without_a_task_are_refused_in_every_form_until_a_column_is_named(tmp_path, name, text):
     path = make.write(tmp_path / name, text)
-    with pytest.raises(
-        SourceError, match="no column for the task_id; there are model, score, case; choose one"
-    ):
+    with pytest.raises(SourceError, match="no column for the task_id; there are model, score, case; choose one"):
         evalkit.load(path)
     assert evalkit.load(path, columns="task_id=case").runs["task_id"].tolist() == ["c0", "c1", "c2"] * 2
 
