@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit._notes import note
+from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, did_you_mean
 from evalkit._version import code_version
 from evalkit.io.frames import LEDGER, Entry, arrow_table, frame_of, paused_gc
@@ -218,7 +218,8 @@ def assemble(
     if where or cluster:
         assembled = select_runs(assembled, kind, where, cluster)
     if where:
-        assembled = assembled._replace(chosen=assembled.chosen + note("filter", where=as_list(where)))
+        chosen = assembled.chosen + note("filter", where=as_list(where)) + _unit_of_others(assembled.frames[kind.runs])
+        assembled = assembled._replace(chosen=chosen)
     assembled = compare_units(assembled, kind, compare_by)
     own = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
     ledger = frame_of(dict(zip(Entry._fields, own.columns, strict=True)), LEDGER)
@@ -226,6 +227,16 @@ def assemble(
         notes = frame_of(dict(zip(Entry._fields, zip(*assembled.notes, strict=True), strict=True)), LEDGER)
         ledger = pd.concat([ledger, notes]).groupby("source", as_index=False, sort=False).last()
     return Logs(kind, sources, assembled, ledger, storage_options)
+
+
+def _unit_of_others(runs: pd.DataFrame) -> Notes:
+    """Note that scores of these runs look like outcomes or shares, while those of runs that were left out do not."""
+    scores = runs["score"].dropna()
+    if scores.empty or runs["is_successful"].notna().any() or "is_share" not in runs:
+        return NO_NOTES
+    if scores.isin([0, 1]).all():
+        return note("amounts")
+    return note("no_shares") if scores.between(0, 1).all() and not runs["is_share"].all() else NO_NOTES
 
 
 def runs_of(table: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from evalkit.stats.intervals import numbers
 
 MOST_MODELS = 200  # of a table that takes long to make; a page shows no more rows
 UNKNOWN = "unknown"  # the model of runs whose logs name none
-AS_LOGGED = "as logged"  # the unit of scores of other programs: shares where all are between 0 and 1
+AS_LOGGED = "as logged"  # the unit of scores of other programs: shares where all that were loaded are from 0 to 1
 NO_OUTCOME = note("no_outcome")
 NO_SCORE = note("no_score")
 NO_RUN = note("no_run")
@@ -161,7 +161,8 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     made = made._replace(table=table)
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
-    if unit.startswith("share") or (unit == AS_LOGGED and score.dropna().between(0, 1).all()):
+    are_shares = rows["is_share"].all() if "is_share" in rows else score.dropna().between(0, 1).all()
+    if unit.startswith("share") or (unit == AS_LOGGED and are_shares):
         return made._replace(kind="score")
     return made._replace(unit=unit.removeprefix(AS_LOGGED))
 

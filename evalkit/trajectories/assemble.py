@@ -77,7 +77,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     _number_repetitions(runs)
     _flag_duplicates(runs)
     _overrule(runs, str(options.get("outcomes") or ""))
+    amounts = {run.dataset for run in runs if run.score is not None and (run.score < 0 or run.score > 1)}
     for run in runs:
+        run.is_share = run.dataset not in amounts
         if run.is_judged:
             run.run_flags.append(JUDGED)
         if run.score is None and run.is_successful is None and run.status in ENDED:

@@ -302,6 +302,30 @@ def test_a_table_of_other_columns_says_what_it_has_until_it_is_told_what_they_me
     assert runs[columns].to_numpy().tolist() == [["a", "t", 1.0, left], ["b", "t", 0.0, left]]
 
 
+@pytest.mark.parametrize(
+    ("of_few", "of_others", "title", "code"),
+    [
+        ([0, 1, 0, 1], [1, 0, 0, 1], "success rate", ""),
+        ([0, 1, 0, 1], [0.5, 0.25, 1, 0], "mean score", "amounts"),
+        ([0, 1, 0, 1], [3, 12, 7, 0], "mean score", "amounts"),
+        ([0.5, 1, 0, 1], [3, 12, 7, 0], "mean score", "no_shares"),
+        ([0.5, 1, 0, 1], [0.25, 1, 0, 0], "mean score", ""),
+        ([3, 1, 0, 1], [0.25, 1, 0, 0], "mean score", ""),
+    ],
+)
+def test_what_scores_are_is_decided_before_runs_are_selected(tmp_path, of_few, of_others, title, code):
+    rows = [(m, f"t{n}", one) for m, own in (("few", of_few), ("others", of_others)) for n, one in enumerate(own)]
+    path = tmp_path / "runs.csv"
+    pd.DataFrame(rows, columns=["model", "task", "score"]).to_csv(path, index=False)
+    runs = trajectories.load(path).runs
+    chosen = trajectories.load(path, where="model_name=few")
+    found = [one.set_index("model_name").loc["few"] for one in map(kinds.rates, (runs, chosen.runs, runs.head(4)))]
+    bounds = [one[["estimate", "low", "high"]].tolist() for one in found]
+    assert bounds == [bounds[0]] * 3
+    assert compare.leaderboard(chosen.runs).outcomes.title == title
+    assert [one.code for one in chosen.chosen.only("amounts", "no_shares").notes] == ([code] if code else [])
+
+
 UNNAMED = [{"model": m, "score": n % 2, "case": f"c{n}"} for m in "ab" for n in range(3)]
 
 
