@@ -52,7 +52,8 @@ _TRUTH = dict.fromkeys(("true", "yes", "✓", "✅", "pass", "passed", "correct"
 _TRUTH |= dict.fromkeys(
     ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
 )
-_LETTERS = ({"t": 1.0, "f": 0.0}, {"y": 1.0, "n": 0.0}, {"p": 1.0, "f": 0.0})  # in a column without other values
+# the words of a column whose other values are none: single letters only as a pair, since F may be a grade
+_ALL_WORDS = [_TRUTH | {yes: 1.0, no: 0.0} for yes, no in ("tf", "yn", "pf")]
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # in columns of numbers and times
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII)  # `float` also reads 1_0
@@ -129,7 +130,7 @@ def _called(columns: Iterable[str], names: Sequence[str]) -> list[str]:
 def _are_outcomes(values: Iterable[Any]) -> bool:
     """Return whether all values that are known are words for outcomes; of numbers, 0 may be a success."""
     words = {str(value).strip().lower() for value in values} - {"", "none", "nan"}
-    return bool(words) and any(words <= known.keys() for known in (_TRUTH, *_LETTERS))
+    return bool(words) and any(words <= known.keys() for known in _ALL_WORDS)
 
 
 def columns_of_runs(
@@ -292,13 +293,10 @@ def _number(value: Any) -> float | None:
 
 
 def truths_or_numbers(values: pd.Series) -> pd.Series:
-    """Return 1 or 0 for words of truth or outcomes, and numbers for their texts; NaN for others.
-
-    Single letters are such words only in a column of one pair, such as T and F: F may be a grade.
-    """
+    """Return 1 or 0 for words of truth or outcomes, and numbers for their texts; NaN for others."""
     texts = values.astype("str").str.strip().str.lower().where(values.notna() & values.ne(""))
-    letters = next((pair for pair in _LETTERS if texts.dropna().isin(pair).all()), {})
-    truths = texts.map({**_TRUTH, **letters}).astype("float64")
+    words = next((words for words in _ALL_WORDS if texts.dropna().isin(words).all()), _TRUTH)
+    truths = texts.map(words).astype("float64")
     return truths.fillna(values.map(_number).astype("float64"))
 
 

@@ -33,6 +33,7 @@ def read(column: str, *cells: object) -> list:
         ("score", ["Y", "n", ""], [1, 0, None]),
         ("score", ["t", "0.5", "1"], [None, 0.5, 1]),
         ("score", ["F", "yes", "D"], [None, 1, None]),
+        ("score", ["N", "yes", "no"], [0, 1, 0]),
     ],
 )
 def test_numbers_are_read_with_their_units_or_not_at_all(column, cells, values):
