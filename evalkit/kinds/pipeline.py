@@ -240,13 +240,14 @@ def _unit_of_others(runs: pd.DataFrame) -> Notes:
 
 
 def runs_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of a table with a row for each, as `load` does of a file with these rows.
+    """Return the runs of a table with a row for each, as `load` does of a file with these rows and a named index.
 
     Frames of runs that evalkit made stay as they are. SourceError for a table that is none of runs.
     """
     if {"kind", "run_flags"} <= set(table) and "counts_as" not in table:
         return table
     kind, name = kind_named(TABLE_KIND), "table"
+    table = table.reset_index([name for name in table.index.names if name not in (None, *table)])
     rows = table.astype("object").where(table.notna(), None).to_dict("records")
     data = msgspec.json.Encoder(enc_hook=_as_json).encode_lines(rows) or b"[]"
     parsed = kind.parse(f"{name}.jsonl", data)

@@ -303,6 +303,30 @@ def test_a_table_of_other_columns_says_what_it_has_until_it_is_told_what_they_me
 
 
 @pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"epoch": [1, 2, 2, 1]}, "1 row equal to others with this repetition: all count"),
+        ({"epoch": [1, 2, 2, 1], "seconds": [4, 5, 6, 4]}, ""),
+        (
+            {"epoch": [1, 2, 2, 1], "run_id": ["p", "q", "q", "r"]},
+            "1 row with the id and values of another row: copies",
+        ),
+        ({}, ""),
+    ],
+)
+def test_rows_that_repeat_a_repetition_are_named(tmp_path, more, said):
+    path = tmp_path / "runs.csv"
+    table = pd.DataFrame({"model": "m", "task": ["t", "t", "t", "u"], "score": 1, **more})
+    table.to_csv(path, index=False)
+    logs = trajectories.load(path)
+    assert said in str(logs.chosen)
+    assert ("equal to others" in str(logs.chosen)) == ("equal to others" in said)
+    assert len(logs.runs) == 4
+    boards = [compare.leaderboard(one).table["n"].tolist() for one in (table, table.set_index(["model", "task"]))]
+    assert boards == [compare.leaderboard(logs.runs).table["n"].tolist()] * 2
+
+
+@pytest.mark.parametrize(
     ("of_few", "of_others", "title", "code"),
     [
         ([0, 1, 0, 1], [1, 0, 0, 1], "success rate", ""),
