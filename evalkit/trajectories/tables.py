@@ -83,9 +83,7 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
             repeats = len(own) - len({runs[at].extra for at in own})
             if "repetition" in meaning and repeats and runs[own[0]].log_id is None:
                 rows_text = counted_noun(repeats, "row")
-                problems.append(
-                    f"{rows_text} equal to others with this repetition: all count, as no column has ids of runs"
-                )
+                problems.append(f"{rows_text} equal to others with this repetition: all count (no column has run ids)")
             if meaning["task_id"] == headers.OWN_TASK and len(own) > 1:
                 problems.append("no column is the task, so each row is one of its own (--column task_id=NAME)")
             if sums := list(filter(_SUMMARY.fullmatch, made.loc[own, "task_id"].dropna().unique())):
