@@ -18,6 +18,7 @@ WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparison
 RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
 FEW_VALUES = 5  # of a model or a file, too few to show the unit of its scores
 FAR_ABOVE = 10  # a mean of scores that are no shares
+PERCENT = 100  # the highest score in percent
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 
 
@@ -85,16 +86,18 @@ class Comparison:
 def _units_differ(table: pd.DataFrame) -> Notes:
     """Note models, files or types of tasks some of whose scores are from 0 to 1, and those of others far above.
 
-    A model with few points may have 0 and 1 only; a file, or a type of tasks, with these has outcomes.
+    Scores of 0 and 1 only may be points of a weak model, unless others are percentages; of a file they are outcomes.
     """
     table = table.assign(is_between=~table["value"].isin([0, 1]))
     for column in ("model_name", "source", "task_type"):
         groups = table.groupby(column)
         values = groups["value"].agg(["size", "min", "max", "mean"])
         is_large = values["size"] >= FEW_VALUES
-        is_share = values["min"].ge(0) & values["max"].between(0, 1, inclusive="right")
-        is_share &= groups["is_between"].any() if column == "model_name" else is_large
         is_above = is_large & (values["min"].gt(1) | values["mean"].gt(FAR_ABOVE))
+        are_shares = groups["is_between"].any()
+        if column != "model_name" or table["value"].max() == PERCENT:
+            are_shares |= is_large
+        is_share = are_shares & values["min"].ge(0) & values["max"].between(0, 1, inclusive="right")
         if is_share.any() and is_above.any():
             names = values.index.map(short_paths(values.index) if column == "source" else str)
             return note("units_differ", shares=names[is_share].tolist(), others=names[is_above].tolist())

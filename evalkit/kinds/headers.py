@@ -1,7 +1,7 @@
 """Tables with a row for each run, whose columns have any usual names: what the columns mean, and the runs."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -139,9 +139,9 @@ def columns_of_runs(
     """Read the columns of runs from tables that have the same columns.
 
     `meaning` has the column of the table for each column of runs (`meanings`); `files` has the file of each row, by
-    default one for all: the unit of scores and the order of day and month are decided for each. Returns the columns of
-    runs, in which cells that can't be read are missing, and these cells as they are in the table, of the columns that
-    have any.
+    default one for all: the unit of scores, the meaning of letters and the order of day and month are decided for each.
+    Returns the columns of runs, in which cells that can't be read are missing, and these cells as they are in the
+    table, of the columns that have any.
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # a table that evalkit wrote, perhaps for spreadsheets
@@ -152,12 +152,12 @@ def columns_of_runs(
         missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
         values = table[name].astype("object").where(~missing, None)
         if role == "started":
-            runs[role] = pd.concat([_times(own) for _, own in values.groupby(file)] or [_times(values)])
+            runs[role] = _by_file(_times, values, file)
         elif role == "is_successful":
-            truths = truths_or_numbers(values)
+            truths = _by_file(truths_or_numbers, values, file)
             runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
-            runs[role] = truths_or_numbers(values)
+            runs[role] = _by_file(truths_or_numbers, values, file)
             in_percent = texts.str.endswith("%").groupby(file).transform("any")
             has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% has none
             runs[role] = runs[role].where(~in_percent | has_unit)
@@ -177,6 +177,10 @@ def columns_of_runs(
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
     return runs, unread
+
+
+def _by_file(read: Callable[[pd.Series], pd.Series], values: pd.Series, file: pd.Series) -> pd.Series:
+    return pd.concat([read(own) for _, own in values.groupby(file)] or [read(values)])
 
 
 def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:

@@ -80,6 +80,13 @@ def test_units_and_orders_of_dates_are_those_of_each_file():
     assert runs["score"].tolist() == [0.9, 0.8, 0.5, 0.4]
     assert runs["started"].dt.strftime("%d.%m.").tolist() == ["01.02.", "13.02.", "02.01.", "13.02."]
     assert unread.empty or unread.isna().all(axis=None)
+    table = pd.DataFrame({"task": "t", "model": "m", "passed": ["T", "F", "y", "n"]})
+    assert columns_of_runs(table, meanings(table, {}), ["a", "a", "b", "b"])[0]["is_successful"].tolist() == [
+        1,
+        0,
+        1,
+        0,
+    ]
 
 
 def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
