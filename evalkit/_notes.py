@@ -236,10 +236,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "filter": "only runs with {where}",
     "amounts": (
-        "the scores of these runs are 0 or 1, those of runs left out are not: they are amounts, not outcomes; "
+        "the runs left out show that scores here are amounts, though these alone look like outcomes or shares; "
         "of tables, --column success=NAME (parameter columns) makes outcomes of the column"
     ),
-    "no_shares": "the scores of these runs are from 0 to 1, those of runs left out are not: they are no percentages",
     "compared_by": lambda columns: f"compared by {columns_in_words(columns)}",
     "agents_merged": "compared by model: the runs of {models} are of several agents, taken together",
     "table": "{file}: {doubts}",

@@ -18,7 +18,6 @@ WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparison
 RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
 FEW_VALUES = 5  # of a model or a file, too few to show the unit of its scores
 FAR_ABOVE = 10  # a mean of scores that are no shares
-PERCENT = 100  # the highest score in percent
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 
 
@@ -95,7 +94,7 @@ def _units_differ(table: pd.DataFrame) -> Notes:
         is_large = values["size"] >= FEW_VALUES
         is_above = is_large & (values["min"].gt(1) | values["mean"].gt(FAR_ABOVE))
         are_shares = groups["is_between"].any()
-        if column != "model_name" or table["value"].max() == PERCENT:
+        if column != "model_name" or table["value"].max() == 100:
             are_shares |= is_large
         is_share = are_shares & values["min"].ge(0) & values["max"].between(0, 1, inclusive="right")
         if is_share.any() and is_above.any():

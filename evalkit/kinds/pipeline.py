@@ -234,9 +234,8 @@ def _unit_of_others(runs: pd.DataFrame) -> Notes:
     scores = runs["score"].dropna()
     if scores.empty or runs["is_successful"].notna().any() or "is_share" not in runs:
         return NO_NOTES
-    if scores.isin([0, 1]).all():
-        return note("amounts")
-    return note("no_shares") if scores.between(0, 1).all() and not runs["is_share"].all() else NO_NOTES
+    are_alike = scores.isin([0, 1]).all() or (scores.between(0, 1).all() and not runs["is_share"].all())
+    return note("amounts") if are_alike else NO_NOTES
 
 
 def runs_of(table: pd.DataFrame) -> pd.DataFrame:

@@ -332,7 +332,7 @@ def test_rows_that_repeat_a_repetition_are_named(tmp_path, more, said):
         ([0, 1, 0, 1], [1, 0, 0, 1], "success rate", ""),
         ([0, 1, 0, 1], [0.5, 0.25, 1, 0], "mean score", "amounts"),
         ([0, 1, 0, 1], [3, 12, 7, 0], "mean score", "amounts"),
-        ([0.5, 1, 0, 1], [3, 12, 7, 0], "mean score", "no_shares"),
+        ([0.5, 1, 0, 1], [3, 12, 7, 0], "mean score", "amounts"),
         ([0.5, 1, 0, 1], [0.25, 1, 0, 0], "mean score", ""),
         ([3, 1, 0, 1], [0.25, 1, 0, 0], "mean score", ""),
     ],
@@ -347,7 +347,7 @@ def test_what_scores_are_is_decided_before_runs_are_selected(tmp_path, of_few, o
     bounds = [one[["estimate", "low", "high"]].tolist() for one in found]
     assert bounds == [bounds[0]] * 3
     assert compare.leaderboard(chosen.runs).outcomes.title == title
-    assert [one.code for one in chosen.chosen.only("amounts", "no_shares").notes] == ([code] if code else [])
+    assert [one.code for one in chosen.chosen.only("amounts").notes] == ([code] if code else [])
 
 
 UNNAMED = [{"model": m, "score": n % 2, "case": f"c{n}"} for m in "ab" for n in range(3)]

@@ -58,9 +58,7 @@ def recognises(head: bytes) -> str:
             return "Parquet file"  # the names of its columns are at its end
         columns = pq.read_schema(pa.BufferReader(head)).names
     elif start is not None:
-        are_lines = _has_object_lines(head)
-        rows = read_rows(head, messages=False)[0] if are_lines else start
-        return title_of(rows)
+        return title_of(read_rows(head, messages=False)[0] if _has_object_lines(head) else start)
     else:
         line, below, *_ = [*_from_header(text := _text(head)), "", ""]
         is_other = line.startswith("|") or "\0" in text  # a table of Markdown is none of runs
