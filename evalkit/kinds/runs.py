@@ -25,7 +25,8 @@ BY_JUDGE = " by a judge"  # behind the name of every estimate that rests on such
 MOST_NAMED = 8  # models in a sentence; of more, it has the number
 MOST_SCORER = 30  # characters of a scorer's name, which follows the name of an estimate
 MEASURED = ("success", "failure")
-_KEPT = "run_id source model_name task_type repetition started duration cost tokens_in tokens_out".split()
+_KEPT = ["run_id", "source", "model_name", "task_type", "repetition", "started", "duration", "cost"]
+_KEPT += ["tokens_in", "tokens_out"]
 
 
 class Outcomes(NamedTuple):
