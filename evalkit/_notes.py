@@ -271,10 +271,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "conditions_differ": _conditions_differ,
     "settings_differ": _settings_differ,
-    "units_differ": (
-        "scores of {shares} are from 0 to 1, scores of {others} far above: their units may differ; "
-        "of tables, cells such as 80%, or a column named as score (%), state percentages"
-    ),
+    "units_differ": "scores of {shares} are from 0 to 1, scores of {others} far above: units may differ (80% is 0.8)",
     "variants": (
         "the {tasks} tasks look like variants of {few:template}; if so, the intervals are too narrow: "
         "set --cluster COLUMN (parameter cluster) to the column of their families"
