@@ -179,7 +179,8 @@ def columns_of_runs(
 
 
 def _by_file(read: Callable[[pd.Series], pd.Series], values: pd.Series, file: pd.Series) -> pd.Series:
-    return pd.concat([read(own) for _, own in values.groupby(file)] or [read(values)])
+    parts = [read(own) for _, own in values.groupby(file)]
+    return pd.concat(parts) if parts else read(values)
 
 
 def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:

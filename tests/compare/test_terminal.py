@@ -89,9 +89,8 @@ def test_files_that_could_not_be_read_are_counted_and_named(tmp_path, more):
     (tmp_path / "torn.csv").write_text('model,task,score\na,t9,"1\n')
     (tmp_path / "notes.txt").write_text("-")
     assert said in CliRunner().invoke(main, ["compare", str(tmp_path), *more]).stdout.split("\n")
-    assert (
-        f"{said}\n  failed: torn.csv: " in CliRunner().invoke(main, ["compare", str(tmp_path), "--all", *more]).stdout
-    )
+    everything = CliRunner().invoke(main, ["compare", str(tmp_path), "--all", *more]).stdout
+    assert f"{said}\n  failed: torn.csv: " in everything
 
 
 @pytest.mark.parametrize("margin", [None, 2])
