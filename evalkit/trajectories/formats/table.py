@@ -79,7 +79,8 @@ def title_of(value: Any) -> str:
         return "table of runs"
     if _are_chats(rows):
         return "chat"
-    return "table" if len(names) > 1 and len(rows) == len(listed) else ""
+    is_table = len(names) > 1 and len(rows) == len(listed) and "content" not in names  # as messages have
+    return "table" if is_table else ""
 
 
 def _names(rows: list[dict[str, Any]]) -> list[str]:
