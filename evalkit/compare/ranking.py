@@ -315,9 +315,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
     about["variants"] = "variants" in board.notes
-    doubtful = {"code": "doubtful", "models": rated["model_name"].tolist()} if board.notes.only(*DOUBTS) else {}
-    if row["rank_high"] == 1 and doubtful:
-        return doubtful
+    if board.notes.only(*DOUBTS):
+        return {"code": "doubtful", "models": rated["model_name"].tolist()}
     if row["rank_high"] == 1:
         return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
     if len(own) and own["estimate"].isna().all():
@@ -331,8 +330,6 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     is_behind = others["behind_first"].astype(bool)
     if not board.has_means and board.basis == NONE and not is_behind.any():  # the order of means under other conditions
         return {"code": "unlike", "models": rated["model_name"].tolist(), "conditions": True}
-    if doubtful and is_behind.any():
-        return doubtful
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
     few = bool((own["n_tasks"].lt(FEW_PAIRS) & own["method"].ne(UNPAIRED) & own["method"].ne(PARTLY)).all())
     return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, board.has_means)

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit._notes import note
+from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, did_you_mean
 from evalkit._version import code_version
 from evalkit.io.frames import LEDGER, Entry, Ledger, arrow_table, frame_of, paused_gc
@@ -217,7 +217,8 @@ def assemble(
     if where or cluster:
         assembled = select_runs(assembled, kind, where, cluster)
     if where:
-        assembled = assembled._replace(chosen=assembled.chosen + note("filter", where=as_list(where)))
+        chosen = assembled.chosen + note("filter", where=as_list(where)) + _unit_of_others(assembled.frames[kind.runs])
+        assembled = assembled._replace(chosen=chosen)
     assembled = compare_units(assembled, kind, compare_by)
     ledger = frame_of(records.files.filter(pc.invert(records.files["context"])), LEDGER)
     if assembled.notes:  # they replace the entries of their files
@@ -226,14 +227,24 @@ def assemble(
     return Logs(kind, sources, assembled, ledger, storage_options)
 
 
+def _unit_of_others(runs: pd.DataFrame) -> Notes:
+    """Note that scores of these runs look like outcomes or shares, while those of runs that were left out do not."""
+    scores = runs["score"].dropna()
+    if scores.empty or runs["is_successful"].notna().any() or "is_share" not in runs:
+        return NO_NOTES
+    are_alike = scores.isin([0, 1]).all() or (scores.between(0, 1).all() and not runs["is_share"].all())
+    return note("amounts") if are_alike else NO_NOTES
+
+
 def runs_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of a table with a row for each, as `load` does of a file with these rows.
+    """Return the runs of a table with a row for each, as `load` does of a file with these rows and a named index.
 
     Frames of runs that evalkit made stay as they are. SourceError for a table that is none of runs.
     """
     if {"kind", "run_flags"} <= set(table) and "counts_as" not in table:
         return table
     kind, name = kind_named(TABLE_KIND), "table"
+    table = table.reset_index([name for name in table.index.names if name not in (None, *table)])
     rows = table.astype("object").where(table.notna(), None).to_dict("records")
     data = msgspec.json.Encoder(enc_hook=_as_json).encode_lines(rows) or b"[]"
     parsed = kind.parse(f"{name}.jsonl", data)

@@ -12,8 +12,8 @@ from scipy import special
 from evalkit._notes import Notes, note
 from evalkit._text import check_number, counted_noun, format_interval
 from evalkit.io import SourceError
-from evalkit.kinds import Finding, Logs, find_runs, sections
-from evalkit.kinds.selection import logged_columns
+from evalkit.kinds import Finding, Logs, sections
+from evalkit.kinds.selection import run_ids_of
 from evalkit.labels import words
 from evalkit.labels.answers import UNIT, Majority, Table, majority, of_question
 from evalkit.labels.sample import draw
@@ -113,24 +113,6 @@ def compare_judges(
             problems.append(f"{judge}: {counted_noun(ties, 'unit')} with as many verdicts for yes as for no")
         wide[judge] = wide[judge].where(wide[judge].ne(0.5)).round()
     return Comparison(units, wide, own_labels, people, unknown, problems)
-
-
-def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
-    """Return the run_id of each id, also for an id from before a move or an own id of a table; else missing.
-
-    An own id is a column of the runs, or of the table that they were read from, with another value in each row.
-    """
-    found = best = find_runs(ids, runs["run_id"])
-    if found.notna().all():
-        return found
-    for columns in (runs.select_dtypes(["object", "str"]), logged_columns(runs)):
-        for name in columns:
-            texts = columns[name].astype("str").str.strip()
-            if columns[name].notna().all() and texts.ne("").all() and texts.is_unique:
-                own = found.fillna(ids.map(dict(zip(texts, runs["run_id"], strict=True))))
-                if own.count() > best.count():
-                    best = own
-    return best
 
 
 def judge_table(comparison: Comparison) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from evalkit.cli import main
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
 from evalkit.kinds.runs import exported
+from evalkit.kinds.selection import run_ids_of
 from evalkit.labels import (
     compare_judges,
     detector_verdicts,
@@ -30,7 +31,7 @@ from evalkit.labels import (
     verdicts_and_labels,
 )
 from evalkit.labels.answers import Table
-from evalkit.labels.judges import first_judge, run_ids_of
+from evalkit.labels.judges import first_judge
 from evalkit.stats import corrected_rate
 from evalkit.trajectories import analysis as trajectories
 from evalkit.trajectories.figures import cost

@@ -647,6 +647,28 @@ def test_a_chat_with_a_score_needs_no_task(tmp_path, name, text, told_of, expect
     assert logs.messages["text"].iloc[0] == "a"
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "said"),
+    [
+        ([{"model": m, "passed": True, "topic": n, "history": [USER]} for m in "ab" for n in range(2)], "", True),
+        ([{"model": m, "messages": [USER], "topic": m} for m in "abc"], "", True),
+        ([{"model": "a", "score": 1, "topic": "x", "messages": [USER]}], "", False),  # the file is the task
+        (
+            [{"model": m, "passed": True, "topic": n, "history": [USER]} for m in "ab" for n in range(2)],
+            "task=topic",
+            False,
+        ),
+        ([{"model": m, "passed": True, "task": "t", "history": [USER]} for m in "ab"], "", False),
+    ],
+)
+@pytest.mark.parametrize("name", ["talks.json", "talks.jsonl"])
+def test_chats_each_of_which_is_a_task_of_its_own_are_named(tmp_path, name, rows, columns, said):
+    text = "\n".join(map(json.dumps, rows)) + "\n"
+    logs = trajectories.load(make.write(tmp_path / name, rows if name.endswith("json") else text), columns=columns)
+    assert (logs.runs["task_id"].nunique() == len(rows) > 1) == said
+    assert ("no column is the task, so each row is one of its own (--column task_id=NAME)" in str(logs.chosen)) == said
+
+
 def test_a_chat_is_no_run_of_a_kind_if_nothing_in_it_is_a_message(tmp_path):
     make.write(tmp_path / "a.json", {"messages": ["a"]})
     with pytest.raises(SourceError):
