@@ -733,24 +733,25 @@ def cpu_time() -> float:
     return sum(os.times()[:4])
 
 
-def speed(n: int) -> str:
+def speed(name: str, n: int) -> str:
     """Return the processor times of reading small runs, and of finding their events and modes."""
+    kind, make = KINDS[name]
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "logs"
         folder.mkdir()
-        mindcraft(random.Random(1), folder, n)
+        make(random.Random(1), folder, n)
         start = cpu_time()
-        logs = evalkit.load(folder, "mindcraft")
+        logs = evalkit.load(folder, kind)
         read = cpu_time() - start
         start = cpu_time()
         evalkit.failures.modes(logs)
         searched = cpu_time() - start
-        logs = evalkit.load(folder, "mindcraft")
+        logs = evalkit.load(folder, kind)
         start = cpu_time()
         evalkit.failures.modes(logs)
         again = cpu_time() - start
     ratio = f"{searched / read:.2f} and, nothing changed, {again / read:.2f} times that"
-    return f"{n:,} runs: reading {read:.1f} s; events and modes {ratio}"
+    return f"{n:,} runs of {name}: reading {read:.1f} s; events and modes {ratio}"
 
 
 def tables(n: int, seed: int) -> Iterator[str]:
@@ -783,7 +784,8 @@ def main() -> None:
             text = f"{tasks} tasks × {runs} runs, an event in {shares[0]:.0%} of failed, {shares[1]:.0%} of successful"
             print(f"{text}: claimed in {claims / samples:.0%}")
     elif options.speed:
-        print(speed(options.speed))
+        for name in KINDS:
+            print(speed(name, options.speed), flush=True)
     elif options.wrong:
         for name in KINDS:
             for event, key, how in measured(name, options.runs, options.seed)[1]:

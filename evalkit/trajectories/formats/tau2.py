@@ -61,10 +61,18 @@ def join(runs: Runs, facts: Rows, published: Rows) -> None:
                     setattr(run, column, value or getattr(run, column))
 
 
-def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
+def by_part(values: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the simulations of results, or a simulation, by their ids, for `messages`."""
+    parts: dict[str, dict[str, Any]] = {}
+    for value in values:
+        for one in [value] if value.keys() >= _KEYS else objects(value, "simulations"):
+            parts.setdefault(text_of(one.get("id")), one)
+    return parts
+
+
+def messages(parts: Mapping[str, dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a simulation."""
-    simulations = [value] if value.keys() >= _KEYS else objects(value, "simulations")
-    return next((chat_messages(_chat(one)) for one in simulations if text_of(one.get("id")) == part), [])
+    return chat_messages(_chat(parts[part])) if part in parts else []
 
 
 def _chat(simulation: dict[str, Any]) -> list[dict[str, Any]]:
