@@ -83,8 +83,8 @@ def findings_of(
     if rule != "events":
         own, mixes_models = comparable(runs[runs["run_id"].isin(search(logs).searched)])
         claimed: list[Any] = compared[compared["claimed"]].to_dict("records")
-        differing = {"claimed": claimed, "tested": len(compared), "n_tasks": own["unit"].nunique()}
-        differing["mixes_models"] = mixes_models
+        counts = {"tested": len(compared), "n_tasks": own["unit"].nunique()}
+        differing = {"claimed": claimed, **counts, "mixes_models": mixes_models}
         found.append(Finding("contrast", "What differs from successful runs", differing, (), words.contrasts))
     return found
 

@@ -31,11 +31,10 @@ _DIVERGENCE = [
 def contrast(logs: Logs) -> pd.DataFrame:
     """Compare how frequent each event is in failed and in successful runs of the same task by the same model.
 
-    Only tasks that a model did and failed under equal conditions count. For each task and model, the share of failed
-    runs with the event minus the share of successful ones is one difference; all weigh equally. The test is exact if
-    unrelated outcomes are exchangeable among these runs (`evalkit.stats.pair_tests.compare_groups`). P values are
-    corrected for the number of events by Holm's method. An event that is as frequent in successes explains nothing.
-    Where no model both did and failed two tasks, runs of all models of a task are compared, and nothing is claimed.
+    For each task that a model both failed and did under equal conditions, the share of failed runs with the event minus
+    that of successful ones is one difference; all weigh equally. The test is exact if unrelated outcomes are
+    exchangeable among these runs (`evalkit.stats.pair_tests.compare_groups`). P values are corrected for the number of
+    events (Holm). Where no model both failed and did two tasks, models of a task are mixed, and nothing is claimed.
 
     Parameters
     ----------

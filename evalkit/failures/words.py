@@ -74,8 +74,7 @@ def contrasts(claimed: Sequence[Mapping[str, Any]], tested: int, n_tasks: int, m
         return f"{nothing}: none occurs in the {tasks}."
     if mixes_models:
         return (
-            f"No event is claimed to differ between failed and successful runs ({tasks}): no model both failed and did "
-            f"{FEWEST_TASKS} tasks or more, so the difference may be one between models."
+            f"No event is claimed to differ ({tasks}): no model both failed and did two, so models may be the reason."
         )
     if not claimed:
         return f"No event is shown to differ between failed and successful runs of the same task and model ({tasks})."

@@ -208,6 +208,7 @@ ITEMS = {
     ("bread", "stone_pickaxe"): set(),
     ("bread", "bowl"): {"bowl"},
     ("rabbit_stew", "bowl"): set(),
+    ("lantern", "torch"): set(),
     ("bread", "baked_potato"): set(),  # the goal names it
 }
 

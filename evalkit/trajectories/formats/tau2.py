@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from evalkit.kinds import Parsed
@@ -63,11 +64,8 @@ def join(runs: Runs, facts: Rows, published: Rows) -> None:
 
 def by_part(values: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the simulations of results, or a simulation, by their ids, for `messages`."""
-    parts: dict[str, dict[str, Any]] = {}
-    for value in values:
-        for one in [value] if value.keys() >= _KEYS else objects(value, "simulations"):
-            parts.setdefault(text_of(one.get("id")), one)
-    return parts
+    lists = ([value] if value.keys() >= _KEYS else objects(value, "simulations") for value in values)
+    return {text_of(one.get("id")): one for one in chain.from_iterable(lists)}
 
 
 def messages(parts: Mapping[str, dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
