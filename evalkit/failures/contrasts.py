@@ -51,9 +51,9 @@ def contrast(logs: Logs) -> pd.DataFrame:
     Examples
     --------
     >>> failures.contrast(logs)[["event", "n_tasks", "estimate", "p_adjusted"]].head(2).round(2)
-               event  n_tasks  estimate  p_adjusted
-    0  limit_reached        8      0.19        0.07
-    1        cut_off        8      0.19        0.07
+                     event  n_tasks  estimate  p_adjusted
+    0  submitted_unchanged        6      0.45        0.34
+    1        ignored_error        6      0.35        0.71
     """
     runs, rule = failed_runs(logs)
     if rule == "events":
