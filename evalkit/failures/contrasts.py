@@ -20,7 +20,7 @@ from evalkit.stats.pairwise import holm
 MOST_PAIRS = 100  # of runs whose calls are compared
 FEWEST_TASKS = 2  # with both failed and successful runs, below which nothing is compared
 _COLUMNS = [
-    *("event", "question", "n_tasks", "failed", "successful", "failed_share", "successful_share"),
+    *("event", "question", "n_tasks", "mixes_models", "failed", "successful", "failed_share", "successful_share"),
     *("estimate", "low", "high", "p_value", "p_adjusted", "claimed"),
 ]
 _DIVERGENCE = [
@@ -29,12 +29,12 @@ _DIVERGENCE = [
 
 
 def contrast(logs: Logs) -> pd.DataFrame:
-    """Compare how frequent each event is in failed and in successful runs of the same task.
+    """Compare how frequent each event is in failed and in successful runs of the same task by the same model.
 
-    Only tasks with both kinds of runs under equal conditions count. For each, the share of failed runs with the event
-    minus the share of successful ones is one difference; tasks weigh equally. The test is exact if unrelated outcomes
-    are exchangeable within tasks (`evalkit.stats.pair_tests.compare_groups`). P values are corrected for the number of
-    events by Holm's method. An event that is as frequent in successes explains nothing.
+    For each task that a model both failed and did under equal conditions, the share of failed runs with the event minus
+    that of successful ones is one difference; all weigh equally. The test is exact if unrelated outcomes are
+    exchangeable among these runs (`evalkit.stats.pair_tests.compare_groups`). P values are corrected for the number of
+    events (Holm). Where no model both failed and did two tasks, models of a task are mixed, and nothing is claimed.
 
     Parameters
     ----------
@@ -43,16 +43,17 @@ def contrast(logs: Logs) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        event, question, n_tasks, failed, successful (runs), failed_share, successful_share (means over tasks), estimate
-        (their difference), low, high, p_value, p_adjusted, claimed (p_adjusted at most 0.05); the smallest p value
-        first. No rows for kinds whose failures are made of events, and without two tasks with both kinds of runs.
+        event, question, n_tasks, mixes_models, failed, successful (runs), failed_share, successful_share (means over
+        tasks and models), estimate (their difference), low, high, p_value, p_adjusted, claimed (p_adjusted at most
+        0.05, and models not mixed); the smallest p value first. No rows for kinds whose failures are made of events,
+        and without two tasks with both kinds of runs.
 
     Examples
     --------
     >>> failures.contrast(logs)[["event", "n_tasks", "estimate", "p_adjusted"]].head(2).round(2)
-               event  n_tasks  estimate  p_adjusted
-    0  limit_reached        8      0.19        0.07
-    1        cut_off        8      0.19        0.07
+                     event  n_tasks  estimate  p_adjusted
+    0  submitted_unchanged        6      0.45        0.34
+    1        ignored_error        6      0.35        0.71
     """
     runs, rule = failed_runs(logs)
     if rule == "events":
@@ -62,13 +63,26 @@ def contrast(logs: Logs) -> pd.DataFrame:
     return contrast_of(runs, found, {one.name: one.question for one in detectors(logs.kind)})
 
 
+def comparable(runs: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
+    """Return the `runs` that can be compared, each with its `stratum`, and whether strata mix models.
+
+    A stratum has failed and successful runs of a task by one model; by all models, if fewer than two tasks have both.
+    """
+    for names in (["unit", "model_name"], ["unit"]):
+        own = runs.assign(stratum=runs.groupby(names, dropna=False).ngroup())
+        own = own[own.groupby("stratum")["failed"].transform("nunique") == 2]
+        if own["unit"].nunique() >= FEWEST_TASKS:
+            break
+    return own, bool((own.groupby("stratum")["model_name"].nunique() > 1).any())
+
+
 def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, str]) -> pd.DataFrame:
-    """Compare events in failed and successful `runs`, with the columns run_id, unit and failed; as `contrast`."""
-    both = runs.groupby("unit")["failed"].transform("nunique") == 2
-    runs = runs[both]
-    units = pd.factorize(runs["unit"])[0]
+    """Compare events in failed and successful `runs`, with columns run_id, unit, model_name, failed; as `contrast`."""
+    runs, mixes_models = comparable(runs)
+    units = pd.factorize(runs["stratum"])[0]
+    n_tasks = runs["unit"].nunique()
     is_failed = runs["failed"].to_numpy(dtype=bool)
-    if runs["unit"].nunique() < FEWEST_TASKS:
+    if n_tasks < FEWEST_TASKS:
         questions = {}
     rows = []
     for event, question in questions.items():
@@ -82,7 +96,8 @@ def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, st
             {
                 "event": event,
                 "question": question,
-                "n_tasks": len(failed.means),
+                "n_tasks": n_tasks,
+                "mixes_models": mixes_models,
                 "failed": int(failed.sizes.sum()),
                 "successful": int(successful.sizes.sum()),
                 "failed_share": failed.means.mean(),
@@ -95,7 +110,7 @@ def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, st
         )
     table = pd.DataFrame(rows, columns=_COLUMNS[:-2])
     table["p_adjusted"] = holm(table["p_value"])
-    table["claimed"] = table["p_adjusted"] <= LEVEL
+    table["claimed"] = (table["p_adjusted"] <= LEVEL) & (not mixes_models)
     return table.sort_values("p_value", kind="stable", ignore_index=True)
 
 

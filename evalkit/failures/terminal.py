@@ -35,6 +35,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
     ]
     contrasts = []
     for row in compared.to_dict("records"):
+        undecided = "models mixed" if row["mixes_models"] else "not decided"
         points = [row[name] * 100 for name in ("estimate", "low", "high")]
         contrasts.append(
             {
@@ -44,7 +45,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
                 "successful": format_interval(row["successful_share"], None, None),
                 f"difference, points{INTERVAL}": format_interval(*points, percent=False, digits=0),
                 "p, corrected": f"{row['p_adjusted']:.2g}",
-                "": "differs" if row["claimed"] else "not decided",
+                "": "differs" if row["claimed"] else undecided,
             }
         )
     errors = [

@@ -38,7 +38,7 @@ _CODE = r"[45]\d\d\b"
 _FIRST = re.compile(
     "|".join((
         r"something went wrong(?! in)",
-        r"fail(?:ed|ure)\b(?! rate| modes?\b| \w+\s*[:=])|fatal(?: error|\s*[:!-])",
+        r"(?:temporary |transient )?fail(?:ed|ure)\b(?! rate| modes?\b| \w+\s*[:=])|fatal(?: error|\s*[:!-])",
         r"(?:unable to|could ?n[o']t|cannot|can['’]?t|could not)\b(?! (?:be \w+er|recommend|wait|complain)\b)",
         r"traceback \(most recent|\d+ validation errors? for ",
         r"(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing) (?:\w+ ){0,2}?(?:tool|function"

@@ -38,6 +38,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "turns": [("turns", "n_turns", "steps", "n_steps", "num_steps")],
     "tokens_in": [("tokens_in", "input_tokens", "prompt_tokens", "n_input_tokens", "total_input_tokens")],
     "tokens_out": [("tokens_out", "output_tokens", "completion_tokens", "n_output_tokens", "total_output_tokens")],
+    "temperature": [("temperature",)],
     "cost": [("cost", "cost_usd", "total_cost", "price", "usd")],
     "error": [("error", "exception", "error_message")],
     "target": [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
@@ -47,7 +48,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
 _EXPORTED = {role: role for role in (*COLUMN_NAMES, "run_flags", "counts_as")}
 _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "dataset": "task_type", "agent": ""}
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
-_NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
+_NUMBERS = set("score is_successful repetition duration turns tokens_in tokens_out temperature cost".split())
 _TRUTH = dict.fromkeys(("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"), 1.0)
 _TRUTH |= dict.fromkeys(
     ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0

@@ -169,9 +169,9 @@ def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate)
     known = verdicts[np.isfinite(verdicts)]
     is_yes_or_no = len(known) and np.isin(known, (0.0, 1.0)).all()
     arguments = _arguments(units, verdicts)
-    half_width, after = (found.high - found.low) / 2, np.nan
-    if len(arguments[2]) >= MORE:  # of all labels together, while `found` may be weighted from estimates of models
-        after = half_width * half_width_after(MORE, *arguments) / half_width_after(0, *arguments)
+    after = np.nan
+    if len(arguments[2]) >= MORE:
+        after = _scale(found, arguments) * half_width_after(MORE, *arguments)
     return {
         "judge": judge,
         "n": found.n,
@@ -181,7 +181,7 @@ def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate)
         "estimate": found.estimate,
         "low": found.low,
         "high": found.high,
-        "half_width": half_width,
+        "half_width": (found.high - found.low) / 2,
         "after": after,
         "method": found.method,
         "warning": found.warning,
@@ -194,6 +194,12 @@ def _arguments(units: pd.DataFrame, verdicts: np.ndarray) -> tuple[np.ndarray, n
     is_labelled = np.isfinite(label)
     tasks = np.concatenate([task[is_labelled], task[~is_labelled]])
     return label[is_labelled], verdicts[is_labelled], verdicts[~is_labelled], tasks
+
+
+def _scale(found: Estimate, arguments: tuple[np.ndarray, ...]) -> float:
+    """Return how much wider an interval that may be weighted from models' own is than that of all labels together."""
+    together = half_width_after(0, *arguments)
+    return (found.high - found.low) / 2 / together if together > 0 else 1.0
 
 
 def _of_models(comparison: Comparison, verdicts: np.ndarray) -> dict[str, Estimate]:
@@ -595,7 +601,9 @@ def label_plan(
     0  43.0        0.05
     1  80.0        0.04
     """
-    arguments = _arguments(comparison.units, _verdicts_of(comparison, judge))
-    rows = [(labels_for(width, *arguments), width) for width in half_widths]
-    rows += [(float(count), half_width_after(count, *arguments)) for count in more]
+    verdicts = _verdicts_of(comparison, judge)
+    arguments, found = _arguments(comparison.units, verdicts), _overall(comparison, verdicts)
+    scale = _scale(found, arguments)
+    rows = [(labels_for(width / scale, *arguments), width) for width in half_widths]
+    rows += [(float(count), scale * half_width_after(count, *arguments)) for count in more]
     return pd.DataFrame(rows, columns=["more", "half_width"]).sort_values("more", ignore_index=True)

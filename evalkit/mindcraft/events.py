@@ -57,7 +57,7 @@ _ITEM = re.compile(r"[a-z][a-z_]{2,}")
 # ingredients of other items, and tools: making one of these is no mistake
 _ON_THE_WAY = re.compile(
     r"(?:.*_)?(?:planks|log|stick|sticks|ingot|nugget|dye|slab|wool|string|leather|paper|book|sugar|wheat|flour"
-    r"|bucket|coal|charcoal|crafting_table|furnace|smoker|chest|glass|glass_pane|stone|cobblestone|brick"
+    r"|bucket|coal|charcoal|torch|crafting_table|furnace|smoker|chest|glass|glass_pane|stone|cobblestone|brick"
     r"|pickaxe|axe|shears|block|dust|redstone|egg|seeds|bone_meal|gunpowder|cocoa_beans|milk)"
 )
 _REQUEST = re.compile(

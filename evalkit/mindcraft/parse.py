@@ -68,9 +68,6 @@ FINAL_START = re.compile("|".join(map(re.escape, FINAL_STARTS)))
 _NO_SCORE = "Task ended (?:with|in) score"
 NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # within a longer text
 OUTCOME = re.compile(f"{_pattern('scored')}|{_pattern('succeeded')}|{_NO_SCORE}")
-# all outcomes begin with this text, which is quicker to find than the pattern
-_outcome_starts = [_NO_SCORE, *(text.start for text in WORDINGS["scored"] + WORDINGS["succeeded"])]
-OUTCOME_START = os.path.commonprefix(_outcome_starts)  # noqa: RUF071 - these are no paths
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
@@ -108,6 +105,7 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
+OUTCOME_PHRASES = Phrases(["Task ended", *(text.start for text in WORDINGS["scored"] + WORDINGS["succeeded"])])
 EVENT_PHRASES = Phrases([event.start for event in EVENTS.values()])
 
 # the keys that distinguish the other JSON files of an experiment from agent logs
@@ -259,7 +257,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, names a score or a success in one of the game's final wordings."""
-    return OUTCOME_START in text and OUTCOME.search(text) is not None
+    return OUTCOME_PHRASES.are_in(text) and OUTCOME.search(text) is not None
 
 
 def parse_results(data: bytes) -> dict[str, Any]:

@@ -89,8 +89,8 @@ def chat_messages(messages: Any) -> list[Message]:
         usage = message.get("usage") or part_of(extra, "response", "usage")
         when = message.get("timestamp") or part_of(extra, "timestamp")
         if not isinstance(when, str):
-            when = time.isoformat() if (time := time_of(when)) else ""
-        read, written = (count_of(part_of(usage, key)) for key in ("prompt_tokens", "completion_tokens"))
+            when = time.isoformat() if when and (time := time_of(when)) else ""
+        read, written = count_of(part_of(usage, "prompt_tokens")), count_of(part_of(usage, "completion_tokens"))
         cost = number_of(message.get("cost", part_of(extra, "cost")))
         out.append(Message(role, text, actor, _reasoning(message), calls, when, read, written, cost))
     return out
@@ -100,7 +100,7 @@ def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
     """Split a message whose parts are calls and results of tools (Anthropic's form), or of one function (OpenAI's)."""
     if isinstance(message.get("function_call"), dict) and not message.get("tool_calls"):
         return [message | {"tool_calls": [message["function_call"]]}]
-    parts = objects(message, "content")
+    parts = objects(message.get("content"))
     if not parts:
         return [message]
     calls = [call for part in parts for call in _within(part, _CALLS)]
@@ -164,7 +164,9 @@ def _chat_call(call: Mapping[str, Any]) -> ToolCall:
 
 def _reasoning(message: Mapping[str, Any]) -> str:
     thought = content_text(message.get("reasoning_content") or message.get("thought"))
-    texts = [thought] if thought != content_text(message.get("content")) else []
+    texts = [thought] if thought and thought != content_text(message.get("content")) else []
+    if not isinstance(message.get("content"), list):
+        return "".join(texts)
     thinking = [part for part in objects(message, "content") if part.get("type") in ("reasoning", "thinking")]
     texts += [text_of(part.get("reasoning") or part.get("thinking") or part.get("summary")) for part in thinking]
     return "\n".join(filter(None, texts))

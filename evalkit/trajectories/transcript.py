@@ -22,6 +22,7 @@ _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=Tr
 
 
 MOST_WRITTEN = 20_000  # characters of a message that may contain calls as text
+LONGEST_PROMPT = 400  # characters at the end of a result
 # calls that are text only: of ReAct, in blocks of commands, code or JSON, in tags, or the whole message; the last group
 # is named for the form of a call, and matches what is given to the tool
 _WRITTEN = re.compile(
@@ -30,6 +31,7 @@ _WRITTEN = re.compile(
     r"|```(?P<language>bash|sh|shell|mswea_bash_command|python|py|tool_code)\n(?P<block>.*?)\n?```"
     r"|(?:<(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\])\s*(?P<json>[{\[].*?[}\]])\s*(?:</|\Z)"
     r"|(?:\A|```(?:json)?)\s*(?P<answer>\{.*?\})\s*(?:\Z|```)"
+    r"|```(?P<other>[\w+-]*)\n(?P<fence>.*?)\n?```"
     r"|<(?:\w+:)?(?P<tag>tool|invoke|function|tool_call)(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?>(?P<body>.*?)"
     r"</(?:\w+:)?(?P=tag)>|<(?P<runs>(?!(?:tool|function)_)[a-z]+_[a-z_]+)>(?P<code>.*?)</(?P=runs)>"
     r"|\A\s*\[(?P<python>\w[\w.]*)\((?P<values>.*)\)\]\s*\Z",
@@ -59,6 +61,7 @@ _OBSERVED = re.compile(
 )
 _END_OF_TAG = re.compile(r"(?:(?:</(?:(?:tool|function)_\w+|observation|stdout|result)>|```)\s*)+\Z")
 _NEXT_RESULT = re.compile(r"</(?:(?:tool|function)_\w+|result)>\s*(?=<(?:tool_|function_|result>))")
+_PROMPT = re.compile(r"\s*(?:\(Open file: .*\)\s*)?(?:\(Current directory: .*\)\s*)?bash-\$\s*\Z")  # of SWE-agent
 _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 
 
@@ -94,6 +97,7 @@ def answer_in_order(turns: list[Turn]) -> None:
     waiting: list[int] = []
     with_results = set[str]()  # forms of calls that are text only
     for place, turn in enumerate(turns):
+        before = turns[place - 1]
         if turn.call and turn.call.result is None:
             waiting.append(place)
         elif turn.role == "assistant":
@@ -101,7 +105,7 @@ def answer_in_order(turns: list[Turn]) -> None:
         elif waiting:
             form = turns[waiting[0]].values.get("written", "")
             is_next = form in _CERTAIN and turn.role == "user" and turns[place - 1].call is not None
-            if turn.role not in ("tool", "function") and not is_next and not (form and _OBSERVED.match(turn.text)):
+            if turn.role not in ("tool", "function") and not is_next and not (form and _is_result(turn.text)):
                 continue
             with_results.add(form)
             returned = _RETURNED.search(turn.text)
@@ -112,14 +116,23 @@ def answer_in_order(turns: list[Turn]) -> None:
                     call = call._replace(result=_unwrapped(result), has_failed=has_failed, result_after=place - asked)
                     turns[asked] = turns[asked]._replace(call=call)
             del waiting[: len(results)]
+        elif before.role == "assistant" and "```" in before.text and _is_result(turn.text):
+            turns[place - 1] = before._replace(values={"unread_call": True})
     for place, turn in enumerate(turns):
         form = turn.values.get("written", "")
         if form and form not in with_results and form not in _CERTAIN:
             turns[place] = turn._replace(call=None)
 
 
+def _is_result(text: str) -> bool:
+    """Return whether a message begins like a result, or ends with the prompt of a shell."""
+    return _OBSERVED.match(text) is not None or text.rstrip().endswith("bash-$")
+
+
 def _unwrapped(text: str) -> str:
-    """Return a result without the tags and the heading around it."""
+    """Return a result without the tags, the heading and the prompt around it."""
+    if text.rstrip().endswith("bash-$"):
+        text = text[:-LONGEST_PROMPT] + _PROMPT.sub("", text[-LONGEST_PROMPT:])
     heading = _OBSERVED.match(text)
     return _END_OF_TAG.sub("", text[heading.end() :]) if heading else text
 
@@ -175,7 +188,11 @@ def _written(text: str) -> list[tuple[str, Call]]:
             with suppress(UnicodeError):
                 given = msgspec.json.encode(found).decode()
         name = groups["act"] or groups["name"] or groups["runs"] or groups["python"]
-        if groups["language"]:
+        if groups["other"]:
+            continue
+        if form == "fence":
+            name = "shell"
+        elif groups["language"]:
             name = "python" if groups["language"] in _CODE else "shell"
         has_other_steps = groups["act"] and _OTHER_STEPS.search(given)
         if (is_tag or form != "code") and not has_other_steps:

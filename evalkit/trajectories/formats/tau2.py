@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from evalkit.kinds import Parsed
@@ -61,10 +62,15 @@ def join(runs: Runs, facts: Rows, published: Rows) -> None:
                     setattr(run, column, value or getattr(run, column))
 
 
-def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
+def by_part(values: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the simulations of results, or a simulation, by their ids, for `messages`."""
+    lists = ([value] if value.keys() >= _KEYS else objects(value, "simulations") for value in values)
+    return {text_of(one.get("id")): one for one in chain.from_iterable(lists)}
+
+
+def messages(parts: Mapping[str, dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a simulation."""
-    simulations = [value] if value.keys() >= _KEYS else objects(value, "simulations")
-    return next((chat_messages(_chat(one)) for one in simulations if text_of(one.get("id")) == part), [])
+    return chat_messages(_chat(parts[part])) if part in parts else []
 
 
 def _chat(simulation: dict[str, Any]) -> list[dict[str, Any]]:

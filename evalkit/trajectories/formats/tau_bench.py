@@ -4,6 +4,7 @@ import hashlib
 import posixpath
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from evalkit._text import counted_noun
@@ -29,7 +30,7 @@ def recognises(value: Any) -> str:
 def parse(path: str, value: Any) -> Parsed:
     """Return the runs of a file, and a plan: each task as often as there are trials, as tau-bench's own pass^k does."""
     path = path.replace("\\", "/")
-    runs = _runs(value)
+    runs = by_part(value)
     stem = posixpath.basename(path).rpartition(".")[0]
     named = next(filter(None, map(_policy, runs.values())), None) or _NAMED_DOMAIN.match(stem)
     domain = named[1].lower() if named else ""
@@ -48,7 +49,7 @@ def parse(path: str, value: Any) -> Parsed:
     return used([_run(part, run, stated) for part, run in runs.items()], scores, plans, reason=reason)
 
 
-def _runs(value: list[Any]) -> dict[str, dict[str, Any]]:
+def by_part(value: list[Any]) -> dict[str, dict[str, Any]]:
     """Return the runs of a file by their parts; the place of a run changes once all have ended."""
     seen = Counter[str]()
     runs = {}
@@ -88,9 +89,9 @@ def _run(part: str, run: dict[str, Any], stated: dict[str, Any]) -> tuple:
     )
 
 
-def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
+def messages(parts: Mapping[str, dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a run, and the error that ended it."""
-    run = _runs(value).get(part, {})
+    run = parts.get(part, {})
     spoken = chat_messages(run.get("traj"))
     error = part_of(run.get("info"), "error")
     return spoken if error is None else [*spoken, Message("error", error_text(error))]
