@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -126,6 +127,14 @@ def check_output(path: str) -> None:
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise SourceError(f"{path}: no folder {folder}")
+
+
+def check_no_links(folder: str | os.PathLike, patterns: Iterable[str]) -> None:
+    """Raise SourceError for a link, pipe or device where evalkit writes: somebody may have put it there."""
+    for pattern in patterns:
+        for path in Path(folder).glob(pattern):
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                raise SourceError(f"{path}: a link, pipe or device, which evalkit does not write to; remove it")
 
 
 def write_frame(table: pd.DataFrame, path: str) -> None:
