@@ -20,8 +20,9 @@ from evalkit.io import SourceError
 from evalkit.io.paths import MOST_BYTES, LimitError
 from evalkit.kinds import load
 from evalkit.kinds.transcript import read_log
+from evalkit.trajectories.chat import Message
 from evalkit.trajectories.formats import table
-from evalkit.trajectories.transcript import transcript
+from evalkit.trajectories.transcript import answer_in_order, transcript, turns_of
 from tests.trajectories import folders as make
 
 LIMIT = 200_000
@@ -365,3 +366,31 @@ def test_a_member_of_an_archive_that_is_no_file_fails_alone(tmp_path, monkeypatc
     ledger = load(str(tmp_path / "logs.tar"), "trajectories").ledger
     assert ledger["status"].tolist() == ["used", "failed"]
     assert ledger["reason"].tolist()[1] == "OSError: neither a regular file nor a link to one in the archive"
+
+
+OPENINGS = [  # of calls that are text only, and of results, in every syntax, without an end
+    "<tool=a>", "<tool_call>{", '<tool_use>[{"a": 1}', "[TOOL_CALLS][", "```{", "```json {", "```bash\n", "<a_b>",
+    "[f(", '<x:invoke name="f">', "</a_b><a_b>", "Action: a(\n", "Action: a(b)\n", "Action: a\n\n", "Action:\n",
+    "**Action: *", "Action: a\nAction Input:\n\n", "<tool=a><b>", "<tool=a></tool", "Action: a\nObservation 1",
+    "Observation:```", "\n", "</result> ", " ",
+]  # fmt: skip
+CLOSED = {  # calls after such openings
+    "<tool=a>1</tool>": ("a", "1"),
+    '```bash\nls -l "x"\n```': ("shell", 'ls -l "x"'),
+    '[TOOL_CALLS][{"name": "a", "arguments": 1}]': ("a", "1"),
+}
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_calls_are_sought_in_a_long_text_of_their_beginnings(opening):
+    many = opening * (300_000 // len(opening))  # a search of quadratic time would take minutes for each
+    for text in (many, f"Observation: {many} x", f"Action: {many} x", f"Action: a\nAction Input: {many} x"):
+        said = [turn for role in ("assistant", "user") for turn, _ in turns_of(Message(role, text))]
+        answer_in_order([*said, *said])
+
+
+@pytest.mark.parametrize(("text", "call"), CLOSED.items())
+def test_a_call_is_found_after_beginnings_of_other_forms(text, call):
+    for opening in ("<execute_a>", "<function=f>", "</b_c><b_c>"):
+        ((turn, _),) = turns_of(Message("assistant", f"{opening * 9}\n{text}"))
+        assert turn.call[:2] == call
