@@ -11,6 +11,8 @@ from itertools import chain
 
 import msgspec
 
+from evalkit.io.text import MOST_MATCHED
+
 EDGE = 600  # characters at the beginning and at the end of a result that are searched for a failure
 
 _WRAPPING = re.compile(  # before the text itself, but no heading
@@ -178,7 +180,7 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     unknown = unknown_tool_in(first)
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
-    if _shows_contents(name):
+    if _shows_contents(name[:MOST_MATCHED]):
         return False
     if last != first and (_NAMED.match(last) or _PROGRAM.match(last)):
         return True
