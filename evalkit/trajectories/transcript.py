@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -44,7 +43,6 @@ _ENDS = {  # how they end; those in tags end with the same tag
     "values": re.compile(r"\)\]\Z"),
 }
 _CLOSING = re.compile(r"</(?:\w+:)?(?P<tag>\w+)>")
-_MAY_BE_WRITTEN = re.compile(r"\bAction\b|```|<[a-z]|\[TOOL_CALLS\]|\A\s*[{\[]")
 _SEEMS_WRITTEN = re.compile(
     r"^\**Action(?: \d+)?:[\s*]*+(?:[^\s\[(]++\s*+)?(?:[\[(]|(?<=\n)\**Action Input)"
     r"|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]",
@@ -64,7 +62,6 @@ _OBSERVED = re.compile(
     re.IGNORECASE,
 )
 _END_OF_TAG = re.compile(r"(?:(?:</(?:(?:tool|function)_\w+|observation|stdout|result)>|```)\s*)+\Z")
-_MOST_OF_END = 200  # characters
 _NEXT_RESULT = re.compile(r"</(?:(?:tool|function)_\w+|result)>\s*(?=<(?:tool_|function_|result>))")
 _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 
@@ -130,7 +127,7 @@ def _unwrapped(text: str) -> str:
     heading = _OBSERVED.match(text)
     if not heading:
         return text
-    end = _END_OF_TAG.search(text, max(heading.end(), len(text) - _MOST_OF_END))
+    end = _END_OF_TAG.search(text, max(heading.end(), len(text) - 200))
     return text[heading.end() : end.start() if end else None]
 
 
@@ -169,8 +166,6 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
 
 def _written(text: str) -> list[tuple[str, Call]]:
     """Return the calls in the text of a message, each with its form; several only in forms that are certain."""
-    if not _MAY_BE_WRITTEN.search(text):
-        return []
     calls: list[tuple[str, Call]] = []
     for begin, given in _enclosed(_WRITTEN, text.strip()):
         form = begin.lastgroup or ""
@@ -194,18 +189,20 @@ def _written(text: str) -> list[tuple[str, Call]]:
 
 def _enclosed(begins: re.Pattern, text: str) -> Iterator[tuple[re.Match, str]]:
     """Yield each match, and the text between it and its end, in time linear in the text."""
-    ends = {form: deque(pattern.finditer(text)) for form, pattern in _ENDS.items()}
-    for closing in _CLOSING.finditer(text):
-        ends.setdefault(f"<{closing['tag']}", deque()).append(closing)
+    if not begins.search(text):
+        return
+    ends = {form: list(pattern.finditer(text))[::-1] for form, pattern in _ENDS.items()}  # the first is last
+    for closing in list(_CLOSING.finditer(text))[::-1]:
+        ends.setdefault(f"<{closing['tag']}", []).append(closing)
     place = 0
     while begin := begins.search(text, place):
-        left = ends.get(f"<{begin['tag']}" if begin["tag"] else begin.lastgroup or "", deque())
-        while left and left[0].start() < begin.end():
-            left.popleft()
+        left = ends.get(f"<{begin['tag']}" if begin["tag"] else begin.lastgroup or "", [])
+        while left and left[-1].start() < begin.end():
+            left.pop()
         place = begin.start() + 1
         if left:
-            yield begin, text[begin.end() : left[0].start()]
-            place = left[0].end()
+            yield begin, text[begin.end() : left[-1].start()]
+            place = left[-1].end()
 
 
 def _json_calls(value: Any, is_marked: bool) -> list[Call]:
