@@ -1,6 +1,7 @@
 """Run a batch: every report in its own process, several at a time, isolated from the failures of others."""
 
 import contextlib
+import glob
 import math
 import multiprocessing
 import os
@@ -102,7 +103,7 @@ def run(
     try:
         output.mkdir(parents=True, exist_ok=True)
         names = {report.notebook.name for report in reports} | {path.name for path in output.glob(f"{NOTES}/*")}
-        own = (f"{name}{below}" for name in names for below in ("", "/*", "/*/*"))
+        own = (f"{glob.escape(name)}{below}" for name in names for below in ("", "/*", "/*/*"))
         check_no_links(output, (NOTES, f"{NOTES}/**/*", "manifest.json", *own, *WRITTEN))
         for report in reports:  # noted at once: one of them may read the folder in which another is written
             (output / NOTES / report.notebook.name).mkdir(parents=True, exist_ok=True)

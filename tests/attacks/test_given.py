@@ -149,7 +149,7 @@ REPORT = "report samples:steps step_evaluation -o out"
 WRITES = [  # commands that write into a folder, and the places in it where somebody may have put a link
     *[(REPORT, f"step_evaluation{below}") for below in ("", "/samples_steps", "/samples_steps/steps.csv")],
     *[(REPORT, f".evalkit{below}") for below in ("", "/step_evaluation", "/other", "/other/a.json")],
-    *[(REPORT, place) for place in ("runs", "runs/.evalkit", "runs/a.html", "index.html", "manifest.json", "other")],
+    *[(REPORT, place) for place in ("runs", "runs/.evalkit", "runs/a.html", "index.html", "manifest.json", "[a]*")],
     *[("view samples:steps -o out", place) for place in ("runs", "runs/.evalkit", "runs/a.html", "index.html")],
 ]
 
@@ -163,7 +163,8 @@ def test_nothing_is_written_to_a_link_or_pipe_in_a_folder_from_somebody_else(
     monkeypatch.setattr(batch, "_make", lambda due, *_: made.extend(due) or ())  # takes seconds
     path, elsewhere = here / "out" / place, here / "elsewhere"
     elsewhere.mkdir()
-    (here / "out/.evalkit/other").mkdir(parents=True)  # a report's record
+    for name in ("other", "[a]*"):
+        (here / "out/.evalkit" / name).mkdir(parents=True)  # of records of reports
     if path.is_dir():
         shutil.rmtree(path)
     path.parent.mkdir(parents=True, exist_ok=True)
