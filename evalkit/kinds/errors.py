@@ -11,7 +11,7 @@ from itertools import chain
 
 import msgspec
 
-EDGE = 600  # characters at the beginning and at the end of a result that are searched for a failure
+EDGE = 600  # characters at the beginning and at the end of a result, and of a name, that are searched
 
 _WRAPPING = re.compile(  # before the text itself, but no heading
     r"[^\w#]*(?:(?:tool|code|action|command|execution|function|api|request)?s? ?"
@@ -178,7 +178,7 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     unknown = unknown_tool_in(first)
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
-    if _shows_contents(name):
+    if _shows_contents(name[:EDGE]):
         return False
     if last != first and (_NAMED.match(last) or _PROGRAM.match(last)):
         return True

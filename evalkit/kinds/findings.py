@@ -16,7 +16,7 @@ from evalkit.kinds import sections
 from evalkit.kinds.runs import UNKNOWN, Outcomes, has_flag, kind_of
 
 MOST_EXAMPLES = 3  # runs that a finding links to
-VARIANT = re.compile(r"[\W_]*(?:variants?|var|version|seed|copy|rep|v)[\W_]*\d+$", re.IGNORECASE)  # an id's end
+VARIANT = re.compile(r"(?<![\W_])[\W_]*(?:variants?|var|version|seed|copy|rep|v)[\W_]*\d+$", re.IGNORECASE)  # of an id
 FEW_VARIANTS = 6  # tasks of one stem on average: fewer are no sign of few tasks
 
 

@@ -32,7 +32,7 @@ _KNOW_HOW = rf"(?:{_RECIPE}|ingredients?)"
 _MAKE = r"(?:craft|make|made|cook|bake|baked|smelt|build|built)"
 _OFFER = r"(?:i(?:'ll| will| can)? |let me |do you (?:need|want)|should i|shall i|want me|i have |i(?:'ve)? got )"
 _ASKED = re.compile(
-    rf"(?:^|[.!?\n])\s*(?!{_OFFER})[^.!?\n]{{0,99}}(?:\b{_KNOW_HOW}\b[^.!?\n]{{0,99}}\?"
+    rf"(?:^|[.!?\n])[^\S\n]*(?!{_OFFER})[^.!?\n]{{0,99}}(?:\b{_KNOW_HOW}\b[^.!?\n]{{0,99}}\?"
     rf"|\b(?:what(?:'s| is| are)|which|tell|share|give|send|show|can you)\b[^.!?\n]{{0,99}}\b{_RECIPE}\b"
     r"|\b(?:how (?:do|can|should|would|to|is|are)|what do (?:i|we|you) need to)\b[^.!?\n]{0,99}"
     rf"\b{_MAKE}\b[^.!?\n]{{0,99}}\?|\bwhat goes into\b[^.!?\n]{{0,99}}\?)"

@@ -21,37 +21,41 @@ from evalkit.trajectories.table import LAZY_TABLES
 _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=True))
 
 
-MOST_WRITTEN = 20_000  # characters of a message that may contain calls as text
 LONGEST_PROMPT = 400  # characters at the end of a result
-# calls that are text only: of ReAct, in blocks of commands, code or JSON, in tags, or the whole message; the last group
-# is named for the form of a call, and matches what is given to the tool
+# how calls that are text only begin: of ReAct, in blocks of commands, code or JSON, in tags, or the whole message; the
+# last group is named for the form of a call, and what is given to the tool follows it
 _WRITTEN = re.compile(
     r"^\**Action(?: \d+)?:\**\s*(?P<act>\w[\w.-]*)"
-    r"(?:\s*[\[(](?P<in>.*)[\])]|\s*\n\**Action Input(?: \d+)?:\**\s*(?P<input>.*?))?\s*(?:^Observation[ \d]*:)?\s*\Z"
-    r"|```(?P<language>bash|sh|shell|mswea_bash_command|python|py|tool_code)\n(?P<block>.*?)\n?```"
-    r"|(?:<(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\])\s*(?P<json>[{\[].*?[}\]])\s*(?:</|\Z)"
-    r"|(?:\A|```(?:json)?)\s*(?P<answer>\{.*?\})\s*(?:\Z|```)"
-    r"|```(?P<other>[\w+-]*)\n(?P<fence>.*?)\n?```"
-    r"|<(?:\w+:)?(?P<tag>tool|invoke|function|tool_call)(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?>(?P<body>.*?)"
-    r"</(?:\w+:)?(?P=tag)>|<(?P<runs>(?!(?:tool|function)_)[a-z]+_[a-z_]+)>(?P<code>.*?)</(?P=runs)>"
-    r"|\A\s*\[(?P<python>\w[\w.]*)\((?P<values>.*)\)\]\s*\Z",
-    re.MULTILINE | re.DOTALL,
+    r"(?:\s*[\[(](?P<in>)|\s*\n\**Action Input(?: \d+)?:\**\s*(?P<input>)|(?=(?:\s*^Observation[ \d]*:)?\Z))"
+    r"|```(?P<language>bash|sh|shell|mswea_bash_command|python|py|tool_code)\n(?P<block>)"
+    r"|(?:<(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\])\s*(?=[{\[])(?P<json>)"
+    r"|(?:\A|```(?:json)?)\s*(?=\{)(?P<answer>)"
+    r"|```(?P<other>[\w+-]*)\n(?P<fence>)"
+    r"|<(?:\w+:)?(?=(?P<tag>\w+))(?:(?!(?:tool|function)_)[a-z]+_[a-z_]+>(?P<code>)"
+    r"|(?:tool|invoke|function|tool_call)(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?>(?P<body>))"
+    r"|\A\[(?P<python>\w[\w.]*)\((?P<values>)",
+    re.MULTILINE,
 )
-_MAY_BE_WRITTEN = re.compile(r"\bAction\b|```|<[a-z]|\[TOOL_CALLS\]|\A\s*[{\[]")
+_ENDS = {  # how they end; those in tags end with the same tag
+    "in": re.compile(r"[\])](?:\s*^Observation[ \d]*:)?\Z", re.MULTILINE),
+    **dict.fromkeys(("act", "input"), re.compile(r"(?:^Observation[ \d]*:)?\Z", re.MULTILINE)),
+    **dict.fromkeys(("block", "fence"), re.compile("```")),
+    "json": re.compile(r"(?<=[}\]])\s*(?:</|\Z)"),
+    "answer": re.compile(r"(?<=\})\s*(?:```|\Z)"),
+    "values": re.compile(r"\)\]\Z"),
+}
+_CLOSING = re.compile(r"</(?:\w+:)?(?P<tag>\w+)>")
 _SEEMS_WRITTEN = re.compile(
-    r"^\**Action(?: \d+)?:\**\s*\S+\s*(?:[\[(]|\n\**Action Input)|<(?:\w+:)?(?:invoke|function=|tool_call\b)"
-    r"|\[TOOL_CALLS\]",
+    r"^\**Action(?: \d+)?:[\s*]*+(?:[^\s\[(]++\s*+)?(?:[\[(]|(?<=\n)\**Action Input)"
+    r"|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]",
     re.MULTILINE,
 )
 _CERTAIN = ("act", "in", "input", "json", "body")  # forms of calls; other texts may be parts of an answer
-_OTHER_STEPS = re.compile(r"^\W*(?:Observation|Final Answer)\b", re.MULTILINE)
+_OTHER_STEPS = re.compile(r"^[^\w\n]*(?:Observation|Final Answer)\b", re.MULTILINE)
 _CODE = ("python", "py", "tool_code")
 _NAMES = ("name", "action", "tool", "function", "tool_name", "command")
 _ARGUMENTS = ("arguments", "action_input", "input", "parameters", "args", "params", "tool_input")
-_PARAMETER = re.compile(
-    r"<(?:\w+:)?(?P<tag>\w+)(?:(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?)?>(?P<value>.*?)</(?:\w+:)?(?P=tag)>",
-    re.DOTALL,
-)
+_PARAMETER = re.compile(r"<(?:\w+:)?(?P<tag>\w+)(?:(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?)?>")
 _OBSERVED = re.compile(
     r"\s*(?:(?=<returncode>|<output>)|<function_results>\s*<result>\s*(?:<tool_name>.*?</tool_name>\s*)?(?:<stdout>\s*)?"
     r"|<(?:(?:tool|function)_(?:response|result|output)s?|observation)\b[^>]*>\s*|```tool_output\n"
@@ -134,7 +138,10 @@ def _unwrapped(text: str) -> str:
     if text.rstrip().endswith("bash-$"):
         text = text[:-LONGEST_PROMPT] + _PROMPT.sub("", text[-LONGEST_PROMPT:])
     heading = _OBSERVED.match(text)
-    return _END_OF_TAG.sub("", text[heading.end() :]) if heading else text
+    if not heading:
+        return text
+    end = _END_OF_TAG.search(text, max(heading.end(), len(text) - 200))
+    return text[heading.end() : end.start() if end else None]
 
 
 def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
@@ -172,32 +179,47 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
 
 def _written(text: str) -> list[tuple[str, Call]]:
     """Return the calls in the text of a message, each with its form; several only in forms that are certain."""
-    if len(text) > MOST_WRITTEN or not _MAY_BE_WRITTEN.search(text):
-        return []
     calls: list[tuple[str, Call]] = []
-    for match in _WRITTEN.finditer(text):
-        groups, form = match.groupdict(), match.lastgroup or ""
-        given = "" if form == "act" else groups[form]
+    for begin, given in _enclosed(_WRITTEN, text.strip()):
+        form = begin.lastgroup or ""
         if form in ("json", "answer"):
             with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
                 calls += [(form, made) for made in _json_calls(msgspec.json.decode(given), form == "json")]
             continue
-        found = {one["name"] or one["tag"]: one["value"].strip("\n") for one in _PARAMETER.finditer(given)}
-        is_tag = form == "body" or (form == "code" and (bool(found) or groups["runs"].startswith("execute_")))
+        found = {one["name"] or one["tag"]: value.strip("\n") for one, value in _enclosed(_PARAMETER, given)}
+        is_tag = form == "body" or (form == "code" and (bool(found) or begin["tag"].startswith("execute_")))
         if found and is_tag:
             with suppress(UnicodeError):
                 given = msgspec.json.encode(found).decode()
-        name = groups["act"] or groups["name"] or groups["runs"] or groups["python"]
-        if groups["other"]:
+        name = begin["act"] or begin["name"] or begin["tag"] or begin["python"]
+        if begin["other"]:
             continue
         if form == "fence":
             name = "shell"
-        elif groups["language"]:
-            name = "python" if groups["language"] in _CODE else "shell"
-        has_other_steps = groups["act"] and _OTHER_STEPS.search(given)
+        elif begin["language"]:
+            name = "python" if begin["language"] in _CODE else "shell"
+        has_other_steps = begin["act"] and _OTHER_STEPS.search(given)
         if (is_tag or form != "code") and not has_other_steps:
             calls.append((form, Call(name, canonical(given.strip()))))
     return calls if len(calls) == 1 or all(form in _CERTAIN for form, _ in calls) else []
+
+
+def _enclosed(begins: re.Pattern, text: str) -> Iterator[tuple[re.Match, str]]:
+    """Yield each match, and the text between it and its end, in time linear in the text."""
+    if not begins.search(text):
+        return
+    ends = {form: list(pattern.finditer(text))[::-1] for form, pattern in _ENDS.items()}  # the first is last
+    for closing in list(_CLOSING.finditer(text))[::-1]:
+        ends.setdefault(f"<{closing['tag']}", []).append(closing)
+    place = 0
+    while begin := begins.search(text, place):
+        left = ends.get(f"<{begin['tag']}" if begin["tag"] else begin.lastgroup or "", [])
+        while left and left[-1].start() < begin.end():
+            left.pop()
+        place = begin.start() + 1
+        if left:
+            yield begin, text[begin.end() : left[-1].start()]
+            place = left[-1].end()
 
 
 def _json_calls(value: Any, is_marked: bool) -> list[Call]:

@@ -5,7 +5,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from types import GenericAlias
 from typing import Any, BinaryIO
@@ -25,6 +25,7 @@ from evalkit.io.paths import (
     most_bytes,
 )
 from evalkit.io.read import ANYTHING
+from evalkit.io.text import map_texts
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, total
@@ -253,7 +254,19 @@ def messages(samples: Callable[[str], Any], part: str, open_named: OpenNamed) ->
     """List the messages of a sample of a log."""
     sample = samples(part)
     attachments = sample.attachments or part_of(sample.transcript, "content") or {}  # the latter in 2024
-    spoken = chat_messages(_attached(sample.messages, attachments))
+    size = 0
+
+    def attached(text: str) -> Any:
+        """Return a text that was stored once, in its place; LimitError if these are too many."""
+        nonlocal size
+        if not text.startswith("attachment://"):
+            return text
+        found = attachments.get(text.removeprefix("attachment://"), text)
+        size += len(str(found))
+        check_text(size)
+        return found
+
+    spoken = chat_messages(map_texts(sample.messages, attached))
     return [*spoken, Message("error", error_text(sample.error))] if sample.error else spoken
 
 
@@ -338,14 +351,3 @@ def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
 
 def _part(sample: Any) -> str:
     return f"{text_of(sample.id)}_epoch_{1 if sample.epoch is None else sample.epoch}"
-
-
-def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
-    """Put texts that were stored once back in their places."""
-    if isinstance(value, str) and value.startswith("attachment://"):
-        return attachments.get(value.removeprefix("attachment://"), value)
-    if isinstance(value, list):
-        return [_attached(item, attachments) for item in value]
-    if isinstance(value, dict):
-        return {key: _attached(item, attachments) for key, item in value.items()}
-    return value
