@@ -823,9 +823,9 @@ def check_groups(by: Sequence[str], columns: Sequence[str]) -> None:
 def typed(table: pd.DataFrame, columns: str = "") -> pd.DataFrame:
     """Select the columns named, or all; each gets the type that goes with its name, and the others are of floats."""
     names = columns.split() or list(map(str, table))
-    selected = table[names]
-    for name in names:
+    selected = {name: table[name] for name in names}
+    for name, column in selected.items():
         dtype = _TYPE_OF.get(name, "float64")
-        if selected[name].dtype != dtype:  # asked first, since pandas takes three times as long to convert all at once
-            selected[name] = selected[name].astype(dtype)
-    return selected
+        if column.dtype != dtype:  # asked first, since pandas takes three times as long to convert all at once
+            selected[name] = column.astype(dtype)
+    return pd.DataFrame(selected, table.index)

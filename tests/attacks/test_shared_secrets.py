@@ -263,10 +263,10 @@ def test_other_text_stays_and_the_secret_of_an_aws_id_does_not():
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_a_megabyte_of_the_beginnings_of_a_credential_is_masked(name):
+def test_half_a_megabyte_of_the_beginnings_of_a_credential_is_masked(name):
     _, key = KEYS[name]
     for text in (key[:4], f"-{key[:4]}", key[:-4], f"{key[:8]} "):  # a search of quadratic time would take hours
-        assert masked(text * (1_000_000 // len(text)))
+        assert masked(text * (500_000 // len(text)))
 
 
 BODIES = {
