@@ -135,12 +135,17 @@ def leaderboard(
     is_scored = scored.table["outcome"].eq("scored") & scored.table["value"].isna()
     counts = pd.DataFrame({"unmeasured": is_unmeasured, "scored": is_scored, "n": 1})
     counts = counts.groupby(scored.table["model_name"]).sum()
-    if some := list(counts.query("0 < unmeasured < n")[["unmeasured", "n"]].itertuples(name=None)):
+    some = counts[counts["unmeasured"].between(1, counts["n"] - 1)]
+    if len(some):
         is_counted = bool(scored.table.loc[is_unmeasured, "value"].notna().any())
-        notes += note("not_measured", models=some, counted=is_counted)
-    if graded := counts.query("scored > 0 and scored + unmeasured == n").index.tolist():
+        models = list(some[["unmeasured", "n"]].itertuples(name=None))
+        notes += note("not_measured", models=models, counted=is_counted)
+    is_graded = counts["scored"].gt(0) & (counts["scored"] + counts["unmeasured"]).eq(counts["n"])
+    graded = counts.index[is_graded].tolist()
+    if graded:
         notes += note("only_scores", models=graded)
-    if unmeasured := counts.query("unmeasured == n").index.tolist():
+    unmeasured = counts.index[counts["unmeasured"] == counts["n"]].tolist()
+    if unmeasured:
         notes += note("none_measured", models=unmeasured)
     others = scored.table[is_scored & ~scored.table["model_name"].isin(graded)]
     if len(others):

@@ -61,12 +61,15 @@ def adjusted_rates(
     """
     model, task, value = cells.columns[:3]
     is_used = cells.runs[task].notna() & np.isfinite(numbers(cells.runs[value]))
-    used = cells.runs[is_used].astype({model: "str"})
+    used = cells.runs if is_used.all() else cells.runs[is_used]
+    if used[model].dtype != "str":
+        used = used.astype({model: "str"})
     families, seeds = cells.columns.family or None, cells.columns.seed or None
     rates = estimate_by(used, model, value, task, kind, families=families, seeds=seeds)
     table = pd.DataFrame({"model_name": pd.Series(cells.models, dtype="str")})
     table["coverage"] = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
-    table = table.merge(rates.rename(columns={model: "model_name"}).drop(columns="target"), how="left")
+    of_model = rates.drop(columns="target").set_index(model).reindex(cells.models)
+    table = table.join(of_model.reset_index(drop=True))
     table = table.fillna({"n": 0, "n_tasks": 0, "method": ""}).astype({"n": "int64", "n_tasks": "int64"})
     warnings = [warning if isinstance(warning, Notes) else note("no_values") for warning in table["warning"]]
     warnings = [warning + cells.lost_of(i) for i, warning in enumerate(warnings)]

@@ -823,9 +823,9 @@ def check_groups(by: Sequence[str], columns: Sequence[str]) -> None:
 def typed(table: pd.DataFrame, columns: str = "") -> pd.DataFrame:
     """Select columns, by default all, and convert each to the type of its name; columns without one become floats."""
     names = columns.split() or list(map(str, table))
-    selected = table[names]
-    for name in names:
+    selected = {name: table[name] for name in names}
+    for name, column in selected.items():
         dtype = _TYPE_OF.get(name, "float64")
-        if selected[name].dtype != dtype:  # converting all columns at once takes pandas three times as long
-            selected[name] = selected[name].astype(dtype)
-    return selected
+        if column.dtype != dtype:  # converting all columns at once takes pandas three times as long
+            selected[name] = column.astype(dtype)
+    return pd.DataFrame(selected, table.index)
