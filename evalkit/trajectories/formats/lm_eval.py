@@ -38,7 +38,8 @@ _IRRELEVANT = re.compile(
     r"|url|key|password|secret|header|cert|(?:^|api_|auth_|hf_|access_)token$|trust_remote|use_fast|download|_dir$"
 )
 _DEFAULTS = {"revision": "main", "dtype": "auto", "enable_thinking": "True", "temperature": "0"}  # others: False
-_NAMED = re.compile(r"(?:^|,)(?:peft|delta|pretrained|model|path|engine)(?:__|=)([^,]+)")  # model in a file name (<0.4.3)
+# the model in the name of a samples file, before 0.4.3
+_NAMED = re.compile(r"(?:^|,)(?:peft|delta|pretrained|model|path|engine)(?:__|=)([^,]+)")
 _STATED = ("task_checksum", "agent_version", "temperature", "lower_is_better")  # run columns from the results file
 _MODEL_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval uses the first as the name
 
