@@ -1,4 +1,4 @@
-"""SWE-agent 1, mini-swe-agent 1 and 2: trajectories, predictions (with models) and SWE-bench reports (with outcomes)."""
+"""SWE-agent 1, mini-swe-agent 1 and 2: trajectories, predictions (with models), SWE-bench reports (with outcomes)."""
 
 import posixpath
 from contextlib import suppress
