@@ -1,4 +1,4 @@
-"""Messages of trajectories of any format, and how to read them from the formats of chat APIs."""
+"""Messages of trajectories of any format, and functions that read them from the formats of chat APIs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ _OF_RESULT = {
     "content": ("content", "result", "output", "response"),
     "error": ("is_error", "isError"),
 }
-# a function that decodes a file named by a trajectory, in its folder; with `is_text`, it returns the text of a file in
-# that folder or a subfolder; it returns None if there is no such file
+# a function that decodes a file that a trajectory names, or with `is_text` returns its text; the file must be in the
+# trajectory's folder, with `is_text` also in a subfolder; returns None if there is no such file
 OpenNamed = Callable[..., Any]
 
 

@@ -1,4 +1,4 @@
-"""Terminal output for trajectories, from the same estimates as the notebook's tables."""
+"""Terminal output for trajectories, made from the same estimates as the tables of the notebook."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -17,7 +17,7 @@ from evalkit.trajectories.json_values import count_of, number_of, objects, part_
 
 FORMAT = "Claude Code"
 _SPOKEN = ("user", "assistant")
-_METADATA = frozenset({  # records without a message
+_METADATA = frozenset({  # types of records without a message
     "system", "summary", "mode", "file-history-snapshot", "file-history-delta", "queue-operation", "last-prompt",
     "ai-title", "custom-title", "attachment", "permission-mode", "pr-link", "progress", "agent-name", "agent-color",
     "agent-setting", "tag", "task-summary", "worktree-state", "content-replacement", "saved_hook_context", "result",
@@ -59,7 +59,7 @@ def _named(record: Any) -> Any:
 
 
 def summary(path: str, file: BinaryIO) -> Session:
-    """Read the session of a file, one line at a time.
+    """Read a session file line by line.
 
     A response has a line for each content block, each with its id and usage. The line with the most output tokens
     counts.
@@ -95,7 +95,7 @@ def summary(path: str, file: BinaryIO) -> Session:
                     tool.is_error = bool(block.get("is_error"))
             continue
         model = text_of(message.get("model"))
-        if model == "<synthetic>":  # written by Claude Code, mostly about an error
+        if model == "<synthetic>":  # a message from Claude Code itself, usually an error
             session.error = content_text(message.get("content"))
             continue
         session.error = None

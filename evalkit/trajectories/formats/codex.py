@@ -285,10 +285,10 @@ def _counts(usage: Any) -> tuple[int, ...] | None:
 
 
 def summary(path: str, file: BinaryIO) -> Session:
-    """Read the session of a file, one line at a time.
+    """Read a session file line by line.
 
     Mark the calls that the file replays from another session: all before the first task that began no earlier than
-    this session. If tasks have no start times, calls of a replaying file may be either, and `is_replayed` is None.
+    this session. If no task has a start time, `is_replayed` is None (unknown) for all calls of such a file.
     """
     session, calls = Session(FORMAT, is_main=True), _Calls()
     model: str | None = None

@@ -65,7 +65,7 @@ def by_part(rows: Iterable[Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _dataset(row: dict[str, Any]) -> str:
-    """Return the dataset of a line without the filter that the lm-eval converter appends, since the metric has it."""
+    """Return the dataset of a line without the filter that the lm-eval converter appends; the metric contains it."""
     name = text_of(row.get("evaluation_name"))
     dataset, _, filtered = name.rpartition("/")
     return dataset if dataset and text_of(row.get("evaluation_result_id")).endswith(f":{filtered}") else name

@@ -89,7 +89,7 @@ def _usage(call_id: str, model: str | None, message: dict[str, Any]) -> ModelCal
 
 
 def summary(path: str, file: BinaryIO) -> Session:
-    """Read the session of a file, one line at a time."""
+    """Read a session file line by line."""
     session = Session(FORMAT)
     calls, tools = session.calls, session.tools
     model: str | None = None

@@ -150,7 +150,7 @@ def parse(path: str, data: bytes) -> Parsed:
     parts = list(map(_part, samples))
     scores: list[tuple] = []
     headline = text_of(part_of(log.results, "headline", "scorer"))
-    only_scorer = text_of(part_of(log.results, "scorer", "name")) or "score"  # in early 2024
+    only_scorer = text_of(part_of(log.results, "scorer", "name")) or "score"  # logs of early 2024
     for part, sample in zip(parts, samples, strict=True):
         by_scorer = sample.scores or ({only_scorer: sample.score} if sample.score else {})
         if headline in by_scorer:  # put it first, since the first score counts
@@ -166,7 +166,7 @@ def parse(path: str, data: bytes) -> Parsed:
         plans = [(model, dataset, text_of(one), epochs, None) for one in ids]
     elif planned or not samples:
         plans = [(None, None, "", planned or None, None)]
-    own_id = evaluation.eval_id or f"{evaluation.task_id} {evaluation.created}"  # the latter in 2024
+    own_id = evaluation.eval_id or f"{evaluation.task_id} {evaluation.created}"  # no eval_id in 2024
     ended = [(*_ending(one, log.status), *_usage(one)) for one in samples]
     columns = {
         "part": parts,
@@ -250,9 +250,9 @@ def samples_of(data: bytes) -> Callable[[str], Any]:
 
 
 def messages(samples: Callable[[str], Any], part: str, open_named: OpenNamed) -> list[Message]:
-    """List the messages of a sample of a log."""
+    """List the messages of one sample in a log."""
     sample = samples(part)
-    attachments = sample.attachments or part_of(sample.transcript, "content") or {}  # the latter in 2024
+    attachments = sample.attachments or part_of(sample.transcript, "content") or {}  # in the transcript in 2024
     spoken = chat_messages(_attached(sample.messages, attachments))
     return [*spoken, Message("error", error_text(sample.error))] if sample.error else spoken
 

@@ -163,7 +163,7 @@ def _results(value: dict[str, Any]) -> Parsed:
             if metric and not metric.endswith("_stderr") and number is not None and _is_mean(value, task, metric):
                 published.append((model or None, FORMAT, task, key, number, documents))
         if part_of(value, "group_subtasks", task):
-            continue  # a group has no samples of its own
+            continue  # groups have no samples
         generation = part_of(value, "configs", task, "generation_kwargs")
         about = {
             "version {}": part_of(value, "versions", task),

@@ -1,4 +1,4 @@
-"""Shared code for the sessions of coding agents, which log a record per line: model calls, tool calls, and parsing."""
+"""Code shared by the session formats of coding agents: read records line by line, collect model and tool calls."""
 
 import io
 import os
@@ -61,11 +61,11 @@ class Session(msgspec.Struct):
     cost: float | None = None
     turns: int | None = None  # number of turns as logged, for a session without calls
     messages: int = 0  # number of messages that were understood
-    is_main: bool = False  # whether the main agent, not only subagents, wrote messages
+    is_main: bool = False  # whether any message is from the main agent, not a subagent
     calls: dict[str, ModelCall] = {}  # by call id
     totals: list[ModelCall] = []  # logged totals, without ids: all calls of each model, including calls not in the file
     tools: dict[str, ToolUse] = {}  # by tool call id
-    partial: int = 0  # number of responses with only their first output tokens counted, if most responses are such
+    partial: int = 0  # number of responses with only their first output tokens counted; 0 unless most are
     broken: int = 0  # number of lines without an object, or without a message where one is expected
     unknown: dict[str, int] = {}  # number of records by unknown type
 

@@ -1,4 +1,4 @@
-"""tau2-bench, as defined by its data models: simulations of an agent and a user, in one file or in one file each."""
+"""tau2-bench, as defined by its data models: simulations of an agent and a user, in one file or in a file for each."""
 
 import os
 from collections.abc import Mapping

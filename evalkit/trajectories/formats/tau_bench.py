@@ -37,7 +37,7 @@ def parse(path: str, value: Any) -> Parsed:
     if match := _NAME.search(path):
         strategy, model, temperature = match.groups()
         stated |= {"agent": strategy, "model_name": model, "temperature": float(temperature)}
-    elif domain and re.search(rf".[-_]{domain}$", stem, re.IGNORECASE):  # gpt-4o-airline.json
+    elif domain and re.search(rf".[-_]{domain}$", stem, re.IGNORECASE):  # such as gpt-4o-airline.json
         stated["model_name"] = stem[: -len(domain) - 1]
     trials = {count_of(run.get("trial")) for run in runs.values()}
     tasks = dict.fromkeys(text_of(run["task_id"]) for run in runs.values())
@@ -72,7 +72,7 @@ def _run(part: str, run: dict[str, Any], stated: dict[str, Any]) -> tuple:
     error = part_of(info, "error")
     # the digest identifies copies of a file; runs that raised an error get none, since different ones may be equal
     digest = hashlib.blake2b(text_of([part, stated, run["reward"], traj]).encode(), digest_size=8).hexdigest()
-    user_cost = number_of(part_of(info, "user_cost"))  # of the simulated user's model
+    user_cost = number_of(part_of(info, "user_cost"))  # cost of the model that simulates the user
     return run_row(
         **stated,
         part=part,
