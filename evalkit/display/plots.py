@@ -773,7 +773,7 @@ def describe_estimates(
 
 
 def _described(texts: Sequence[str], values: Sequence[float | None] = ()) -> str:
-    """List the descriptions of groups; if there are more than 40 `values`, only those of the extremes."""
+    """List the descriptions of groups; if there are more than 40 `values`, only the extremes."""
     if len(values) <= MOST_DESCRIBED:
         return "; ".join(texts) + "." if len(texts) else "Nothing to show."
     known = [(value, i) for i, value in enumerate(values) if not pd.isna(value)]

@@ -1,4 +1,4 @@
-"""Messages and calls of tools of runs of any format: as transcripts, and as frames."""
+"""Messages and tool calls of runs in any format, as transcripts and as frames."""
 
 import os
 import re
@@ -17,13 +17,13 @@ from evalkit.trajectories.json_values import text_of
 from evalkit.trajectories.parse import SESSION_FORMATS, opened, parse
 from evalkit.trajectories.table import LAZY_TABLES
 
-# runs of one file follow each other
+# one entry is enough, since callers read all runs of a file one after another
 _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=True))
 
 
-LONGEST_PROMPT = 400  # characters at the end of a result
-# how calls that are text only begin: of ReAct, in blocks of commands, code or JSON, in tags, or the whole message; the
-# last group is named for the form of a call, and what is given to the tool follows it
+LONGEST_PROMPT = 400  # maximum number of characters of a shell prompt at the end of a result
+# beginnings of tool calls written as text: ReAct actions, fenced commands, code or JSON, tags, or the whole message; the
+# name of the last matching group is the form of the call, and the arguments follow the match
 _WRITTEN = re.compile(
     r"^\**Action(?: \d+)?:\**\s*(?P<act>\w[\w.-]*)"
     r"(?:\s*[\[(](?P<in>)|\s*\n\**Action Input(?: \d+)?:\**\s*(?P<input>)|(?=(?:\s*^Observation[ \d]*:)?\Z))"
@@ -50,7 +50,7 @@ _SEEMS_WRITTEN = re.compile(
     r"|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]",
     re.MULTILINE,
 )
-_CERTAIN = ("act", "in", "input", "json", "body")  # forms of calls; other texts may be parts of an answer
+_CERTAIN = ("act", "in", "input", "json", "body")  # forms that are always calls; others may be part of an answer
 _OTHER_STEPS = re.compile(r"^[^\w\n]*(?:Observation|Final Answer)\b", re.MULTILINE)
 _CODE = ("python", "py", "tool_code")
 _NAMES = ("name", "action", "tool", "function", "tool_name", "command")
@@ -70,17 +70,17 @@ _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
-    """Return the files with a run's messages, then the file that states its outcome, and its part of that file."""
+    """Return the files of a run (its `source` last, but first for sessions), its part, and its target and scorer."""
     facts = [("target", cell_text(run["target"])), ("scorer", cell_text(run["score_key"]))]
     paths = [*run["trajectories"], run["source"]]
-    if run["format"] in SESSION_FORMATS:  # the other files are of its subagents
+    if run["format"] in SESSION_FORMATS:  # the other files belong to its subagents
         paths = [run["source"], *run["trajectories"]]
     return RunFiles(paths, run["part"] or "", facts)
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "") -> Transcript:
-    """Return the transcript of a run: the messages of the model, the tools it called, and their results."""
-    if not part and len(paths) == 1:  # a file that was named, and not a run
+    """Return the transcript of a run: its messages, tool calls and results."""
+    if not part and len(paths) == 1:  # the user named a file, not a run
         parts = [row[0] for row in parse(paths[0], read(paths[0])).rows.get("runs", ())]
         if len(parts) > 1:
             hint = f"`evalkit trajectories {paths[0]} --list all` lists them, and --run RUN shows one"
@@ -92,14 +92,14 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "
 
 
 def answer_in_order(turns: list[Turn]) -> None:
-    """Give each call without a result the next message of a tool that names no call.
+    """Set the result of each call without one to the next tool message that names no call.
 
-    The result of a call that is text only may be a message of the user or the system that begins like a result, or any
-    next message of the user, if it is certain that the text is a call. Other texts are calls if any of their form has a
-    result.
+    The result of a call written as text may also be a user or system message that starts like a result. If the form of
+    the call is certain, its result may be any user message that follows immediately. Text in an uncertain form is a
+    call only if some text of the same form has a result.
     """
     waiting: list[int] = []
-    with_results = set[str]()  # forms of calls that are text only
+    with_results = set[str]()  # forms of written calls that have a result
     for place, turn in enumerate(turns):
         before = turns[place - 1]
         if turn.call and turn.call.result is None:
@@ -134,7 +134,7 @@ def _is_result(text: str) -> bool:
 
 
 def _unwrapped(text: str) -> str:
-    """Return a result without the tags, the heading and the prompt around it."""
+    """Return a result without its heading, the tags around it, and the prompt after it."""
     if text.rstrip().endswith("bash-$"):
         text = text[:-LONGEST_PROMPT] + _PROMPT.sub("", text[-LONGEST_PROMPT:])
     heading = _OBSERVED.match(text)
@@ -145,7 +145,7 @@ def _unwrapped(text: str) -> str:
 
 
 def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
-    """Return the turns that show a message, of which there is one at least, each with the call that it shows."""
+    """Return the turns that show a message (at least one), each with the tool call that it shows, if any."""
     actor = message.actor or message.role
     if message.role == "error":
         return [(Turn("error", "system", message.text, ("what ended the run",), ("error", "decision")), None)]
@@ -178,7 +178,7 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
 
 
 def _written(text: str) -> list[tuple[str, Call]]:
-    """Return the calls in the text of a message, each with its form; several only in forms that are certain."""
+    """Return the forms and calls in the text of a message. Several calls count only if all their forms are certain."""
     calls: list[tuple[str, Call]] = []
     for begin, given in _enclosed(_WRITTEN, text.strip()):
         form = begin.lastgroup or ""
@@ -223,7 +223,7 @@ def _enclosed(begins: re.Pattern, text: str) -> Iterator[tuple[re.Match, str]]:
 
 
 def _json_calls(value: Any, is_marked: bool) -> list[Call]:
-    """Return the calls that JSON states: a name and arguments, without which only marked JSON is a call."""
+    """Return the calls in JSON. A name without arguments is a call only if the text marks it as one."""
     if isinstance(value, list):
         return [call for one in value for call in _json_calls(one, is_marked)]
     name = next((value[key] for key in _NAMES if key in value), None) if isinstance(value, dict) else None
@@ -235,9 +235,9 @@ def _json_calls(value: Any, is_marked: bool) -> list[Call]:
 
 
 def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> list[Message]:
-    """List the messages of a run in its files, and in files that these name if they exist.
+    """List the messages of a run in its files, and in the files that these name if they exist.
 
-    Each file is read once, in the place where it is named. SourceError for a broken one.
+    Each file is read once, where it is first named. Raises SourceError if a file in `paths` is broken.
     """
     visited = set[str]()
     spoken: list[Message] = []
@@ -251,7 +251,7 @@ def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> l
             return None
         if os.path.basename(name) != name:
             return None
-        before = own.partition("trajectory.")[0]  # files of several runs have a name before it
+        before = own.partition("trajectory.")[0]  # prefix if the folder contains several runs
         below = f"{own.removesuffix('.jsonl')}/subagents/{name}"
         beside = [os.path.join(folder, other) for other in (name, before + name, below)]
         for other in (*(one for one in paths if one.endswith(name)), *beside):
@@ -277,7 +277,7 @@ def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> l
 
 
 def messages_frame(runs: pd.DataFrame) -> pd.DataFrame:
-    """Build the frame of all messages of runs; a message has the number of the first turn that shows it."""
+    """Build the frame of all messages of runs. `turn` is the number of the first turn that shows the message."""
     rows = []
     for run_id, spoken in messages_of(runs):
         turn = 1
@@ -289,7 +289,7 @@ def messages_frame(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def tool_calls_frame(runs: pd.DataFrame) -> pd.DataFrame:
-    """Build the frame of all calls of tools; a call has the number of the turn that shows it."""
+    """Build the frame of all tool calls of runs. `turn` is the number of the turn that shows the call."""
     rows = []
     for run_id, spoken in messages_of(runs):
         shown = [(place, call) for place, message in enumerate(spoken) for _, call in turns_of(message)]
@@ -300,7 +300,7 @@ def tool_calls_frame(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def messages_of(runs: pd.DataFrame, options: StorageOptions = None) -> Iterator[tuple[str, list[Message]]]:
-    """Yield the messages of each run; none of a run whose file can't be read any more."""
+    """Yield the id and the messages of each run; the list is empty if its file can no longer be read."""
     read = lru_cache(maxsize=1)(read_log)
     with storage(options):
         columns = ["run_id", "source", "trajectories", "part", "format"]
