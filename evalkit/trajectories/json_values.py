@@ -1,6 +1,6 @@
 """Read parts, texts, numbers and times from JSON of any shape. Values of the wrong type are treated as missing."""
 
-import math
+import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -32,7 +32,8 @@ def text_of(value: Any) -> str:
 
 def number_of(value: Any) -> float | None:
     """Return a finite number or a Boolean as float; None for anything else."""
-    return float(value) if isinstance(value, (bool, int, float)) and math.isfinite(value) else None
+    is_number = isinstance(value, (bool, int, float))
+    return float(value) if is_number and abs(value) <= sys.float_info.max else None
 
 
 def count_of(value: Any) -> int | None:

@@ -22,8 +22,8 @@ _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=Tr
 
 
 LONGEST_PROMPT = 400  # maximum number of characters of a shell prompt at the end of a result
-# beginnings of tool calls written as text: ReAct actions, fenced commands, code or JSON, tags, or the whole message; the
-# name of the last matching group is the form of the call, and the arguments follow the match
+# the beginning of a tool call written as text: a ReAct action, a fenced command, code or JSON, a tag, or the whole
+# message; the name of the last matching group is the form of the call, and the arguments follow the match
 _WRITTEN = re.compile(
     r"^\**Action(?: \d+)?:\**\s*(?P<act>\w[\w.-]*)"
     r"(?:\s*[\[(](?P<in>)|\s*\n\**Action Input(?: \d+)?:\**\s*(?P<input>)|(?=(?:\s*^Observation[ \d]*:)?\Z))"
@@ -36,7 +36,7 @@ _WRITTEN = re.compile(
     r"|\A\[(?P<python>\w[\w.]*)\((?P<values>)",
     re.MULTILINE,
 )
-_ENDS = {  # how they end; those in tags end with the same tag
+_ENDS = {  # the end of a call by its form; calls in a tag end with the closing tag
     "in": re.compile(r"[\])](?:\s*^Observation[ \d]*:)?\Z", re.MULTILINE),
     **dict.fromkeys(("act", "input"), re.compile(r"(?:^Observation[ \d]*:)?\Z", re.MULTILINE)),
     **dict.fromkeys(("block", "fence"), re.compile("```")),
