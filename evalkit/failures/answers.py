@@ -81,10 +81,10 @@ def findings_of(
         example = Example("the error", top["run_id"], turn=int(top["turn"]))
         found.append(Finding("errors", "Errors", values, (example,), words.errors))
     if rule != "events":
-        own, mixes_models = comparable(runs[runs["run_id"].isin(search(logs).searched)])
+        own, across_models = comparable(runs[runs["run_id"].isin(search(logs).searched)])
         claimed: list[Any] = compared[compared["claimed"]].to_dict("records")
-        counts = {"tested": len(compared), "n_tasks": own["unit"].nunique()}
-        differing = {"claimed": claimed, **counts, "mixes_models": mixes_models}
+        counts = {"events": len(compared), "tested": int(compared["p_value"].notna().sum())}
+        differing = {"claimed": claimed, **counts, "n_tasks": own["unit"].nunique(), "across_models": across_models}
         found.append(Finding("contrast", "What differs from successful runs", differing, (), words.contrasts))
     return found
 

@@ -24,6 +24,8 @@ PSEUDO_PAIR = 0.5  # sum of squared deviations of two runs of a task with differ
 MOST_PAIRS = 500  # McNemar's exact distribution for more pairs is equal to three digits
 BEYOND_CHANCE = 3.84  # the chi-square quantile: larger squared differences, in variances, are seldom chance
 FEW_SHOW_EASE = 6  # square of the number of tasks at which other models' results on the ease of tasks count half
+N_PERMUTATIONS = 9_999  # of `compare_across`
+MOST_CELLS = 2_000_000  # maximum number of cells that are permuted at once
 SMALLEST = 1e-300  # smallest p value with a finite normal quantile
 
 MCNEMAR, PAIRED_T = "Agresti-Min; McNemar exact unconditional", "paired t"
@@ -240,6 +242,68 @@ def compare_groups(a: Clusters, b: Clusters) -> Compared:
     if surplus * difference > 0:
         p_value = min(1.0, float(distribution[distances >= abs(surplus) - 1e-6].sum()))
     return _within_bounds(compared._replace(p_value=p_value, method=EXACT_WITHIN), difference, shares=True)
+
+
+class Across(NamedTuple):
+    """Values compared between failed and successful runs of different models; arrays of shape (values,)."""
+
+    estimate: np.ndarray  # difference of failed minus successful runs
+    low: np.ndarray
+    high: np.ndarray
+    p_value: np.ndarray
+
+
+def compare_across(
+    tasks: np.ndarray,
+    models: np.ndarray,
+    failed: np.ndarray,
+    values: np.ndarray,
+    rng: np.random.Generator | None = None,
+) -> Across:
+    """Compare 0/1 values (runs, values) of failed and successful runs of the same tasks, adjusted for models.
+
+    Whether each model failed is permuted between tasks that the same models ran with the same number of failures. The
+    p value is exact if the logit of a failure is the sum of an effect of the task and one of the model (Rasch 1960):
+    given the number of failures, tasks are then exchangeable, however values depend on tasks and models. The difference
+    is the least-squares one, within these groups of tasks and within models. All is NaN if the same models fail in all
+    tasks of each group. `tasks` and `models` are codes.
+    """
+    rng = np.random.default_rng(0 if rng is None else rng)
+    shape = tasks.max() + 1, models.max() + 1
+    sizes, failures = np.zeros(shape), np.zeros(shape)
+    totals = np.zeros((*shape, values.shape[1]))
+    np.add.at(sizes, (tasks, models), 1)
+    np.add.at(failures, (tasks, models), failed)
+    np.add.at(totals, (tasks, models), values)
+    shares = failures / np.maximum(sizes, 1)
+    means = totals / np.maximum(sizes, 1)[..., None]
+    alike = np.column_stack([sizes > 0, np.round(shares.sum(axis=1), 9)])
+    groups = np.unique(alike, axis=0, return_inverse=True)[1].ravel()
+    order = np.argsort(groups, kind="stable")
+    groups, shares, means = groups[order], shares[order], means[order]
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    expected = np.add.reduceat(shares, starts) / np.bincount(groups)[:, None]
+    deviations = shares - expected[groups]
+    scale = float((deviations**2).sum())
+    if scale < 1e-9:
+        nothing = np.full(values.shape[1], math.nan)
+        return Across(nothing, nothing, nothing, nothing)
+    means = means.reshape(-1, values.shape[1])
+    estimate = deviations.ravel() @ means / scale
+    chunk = max(1, MOST_CELLS // deviations.size)
+    drawn = []
+    for start in range(0, N_PERMUTATIONS, chunk):
+        ranks = rng.random((min(chunk, N_PERMUTATIONS - start), len(groups))) + groups
+        permuted = deviations[np.argsort(ranks, axis=1)]
+        drawn.append(permuted.reshape(len(permuted), -1) @ means / scale)
+    differences = np.concatenate(drawn)
+    beyond = np.abs(differences) >= np.abs(estimate) - 1e-9
+    p_value = (beyond.sum(axis=0) + 1) / (N_PERMUTATIONS + 1)
+    half = intervals.quantile() * differences.std(axis=0)
+    low, high = np.clip(estimate - half, -1, 1), np.clip(estimate + half, -1, 1)
+    bounds = [agreeing(*map(float, one)) for one in zip(low, high, estimate, p_value, strict=True)]
+    low, high = np.array(bounds).T
+    return Across(estimate, low, high, p_value)
 
 
 class Unshared(NamedTuple):

@@ -383,7 +383,7 @@ def test_contrasts_of_outcomes_that_no_event_relates_to_claim_little(models):
     ("repetitions", "claimed", "says"),
     [
         (6, ["first"], "of the same task and model: first (100% against 0%), over 12 tasks with both outcomes."),
-        (1, [], "no model both failed and did two, so models may be the reason."),
+        (1, [], "in the 12 tasks with both outcomes, models may be the reason, since the same ones fail."),
     ],
 )
 def test_an_event_of_the_model_that_fails_more_often_is_no_event_of_failures(repetitions, claimed, says):
@@ -397,8 +397,25 @@ def test_an_event_of_the_model_that_fails_more_often_is_no_event_of_failures(rep
     found = pd.DataFrame({"run_id": [*first, *poor], "event": ["first"] * len(first) + ["poor"] * len(poor)})
     table = contrast_of(runs, found, {"first": "", "poor": ""})
     assert table.loc[table["claimed"], "event"].tolist() == claimed
-    mixes = bool(table["mixes_models"].all())
-    assert words.contrasts(table[table["claimed"]].to_dict("records"), len(table), 12, mixes).endswith(says)
+    across, tested = bool(table["across_models"].all()), int(table["p_value"].notna().sum())
+    claims = table[table["claimed"]].to_dict("records")
+    assert words.contrasts(claims, len(table), tested, 12, across).endswith(says)
+
+
+def test_models_that_ran_tasks_once_are_compared_adjusted_for_models():
+    rng = np.random.default_rng(0)
+    runs = pd.DataFrame(itertools.product(range(40), ("good", "fair", "poor")), columns=["unit", "model_name"])
+    runs["run_id"] = [f"r{i}" for i in range(len(runs))]
+    runs["failed"] = rng.random(120) < runs["model_name"].map({"good": 0.3, "fair": 0.5, "poor": 0.7})
+    related = runs["failed"] & (rng.random(120) < 0.9)
+    of_model = runs["model_name"].eq("poor") & (rng.random(120) < 0.9)
+    events = {"related": related, "of_model": of_model}
+    found = pd.concat([runs.loc[has, ["run_id"]].assign(event=name) for name, has in events.items()])
+    table = contrast_of(runs, found, dict.fromkeys(events, "")).set_index("event")
+    assert table["across_models"].all()
+    assert table["claimed"].to_dict() == {"related": True, "of_model": False}
+    assert table["estimate"].to_dict() == pytest.approx({"related": 0.9, "of_model": 0.0}, abs=0.15)
+    assert (table["failed_share"] - table["successful_share"]).to_numpy() == pytest.approx(table["estimate"])
 
 
 @pytest.mark.parametrize("cell", [cell for cell in planted.POWER if cell[1] >= 10])
