@@ -48,17 +48,8 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
 _EXPORTED = {role: role for role in (*COLUMN_NAMES, "run_flags", "counts_as")}
 _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "dataset": "task_type", "agent": ""}
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
-_NUMBERS = (
-    "score",
-    "is_successful",
-    "repetition",
-    "duration",
-    "turns",
-    "tokens_in",
-    "tokens_out",
-    "temperature",
-    "cost",
-)
+_AMOUNTS = ("duration", "turns", "tokens_in", "tokens_out", "cost")
+_NUMBERS = ("score", "is_successful", "repetition", "temperature", *_AMOUNTS)
 _TRUTH = dict.fromkeys(("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"), 1.0)
 _TRUTH |= dict.fromkeys(
     ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
