@@ -79,7 +79,7 @@ def reference(logs: Logs, run: Mapping[Any, Any]) -> RunRef:
 
 
 def read_references(passed_on: Iterable[Mapping[str, Any]], page: str) -> tuple[dict[str, list[RunRef]], list[RunList]]:
-    """Read what a report's notebook passed on: the one or two runs of each page, and the tables on the report's page."""
+    """Read what a report's notebook passed on: the one or two runs of each page, and the tables on `page`."""
     runs: dict[str, RunRef] = {}
     pages: dict[str, list[RunRef]] = {}
     lists = []
