@@ -330,7 +330,7 @@ def heatmap(
     rows: Keys = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a table of shaded cells with the value and n in each; of many rows, only the most different ones.
+    """Draw a table of shaded cells with value and n; if there are many rows, only those whose values differ most.
 
     Parameters
     ----------
