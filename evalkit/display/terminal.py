@@ -191,7 +191,7 @@ def rate_rows(table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bo
 
 
 def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value: str = "") -> list[str]:
-    """Format the rates of groups with unmeasured runs, with these runs left out, as failures, and as successes."""
+    """Format the rates of groups with unmeasured runs, with these runs counted in each possible way."""
     table = rates_by_denominator(runs, by, value, kind)
     table = table[(table["n_not_measured"] > 0) & (table["n_measured"] > 0)]  # only these have different rates
     if table.empty:

@@ -58,7 +58,7 @@ def write_pages(
         made = [_transcript(run.kind, tuple(run.paths), run.part, read, mask, change).changed(shown) for run in runs]
         transcripts = [run.on(transcript) for run, transcript in zip(named, made, strict=True)]
         lists_of_page = positions.get(page, [])
-        with masking(False):  # all texts are masked already
+        with masking(False):  # all texts are already masked
             if len(named) == 1:
                 text = run_page(named[0], transcripts[0], lists_of_page)
             else:

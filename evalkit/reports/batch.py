@@ -42,7 +42,7 @@ class Summary(NamedTuple):
     failed: list[str]
     unchanged: list[str]
     stopped: bool
-    index: Path  # type: ignore[assignment]  # shadows the method of tuples on purpose
+    index: Path  # type: ignore[assignment]  # replaces the method of tuples deliberately
     manifest: Path
 
 

@@ -155,7 +155,7 @@ class Places(NamedTuple):
         raise SourceError(f"{name}: no such {what}; {did_you_mean(name, sorted(known))}{where}")
 
     def params_of(self, notebook: str) -> list[Path]:
-        """Return the params files of a notebook (``*``: of all) in the first folder that has any."""
+        """Return the params files of a notebook (``*`` for all notebooks) in the first folder that has any."""
         for folder in self.params:
             files = [path for path in sorted(folder.glob(f"{notebook}/*")) if path.suffix in PARAMS_FILES]
             if files := [path for path in files if not path.name.startswith(".")]:

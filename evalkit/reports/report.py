@@ -113,7 +113,7 @@ class Job(NamedTuple):
     code: bool
     evidence: bool  # whether runs get pages
     mask: bool  # whether credentials in logs are masked
-    timeout: float  # seconds
+    timeout: float  # time limit, in seconds
 
     def record(self, **fields: Any) -> Record:
         """Return the report's record with these fields; by default, the record of a failed report without a page."""
@@ -149,7 +149,7 @@ class Job(NamedTuple):
 
 
 def refuse_secrets(name: str, value: Any) -> None:
-    """Raise SourceError for a secret, by a parameter's name or in a URL: pages, file names and records would show it."""
+    """Raise SourceError for a secret, by a parameter's name or in a URL, since pages and records would show it."""
     if is_secret_name(name) and value and value is not True and value is not REQUIRED:
         raise SourceError(
             f"{name}: the page, its file name, the index and the manifest would show this value; "

@@ -15,7 +15,7 @@ from evalkit._notes import Notes, note
 from evalkit.stats import intervals
 from evalkit.stats.intervals import Estimate
 
-THESE_UNITS = "these units"  # the target: the rate over all units, if each had a label
+THESE_UNITS = "these units"  # target of the estimate: the rate if all units were labelled
 FEW_LABELS = 20  # number of labels below which the interval has a warning (docs/judges.md)
 SLOPE_COUNT, SHARE_COUNT = 0.5, 1.0  # pseudo-labels for each pair of a label (0, 1) and an extreme verdict
 EXACT = 0.2  # weight of the Clopper-Pearson bounds, which are too wide; the rest are Wilson's, which may be too narrow
