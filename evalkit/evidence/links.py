@@ -163,7 +163,7 @@ class Evidence:
         return _with_links(table, [{name: self._group_link(by, (*key, name)) for name in names} for key in keys])
 
     def mark(self, events: pd.DataFrame) -> None:
-        """Mark turns on the pages of runs; call it before linking any run.
+        """Mark turns on the pages of runs. Call it before any function that shows a table with links to runs.
 
         `events` is a result of `evalkit.failures.events`: one row per mark, with run_id, turn, event and detail.
         """

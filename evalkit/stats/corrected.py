@@ -64,10 +64,10 @@ def corrected_rate(
     mean verdict on all units and the mean verdict on labelled units. λ is the slope of the regression of labels on
     verdicts, so verdicts that are unrelated to labels change nothing. The interval is Wilson's interval for the
     effective n, which is n / (1 − r²) for the correlation r of labels and verdicts, divided by 1 − n / N, since the
-    target is the rate over these N units. Wilson's interval misses rare failures too often. Therefore each bound is
-    moved outwards by one unit, 1 / N, and by a fifth of the way to the Clopper-Pearson bound. Pseudo-labels keep λ and
-    r from being too large if few labels show an error: half a label for each pair of a label and an extreme verdict
-    for λ, a whole label for r.
+    target is the rate over these N units, and by the design effect of clusters. Wilson's interval misses rare failures
+    too often. Therefore each bound is moved outwards by one unit, 1 / N, and by a fifth of the way to the
+    Clopper-Pearson bound. Pseudo-labels keep λ and r from being too large if few labels show an error: half a label for
+    each pair of a label and an extreme verdict for λ, a whole label for r.
 
     Parameters
     ----------
