@@ -1,4 +1,4 @@
-"""From raw logs of LLM agents to trustworthy tables, figures and HTML reports.
+"""Turn raw logs of LLM agents into trustworthy tables, figures and HTML reports.
 
 The names in ``__all__`` are imported on first use, so that ``import evalkit`` and ``evalkit --help`` stay fast.
 """

@@ -6,8 +6,8 @@ import sys
 
 
 def run() -> None:
-    """Run the command line; neither Ctrl-C nor an output that is full or closed ends in a traceback."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing has begun that needs cleaning up
+    """Run the command line. Ctrl-C, a full disk and a closed output print no traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # end at once: nothing needs cleaning up yet
     from evalkit.cli import main
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -17,9 +17,9 @@ def run() -> None:
     try:
         main(prog_name="evalkit")
     except OSError as error:
-        if error.filename:  # not of the output
+        if error.filename:  # the error is not about the output
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered goes there at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discard buffered output at exit
         sys.exit(f"evalkit: the output can't be written: {error.strerror}")
 
 

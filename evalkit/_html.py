@@ -1,4 +1,4 @@
-"""HTML, made from the templates of this package: every text in it is escaped, and a page runs no script but its own."""
+"""Render HTML from evalkit's templates. All text is escaped, and a page runs only its own script."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @cache
 def environment() -> Any:
-    """Return the environment of all templates."""
+    """Return the Jinja2 environment of all templates."""
     from jinja2 import Environment, FileSystemLoader  # takes 0.1 s to import, and most commands print only text
 
     created = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
@@ -30,12 +30,12 @@ def render(template: str, **values: Any) -> str:
 
 
 def render_macro(template: str, macro: str, *values: Any) -> str:
-    """Render one macro of a template; its values are escaped as by `render`."""
+    """Render one macro of a template; its values are escaped as in `render`."""
     return str(getattr(environment().get_template(template).module, macro)(*values))
 
 
 def render_page(template: str, script: str, style: str, **values: Any) -> str:
-    """Render a page with its script and style; its policy allows no other script."""
+    """Render a page with its script and style sheet, and a policy that allows no other script."""
     policy = policy_of(script)
     return render(template, script=Markup(script), style=Markup(asset(style)), policy=policy, **values)
 
@@ -47,7 +47,7 @@ def asset(name: str) -> str:
 
 
 def policy_of(script: str) -> str:
-    """Return a content security policy: no request to any host, and no script but one, identified by its hash."""
+    """Return a content security policy that blocks all requests and allows only this script, by its hash."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     others = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
     return f"{others}; script-src 'sha256-{digest}'"

@@ -1,6 +1,6 @@
-"""Notes: what is doubtful about a result, or was chosen for it, as a code with values.
+"""Notes on results: doubts and choices, each as a code with values.
 
-Code asks for codes (``"no_values" in notes``) and never reads the text, which ``str(notes)`` makes for readers.
+Code checks for codes (``"no_values" in notes``) and never reads the text, which ``str(notes)`` writes for people.
 """
 
 import shlex
@@ -12,7 +12,7 @@ from evalkit._text import columns_in_words, counted_noun, fill_template, listed
 
 
 class Note(NamedTuple):
-    """One note; `text` is its template or function, by default the one of its code in `TEXTS`."""
+    """One note. `text` is a template or function that writes it; by default, `TEXTS` has it by code."""
 
     code: str
     values: Mapping[str, Any] = {}
@@ -24,7 +24,7 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True)
 class Notes:
-    """Notes on one result, in their order; false without any, and ``a + b`` has each once."""
+    """Ordered notes on one result: false if there are none, and ``a + b`` drops duplicates."""
 
     notes: tuple[Note, ...] = ()
 
@@ -47,15 +47,15 @@ class Notes:
         return hash(str(self))
 
     def without(self, *codes: str) -> "Notes":
-        """Leave out the notes with these codes."""
+        """Return the notes without these codes."""
         return Notes(tuple(note for note in self.notes if note.code not in codes))
 
     def only(self, *codes: str) -> "Notes":
-        """Take the notes with these codes."""
+        """Return only the notes with these codes."""
         return Notes(tuple(note for note in self.notes if note.code in codes))
 
     def worded(self, texts: Mapping[str, str]) -> "Notes":
-        """Give the notes with these codes the texts of a kind."""
+        """Replace the texts of notes by a kind's texts for their codes."""
         return Notes(tuple(note._replace(text=texts.get(note.code, note.text)) for note in self.notes))
 
 
@@ -63,12 +63,12 @@ NO_NOTES = Notes()
 
 
 def note(code: str, text: str | Callable[..., str] = "", **values: Any) -> Notes:
-    """Make a note with a code, the values of its text, and the text of a code that `TEXTS` does not have."""
+    """Create a note from a code and the values of its text; `text` is needed if `TEXTS` does not have the code."""
     return Notes((Note(code, values, text),))
 
 
 def left_out(count: int, noun: str) -> Notes:
-    """Note how many were left out; nothing for none."""
+    """Note how many were left out; return no notes if `count` is 0."""
     return note("left_out", count=count, noun=noun) if count else Notes()
 
 
@@ -218,7 +218,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "all_labelled": "every unit has a label: the rate is known",
     "constant_judge": "the judge's verdicts are all equal: the rate is that of the labels",
     "no_name": "{count:run} without a model left out",
-    # what was chosen
+    # choices
     "columns": _columns,
     "no_model": _no_model,
     "unnamed": f"no log names a model: {_UNNAMED}",
@@ -242,7 +242,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "compared_by": lambda columns: f"compared by {columns_in_words(columns)}",
     "agents_merged": "compared by model: the runs of {models} are of several agents, taken together",
     "table": "{file}: {doubts}",
-    # what an export can't represent
+    # limits of an export
     "in_metadata": "{columns}: as text in the metadata of runs",
     "unmeasured_runs": "{count:run} not measured: left out, as a score is required",
     "uncounted_runs": "{count:run} excluded from all rates, such as copies: left out",

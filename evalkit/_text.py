@@ -1,4 +1,4 @@
-"""Write values as text: numbers with their intervals, counts, lists, hints. Every layer uses it."""
+"""Format values as text: numbers with intervals, counts, lists, hints. All layers use it."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -7,14 +7,14 @@ from numbers import Integral, Real
 from string import Formatter
 from typing import Any
 
-_MOST_LISTED = 20  # names in a hint
+_MOST_LISTED = 20  # maximum number of names in a hint
 
 
 def as_number(value: Any) -> float | None:
-    """Convert a value to a Python number; None where it is missing."""
+    """Convert a value to a Python number; None if it is missing."""
     try:
         number = float(value)
-    except TypeError:  # None, and pandas' missing values
+    except TypeError:  # None or one of pandas' missing values
         return None
     if math.isnan(number):
         return None
@@ -24,16 +24,16 @@ def as_number(value: Any) -> float | None:
 def format_interval(
     estimate: Any, low: Any, high: Any, *, percent: bool = True, digits: int = 2, unit: str | None = None
 ) -> str:
-    """Write an estimate with its interval: ``63 % [52, 73]``, ``1.25 [0.80, 1.70]``, ``–`` where there is none.
+    """Format an estimate with its interval: ``63 % [52, 73]``, ``1.25 [0.80, 1.70]``, or ``–`` if it is missing.
 
     Parameters
     ----------
     percent : bool
-        Whether values are shares from 0 to 1, written as percentages, small ones with a decimal.
+        Whether values are shares from 0 to 1, written as percentages; estimates below 10 % get a decimal place.
     digits : int
-        Decimals of values that are not shares.
+        Decimal places of values that are not shares.
     unit : str, optional
-        What follows the estimate; ``%`` by default for shares.
+        Unit after the estimate; by default ``%`` for shares.
     """
     estimate = as_number(estimate)
     low = as_number(low)
@@ -48,19 +48,19 @@ def format_interval(
     if low is None or high is None:
         return f"{estimate * scale:z.{digits}f} {unit or ''}".rstrip()
     if low < high and round(low * scale, digits) == round(high * scale, digits):
-        digits += 1  # no interval is written with a width of 0
+        digits += 1  # don't round both bounds to the same number
     form = f"z.{digits}f"
     value = f"{estimate * scale:{form}} {unit or ''}".rstrip()
     return f"{value} [{low * scale:{form}}, {high * scale:{form}}]"
 
 
 def format_amount(amount: float) -> str:
-    """Write an amount with three significant digits, or from 100 on as a whole number."""
+    """Format an amount with three significant digits, or as a whole number if it is at least 100."""
     return f"{amount:,.0f}" if abs(amount) >= 100 else f"{amount:.3g}"
 
 
 def as_list(value: str | Iterable[str]) -> list[str]:
-    """Return texts as a list; a text, as papermill passes a single one for a list, is a list of one."""
+    """Return texts as a list. A single text, which papermill may pass instead of a list, becomes a list of one."""
     if isinstance(value, str):
         return [value] if value else []
     return list(value)
@@ -98,7 +98,7 @@ def columns_in_words(columns: Iterable[str]) -> str:
 
 
 def sentence(text: object) -> str:
-    """Return a text with a capital at its beginning, unless it begins with a name such as a file's, and a full stop."""
+    """Capitalise the first letter of a text, unless the first word looks like a file name, and add a full stop."""
     words = str(text)
     if words.partition(" ")[0].rstrip(":,;").isalpha():
         words = f"{words[:1].upper()}{words[1:]}"
@@ -108,7 +108,7 @@ def sentence(text: object) -> str:
 def did_you_mean(name: str, known_names: Iterable[object], *, cutoff: float = 0.6) -> str:
     """Return the end of a message about an unknown name: "did you mean 'x'?" or "there are 'x' and 'y'".
 
-    `cutoff` is how similar a name must be, from 0 to 1.
+    `cutoff` is the minimum similarity of a known name, from 0 to 1.
     """
     known = list(map(str, known_names))
     if near := get_close_matches(name, known, 1, cutoff):
@@ -117,7 +117,7 @@ def did_you_mean(name: str, known_names: Iterable[object], *, cutoff: float = 0.
 
 
 def check_columns(table: Iterable[object], *names: str | None) -> None:
-    """Raise ValueError for the first column that a frame does not have; None is ignored."""
+    """Raise ValueError if a frame lacks one of these columns; None is ignored."""
     columns = list(table)
     for name in names:
         if name is not None and name not in columns:
@@ -125,15 +125,16 @@ def check_columns(table: Iterable[object], *names: str | None) -> None:
 
 
 def check_number(name: str, value: object, *, is_whole: bool = False) -> None:
-    """Raise ValueError for a value that is no number, such as a text that papermill passes."""
+    """Raise ValueError if a value is not a number, such as text that papermill passes."""
     if not isinstance(value, Integral if is_whole else Real):
         raise ValueError(f"{name} must be a {'whole ' if is_whole else ''}number, not {value!r}")
 
 
 def fill_template(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
-    """Make a text from values, by a function or a template.
+    """Write a text from values with a function or a template.
 
-    Templates are as for ``str.format``; also, a list is joined, and ``{n:run}`` writes a count with its noun.
+    Templates have the syntax of ``str.format``. In addition, ``{n:run}`` writes a count with its noun, and the items of
+    a list are joined.
     """
     return template(**values) if callable(template) else _Template().vformat(template, (), values)
 

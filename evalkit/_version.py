@@ -1,4 +1,4 @@
-"""The versions of evalkit, of its code, and of the packages that decide what a report shows."""
+"""Versions of evalkit, of its code, and of the packages that affect reports."""
 
 import hashlib
 import platform
@@ -17,14 +17,14 @@ _EVALKIT = Path(__file__).parent
 
 @cache
 def package_versions() -> dict[str, str]:
-    """Return the versions of evalkit, Python and the packages that decide what a report shows."""
+    """Return the versions of evalkit, Python and the packages that affect reports."""
     return {"evalkit": __version__, "Python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
 def code_version(module: str = "") -> str:
-    """Return evalkit's version and a hash of its code, changes in a checkout included, and of a module's package.
+    """Return evalkit's version with a hash of its code, including changes in a checkout, and of a module's package.
 
-    Changes of code typed in, as into a notebook, can't be detected: each call returns another hash.
+    Changes to code that is in no file, as in a notebook, can't be detected: for it, each call returns a new hash.
     """
     if not module:
         return _version_of_code(_EVALKIT)

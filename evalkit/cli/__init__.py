@@ -1,7 +1,7 @@
-"""The command line, a thin layer: every command calls one public function; the registry has the commands of kinds.
+"""The command line, a thin layer: each command calls a public function. The kinds in the registry have commands, too.
 
-The module of a command is imported when it is called, so that ``evalkit --help`` does not import pandas. Output is
-printed, not echoed: click would write UTF-8 to a terminal that supports only ASCII.
+The module of a command is imported when the command is called, so that ``evalkit --help`` does not import pandas.
+Output uses print, not click.echo, which would write UTF-8 to a terminal that supports only ASCII.
 """
 
 import sys
@@ -15,7 +15,7 @@ from evalkit.io.paths import SourceError, check_path
 from evalkit.io.text import plain, warnings_as_lines
 from evalkit.kinds.names import BUILT_IN, kind_names
 
-_COMMANDS = {  # the module of each, and its line in ``evalkit --help``
+_COMMANDS = {  # module of each command, and its line in ``evalkit --help``
     "collect": ("kinds", "Collect logs in a dataset of Parquet files."),
     "show": ("runs", "Print a run turn by turn."),
     "view": ("runs", "Write a page for each run, and a list of them."),
@@ -32,7 +32,7 @@ _COMMANDS = {  # the module of each, and its line in ``evalkit --help``
 
 
 class Commands(click.Group):
-    """A command for each kind of log, and the others; they print one line and exit with 2 for an unusable source."""
+    """The group of all commands. For an unusable source, a command prints one line and exits with code 2."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the kinds, then the other commands."""
@@ -52,14 +52,14 @@ class Commands(click.Group):
         for name in kind_names():
             try:
                 rows.append((name, BUILT_IN[name][1] if name in BUILT_IN else _kind_named(name).summary))
-            except SourceError as error:  # of another package
+            except SourceError as error:  # the kind is from another package, which can't be imported
                 rows.append((name, plain(f"can't be used: {error}")))
         rows += [(name, summary) for name, (_, summary) in _COMMANDS.items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments, and refuse credentials: tables, pages and messages repeat most arguments."""
+        """Parse arguments. Refuse credentials in them, since tables, pages and messages repeat most arguments."""
         try:
             for argument in args:
                 check_path(argument)
@@ -69,27 +69,27 @@ class Commands(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; errors that a user can fix become one line, and Ctrl-C ends with 130."""
+        """Run the command. Print an error that the user can fix on one line; exit with code 130 after Ctrl-C."""
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="replace")  # characters that a terminal can't show become question marks
         try:
             with warnings_as_lines():
                 result = super().invoke(ctx)
-            sys.stdout.flush()  # here, where a closed pipe is not an error
+            sys.stdout.flush()  # raises BrokenPipeError here, where it is handled
             return result
-        except SourceError as error:  # of a batch, a line for each fault
+        except SourceError as error:  # an invalid batch prints a line for each fault
             for fault in getattr(error, "faults", [error]):
                 click.echo(f"evalkit: {plain(fault)}", err=True)
             ctx.exit(2)
-        except click.UsageError as error:  # of a command; it may repeat arguments, such as file names
+        except click.UsageError as error:  # its message may repeat arguments, such as file names
             raise click.UsageError(plain(error.format_message()), error.ctx) from None
         except KeyboardInterrupt as stopped:
             if sys.stderr.isatty():
-                click.echo(err=True)  # ends the line in which the terminal shows ^C
+                click.echo(err=True)  # end the line on which the terminal shows ^C
             if str(stopped):
                 click.echo(f"evalkit: {stopped}", err=True)
             ctx.exit(130)
-        except BrokenPipeError:  # the reader of a pipe has left, as in `evalkit … | head`
+        except BrokenPipeError:  # the reader of the pipe exited, as in `evalkit … | head`
             sys.stderr.close()
             ctx.exit(0)
 

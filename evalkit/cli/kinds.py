@@ -1,4 +1,4 @@
-"""The commands for logs of one kind: ``evalkit KIND``, created from its entry in the registry, and ``collect KIND``."""
+"""Commands for logs of one kind: ``evalkit KIND``, created from its entry in the registry, and ``collect KIND``."""
 
 import sys
 from typing import Any
@@ -22,7 +22,7 @@ from evalkit.kinds.options import COMMON, Option
 from evalkit.kinds.pipeline import load
 from evalkit.kinds.registry import kind_named
 
-SHORTEST_INTERVAL = 0.5  # seconds between two updates
+SHORTEST_INTERVAL = 0.5  # minimum time between two updates, in seconds
 _SOURCES: click.Parameter = click.Argument(["sources"], nargs=-1, required=True, metavar="SOURCE...")
 _READING = (
     Option("pattern", str, "", "Pattern for the names of files in folders.", "GLOB"),
@@ -42,7 +42,7 @@ _FOLLOWING = (
 
 
 def _reading(values: dict[str, Any]) -> dict[str, Any]:
-    """Pop the options of `_READING` from the values of all, as keywords of `load`."""
+    """Pop the values of the options in `_READING`, and return them as keywords of `load`."""
     reading = split(values, _READING)
     file, recursive = reading.pop("storage_options"), not reading.pop("no_recursive")
     return {**reading, "recursive": recursive, "storage_options": read_storage_options(file) if file else None}

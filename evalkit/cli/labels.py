@@ -1,4 +1,4 @@
-"""The commands that label runs by hand, and compare judges with these labels."""
+"""Commands that label runs by hand, and compare judges with these labels."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from evalkit.kinds.logs import Logs
 from evalkit.kinds.pipeline import load
 from evalkit.labels import Session, compare_judges, judge_table, next_units, read_labels, read_verdicts
 
-ROLES = ("run_id", "turn", "judge", "label")  # of columns of verdicts
+ROLES = ("run_id", "turn", "judge", "label")  # roles of the columns in files of verdicts
 
 
 @click.command()
@@ -80,9 +80,9 @@ def judges(
     try:
         judged = read_verdicts(verdicts, [*roles, *scores], yes)
         roles += scores
-    except SourceError:  # the score is one of the runs
+    except SourceError:  # the score column belongs to the table of runs, not to the verdicts
         judged = read_verdicts(verdicts, roles, yes)
-    if len(roles) < len(pairs):  # the others are columns of a table of runs
+    if len(roles) < len(pairs):  # the other pairs name columns of the table of runs
         given["columns"] = tuple(pair for pair in pairs if pair not in roles)
     logs = load(list(sources), kind or "", **given)
     compared = compare_judges(logs, read_labels(labels), judged, **drawn)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the conversion of a kind's options to click's."""
+"""Options that several commands share, and the conversion of a kind's options to click options."""
 
 import functools
 import sys
@@ -30,7 +30,7 @@ of_kind = click.option("--kind", metavar="NAME", help="Kind of the logs.  [defau
 
 
 def negative_flag(name: str, text: str) -> Decorator:
-    """Add ``--no-NAME`` to a command, which gets False for it, and else True."""
+    """Add ``--no-NAME`` to a command; its parameter NAME is False if the flag is set, else True."""
     return click.option(f"--no-{name}", name, is_flag=True, flag_value=False, default=True, help=text)
 
 
@@ -38,19 +38,19 @@ unmasked = negative_flag("mask", "Show API keys and tokens in logs; by default t
 
 
 def checked(_context: click.Context, _option: click.Parameter, path: str | None) -> str | None:
-    """Return the path of an output; SourceError if nothing can be written there."""
+    """Return the path of an output file. Raise SourceError if it can't be written."""
     if path:
         check_output(path)
     return path
 
 
 def write_to(what: str) -> Decorator:
-    """Add ``--output``, the file that `what` a command prints is written to."""
+    """Add ``--output FILE`` to a command, which also writes `what` it prints to this file."""
     return click.option("--output", "-o", metavar="FILE", callback=checked, help=f"Also write {what} to {OUTPUT}.")
 
 
 def click_option(option: Option) -> click.Option:
-    """Convert an option to click's."""
+    """Convert an option to a click option."""
     names = [f"--{option.name.replace('_', '-')}", option.name]
     if option.short:
         names.insert(0, f"-{option.short}" if len(option.short) == 1 else f"--{option.short}")
@@ -69,10 +69,10 @@ def click_option(option: Option) -> click.Option:
 
 
 def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of loading logs of any kind to a command, which gets the given ones."""
+    """Add the options for loading logs of any kind to a command; its parameter `given` has the values that are set."""
     options: dict[str, Option] = {}
     for name in kind_names():
-        with suppress(SourceError):  # of another package
+        with suppress(SourceError):  # a kind from another package that can't be imported
             options = {option.name: option for option in kind_named(name).options} | options
     options |= {option.name: option for option in COMMON}
 
@@ -88,7 +88,7 @@ def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_logs(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add SOURCE with the options of loading logs to a command, which gets the function that reads them."""
+    """Add SOURCE and the options for loading logs to a command; its parameter `read` is a function that loads them."""
 
     @functools.wraps(command)
     def run(sources: tuple[str, ...], kind: str | None, given: dict[str, Any], **values: Any) -> Any:
@@ -99,24 +99,24 @@ def with_logs(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:
-    """Pop the values of some options from the values of all."""
+    """Pop the values of some options from `values`, and return them by name."""
     return {option.name: values.pop(option.name) for option in options}
 
 
 def refuse(where: str, **given: object) -> None:
-    """Raise UsageError for given options that would have no effect."""
+    """Raise UsageError if one of these options is set, because it has no effect here."""
     for name, value in given.items():
         if value is not None and value is not False and value != ():
             raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
 
 
 def print_runs(logs: Logs, which: Which, output: str | None) -> None:
-    """Print a list of runs; with `output`, write it to a file from which comparisons give the same rates."""
+    """Print a list of runs. With `output`, also write them as a table that gives the same rates when it is loaded."""
     print_paged(list_runs(logs, which) + "\n")
     if output:
         write_frame(choose(exported(logs.runs, logs.kind), which), output)
 
 
 def print_paged(text: str) -> None:
-    """Print a long text, through a pager in a terminal."""
+    """Print a long text; in a terminal, use a pager."""
     click.echo_via_pager(text) if sys.stdout.isatty() else print(text, end="")

@@ -1,4 +1,4 @@
-"""The commands that make reports, copy their notebooks, and open them in JupyterLab."""
+"""Commands that make reports, copy their notebooks, and open them in JupyterLab."""
 
 import os
 import subprocess
@@ -74,7 +74,7 @@ def report(targets: tuple[str, ...], kind: str | None, output: str, given: dict[
 
 
 def values_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of parameters that options of loading logs give."""
+    """Convert the values of options for loading logs to parameters of notebooks."""
     if model := given.pop("model", ""):
         given["rename"] = (f"{UNKNOWN}={model}", *given.get("rename", ()))
     return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
@@ -120,7 +120,7 @@ def lab(
     Copies that exist already keep your changes.
     """
     reports = plan(sources, kind=kind or "", values=values_of(given))
-    first = {report.notebook.name: report for report in reversed(reports)}  # of several reports, the first
+    first = {report.notebook.name: report for report in reversed(reports)}  # the first report of each
     known = set(Path(output).glob("*"))
     paths = [write_filled(Path(output), report.notebook, report.parameters) for report in reversed(first.values())]
     print("Copies of the notebooks, with parameters filled in:")

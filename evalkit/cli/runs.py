@@ -1,4 +1,4 @@
-"""The commands that read logs of any kind: show, view, detect, compare, audit, failures."""
+"""Commands that read logs of any kind: show, view, detect, compare, audit, failures."""
 
 import sys
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def show(
 ) -> None:
     """Print a run turn by turn. Without --run, list the runs of SOURCE: a log, a folder, a dataset or a URL."""
     kinds = [kind or ""]
-    if run and not kind:  # an id begins with the first letter of its kind, which kinds may share
+    if run and not kind:  # an id begins with the first letter of its kind; several kinds may share it
         kinds = [known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")] or kinds
     for name in kinds:
         logs = load(source, name, **given)
@@ -65,7 +65,7 @@ def show(
 @options.unmasked
 def view(read: Callable[[], Logs], output: str, which: Any, mask: bool) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
-    from evalkit.evidence import write_view  # imported here, as it imports matplotlib, which is slow
+    from evalkit.evidence import write_view  # imported here, since it imports matplotlib, which is slow
 
     logs = read()
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)

@@ -22,7 +22,7 @@ from .show import show_table as show_table
 from .show import show_text as show_text
 
 # isort: split
-# The other packages of evalkit use these; they are no part of the public interface and may change.
+# The other packages of evalkit use these; they are not part of the public interface and may change.
 from .drawing import alt_of as alt_of
 from .drawing import attach as attach
 from .drawing import with_zero as with_zero

@@ -1,7 +1,7 @@
-"""Figures in one look, with tones for light and dark pages, and how they are rendered as SVG, PNG and PDF.
+"""Create figures in evalkit's theme for light and dark pages, and render them as SVG, PNG and PDF.
 
-Figures are created without pyplot, so that they don't depend on a notebook's plotting backend and none stays open. Text
-stays text, in the reader's own font; the SVG has tooltips and links, and a style sheet with the dark colours of tones.
+Figures are created without pyplot, so they don't depend on the notebook's plotting backend and never stay open. An SVG
+keeps text as text, in the reader's font. It has tooltips, links, and a style sheet with the colours for dark pages.
 """
 
 import io
@@ -34,8 +34,8 @@ from evalkit.io import plain
 from evalkit.io.text import is_local_link
 from evalkit.kinds.runs import compared_in
 
-# Name of a tone: its colour on light pages, in which figures are drawn, and on dark ones. Series 1 to 7 are the
-# colours of Okabe and Ito, "Color Universal Design" (2008), without the yellow, which is too pale on white.
+# Name of each tone: its colour on light pages, in which figures are drawn, and its colour on dark pages. Series 1 to 7
+# are the colours of Okabe and Ito, "Color Universal Design" (2008), without yellow, which is too pale on white.
 TONES = {
     "ground": ("#ffffff", "#15181c"),
     "ink": ("#30343b", "#dfe3e8"),
@@ -64,7 +64,7 @@ THEME: Any = {
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.labelcolor": INK,
-    "axes.prop_cycle": mpl.cycler(color=PALETTE),  # type: ignore[attr-defined]  # the types of matplotlib lack it
+    "axes.prop_cycle": mpl.cycler(color=PALETTE),  # type: ignore[attr-defined]  # missing from matplotlib's types
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlecolor": INK,
@@ -80,31 +80,31 @@ THEME: Any = {
     "legend.fontsize": 9,
     "legend.frameon": False,
     "text.color": INK,
-    "text.parse_math": False,  # names come from logs: a dollar sign is a dollar sign
+    "text.parse_math": False,  # names come from logs and may contain dollar signs
     "xtick.color": INK,
     "ytick.color": INK,
 }
-themed = mpl.rc_context(THEME)  # a decorator: draw in this theme, whatever the current settings
+themed = mpl.rc_context(THEME)  # decorator: draw in this theme, independent of the current settings
 
-DPI = 144  # of PNG
-LARGEST = 1_000_000  # characters of an SVG; a figure of more is a PNG
-MOST_MARKS = 2000  # tooltips and links of one figure; of more, only the first with each link stays
+DPI = 144  # resolution of PNG files
+LARGEST = 1_000_000  # maximum number of characters of an SVG; a larger figure is shown as PNG
+MOST_MARKS = 2000  # maximum number of tooltips and links in a figure; above that, keep only the first mark of each link
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 _MARK = "evalkit-mark:"  # prefix of an artist's URL that contains its tooltip and link as JSON
 _ALTS = WeakKeyDictionary[Artist, str]()  # alt texts of axes and figures
-_PIXELS = 100  # of a page per inch of a figure
+_PIXELS = 100  # pixels on a page per inch of a figure
 _INVALID = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters not allowed in XML
 _REFERENCE = re.compile(r'(?:url\(|href=")#([^")]*)')
-_STYLE = re.compile(r"([\w-]+): ([^;]+)")  # a property and its value
+_STYLE = re.compile(r"([\w-]+): ([^;]+)")  # a CSS property and its value
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
 _SPACES = re.compile(r"\s*([A-Za-z])\s*")
-_THEMED, _NOTHING = "evalkit", "nothing-to-draw"  # gids of figures in the theme, and of empty axes
-_kept: dict[Hashable, int] = {}  # the place of the look of each name of `keep_looks`
+_THEMED, _NOTHING = "evalkit", "nothing-to-draw"  # gids of themed figures and of empty axes
+_kept: dict[Hashable, int] = {}  # index of the look that `keep_looks` fixed for each name
 
 
 class Look(NamedTuple):
-    """What distinguishes one series from the others: its colour, and cues that work without colours."""
+    """What distinguishes a series from the others: its colour, and cues that work without colour."""
 
     colour: str
     marker: str = "o"
@@ -141,8 +141,8 @@ def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
 
 
 def dark_rules(svg: str) -> str:
-    """Write the style rules that give the tones used in an SVG their dark colours; white words stay white."""
-    rules = [f".themed{{fill:{TONES['ink'][1]}}}"]  # what has no colour is black, which is ink
+    """Write style rules that give the tones of an SVG their dark colours. White text, on dark cells, stays white."""
+    rules = [f".themed{{fill:{TONES['ink'][1]}}}"]  # elements without a fill are black: draw them as ink
     for attribute in ("fill", "stroke"):
         for light, dark in [*TONES.values(), ("#000000", TONES["ink"][1])]:
             if (own := f'{attribute}="{light}"') in svg:
@@ -179,19 +179,19 @@ def nothing_to_draw(what: str = "runs", ax: Axes | None = None) -> Axes:
 
 
 def has_nothing_to_draw(figure: Figure) -> bool:
-    """Return whether `nothing_to_draw` made all axes of a figure."""
+    """Return whether `nothing_to_draw` drew all axes of a figure."""
     return bool(figure.axes) and all(ax.get_gid() == _NOTHING for ax in figure.axes)
 
 
 def keep_looks(*tables: pd.DataFrame) -> None:
     """Fix the colour and marker of each model for all following figures.
 
-    If runs are compared by other columns than the model, such as the agent, headings and axes name these columns.
+    If runs are compared by columns other than the model, such as the agent, headings and axes name these columns.
 
     Parameters
     ----------
     *tables : DataFrame
-        Tables with a column model_name; without any, the fixed looks are forgotten.
+        Tables with a column model_name. Without tables, the fixed looks are discarded.
 
     Examples
     --------
@@ -204,9 +204,9 @@ def keep_looks(*tables: pd.DataFrame) -> None:
 
 
 def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
-    """Assign a colour, marker and hatch to every name; names of `keep_looks` keep theirs.
+    """Assign a colour, marker, hatch and line style to each name; names passed to `keep_looks` keep theirs.
 
-    Up to 8 names differ in colour, 12 in marker and 8 in hatch, 24 in colour and line, 96 in colour and marker.
+    Up to 8 names differ in colour, 12 in marker, 8 in hatch, 24 in colour and line style, 96 in colour and marker.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
     others = count(0 if _kept.keys().isdisjoint(names) else len(_kept))
     for name in names:
         i = _kept[name] if name in _kept else next(others)
-        marker = MARKERS[(i + i // 24) % len(MARKERS)]  # once all pairs with a colour are used up, markers shift by one
+        marker = MARKERS[(i + i // 24) % len(MARKERS)]  # shifted every 24 names, or pairs would repeat
         dashes = DASHES[i // len(PALETTE) % len(DASHES)]
         out[name] = Look(PALETTE[i % len(PALETTE)], marker, HATCHES[i % len(HATCHES)], dashes)
     return out
@@ -259,7 +259,7 @@ def percent_axis(ax: Axes, which: Literal["x", "y"] = "x") -> Axes:
 
 
 def with_zero(ax: Axes, values: Iterable[float]) -> Axes:
-    """Begin the x axis at 0 if all values are equal: its scale would be arbitrary."""
+    """Begin the x axis at 0 if all values are equal, since its scale would be arbitrary otherwise."""
     known = sorted({value for value in values if np.isfinite(value)})
     if len(known) == 1 and known[0]:
         ax.set_xlim(*sorted((0.0, known[0] * 1.1)))
@@ -267,7 +267,7 @@ def with_zero(ax: Axes, values: Iterable[float]) -> Axes:
 
 
 class Drawing(NamedTuple):
-    """A figure in the formats for pages, front ends and papers; empty if not made."""
+    """A figure as SVG for pages, PNG for front ends and PDF for papers; a format that was not rendered is empty."""
 
     svg: str
     png: bytes
@@ -275,7 +275,7 @@ class Drawing(NamedTuple):
 
 
 def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[object] = ()) -> None:
-    """Attach tooltips and local links, for SVG, to an artist: one to each point of a collection, or one to a patch."""
+    """Attach tooltips and local links for SVG to an artist: one per point of a collection, or one to a patch."""
     tips = [plain(tip) for tip in tips]
     links = [str(href) if is_local_link(href) else "" for href in hrefs] or [""] * len(tips)
     marks = [_MARK + json.dumps(pair) if any(pair) else None for pair in zip(tips, links, strict=True)]
@@ -291,7 +291,7 @@ def set_alt(part: Axes | Figure, text: str) -> None:
     Parameters
     ----------
     part : Axes or Figure
-        The text of a figure replaces the texts of its axes.
+        The alt text of a figure replaces the alt texts of its axes.
     text : str
         The alt text.
 
@@ -303,7 +303,7 @@ def set_alt(part: Axes | Figure, text: str) -> None:
 
 
 def alt_of(figure: Figure) -> str:
-    """Return the alt text of a figure or, without one, of its axes, each after its title; empty without any."""
+    """Return the alt text of a figure or else the alt texts of its axes, each after its title; "" if there is none."""
     if figure in _ALTS:
         return _ALTS[figure]
     titles = {ax: ax.get_title("left") or ax.get_title() for ax in figure.axes if ax in _ALTS}
@@ -311,11 +311,11 @@ def alt_of(figure: Figure) -> str:
 
 
 def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
-    """Lay out a figure once and render it in all formats; the same figure has the same bytes every time."""
+    """Lay out a figure once and render it in all formats. The same figure always has the same bytes."""
     svg = io.BytesIO()
     png = io.BytesIO()
     document = io.BytesIO()
-    for text in figure.findobj(Text):  # also what was written outside the theme, such as legends and notes
+    for text in figure.findobj(Text):  # also text from outside the theme
         text.set_parse_math(False)
         text.set_text(plain(text.get_text(), keep_lines=True))
     canvas = figure.canvas
@@ -323,9 +323,9 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
     engine = figure.get_layout_engine()
     settings = {**THEME, "svg.fonttype": "none", "svg.hashsalt": "evalkit"}
     with mpl.rc_context(settings), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # readers' fonts may have it
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's fonts may have it
         try:
-            figure.set_dpi(72)  # as SVG has
+            figure.set_dpi(72)  # the resolution of SVG
             FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})
             figure.set_layout_engine("none")
             if pdf:
@@ -334,9 +334,9 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
             pixels = FigureCanvasAgg(figure)
             pixels.draw()
             image = Image.fromarray(np.asarray(pixels.buffer_rgba())).convert("RGB")
-            # flat colours: a palette takes a third of the bytes, and less time to write
+            # figures have few colours: a palette needs a third of the bytes and less time to write
             image = image.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-            exact = [255 if channel == 254 else channel for channel in image.getpalette() or ()]  # white is white
+            exact = [255 if channel == 254 else channel for channel in image.getpalette() or ()]  # keep white
             image.putpalette(exact)
             image.save(png, format="png", dpi=(DPI, DPI))
         finally:
@@ -349,18 +349,18 @@ def draw(figure: Figure, alt: str, *, pdf: bool = False) -> Drawing:
 
 
 def _page_svg(drawn: str, figure: Figure, alt: str) -> str:
-    """Turn matplotlib's SVG into an element for a file or a page, with a style for light and dark, and no script."""
+    """Turn matplotlib's SVG into an element for a file or a page: with light and dark styles, without scripts."""
     root = ElementTree.fromstring(_INVALID.sub("\ufffd", drawn))
     referred = set(_REFERENCE.findall(drawn))
     root[:] = [part for child in root for part in _simplified(child, referred)]
     has_links = _resolve_marks(root)
     inner = "".join(ElementTree.tostring(part, encoding="unicode") for part in root)
     width, height = (f"{size * _PIXELS:.0f}" for size in figure.get_size_inches())
-    follows_page = figure.get_gid() == _THEMED  # a figure of `new_axes`
+    follows_page = figure.get_gid() == _THEMED  # created by `new_axes`
     about = {
         "xmlns": "http://www.w3.org/2000/svg",
         "class": "evalkit-figure themed" if follows_page else "evalkit-figure",
-        "role": "group" if has_links else "img",  # the keyboard can't reach what is in an image
+        "role": "group" if has_links else "img",  # links inside an "img" can't get the keyboard focus
         "aria-label": plain(alt),
         "width": width,
         "height": height,
@@ -378,7 +378,7 @@ def _rounded(number: re.Match[str]) -> str:
 
 
 def _simplified(element: ElementTree.Element, referred: set[str]) -> list[ElementTree.Element]:
-    """Simplify an element of matplotlib's SVG; a group without attributes becomes its children."""
+    """Simplify an element of matplotlib's SVG. A group without attributes is replaced by its children."""
     tag = element.tag.rpartition("}")[2]
     if tag in ("metadata", "style"):
         return []
@@ -405,7 +405,7 @@ def _simplified(element: ElementTree.Element, referred: set[str]) -> list[Elemen
 
 
 def _resolve_marks(root: ElementTree.Element) -> bool:
-    """Turn addresses, of `attach` or local ones, into links or groups with tooltips; return whether there are links."""
+    """Turn URLs from `attach` and local URLs into links or groups with tooltips. Return whether there are links."""
     marks, seen = list(root.iter("a")), set()
     for element in marks:
         address = element.attrib.pop("href", "")

@@ -1,8 +1,8 @@
-"""Follow a source that is still being written: each look lists it, and reads only the files that changed.
+"""Follow a source that is still being written: each update lists its files and reads only the changed ones.
 
-Files are written in place, so any look may meet a partial one. A file that can't be parsed and changed less than
-`SETTLE` seconds ago counts as being written: its former contents are kept, and the next look reads it again. Only a
-file that is still broken after that time has failed.
+Files are written in place, so an update may find an incomplete file. A file that can't be parsed and changed less than
+`SETTLE` seconds ago counts as being written: its previous contents are kept, and the next update reads it again. A file
+that still can't be parsed after that time has failed.
 """
 
 import time
@@ -22,26 +22,27 @@ from evalkit.kinds.logs import Logs
 from evalkit.kinds.pipeline import assemble, prepare
 from evalkit.kinds.reading import Changes, list_logs, records_of, update
 
-SETTLE = 10.0  # seconds after its last change in which a broken file counts as being written
+SETTLE = 10.0  # seconds after its last change during which a broken file counts as being written
 
 
 class Snapshot(NamedTuple):
-    """A source as one look found it, from which the text of its progress is made."""
+    """The state of a source at one update, from which the progress text is written."""
 
     logs: Logs
-    unchanged_for: Callable[[str], float]  # seconds for which a file or a folder has been unchanged
+    unchanged_for: Callable[[str], float]  # seconds since a file or folder changed
     being_written: frozenset[str]  # files that count as being written
-    expected: int | None  # runs that each model is to do, if the user stated it
-    idle: float | None  # seconds after which an unchanged run counts as finished, if the user stated it
-    width: int | None  # characters of a line; None: any
+    expected: int | None  # number of runs expected of each model; None if the user did not state it
+    idle: float | None  # seconds after which an unchanged run counts as finished; None if the user did not state it
+    width: int | None  # maximum number of characters in a line; None for no limit
 
 
 @dataclass(eq=False)
 class Following:
     """A source that is read repeatedly; parsed files are kept until they change.
 
-    A source that does not exist yet is waited for. `options` are also for `progress` of the kind, `expected` and `idle`
-    as in `Snapshot`, `clock` returns epoch seconds, the others are as for `load`. SourceError for invalid options.
+    A source that does not exist yet is not an error: `look` reports it, and the next call tries again. `options` also
+    apply to the kind's `progress`. `expected` and `idle` are as in `Snapshot`, and `clock` returns epoch seconds. The
+    other parameters are the same as for `load`. Invalid options raise SourceError.
     """
 
     kind: LogKind
@@ -66,13 +67,13 @@ class Following:
                 raise SourceError(f"{dataset}: a dataset can't be followed; name the folder that it is collected from")
         self.pattern = self.pattern or self.kind.files.pattern
         self._store = RecordStore("", self.kind.records)
-        self._since: dict[str, tuple[FileState, float]] = {}  # states of files and folders, first seen when
+        self._since: dict[str, tuple[FileState, float]] = {}  # state of each file or folder, and since when
         self._listing = Listing("", [], {}, {})
         self._is_first, self._now = True, 0.0
         self._notes: list[str] = []
 
     def look(self, width: int | None = None) -> View:
-        """Look at the source once; the view is `done` once all expected runs are present and none is running."""
+        """Update once. The view is `done` once all expected runs are present and none is running."""
         self._now = self.clock()
         with storage(self.storage_options):
             try:
@@ -92,7 +93,7 @@ class Following:
         compared = self.logs.chosen.only("compared_by").notes if self.logs is not None else ()
         lines = [text, *map(sentence, compared)]
         table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
-        files = table[~table["context"].astype("bool") & ~table["source"].isin(being_written)]  # these have not failed
+        files = table[~table["context"].astype("bool") & ~table["source"].isin(being_written)]  # not failed yet
         if len(files):
             lines += ["", *file_lines(files, len(self.logs.runs) if self.logs else 0)]
         if self._notes:
@@ -100,7 +101,7 @@ class Following:
         return View("\n".join(lines), status, done and not self._notes)
 
     def _update(self) -> None:
-        """Update the records, and build the frames of usable files."""
+        """Update the records, and assemble frames from the usable files."""
         waiting = []
         try:
             listing = list_logs(self.kind, self._sources, self.pattern, recursive=self.recursive, known=self._listing)
@@ -129,7 +130,7 @@ class Following:
         self._is_first = False
 
     def _see(self, path: str, state: FileState) -> None:
-        """Note since when a file or folder has its state, by this computer's clock, not a file server's."""
+        """Record since when a file or folder has had its state, by this computer's clock, not a file server's."""
         if path not in self._since or self._since[path][0] != state:
             modified = state.modified / 1e9
             was_there = self._is_first and 0 < modified <= self._now
@@ -142,7 +143,7 @@ class Following:
 
 
 def progress_of_runs(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Format the overview with the numbers of runs and those expected; a run is done once it can be read."""
+    """Format the overview with the present and expected numbers of runs. A run is done once its log can be read."""
     rows, _ = overview(snapshot.logs.runs, snapshot.logs.kind)
     counts = [int(row["runs"]) for row in rows]
     for row, n in zip(rows, counts, strict=True):

@@ -330,7 +330,7 @@ def heatmap(
     rows: Keys = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a table of shaded cells with the value and n in each; of many rows, only those with the largest differences.
+    """Draw a table of shaded cells with value and n; if there are many rows, only those whose values differ most.
 
     Parameters
     ----------
@@ -773,7 +773,7 @@ def describe_estimates(
 
 
 def _described(texts: Sequence[str], values: Sequence[float | None] = ()) -> str:
-    """List the descriptions of groups; if there are more than 40 `values`, only the extremes."""
+    """List the descriptions of groups; if there are more than 40 `values`, describe only the extremes."""
     if len(values) <= MOST_DESCRIBED:
         return "; ".join(texts) + "." if len(texts) else "Nothing to show."
     known = [(value, i) for i, value in enumerate(values) if not pd.isna(value)]

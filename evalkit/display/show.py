@@ -1,4 +1,4 @@
-"""Show figures, tables, findings, text and provenance in notebooks; text from logs is escaped."""
+"""Show figures, tables, findings, text and provenance in notebooks. Text from logs is escaped."""
 
 import base64
 import hashlib
@@ -30,15 +30,15 @@ from evalkit.io.store import read_manifest
 from evalkit.io.text import is_local_link, shorten
 from evalkit.kinds import Finding
 
-HEADLINE = "application/vnd.evalkit.headline+json"  # the index of reports shows it with the report's link
+HEADLINE = "application/vnd.evalkit.headline+json"  # a report's headline, which the index of reports shows
 FINDINGS = "application/vnd.evalkit.findings+json"  # sentences with their sections; the index shows the first
-TABLE = "application/vnd.evalkit.table+json"  # the report saves it as a CSV file
+TABLE = "application/vnd.evalkit.table+json"  # a table, which the report saves as a CSV file
 FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure, which the report saves
-HIDDEN = "evalkit_hidden"  # marks outputs, in their metadata, that a report's page leaves out
-SAFE = "evalkit_safe"  # marks HTML and SVG, in their metadata, whose markup is all this package's
-MOST_FINDINGS = 4  # shown open at the beginning of a page; others are folded
-REPORT = "EVALKIT_EVIDENCE"  # environment variable, set only in reports: 1 if their runs get pages, else empty
-SORTING = asset("tables.js")  # makes tables sort, filter and search
+HIDDEN = "evalkit_hidden"  # key in the metadata of outputs that a report's page leaves out
+SAFE = "evalkit_safe"  # key in the metadata of HTML and SVG whose markup comes only from evalkit
+MOST_FINDINGS = 4  # maximum number of findings shown at the beginning of a page; the others are folded
+REPORT = "EVALKIT_EVIDENCE"  # environment variable that only reports set: "1" if their runs get pages, else empty
+SORTING = asset("tables.js")  # script that sorts, filters and searches tables
 _STYLE = (
     ".evalkit-table { overflow-x: auto; } .evalkit-table tr[hidden] { display: none; } "
     ".evalkit-table th button { all: unset; cursor: pointer; } .evalkit-table th button::after { content: ' ↕'; } "
@@ -47,7 +47,7 @@ _STYLE = (
 
 
 def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt: str = "") -> None:
-    """Show a figure as SVG and PNG, with alt text; nothing for a figure of `nothing_to_draw`.
+    """Show a figure as SVG and PNG, with alt text; show nothing if `nothing_to_draw` drew it.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt
     caption : str
         A line below the figure.
     name : str
-        Name of the files (SVG, PDF, PNG) that a report saves next to its page; by default none.
+        Name of the files (SVG, PDF, PNG) that a report saves next to its page; by default, it saves none.
     alt : str
         Alt text; required for figures that evalkit did not draw.
 
     Raises
     ------
     ValueError
-        For a figure without alt text, or a name that is no file name.
+        If the figure has no alt text, or `name` is not a valid file name.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt
     if name:
         data[FIGURE] = {"name": name, "pdf": base64.b64encode(drawing.pdf).decode("ascii")}
     display(data, raw=True, metadata=metadata)
-    if caption:  # front ends show none; a report's page has it below the figure
+    if caption:  # for front ends, which show no caption; a report's page shows it under the figure
         _show_html(_html("caption", plain(caption)), plain(caption), hidden=True)
 
 
@@ -105,11 +105,11 @@ def show_table(
     anchor: str = "",
     name: str = "",
 ) -> None:
-    """Show a frame as a formatted table; nothing if it has no rows.
+    """Show a frame as a formatted table; show nothing if it has no rows.
 
     Columns estimate, low and high (or scored_estimate, …) become one column. A method, target or warning that is the
-    same in all rows appears below the table. The columns run_id and href apply to the row and are hidden. Readers can
-    sort, search and filter the rows in Lab and in reports.
+    same in all rows appears below the table. The columns run_id and href belong to the row and are hidden. Readers can
+    sort, search and filter the rows in JupyterLab and in reports.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def show_table(
     percent : bool
         Whether estimates are shares from 0 to 1, shown as percentages.
     rows : int
-        Maximum number of rows; a line below gives the number of others.
+        Maximum number of rows; a line below the table counts the others.
     estimate : str
         Title of the column estimate; by default ``success rate``, or ``mean`` unless `percent`.
     counted : str
@@ -170,16 +170,16 @@ def show_answer(
     Parameters
     ----------
     findings : sequence of Finding
-        The first finding with a headline, else the first one, is the answer; the others follow as in `show_findings`.
-        Of findings with the same text, only the last is shown.
+        The answer is the first finding that has a headline, or else the first finding. The others follow as in
+        `show_findings`. If several have the same text, only the last is shown.
     table : DataFrame
-        The estimates behind the answer (estimate, low, high), the most important row first.
+        The estimates for the answer (estimate, low, high), the most important row first.
     caption : str
-        What the rows of the table are.
+        Title of the table.
     headline : named result or mapping, optional
-        The estimate for the index of reports; by default the answer's.
+        The estimate for the index of reports; by default the estimate of the answer.
     label : str
-        What the headline is; by default the answer's.
+        What the headline estimates; by default the text of the answer's headline.
     digits : int
         Decimal places of numbers that are not percentages.
     percent : bool
@@ -191,7 +191,7 @@ def show_answer(
     unit : str, optional
         Unit of the estimate, such as ``points``.
     methods : str
-        A paragraph on methods to copy; `evalkit.compare.methods_text` writes one.
+        A paragraph on methods for readers to copy, such as from `evalkit.compare.methods_text`.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class RunLink(NamedTuple):
 
 
 def show_findings(findings: Iterable[Finding]) -> None:
-    """Show findings with links to their sections and runs, the first four open, and pass them to the index.
+    """Show findings with links to their sections and runs, the first four unfolded, and pass them to the index.
 
     Parameters
     ----------
@@ -236,12 +236,12 @@ def show_findings(findings: Iterable[Finding]) -> None:
     items = []
     for finding in findings:
         section = plain(finding.section)
-        # the anchor is the id that JupyterLab gives the heading
+        # the anchor is the id of the heading in JupyterLab
         item = {"text": plain(finding_text(finding)), "section": section, "anchor": quote(section.replace(" ", "-"))}
         run = next((example for example in finding.examples if isinstance(example, RunLink)), None)
         if run and is_local_link(run.href):
             label = plain(run.label)
-            # the sentence and the link fit a line; the title of the link is the whole label
+            # short, so that the sentence and the link fit on a line; the link's title is the whole label
             item |= {"href": run.href, "label": label, "short_label": shorten(label, 16)}
         items.append(item)
     sentences = [{"text": item["text"], "section": item["section"]} for item in items]
@@ -250,7 +250,7 @@ def show_findings(findings: Iterable[Finding]) -> None:
 
 
 def show_text(text: str) -> None:
-    """Show a sentence or preformatted text, escaped; nothing for empty text.
+    """Show a sentence or preformatted text, escaped; show nothing if it is empty.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def show_details(title: str, text: str) -> None:
     title : str
         The title, which stays visible.
     text : str
-        Long text, such as a conversation from a log. Nothing is shown if it is empty.
+        Long text, such as a conversation from a log. If it is empty, nothing is shown.
 
     Examples
     --------
@@ -295,12 +295,12 @@ def publish(**tables: pd.DataFrame) -> None:
     Parameters
     ----------
     **tables : DataFrame
-        Tables by the names of their files: ``models=models`` makes ``models.csv``.
+        Tables by file name: ``models=models`` makes ``models.csv``.
 
     Raises
     ------
     ValueError
-        For a name that is no file name.
+        If a name is not a valid file name.
 
     Examples
     --------
@@ -319,14 +319,14 @@ def _check_name(name: str) -> None:
 
 
 def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
-    """Show a report's main result, a named result or a mapping (estimate, low, high, n), and pass it to the index.
+    """Show a report's main result, and pass it to the index of reports.
 
     Parameters
     ----------
     estimate : named result or mapping
-        Has estimate, low, high and n.
+        An estimate with low, high and n.
     label : str
-        What the estimate is; by default the text of its ``code``, as from `evalkit.compare.headline`.
+        What is estimated; by default the text of its ``code``, as in a result of `evalkit.compare.headline`.
     percent : bool
         Whether the estimate is a share from 0 to 1.
 
@@ -342,7 +342,7 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
 
 
 def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> dict[str, Any]:
-    """Return a report's main result, a named result or a mapping, as the index of reports shows it."""
+    """Return the data that the index of reports shows for a report's main result."""
     values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
     label = label or (headline_text(values) if "code" in values else "")
     numbers = {key: as_number(values.get(key)) for key in ("estimate", "low", "high", "n")}
@@ -352,7 +352,7 @@ def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> di
 
 
 def _sorting() -> str:
-    """Return the script that sorts tables, for the output of a kernel; pages of reports have their own."""
+    """Return the script that sorts tables, for notebook output; a report's page contains the script once."""
     has_kernel = hasattr(get_ipython(), "kernel")
     return f"<style>{_STYLE}</style><script>{SORTING}</script>" if has_kernel and REPORT not in os.environ else ""
 
@@ -362,7 +362,7 @@ def _html(macro: str, *values: Any) -> str:
 
 
 def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None, *, hidden: bool = False) -> None:
-    """Show HTML in which all text from logs is escaped, and mark it as safe for a report's page."""
+    """Show HTML whose text from logs is already escaped, and mark it as safe for a report's page."""
     metadata: dict[str, Any] = {"text/html": {SAFE: True}}
     if hidden:
         metadata[HIDDEN] = True
@@ -370,10 +370,11 @@ def _show_html(page: str, text: str, more: Mapping[str, Any] | None = None, *, h
 
 
 def fingerprint(sources: Iterable[str]) -> tuple[int, str]:
-    """Return the size in bytes of files, given as paths and URLs of a ledger, and a hash of their names and contents.
+    """Return the total size in bytes of a ledger's files (paths and URLs), and a hash of their names and contents.
 
-    Names are hashed relative to the files' common folder, so that the same data elsewhere have the same fingerprint. Of
-    a file behind a URL, size and tag are hashed; of one that can't be read, and of pipes and devices, only the name.
+    Names are hashed relative to the files' common folder, so that the same data in another place have the same
+    fingerprint. For a URL, the hash includes the size and tag instead of the contents. For a file that can't be read,
+    a pipe or a device, it includes only the name.
     """
     names = {path: absolute(path) for path in sorted(set(sources))}
     root = common_folder({os.path.dirname(name) for name in names.values()})
@@ -390,7 +391,7 @@ def fingerprint(sources: Iterable[str]) -> tuple[int, str]:
             digest.update(f"{states[path].size} {states[path].tag}".encode())
         elif os.path.isfile(path):
             with suppress(OSError), open(path, "rb") as file:
-                left = os.fstat(file.fileno()).st_size  # 0 of files in /proc, which may block or never end
+                left = os.fstat(file.fileno()).st_size  # 0 for files in /proc, which may block or never end
                 size += left
                 contents = hashlib.blake2b()
                 while left > 0 and (part := file.read(min(left, 2**20))):
@@ -403,7 +404,7 @@ def fingerprint(sources: Iterable[str]) -> tuple[int, str]:
 def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
     """Show the provenance of a report: versions, code, parameters, input files with their fingerprint, and time.
 
-    If a parameter names a dataset, the fingerprint is of the dataset's files.
+    If a parameter names a dataset, the fingerprint covers the dataset's files.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Format frames as plain HTML tables, which a report's page makes sortable and searchable."""
+"""Format frames as HTML tables, which a script can sort and search."""
 
 import contextlib
 import math
@@ -20,10 +20,10 @@ from evalkit.io.text import is_local_link
 from evalkit.kinds import Finding
 from evalkit.kinds.registry import all_kinds, all_labels
 
-LONG = 160  # characters; a longer cell is folded
-MOST_ANSWERED = 10  # rows of the table below the answer; a table further down has all
-BAR = 110  # pixels of an estimate that is drawn in its cell
-TITLES = {  # of common columns and of estimates; others have the label of their kind, else their name
+LONG = 160  # characters above which a cell is folded
+MOST_ANSWERED = 10  # maximum number of rows in the table under the answer; a later table has all rows
+BAR = 110  # width of an estimate drawn in its cell, in pixels
+TITLES = {  # titles of common columns and of estimates; other columns have the label of their kind, else their name
     "adjusted_estimate": "adjusted for tasks",
     "agent_count": "agents",
     "claim_at": "decided if p is at most",
@@ -80,8 +80,8 @@ TITLES = {  # of common columns and of estimates; others have the label of their
     "what": "entry",
     "zero_estimate": "if the unmeasured had scored 0",
 }
-_CODES = ("status", "ending", "flag", "task_type")  # ends of the names of columns whose values have labels
-_VALUES = {  # of other columns, with their labels
+_CODES = ("status", "ending", "flag", "task_type")  # suffixes of the names of columns whose values have labels
+_VALUES = {  # labels of the values of other columns
     "target": {
         "new tasks": "new tasks like these",
         "new values": "new values like these",
@@ -102,21 +102,21 @@ _VALUES = {  # of other columns, with their labels
         "wilson, effective n": "Wilson interval on the effective n",
     },
 }
-_TECHNICAL = ("method", "target", "warning")  # shown below a table; differing warnings are a column
-_ATTRIBUTES = ["run_id", "href"]  # columns that are attributes of a row, and not shown as cells
+_TECHNICAL = ("method", "target", "warning")  # columns shown as notes under a table, except warnings that differ
+_ATTRIBUTES = ["run_id", "href"]  # columns that become attributes of a row, not cells
 _INTERVAL = " [95 %]"
 _NUMBER = Markup(' class="number"')
-ALIGNED = Markup(' style="text-align:left"')  # of texts, which Lab and VS Code align right by default
+ALIGNED = Markup(' style="text-align:left"')  # for text, which JupyterLab and VS Code align right
 
 
 def answer_html(
     finding: Finding, table: pd.DataFrame, caption: str, *, rows: int = MOST_ANSWERED, **options: Any
 ) -> tuple[str, str]:
-    """Format a sentence that answers, and the first rows of the table that shows it, as HTML and as plain text."""
+    """Format the answer and the first rows of its table as HTML and as plain text."""
     text = plain(finding_text(finding))
     page = render_macro("show.html.j2", "answer", text)
     if len(table):
-        rows = rows if len(table) > rows + 2 else len(table)  # to hide one or two would save nothing
+        rows = rows if len(table) > rows + 2 else len(table)  # hiding one or two rows would save no space
         shown, cells = table_html(table, caption, rows=rows, rest="in the tables below", bars=True, **options)
         page += shown
         text = f"{text}\n\n{cells}"
@@ -137,7 +137,7 @@ def table_html(
     anchor: str = "",
     bars: bool = False,
 ) -> tuple[str, str]:
-    """Format a non-empty frame as HTML and text, as `show_table`; `bars` of estimates are drawn if there are any."""
+    """Format a non-empty frame as HTML and text, as `show_table` does; with `bars`, also draw its estimates."""
     first = table.head(rows)
     shown, notes = _readable(first, digits, percent, unit)
     if more := max(len(table) - rows, 0):
@@ -181,7 +181,7 @@ def table_html(
 
 
 def _title(column: str, labels: Mapping[str, str]) -> str:
-    """Return the title of a column; model_a and the like have the label of the column without its end."""
+    """Return the title of a column; columns such as model_a have the label of the column without the suffix."""
     if label := labels.get(column):
         return label
     if column.endswith(("_a", "_b")) and column[:-2] in labels:
@@ -190,7 +190,7 @@ def _title(column: str, labels: Mapping[str, str]) -> str:
 
 
 def _bars(table: pd.DataFrame, percent: bool) -> list[dict[str, Any]]:
-    """Place the estimate of each row with its interval on one scale, in pixels: 0 to 1, or the range of all rows."""
+    """Return the position in pixels of each row's estimate and interval. The scale is 0 to 1, or the range of rows."""
     numbers = table[["estimate", "low", "high"]].astype("float64")
     first, last = (0.0, 1.0) if percent else (min(0.0, numbers.min().min()), numbers.max().max())
     places = ((numbers - first) / ((last - first) or 1.0) * (BAR - 8) + 4).clip(4, BAR - 4).to_numpy()
@@ -202,9 +202,9 @@ def _bars(table: pd.DataFrame, percent: bool) -> list[dict[str, Any]]:
 
 
 def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None) -> tuple[pd.DataFrame, list[str]]:
-    """Format the cells of a frame as text, with notes: intervals in one column, empty columns left out."""
+    """Format the cells of a frame as text, and return notes: intervals become one column, empty columns are dropped."""
     folder = ""
-    with contextlib.suppress(TypeError):  # missing sources
+    with contextlib.suppress(TypeError):  # some sources may be missing
         folder = without_projects(common_folder(map(os.path.dirname, table["source"]))) if "source" in table else ""
     out: dict[str, list[str]] = {}
     bounds: set[str] = set()
@@ -233,13 +233,13 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
 
 
 def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") -> list[str]:
-    """Return the text of each cell of a column, as shown in a table; paths are those within `folder`."""
+    """Return the text of each cell of a column, as shown in a table; paths are relative to `folder`."""
     if name == "source" and folder:
         return [plain(without_projects(path).removeprefix(folder).lstrip("/")) for path in values]
     labels = all_labels() if name.endswith(_CODES) else _VALUES.get(name, {})
-    if name == "event":  # names such as failed_call; of Crafter, positions
+    if name == "event":  # names such as failed_call, or positions (Crafter)
         labels = {value: plain(value).replace("_", " ") for value in values if isinstance(value, str)}
-    if name == "seed":  # a name, and no count
+    if name == "seed":  # a name, not a number to format
         values = values.astype("object").map(str, na_action="ignore")
     is_float = pd.api.types.is_float_dtype(values)
     if name.startswith("p_") and is_float:
@@ -247,7 +247,7 @@ def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") 
     if is_float and (values.dropna() % 1 == 0).all():
         digits = 0
     elif is_float and 0 < (largest := values.abs().max()) < 1:
-        digits = max(digits, 1 - math.floor(math.log10(largest)))  # two that count, as of small costs
+        digits = max(digits, 1 - math.floor(math.log10(largest)))  # two significant digits, for small costs
     texts = (labels.get(value) if isinstance(value, str) else None for value in values)
     return [text or _cell(value, digits) for text, value in zip(texts, values, strict=True)]
 
@@ -263,6 +263,6 @@ def _cell(value: Any, digits: int) -> str:
         return "–"
     if isinstance(value, float):
         if 1e-9 < abs(value) < 0.5 / 10**digits:
-            digits = 1 - math.floor(math.log10(abs(value)))  # what is not 0 is not shown as 0
+            digits = 1 - math.floor(math.log10(abs(value)))  # don't show a number other than 0 as 0
         return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.{digits}f}"
     return f"{value:,}" if isinstance(value, int | np.integer) else plain(value)

@@ -1,4 +1,4 @@
-"""What commands print for logs of any kind: the answer on one screen, or everything with ``--all``."""
+"""Format what commands print for logs of any kind: the answer on one screen, or everything with ``--all``."""
 
 import os
 import re
@@ -21,23 +21,23 @@ from evalkit.kinds.runs import compared_in, outcomes
 from evalkit.kinds.success_rates import rates, rates_by_denominator
 from evalkit.kinds.transcript import cell_text
 
-SCREEN = 24  # lines
-MOST_ROWS = 10  # of a table on one screen
-LAST_ROWS = 2  # of these, how many are the last ones of the table
-FEWEST_ROWS = 5  # of a table on a full screen
-MOST_REASONS = 2  # why files could not be read
-MOST_CHOSEN = 4  # notes on what was chosen, such as the columns of a table
-ANSWER = "the answer"  # the title of the part that a kind may begin with
+SCREEN = 24  # number of lines on one screen
+MOST_ROWS = 10  # maximum number of rows shown of a table on one screen
+LAST_ROWS = 2  # number of rows among these that come from the end of the table
+FEWEST_ROWS = 5  # minimum number of rows shown of a table on a full screen
+MOST_REASONS = 2  # maximum number of reasons shown why files could not be read
+MOST_CHOSEN = 4  # maximum number of notes shown on choices, such as the columns of a table
+ANSWER = "the answer"  # title of the part that contains a kind's own answer
 UNMEASURED = {
     "measured": "of those measured",
     "lowest": "if the others failed",
     "highest": "if they succeeded",
     "zero": "if the others scored 0",
 }
-_SHORT, _SHORTEST = 20, 14  # characters left of a name: before columns are left out, and after
-_PATH = 64  # characters of the path of a file that could not be read
-_NUMBER = re.compile(r"[-+]?\d|\[|[–…]?$")  # the beginning of a cell in a column of numbers
-_COUNT = re.compile(r"[1-9]\d{3,}", re.ASCII)  # a whole number that is written with separators
+_SHORT, _SHORTEST = 20, 14  # minimum length of a shortened name in characters: before and after dropping columns
+_PATH = 64  # maximum length of the path of an unreadable file, in characters
+_NUMBER = re.compile(r"[-+]?\d|\[|[–…]?$")  # the beginning of each cell in a column of numbers
+_COUNT = re.compile(r"[1-9]\d{3,}", re.ASCII)  # a whole number that gets thousands separators
 Which = Literal["failed", "flagged", "all"]
 _ENDED_BADLY = frozenset(("error", "aborted", "failed"))
 _LISTED = {
@@ -49,38 +49,38 @@ _LISTED = {
     "score": "score",
     "run_flags": "flags",
 }
-NAME_WIDTH = 120  # characters of a name or a cell; a narrow terminal shows fewer
-_LEFT_OUT = "--all also prints 00 more models, rates of measured runs only, notes"  # the longest
-INTERVAL = " [95 %]"  # end of the header of a column of estimates
+NAME_WIDTH = 120  # maximum length of a name or a cell in characters; a narrow terminal shows fewer
+_LEFT_OUT = "--all also prints 00 more models, rates of measured runs only, notes"  # the longest last line
+INTERVAL = " [95 %]"  # suffix of the header of a column of estimates
 
 
 class Part(NamedTuple):
-    """A part of what a command prints: lines of text, or the rows of a table."""
+    """A part of a command's output: lines of text, or the rows of a table."""
 
-    title: str  # for the line on what is left out
+    title: str  # what the last line calls the part if it is left out
     lines: Sequence[str] = ()
-    always: bool = False  # shown even where the screen is full
+    always: bool = False  # shown even if the screen is full
     rows: Sequence[dict[str, str]] = ()
-    most: int | None = MOST_ROWS  # of the rows, fewer where the screen has no room; None for all
-    last: int = LAST_ROWS  # of these, how many are the last ones
-    left: int = 1  # columns of names
-    spare: Sequence[str] = ()  # columns that a narrow screen can do without
-    frame: pd.DataFrame | None = None  # of these rows, for ``--output``
+    most: int | None = MOST_ROWS  # maximum number of rows shown, fewer if the screen is full; None for all
+    last: int = LAST_ROWS  # number of rows among these that come from the end of the table
+    left: int = 1  # number of columns with names, aligned left
+    spare: Sequence[str] = ()  # columns that can be dropped on a narrow screen
+    frame: pd.DataFrame | None = None  # the rows as a frame, for ``--output``
 
     def printed(self, most: int | None, width: int | None) -> list[str]:
-        """Return the lines, of the rows only the first and the last ones; None for all."""
+        """Return the part's lines; of a table, only `most` rows from its beginning and end, or all if it is None."""
         if not self.rows:
             return [piece for line in self.lines for piece in _wrapped(line, width)]
         rows = list(self.rows)
-        if most is not None and len(rows) > most + 1:  # to hide two rows would save one line
+        if most is not None and len(rows) > most + 1:  # hiding two rows would save only one line
             rows[most - self.last - 1 : len(rows) - self.last] = [dict.fromkeys(rows[0], "…")]
         return fit_table(rows, left=self.left, spare=self.spare, width=width).split("\n")
 
 
 def on_screen(parts: Iterable[Part], *, everything: bool, compared_by: Sequence[str] = ()) -> str:
-    """Join the parts that one screen has room for, or `everything`; a last line names what is left out.
+    """Join the parts that fit on one screen, or `everything`; a last line names what is left out.
 
-    `compared_by` are the columns that are compared where these are not models, for the header of their names.
+    `compared_by` lists the compared columns, for the header of the column of names; by default, models are compared.
     """
     head = columns_in_words(compared_by or ("model_name",))
     parts = [part for part in parts if part.lines or part.rows]
@@ -102,7 +102,7 @@ def on_screen(parts: Iterable[Part], *, everything: bool, compared_by: Sequence[
             lines = part.printed(most, width)
         if part.always or len(lines) < room:
             shown.append(lines)
-            if part.rows or not part.always:  # else counted before
+            if part.rows or not part.always:  # other parts are already subtracted from `room`
                 room -= len(lines) + 1
             if len(part.rows) > most + 1:
                 left_out.append(f"{len(part.rows) - most + 1:,} more {part.title}")
@@ -115,7 +115,7 @@ def on_screen(parts: Iterable[Part], *, everything: bool, compared_by: Sequence[
 
 
 def _wrapped(line: str, width: int | None) -> list[str]:
-    """Break a line by its words; the continuation of an indented line is indented further."""
+    """Wrap a line at spaces; continuation lines of an indented line are indented further."""
     if not width or not line:
         return [line]
     indent = "    " if line.startswith(" ") else ""
@@ -150,14 +150,14 @@ def parts_of(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def printed_table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the table that `summary` prints, with all rows, and with numbers as numbers."""
+    """Return the table that `summary` prints, with all rows and with unformatted numbers."""
     return pd.concat([part.frame for part in parts_of(logs, views) if part.frame is not None], ignore_index=True)
 
 
 def chosen_lines(logs: Logs, *, stated: Sequence[str] = (), everything: bool = False) -> tuple[list[str], list[str]]:
-    """Return the warning that no column names the model, to print first, and notes on what was chosen.
+    """Return two lists of lines: the warning that no column names the model, to print first, and notes on choices.
 
-    `stated` are the codes of notes that are printed elsewhere.
+    `stated` has the codes of notes that are printed elsewhere.
     """
     warned = [plain(sentence(note)) for note in logs.chosen.only("no_model").notes]
     chosen = [plain(sentence(note)) for note in logs.chosen.without("no_model", *stated).notes]
@@ -167,7 +167,7 @@ def chosen_lines(logs: Logs, *, stated: Sequence[str] = (), everything: bool = F
 
 
 def overview(runs: pd.DataFrame, kind: LogKind) -> tuple[list[dict[str, str]], pd.DataFrame]:
-    """Return success rates and mean scores by model: as cells under their headers, and as a frame."""
+    """Return success rates and mean scores by model, as formatted cells by header and as a frame."""
     rows: dict[str, dict[str, str]] = {}
     frames = []
     for value in [name for name in ("is_successful", "score") if runs[name].notna().any()] or ["score"]:
@@ -180,7 +180,7 @@ def overview(runs: pd.DataFrame, kind: LogKind) -> tuple[list[dict[str, str]], p
 
 
 def rate_rows(table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bool = True) -> list[dict[str, str]]:
-    """Format groups as cells by header: their names, cut to a width and still distinct, their runs, and the rate."""
+    """Format groups as cells by header: names (shortened but still distinct), number of runs, and rate."""
     names = {column: group_names(table[column]) for column in by}
     rows = []
     for place, row in enumerate(table.to_dict("records")):
@@ -191,9 +191,9 @@ def rate_rows(table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bo
 
 
 def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value: str = "") -> list[str]:
-    """Format the rates of the groups in which runs were not measured, with these counted in every way."""
+    """Format the rates of groups with unmeasured runs, with these runs counted in each possible way."""
     table = rates_by_denominator(runs, by, value, kind)
-    table = table[(table["n_not_measured"] > 0) & (table["n_measured"] > 0)]  # others have no rate in any way
+    table = table[(table["n_not_measured"] > 0) & (table["n_measured"] > 0)]  # only these have different rates
     if table.empty:
         return []
     titles = {column: column_title(column) for column in by}
@@ -215,12 +215,12 @@ def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value
 
 
 def column_title(column: str) -> str:
-    """Return the header of a column to group by."""
+    """Return the header of a column that runs are grouped by."""
     return "model" if column == "model_name" else column
 
 
 def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything: bool = False) -> list[str]:
-    """Count runs and files, and name the first unread file for each reason; with `everything`, also skipped ones."""
+    """Count runs and files, and name the first failed file for each reason; with `everything`, also skipped files."""
     lines = [f"{counted_noun(runs, noun)}; {summarise(ledger['status'])}"]
     root = os.path.commonprefix(ledger["source"].tolist()).rpartition("/")[0] + "/"  # noqa: RUF071
     for status in ["failed", "skipped"] if everything else ["failed"]:
@@ -235,7 +235,7 @@ def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything
 
 
 def choose(runs: pd.DataFrame, which: Which) -> pd.DataFrame:
-    """Select runs: ``failed`` have no success or, if no run states it, no score or an error as status."""
+    """Select runs. ``failed`` are runs without success or, if no run records it, with no score or an error status."""
     if which == "all":
         return runs
     if which == "flagged":
@@ -246,7 +246,7 @@ def choose(runs: pd.DataFrame, which: Which) -> pd.DataFrame:
 
 
 def list_runs(logs: Logs, which: Which) -> str:
-    """Format runs with their ids, as `evalkit show SOURCE --run` accepts them."""
+    """Format a table of runs with their ids, which `evalkit show SOURCE --run` accepts."""
     chosen = choose(logs.runs, which)
     titles = {**_LISTED, "model_name": columns_in_words(compared_in(logs.runs) or ("model_name",))}
     rows = []
@@ -263,7 +263,7 @@ def list_runs(logs: Logs, which: Which) -> str:
 
 
 def group_names(values: pd.Series) -> list[str]:
-    """Return the name of each row's group: plain text of one line, cut in its middle, and still distinct."""
+    """Return the name of each row's group as one line of plain text, shortened in the middle but still distinct."""
     texts = values.astype("object").map(str)
     missing = "unknown (missing)" if texts[values.notna()].eq("unknown").any() else "unknown"
     texts = texts.where(values.notna(), missing)
@@ -271,10 +271,10 @@ def group_names(values: pd.Series) -> list[str]:
 
 
 def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[str] = (), width: int | None) -> str:
-    """Format rows, with headers as keys, as a table within a width, if possible; `left` columns are names.
+    """Format rows, with headers as keys, as a table that fits a width if possible. The first `left` columns are names.
 
-    If the table is too wide, headers get several lines and columns of `spare` with only zeros are left out; then texts
-    are cut; then the columns of `spare` are left out one by one.
+    If the table is too wide, headers are wrapped and the `spare` columns with only zeros are dropped. Then texts are
+    shortened, and then the other `spare` columns are dropped one by one.
     """
     rows = [dict(row) for row in rows]
     for row in rows:
@@ -295,7 +295,7 @@ def fit_table(rows: Sequence[dict[str, str]], *, left: int = 1, spare: Sequence[
 
 
 def _cut(table: list[dict[str, str]], left: int, shortest: int, width: int) -> list[dict[str, str]]:
-    """Cut the longest texts of a table that is wider than a width, but none below `shortest`; numbers are whole."""
+    """Shorten the longest texts of a table to fit a width, but not below `shortest` characters; keep numbers whole."""
     over = _width(_write(table, left, broken=True)) - width
     texts = [n for n in table[0] if not (n.endswith(INTERVAL) or all(_NUMBER.match(row[n]) for row in table))]
     longest = {name: max(len(row[name]) for row in table) for name in texts}
@@ -307,11 +307,11 @@ def _cut(table: list[dict[str, str]], left: int, shortest: int, width: int) -> l
 
 
 def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
-    """Format rows below their headers; as plain rows, since tabulate makes columns wider than their headers."""
+    """Format rows under their headers, passed as plain rows, since tabulate pads columns beyond their headers."""
     names, cells = list(table[0]), [list(row.values()) for row in table]
     columns = list(zip(*cells, strict=True))
     heads = [[name] for name in names]
-    for place, column in enumerate(columns if broken else ()):  # by words, to the width of the column
+    for place, column in enumerate(columns if broken else ()):  # wrap to the column's width
         whole = names[place].replace(INTERVAL, INTERVAL.replace(" %", "\xa0%"))
         lines = textwrap.wrap(whole, max(map(_cells, column)), break_long_words=False)
         heads[place] = [line.replace("\xa0", " ") for line in lines]
@@ -327,7 +327,7 @@ def _width(text: str) -> int:
 
 
 def name_width() -> int:
-    """Return how many characters of a model's name a sentence has room for: a third of a line of a narrow terminal."""
+    """Return how many characters of a model's name fit in a sentence: a third of a line of a narrow terminal."""
     width = screen_width()
     return min(NAME_WIDTH, width // 3) if width else NAME_WIDTH
 

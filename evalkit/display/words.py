@@ -1,4 +1,4 @@
-"""Sentences of findings and headlines that logs of every kind have; a kind's own sentences are in its ``words``."""
+"""Write the sentences of findings and headlines that all kinds of logs share; the rest is in each kind's ``words``."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,14 +12,14 @@ from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.success_rates import PER_RUN
 from evalkit.stats.intervals import LEVEL
 
-MOST_FLAGS = 2  # in a sentence, as the next two
-MOST_WAYS = 3  # ways to end
-MOST_NAMED = 4  # models
-MOST_ANSWERED = 2  # models on each side of the sentence that answers, which has about 25 words
+MOST_FLAGS = 2  # maximum number of flags listed in a sentence
+MOST_WAYS = 3  # maximum number of ways in which runs ended, listed in a sentence
+MOST_NAMED = 4  # maximum number of models listed in a sentence
+MOST_ANSWERED = 2  # maximum number of models listed on each side of the answer, so that it has about 25 words
 
 # findings that follow the answer in an abstract, in this order; "reasons" are the main reasons for failure
 ABSTRACT = ("conditions", "variants", "pair", "nearest_pair", "own_tasks", "plan", "reasons", "endings")
-_UNITS = {  # of what runs take, the cost first
+_UNITS = {  # units of the amounts that a run takes
     "cost (US dollars)": "US dollars",
     "tokens in": "input tokens",
     "tokens out": "output tokens",
@@ -27,19 +27,19 @@ _UNITS = {  # of what runs take, the cost first
     "turns": "turns",
 }
 
-Row = Mapping[Any, Any]  # of a table, or the values of a headline
+Row = Mapping[Any, Any]  # a row of a table, or the values of a headline
 
 
 def finding_text(finding: Finding) -> str:
-    """Return the text of a finding, with names as logs have them: make it plain, or escape it, where it is shown."""
+    """Return the text of a finding. It contains names from logs: pass it through `plain` or escape it to show it."""
     return fill_template(finding.template or FINDINGS[finding.code], finding.values)
 
 
 def abstract_text(answer: Finding, others: Iterable[Finding], first: Row) -> str:
-    """Write the paragraph that sums up a report: its answer, findings of `ABSTRACT`, and what a run takes.
+    """Write the abstract of a report: its answer, the findings in `ABSTRACT`, and what a run takes on average.
 
-    `first` is the first row of the table behind the answer; its columns ``… per run`` are means. What a run takes is
-    stated only of a model with a name and an estimate.
+    `first` is the first row of the table of the answer; its columns ``… per run`` are means. The abstract states what a
+    run takes only if that row's model has a name and an estimate.
     """
     texts = [finding_text(answer)]
     by_code: dict[str, list[Finding]] = {}
@@ -61,23 +61,23 @@ def abstract_text(answer: Finding, others: Iterable[Finding], first: Row) -> str
 
 
 def headline_text(values: Row, *, begins: bool = False) -> str:
-    """Return what a headline is about, or why there is none; with a capital if it `begins` a sentence, not a name."""
+    """Return the text of a headline. If it `begins` a sentence, capitalise it, unless it starts with a model's name."""
     text = fill_template(HEADLINES[values["code"]], values)
     return f"{text[:1].upper()}{text[1:]}" if begins and values["code"] != "leads" else text
 
 
 def model_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """List models in the order of their names, or count them if there are more than `most`."""
+    """List models sorted by name, or count them if there are more than `most`."""
     return listed(sorted(names)) if len(names) <= most else f"{len(names):,} models"
 
 
 def estimate_text(row: Row, is_share: bool = True, unit: str = "") -> str:
-    """Write the estimate of a row with its interval."""
+    """Format the estimate of a row with its interval."""
     return format_interval(row["estimate"], row["low"], row["high"], percent=is_share, unit=None if is_share else unit)
 
 
 def files_text(files: Mapping[str, int]) -> str:
-    """Describe how many files were used, skipped and failed; `files` as from `evalkit.kinds.findings.files_of`."""
+    """Describe how many files were used, skipped and failed, from the counts of `evalkit.kinds.findings.files_of`."""
     counts = {"unreadable": files["failed"], "skipped": files["skipped"]}
     unused = [f"{count:,} {status}" for status, count in counts.items() if count]
     if unused:
@@ -126,13 +126,13 @@ def _data(
 
 
 def _ranking(*, compared_by: Sequence[str] = (), **values: Any) -> str:
-    """Describe a headline with its estimate, and what is compared if it is not the model."""
+    """Describe a headline with its estimate, and name the compared columns if models are not what is compared."""
     answer = _ranked(**values)
     return f"{answer} {sentence(note('compared_by', columns=compared_by))}" if compared_by else answer
 
 
 def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, rates: Sequence[Row]) -> str:
-    """Describe a headline with its estimate; no estimate spans several conditions."""
+    """Describe a headline with its estimate. There is no estimate over several conditions."""
     code = headline["code"]
     if code not in ("one_model", "unnamed", "best", "leads"):
         return _without_leader(headline, what, rates, partial(estimate_text, is_share=is_share, unit=unit))
@@ -170,7 +170,7 @@ def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, 
 
 
 def _without_leader(headline: Row, what: str, rates: Sequence[Row], written: Callable[[Row], str]) -> str:
-    """Describe a headline that names no first model, with the highest of the `rates` of models that could be first."""
+    """Describe a headline without a first model, with the highest of the `rates` of models that could be first."""
     text = headline_text(headline, begins=True)
     if not rates:
         return f"{text}."
@@ -194,7 +194,7 @@ def _size(runs: float, tasks: float) -> str:
 
 
 def undecided_text(count: int) -> str:
-    """Explain why a model is the best though so many of its pairs are not decided; nothing for none."""
+    """Explain why a model is the best although `count` of its pairs are not decided; "" if `count` is 0."""
     if not count:
         return ""
     pairs = f"{counted_noun(count, 'pair')} with it {'is' if count == 1 else 'are'} not decided"
@@ -202,18 +202,18 @@ def undecided_text(count: int) -> str:
 
 
 def pair_text(row: Row) -> str:
-    """Describe the comparison of a pair of models, a row of `evalkit.compare.pairs`, with its target."""
+    """Describe the comparison of two models, with its target. `row` is a row of `evalkit.compare.pairs`."""
     if unmeasured := _first_note(row, "unmeasured"):
         return f"Not compared: {unmeasured}."
     apart = _first_note(row, "unpaired")
     if row["n_tasks"] == 0 and not apart:
         return f"Not decided: {row['model_a']} and {row['model_b']} share no tasks."
-    sides = "ab" if row["estimate"] >= 0 else "ba"  # the model ahead first
+    sides = "ab" if row["estimate"] >= 0 else "ba"  # the leading model first
     first, second = (row[f"model_{side}"] for side in sides)
     like = "new tasks like these" if row["target"] == "new tasks" else "these tasks, run again"
     difference, unit = _difference(row)
     means = [format_interval(row[f"mean_{side}"], None, None, percent=row.get("unit", "%") == "%") for side in sides]
-    if apart:  # each on its own
+    if apart:  # each model on its own tasks
         tasks = [counted_noun(apart.values[side], "task") for side in sides]
         result = " against ".join(f"{mean} on {n}" for mean, n in zip(means, tasks, strict=True))
     elif partly := _first_note(row, "partly_shared"):
@@ -242,7 +242,7 @@ def _first_note(row: Row, code: str) -> Note | None:
 
 
 def _difference(row: Row) -> tuple[str, dict[str, Any]]:
-    """Write the difference of a pair, of the model ahead minus the other one; also return how its unit is written."""
+    """Format a pair's difference, the leading model minus the other; also return the options that format its unit."""
     is_share = row.get("unit", "%") == "%"
     unit = {"percent": is_share, "unit": "points" if is_share else row["unit"]}
     sign = 1 if row["estimate"] >= 0 else -1
@@ -251,7 +251,7 @@ def _difference(row: Row) -> tuple[str, dict[str, Any]]:
 
 
 def why_undecided(row: Row) -> str:
-    """Explain why a pair, or a model and a baseline, is not decided though its p value, by itself, is at most 0.05."""
+    """Explain why a pair, or a model and its baseline, is not decided although its uncorrected p is at most 0.05."""
     if row["p_adjusted"] <= row["claim_at"] or math.isnan(row["p_value"]):
         return ""
     if row["p_adjusted"] <= LEVEL:
@@ -267,7 +267,7 @@ def _chance(row: Row) -> str:
 
 
 def short_pair(row: Row, before: str = "", *, with_difference: bool = True) -> str:
-    """Describe the comparison of a pair in a line, after the text `before`; `pair_text` does it in full."""
+    """Describe the comparison of a pair in one line, after the text `before`; `pair_text` describes it in full."""
     if row["n_tasks"] == 0 or math.isnan(row["p_adjusted"]):
         return pair_text(row)
     sides = []
@@ -290,7 +290,7 @@ def short_pair(row: Row, before: str = "", *, with_difference: bool = True) -> s
 
 
 def _nearest_pair(decided: int, pairs: int, row: Row | None, first: int = 0) -> str:
-    """Count the decided pairs, of many models only pairs of the `first`, and describe the one nearest to a decision."""
+    """Count the decided pairs, and describe the pair nearest to a decision; if `first` is set, only among the first."""
     of_first = f" of the first {first} models" if first else ""
     count = f"{decided} of {counted_noun(pairs, 'pair')}{of_first} decided"
     if not row or (pairs > 1 and math.isnan(row["p_adjusted"])):
@@ -301,7 +301,7 @@ def _nearest_pair(decided: int, pairs: int, row: Row | None, first: int = 0) -> 
 def _plan(
     difference: float, models: Sequence[str], tasks: Mapping[int, float], n_tasks: int, is_share: bool, unit: str
 ) -> str:
-    """State how many tasks, run once or several times, show a true difference."""
+    """State how many tasks, run once or several times, detect a true difference."""
     what = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
     shares = "they share" if models else "a pair now shares"
     if models:
@@ -315,7 +315,7 @@ def _plan(
 
 
 def _nothing(ended: Mapping[str, int], n: int, **_: Any) -> str:
-    """State how runs ended of which none was measured."""
+    """State how runs ended if none was measured."""
     if not n:
         return "no best model: no run was measured"
     unstated = ended.get("", 0)
@@ -341,7 +341,7 @@ def _no_best(text: str, /, models: Sequence[str], **_: Any) -> str:
 
 
 def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, variants: bool = False, **_: Any) -> str:
-    """State which models the first one is ahead of, and against which it is not decided."""
+    """State which models the first model is ahead of, and against which it is not decided."""
     clauses = [f"{model} {'leads' if behind else 'is first'}"]
     if behind:
         clauses.append(f"ahead of {model_names(behind)}")
@@ -362,7 +362,7 @@ def _best(model: str, what: str, basis: str = "", unpaired: bool = False, varian
 def _audit(
     ranked: int, changes: int, checks: int, verdicts: Mapping[str, int], first: str, others: Sequence[str]
 ) -> str:
-    """State how many checks change the ranking and who would be first, and how many found an error or a doubt."""
+    """State how many checks change the ranking, which model would be first, and how many found an error or a doubt."""
     made = counted_noun(checks - verdicts["not computed"], "check")
     text = f"{changes or 'None'} of {made} change{'s' if changes < 2 else ''} the ranking"
     if ranked < 2:
@@ -386,7 +386,7 @@ def _audit(
 def _check(
     check: str, count: int, n: int, noun: str, verdict: str, first: str, moved: int | None, notes: Notes, leads: str
 ) -> str:
-    """State what a check counted, and what the ranking would be otherwise."""
+    """State what a check counted, and how the ranking would change."""
     text = f"{check}{' (an error)' if verdict == 'wrong' else ''}: {count:,} of {counted_noun(n, noun)}"
     if notes:
         text += f" ({notes})"

@@ -1,4 +1,4 @@
-"""Evidence for numbers: pages of runs, pages of two runs side by side, and links to them."""
+"""Show the evidence for numbers: pages of single runs, pages of two runs side by side, and links to them."""
 
 import lazy_loader
 

@@ -4,7 +4,7 @@ from .links import show_runs as show_runs
 from .site import write_view as write_view
 
 # isort: split
-# The other packages of evalkit use these; they are no part of the public interface and may change.
+# The other packages of evalkit use these; they are not part of the public interface and may change.
 from .links import EVIDENCE as EVIDENCE
 from .references import RunList as RunList
 from .references import RunRef as RunRef

@@ -1,7 +1,7 @@
 """Link findings, figures and tables of notebooks to runs.
 
-A single run has its page, several have their rows in the table of runs. A notebook passes on what pages are made from,
-and the batch writes them once for all its reports. Outside of a report there are no pages, and so no links.
+A link to one run opens its page; a link to several runs shows their rows in the table of runs. Notebooks pass on the
+data of pages, and the batch writes each page once for all its reports. Outside of reports there are no pages or links.
 """
 
 import hashlib
@@ -27,29 +27,29 @@ from evalkit.evidence.references import RUNS, page_name, reference
 from evalkit.kinds import Finding, Logs
 from evalkit.kinds.runs import counted
 
-EVIDENCE = "application/vnd.evalkit.evidence+json"  # the data of pages of runs; never part of a report's page
-MOST_RUNS = 200  # that one report links to
-MOST_PAIRS = 100  # that one table links to
+EVIDENCE = "application/vnd.evalkit.evidence+json"  # data for the pages of runs; never part of a report's page
+MOST_RUNS = 200  # maximum number of runs that a report links to
+MOST_PAIRS = 100  # maximum number of pairs that a table links to
 LIMITED = f"Rows without a link: a report links to at most {MOST_RUNS} runs, a table to {MOST_PAIRS} pairs."
-_DECISION = "at=decision"  # the place of a run's page where it was decided
+_DECISION = "at=decision"  # fragment of an address: the turn that decided the run
 _COLUMNS = ("task_id", "model_name", "task_type", "repetition", "status", "score", "is_successful")
-_RESULTS = _COLUMNS[3:]  # by which no group is linked
+_RESULTS = _COLUMNS[3:]  # columns by which `link` groups runs only if it gets their value
 
-Page = tuple[str, ...]  # the id of a run, or of two that are shown side by side
+Page = tuple[str, ...]  # the id of a run, or the ids of two runs shown side by side
 
 
 class RunPages:
-    """The pages of runs that a report links to, of which there may be `MOST_RUNS`."""
+    """The pages of runs that a report links to, at most `MOST_RUNS`."""
 
     def __init__(self, logs: Logs) -> None:
-        self._logs = proxy(logs)  # which own these pages
+        self._logs = proxy(logs)  # a weak reference, since `_PAGES` keeps this object as long as the logs exist
         self._known = set(logs.runs["run_id"])
         self._linked: set[str] = set()  # ids of runs
         self._is_displayed: dict[Page, bool] = {}
-        self.marks: dict[str, list[tuple[int, str]]] = {}  # of turns of runs, for pages that are not displayed yet
+        self.marks: dict[str, list[tuple[int, str]]] = {}  # turns with their marks, by run_id
 
     def add(self, page: Page) -> bool:
-        """Add a page; False if that would exceed the limit, or if the logs have no such run."""
+        """Add a page. Return False if it would exceed the limit, or if the logs do not contain its runs."""
         linked = self._linked.union(page)
         if len(linked) > MOST_RUNS or not self._known.issuperset(page):
             return False
@@ -58,7 +58,7 @@ class RunPages:
         return True
 
     def display(self, title: str = "", pages: Iterable[Page] = ()) -> str:
-        """Display the data of pages added since the last time and of a table of this title; return the table's key."""
+        """Output the data of pages added since the last call, and of a table with links; return the table's key."""
         new = [page for page, is_displayed in self._is_displayed.items() if not is_displayed]
         ids = {run_id for page in new for run_id in page}
         runs = self._logs.runs[self._logs.runs["run_id"].isin(ids)].to_dict("records")
@@ -79,49 +79,50 @@ _PAGES = WeakKeyDictionary[Logs, RunPages]()
 
 
 def pages_of(logs: Logs) -> RunPages:
-    """Return the pages that a report on these logs links to: all its tables and figures share the limit."""
+    """Return the pages that a report on these logs links to. All its tables and figures share their limit."""
     if logs not in _PAGES:
         _PAGES[logs] = RunPages(logs)
     return _PAGES[logs]
 
 
 class Evidence:
-    """The runs behind a report: a table of them, and links to it from findings and figures.
+    """The runs of a report: their table, and links to it from findings, figures and other tables.
 
     Parameters
     ----------
     logs : Logs
+        The logs of the runs.
     runs : DataFrame
-        Rows of the first table of `logs`; those that are excluded from all rates are left out.
+        Rows of the first table of `logs`; runs that are excluded from all rates are left out.
     *columns : str
-        Further columns of the table of runs, by which others group them. In a column of lists, each item counts. One
-        that is missing is a ValueError.
+        Further columns of the table of runs, by which other tables group runs. If a column contains lists, a run
+        belongs to the group of each item. A missing column raises ValueError.
     **renamed : str
-        Those that other tables call otherwise: ``item="target_items"``.
+        Further columns that have another name in other tables: ``item="target_items"`` if these call them item.
     """
 
     def __init__(self, logs: Logs, runs: pd.DataFrame, *columns: str, **renamed: str) -> None:
         columns = (*columns, *renamed.values())
-        if "logged_model" in runs:  # something else than models is compared
+        if "logged_model" in runs:  # model_name has the names of what is compared instead of models
             columns = (*columns, "logged_model")
         check_columns(runs, *_COLUMNS, "run_id", "run_flags", *columns)
         self._logs = logs
         self._renamed = renamed
         self._runs = counted(runs, logs.kind).reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
-        order = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()  # an even choice among these
+        order = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()  # choose evenly from these
         self._shown = sorted(order.sort_values(kind="stable").index[:MOST_RUNS])
         self._table = self._runs.loc[self._shown, [*self._columns, "run_id"]]
         for name in self._table.columns.difference(list(_RESULTS)):
             values = self._table[name].dropna()
             if pd.api.types.is_float_dtype(values) and len(set(cell_texts(values, name))) < values.nunique():
-                self._table[name] = self._table[name].map(str, na_action="ignore")  # rounded, they would look alike
+                self._table[name] = self._table[name].map(str, na_action="ignore")  # rounded values would look equal
         self._pages = pages_of(logs)
         self._groups: dict[tuple[str, ...], dict[tuple[Any, ...], list[int]]] = {}
         self._texts: dict[str, dict[Any, str]] = {}
 
     def cite(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Turn the examples of findings into links, for `evalkit.show_findings`."""
+        """Turn the examples of findings into links for `evalkit.show_findings`."""
         cited = []
         for finding in findings:
             links = []
@@ -133,13 +134,13 @@ class Evidence:
         return cited
 
     def link(self, table: pd.DataFrame, *, parts: str = "", **values: str) -> pd.DataFrame:
-        """Add the column href, the link of each row, to a table that is drawn or shown; `show` passes on the pages.
+        """Add the column href, the link of each row, to a table that is drawn or shown. Call `show` after it.
 
-        A table with run_id, and optionally turn, has a row per run or part of a run, which links to the run's page if
-        the table of runs shows it. Another has a row per group of runs, by all columns that the table of runs has too:
-        a group of one run links to its page, a larger one to its rows in the table of runs. `values` are those of
-        columns that all its rows share, such as ``task_type="cooking"``; `parts` is a column of the runs whose values
-        are further columns of `table`, each of which links to runs of its own.
+        If the table has run_id, and optionally turn, each row is a run or a part of it, and links to the run's page if
+        the table of runs shows the run. Otherwise, each row is a group of runs, by all columns that the table of runs
+        has, too. A group of one run links to its page, a larger group to its rows in the table of runs. `values` are
+        values of columns that all rows share, such as ``task_type="cooking"``. `parts` is a column of the runs whose
+        values are names of columns of `table`; each of these columns gets links to its part of the group.
         """
         check_columns(self._columns, *values, parts or None)
         grouped = table.rename(columns=self._renamed).assign(**values)
@@ -162,9 +163,9 @@ class Evidence:
         return _with_links(table, [{name: self._group_link(by, (*key, name)) for name in names} for key in keys])
 
     def mark(self, events: pd.DataFrame) -> None:
-        """Mark turns on the pages of runs, before any is linked: a row for each mark, with run_id, turn, event, detail.
+        """Mark turns on the pages of runs. Call it before any function that shows a table with links to runs.
 
-        `events` is as from `evalkit.failures.events`.
+        `events` is a result of `evalkit.failures.events`: one row per mark, with run_id, turn, event and detail.
         """
         check_columns(events, "run_id", "turn", "event", "detail")
         names = events["event"].astype("str").str.replace("_", " ")
@@ -174,11 +175,11 @@ class Evidence:
             self._pages.marks.setdefault(run_id, []).append((int(turn), mark))
 
     def link_board(self, board: Leaderboard) -> Leaderboard:
-        """Add href to the table of a leaderboard, for `evalkit.compare.figures.ranking`."""
+        """Add links to the table of a leaderboard, for `evalkit.compare.figures.ranking`."""
         return replace(board, table=self.link(board.table))
 
     def link_pairs(self, table: pd.DataFrame, opposite: pd.DataFrame) -> pd.DataFrame:
-        """Add href to a table of pairs of models: a link to their rows of `evalkit.compare.discordant`, `opposite`."""
+        """Link each pair of models to its rows in `opposite`, a result of `evalkit.compare.discordant`."""
         columns = ["model_a", "model_b"]
         if not has_run_pages():
             return table
@@ -191,14 +192,14 @@ class Evidence:
         return _with_links(table, hrefs)
 
     def show(self, caption: str = "Runs") -> None:
-        """Show the table of runs, of more than 200 a selection, and pass on the data of all linked pages."""
+        """Show the table of runs, or a selection of 200 if there are more; pass on the data of all linked pages."""
         show_runs(self._logs, self._table, caption, anchor=ALL_RUNS)
         if len(self._shown) < len(self._runs):
             chosen = "chosen evenly from each model and way of ending"
             show_text(f"{len(self._shown):,} of {counted_noun(len(self._runs), 'run')}, {chosen}.")
 
     def _group_link(self, by: tuple[str, ...], key: tuple[Any, ...]) -> str:
-        """Return a link to the only run of a group, or to the rows of its runs; empty if no run is shown."""
+        """Return a link to the only run of a group, or to the rows of its runs; "" if no run is shown."""
         if by not in self._groups:
             groups = self._groups.setdefault(by, {})
             for position, row in enumerate(self._runs[list(by)].itertuples(index=False, name=None)):
@@ -214,9 +215,9 @@ class Evidence:
         return _rows(ALL_RUNS, [(name, self._text(name, value)) for name, value in zip(by, key, strict=True)])
 
     def _text(self, name: str, key: Any) -> str:
-        """Return the text of a value in the table of runs, by which the page filters its rows."""
+        """Return the text of a value in the table of runs; the page filters rows by this text."""
         if name not in self._texts:
-            keys = map(key_of, self._runs.loc[self._shown, name].explode())  # of lists, each item
+            keys = map(key_of, self._runs.loc[self._shown, name].explode())  # items of lists
             self._texts[name] = dict(zip(keys, cell_texts(self._table[name].explode(), name), strict=True))
         return self._texts[name][key]
 
@@ -229,7 +230,7 @@ def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any
     logs : Logs
         The logs of the runs.
     table : DataFrame
-        Rows with run_id and, optionally, turn, which are hidden.
+        Rows with run_id and, optionally, turn; these columns are hidden.
     caption : str
         Title of the table.
     **options : Any
@@ -253,7 +254,7 @@ def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: An
     logs : Logs
         The logs of the runs.
     table : DataFrame
-        Pairs, with the ids run_id_a and run_id_b, which are hidden.
+        Pairs of runs, with their ids in the columns run_id_a and run_id_b, which are hidden.
     caption : str
         Title of the table.
     **options : Any
@@ -278,7 +279,7 @@ def _show_linked(
     options: dict[str, Any],
     most: int | None = None,
 ) -> None:
-    """Show a table whose rows link to pages, at most so many, and publish it whole, without links."""
+    """Show a table whose rows link to pages, at most `most`, and publish the whole table without links."""
     if name := options.pop("name", ""):
         publish(**{name: table})
     if not has_run_pages():
@@ -295,22 +296,22 @@ def _show_linked(
 
 
 def has_run_pages() -> bool:
-    """Return whether this is a report whose runs get pages."""
+    """Return whether this process executes a report whose runs get pages."""
     return bool(os.environ.get(REPORT))
 
 
 def _run_pages(table: pd.DataFrame) -> list[Page]:
-    """Return the page of each row of a table of runs; empty where it names no run."""
+    """Return the page of each row of a table of runs; () if the row names no run."""
     return [() if pd.isna(run_id) else (run_id,) for run_id in table["run_id"]]
 
 
 def _address(page: Page, turn: Any, otherwise: str) -> str:
-    """Return the address of a page from a report's, at a turn if it is known, else at another place."""
+    """Return the address of a page, relative to a report's page: at a turn if it is known, else at `otherwise`."""
     return f"../{RUNS}/{page_name(*page)}#{otherwise if pd.isna(turn) else f't{int(turn)}'}"
 
 
 def _addresses(pages: Sequence[Page], turns: pd.Series | None, linked: set[Page], otherwise: str) -> list[str]:
-    """Return the address of the page of each row, at its turn where it has one; empty for a page without a link."""
+    """Return the address of each row's page, at the row's turn if it has one; "" for a page that is not linked."""
     rows = zip(pages, [None] * len(pages) if turns is None else turns, strict=True)
     return [_address(page, turn, otherwise) if page in linked else "" for page, turn in rows]
 
@@ -320,5 +321,5 @@ def _with_links(table: pd.DataFrame, hrefs: Sequence[str | Mapping[str, str]]) -
 
 
 def _rows(anchor: str, texts: Iterable[tuple[str, str]]) -> str:
-    """Return the address of the rows of a table on the same page with these texts in these columns."""
+    """Return the address of the rows of a table on the same page that have these texts in these columns."""
     return f"#{anchor}?{urlencode(list(texts), quote_via=quote)}"

@@ -1,4 +1,4 @@
-"""Render pages of runs, and of two runs side by side: one HTML file each, from a template that escapes all text."""
+"""Render pages of single runs and of two runs side by side: HTML files from templates that escape all text."""
 
 import base64
 import io
@@ -17,14 +17,14 @@ from evalkit.evidence.references import RunList, RunRef, page_name
 from evalkit.io import plain
 from evalkit.kinds import EVENTS, Image, Transcript, Turn
 
-UNFOLDED = 1_200  # characters; a longer turn is folded
-HEAD = 300  # characters shown of a folded turn
-LINES = 16  # a turn of more is folded
-LARGEST = 100_000  # characters; a longer turn is truncated
-MOST = 2_000  # turns of a page; of more, half from the beginning and half from the end
-SIDE = 256  # pixels of a picture's longer side
+UNFOLDED = 1_200  # maximum number of characters of a turn that is not folded
+HEAD = 300  # characters of a folded turn that stay visible
+LINES = 16  # maximum number of line breaks in a turn that is not folded
+LARGEST = 100_000  # characters after which a turn is truncated
+MOST = 2_000  # maximum number of turns on a page; of a longer run, half from the beginning and half from the end
+SIDE = 256  # maximum length of a picture's longer side, in pixels
 _LISTED = ("task_id", "model_name", "repetition", "status", "score", "is_successful", "run_flags")
-RULE = (  # how a page of two runs is made, in words
+RULE = (  # text on pages of two runs
     "Turns are aligned from the beginning. Two turns are the same if their role and their commands or actions are the "
     "same, or, without commands or actions, their text. Names of agents are ignored."
 )
@@ -35,7 +35,7 @@ _Pictures = dict[Image, dict[str, Any]]  # the pictures of a page, without dupli
 
 
 def run_page(run: RunRef, transcript: Transcript, lists: Lists = ()) -> str:
-    """Render the page of a run, with its positions in the tables that link to it (`places`)."""
+    """Render the page of a run, with its positions in the tables that link to it, from `places`."""
     pictures: _Pictures = {}
     turns = [_turn(number, turn, pictures) for number, turn in enumerate(transcript.turns, 1)]
     return render_page(
@@ -79,7 +79,7 @@ def pair_page(runs: Sequence[RunRef], a: Transcript, b: Transcript, lists: Lists
 
 
 def _what_was_done(turn: Turn) -> tuple[str, str]:
-    """Return what must be equal for turns to count as the same."""
+    """Return the values that must be equal for two turns to count as the same."""
     return turn.role, " ".join((turn.same or turn.text).split())
 
 
@@ -89,7 +89,7 @@ def _counted(rows: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
 
 
 def list_page(title: str, note: str, runs: pd.DataFrame, folder: str) -> str:
-    """Render a page that lists runs, rows of the first table, whose pages are in `folder`."""
+    """Render a page that lists runs, given as rows of the first table; their pages are in `folder`."""
     pages = [f"{folder}/{page_name(run_id)}" for run_id in runs["run_id"]]
     shown = runs[[*_LISTED, "run_id"]].assign(run=runs["run_id"], href=pages)
     table = ""
@@ -100,7 +100,7 @@ def list_page(title: str, note: str, runs: pd.DataFrame, folder: str) -> str:
 
 
 def places(lists: Sequence[RunList]) -> dict[str, list[dict[str, Any]]]:
-    """Return the positions of every page in tables: its number, and the pages before and after it."""
+    """Return the positions of each page in tables: its number, and the pages before and after it."""
     positions: dict[str, list[dict[str, Any]]] = {}
     for listing in lists:
         members = list(dict.fromkeys(listing.members))
@@ -111,8 +111,8 @@ def places(lists: Sequence[RunList]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _picture(image: Image, pictures: _Pictures) -> dict[str, Any]:
-    """Return a picture as a page shows it, which is re-encoded and added to the page's `pictures` once."""
-    from PIL import Image as Pillow  # few runs have pictures
+    """Return a picture for a page. Re-encode it and add it to the page's `pictures` the first time."""
+    from PIL import Image as Pillow  # imported here, since few runs have pictures
 
     if image not in pictures:
         picture = Pillow.frombytes("RGB", (image.width, image.height), image.pixels)
@@ -148,7 +148,7 @@ def _turn(number: int, turn: Turn, pictures: _Pictures) -> dict[str, Any]:
 
 
 def _shortened(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop the middle of a long list; the next row states the number of dropped rows."""
+    """Drop the middle of a long list; the first row after it records the number of dropped rows."""
     if len(rows) <= MOST:
         return rows
     half = MOST // 2

@@ -1,4 +1,4 @@
-"""Write folders of pages of runs; a page is written again only after a change."""
+"""Write pages of runs into a folder. A page is only rewritten if its inputs changed."""
 
 import contextlib
 import hashlib
@@ -21,8 +21,8 @@ from evalkit.io.store import collected_from
 from evalkit.io.write import check_no_links
 from evalkit.kinds import Logs, RunFiles, Transcript, Turn, kind_named, read_log, transcript_of
 
-MANIFEST = f"{NOTES}/pages.json"  # in this folder: a digest of each page's inputs
-# patterns of what is written into an output folder, and its folders
+MANIFEST = f"{NOTES}/pages.json"  # file in the folder with a digest of each page's inputs
+# patterns of the files and folders that are written into an output folder
 WRITTEN = ("index.html", RUNS, f"{RUNS}/*.html", f"{RUNS}/{NOTES}", f"{RUNS}/{NOTES}/*")
 
 
@@ -35,20 +35,21 @@ def write_pages(
     shown: Callable[[str], str] = str,
     is_complete: bool = True,
 ) -> int:
-    """Write the pages of runs, and of two runs side by side, that changed into a folder; return how many.
+    """Write the pages that changed, of single runs and of two runs side by side, into a folder; return how many.
 
-    `pages` are the runs of each page by its name, `lists` the tables that link to them. If these are all pages that are
-    linked (`is_complete`), others are deleted. `shown` shortens paths in a text, as `evalkit.io.shown_paths` does.
+    `pages` maps the name of each page to its runs, and `lists` are the tables that link to pages. `is_complete` states
+    that no other pages are linked, so that older pages are deleted. `shown` shortens paths in a text, as
+    `evalkit.io.shown_paths` does.
     """
     previous: dict[str, str] = {}
     with contextlib.suppress(OSError, ValueError, TypeError):
         kept = {**read_json(folder / MANIFEST)}
-        # names of pages only: the folder, whose other pages are deleted, may come from somebody else
+        # accept only plain file names, since these files may be deleted and the manifest may come from somebody else
         previous = {page: digest for page, digest in kept.items() if Path(page).suffix and Path(page).name == page}
     states = {run.page: _states(run) for runs in pages.values() for run in runs}
     change = (lambda text: masked(shown(text))) if mask else shown
     positions = places([listing._replace(title=change(listing.title)) for listing in lists])
-    read = lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
+    read = lru_cache(maxsize=1)(read_log)  # consecutive runs may be in the same file
     digests: dict[str, str] = {}
     written = 0
     for page, runs in pages.items():
@@ -60,7 +61,7 @@ def write_pages(
         made = [_transcript(run.kind, tuple(run.paths), run.part, read, mask, change).changed(shown) for run in runs]
         transcripts = [run.on(transcript) for run, transcript in zip(named, made, strict=True)]
         lists_of_page = positions.get(page, [])
-        with masking(False):  # all texts are masked already
+        with masking(False):  # all texts are already masked
             if len(named) == 1:
                 text = run_page(named[0], transcripts[0], lists_of_page)
             else:
@@ -89,7 +90,7 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
     output : path
         The folder.
     title : str
-        Title of the list; by default from the kind.
+        Text before "runs of SOURCE" in the title of the list, such as ``failed``.
     mask : bool
         Whether to mask credentials.
 
@@ -117,18 +118,18 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
 
 
 def _states(run: RunRef) -> list[Any]:
-    """Return sizes and times of a run's files, for detecting changes; None for a missing file."""
+    """Return the sizes and modification times of a run's files, to detect changes; None for a URL or missing file."""
     companions = kind_named(run.kind).files.companions
     paths = (path for log in run.paths for path in (log, *(companions(log) if companions else ())))
     states = (None if is_url(path) else state_of(path) for path in paths)
     return [state and [state.size, state.modified] for state in states]
 
 
-@lru_cache(maxsize=64)  # for pairs of the same runs
+@lru_cache(maxsize=64)  # runs are also shown in pairs
 def _transcript(
     kind: str, paths: tuple[str, ...], part: str, read: Callable[[str], bytes], mask: bool, change: Callable[[str], str]
 ) -> Transcript:
-    """Return a transcript; for a run whose logs can't be read, one with the reason, changed by `change`."""
+    """Return a run's transcript. If its logs can't be read, return a transcript with the reason instead."""
     try:
         return transcript_of(kind_named(kind), RunFiles(list(paths), part), read, mask=mask)
     except SourceError as error:

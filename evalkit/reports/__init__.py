@@ -1,4 +1,4 @@
-"""Make batches of reports: papermill over a folder of parameter files, offline HTML pages, and their index."""
+"""Make batches of reports: execute notebooks with parameters, and write offline HTML pages and their index."""
 
 import lazy_loader
 

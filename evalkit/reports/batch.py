@@ -1,4 +1,4 @@
-"""Run a batch: every report in its own process, several at a time, isolated from the failures of others."""
+"""Run a batch: make each report in a separate process, several at a time, so that one failure affects no other."""
 
 import contextlib
 import glob
@@ -31,20 +31,20 @@ from evalkit.reports.index import is_missing, write_evidence, write_index
 from evalkit.reports.kernels import FOLDER_PREFIX, preload, start_method
 from evalkit.reports.report import Job, Record, Report, input_fingerprint, read_record, stamp_of, why_due, write_record
 
-TIMEOUT = 600.0  # seconds for one report
-SIZE_BUDGET = 1_500_000  # bytes; larger pages are pointed out
-_POLL = 0.2  # seconds between two looks at signals
+TIMEOUT = 600.0  # time limit of one report, in seconds
+SIZE_BUDGET = 1_500_000  # size of a page, in bytes, above which the output mentions it
+_POLL = 0.2  # time between two checks for signals, in seconds
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_MAX_THREADS")
 
 
 class Summary(NamedTuple):
-    """The result of a batch: keys of reports, and paths."""
+    """The result of a batch: the keys of reports by status, and the paths of the index and the manifest."""
 
     made: list[str]
     failed: list[str]
     unchanged: list[str]
     stopped: bool
-    index: Path  # type: ignore[assignment]  # shadows the method of tuples on purpose
+    index: Path  # type: ignore[assignment]  # replaces the method of tuples deliberately
     manifest: Path
 
 
@@ -105,7 +105,7 @@ def run(
         names = {report.notebook.name for report in reports} | {path.name for path in output.glob(f"{NOTES}/*")}
         own = (f"{glob.escape(name)}{below}" for name in names for below in ("", "/*", "/*/*"))
         check_no_links(output, (NOTES, f"{NOTES}/**/*", "manifest.json", *own, *WRITTEN))
-        for report in reports:  # noted at once: one of them may read the folder in which another is written
+        for report in reports:  # now: a report may read this folder, and skips folders noted here
             (output / NOTES / report.notebook.name).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         cause = "a file, not a folder" if isinstance(error, FileExistsError) else error.strerror
@@ -120,18 +120,18 @@ def run(
         keys[status].append(record["key"])
         say(f"[{sum(map(len, keys.values()))}/{len(reports)}] {line_of(record, status)}")
 
-    # new reports first, then the slowest of the last time, so that no long one runs alone at the end
+    # new reports first, then the ones that took longest last time, so that no long report runs alone at the end
     due: list[tuple[float, Job]] = []
     are_pages_gone = is_missing(output)
     remove_left(tempfile.gettempdir(), FOLDER_PREFIX)
-    fingerprint = cache(input_fingerprint)  # each source is listed once
+    fingerprint = cache(input_fingerprint)  # list each source only once
     with _signals_noted() as stopped:
         for report in reports:
             stamp = stamp_of(report, [code, evidence, mask], fingerprint)
             record = read_record(output, report.key)
             has_chosen_name = report.params_file or report.is_named
             if record and not has_chosen_name and record["stamp"].get("parameters") != stamp["parameters"]:
-                report = report.with_hash()  # it replaces no report of other parameters
+                report = report.with_hash()  # don't replace a report with other parameters
                 record = read_record(output, report.key)
             why = why_due(record, stamp, output) or ("forced" if force else "")
             if record and record["links"] and are_pages_gone and read_note(output, f"evidence/{report.key}") is None:
@@ -168,7 +168,7 @@ def line_of(record: Record, status: str) -> str:
 
 
 def _make(due: list[Job], jobs: int, stopped: list[int]) -> Iterator[tuple[Record, list[Any]]]:
-    """Make reports, several at a time, until all are made or the batch is stopped; yield what `build` returns."""
+    """Make reports, several at a time, until all are made or the batch is stopped; yield the results of `build`."""
     context: Any = multiprocessing.get_context(start_method())
     if due and start_method() == "fork":
         preload()
@@ -190,10 +190,10 @@ def _make(due: list[Job], jobs: int, stopped: list[int]) -> Iterator[tuple[Recor
             except EOFError:
                 process.join()
                 yield _failed(job, f"the report's process ended with exit code {process.exitcode}"), []
-    for _, process in running.values():  # end each process and all that it started
+    for _, process in running.values():  # kill each process and its descendants
         with contextlib.suppress(psutil.NoSuchProcess):
             first = psutil.Process(process.pid)
-            first.suspend()  # it starts no others meanwhile
+            first.suspend()  # so that it starts no more children
             for child in [*first.children(recursive=True), first]:
                 with contextlib.suppress(psutil.Error):
                     child.kill()
@@ -201,8 +201,8 @@ def _make(due: list[Job], jobs: int, stopped: list[int]) -> Iterator[tuple[Recor
 
 
 def _work(job: Job, sender: Connection, parent: int) -> None:
-    """Make the report of a job in this process, and end the process, whatever threads are left running."""
-    if hasattr(os, "setsid"):  # out of the terminal's group: Ctrl-C reaches only the batch, which ends all processes
+    """Make a job's report in this process, then exit, even if threads are still running."""
+    if hasattr(os, "setsid"):  # leave the terminal's group: Ctrl-C reaches only the batch, which ends all processes
         os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with_parent(parent)
@@ -210,7 +210,7 @@ def _work(job: Job, sender: Connection, parent: int) -> None:
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
     os.environ[REPORT] = "1" if job.evidence else ""
-    os.environ[MASK] = "on" if job.mask else "off"  # for kernels that are not forked
+    os.environ[MASK] = "on" if job.mask else "off"  # for kernels that are not forks
     warnings_as_usual()  # warnings of a notebook belong to its outputs
     try:
         from evalkit.reports.build import build
@@ -225,7 +225,7 @@ def _work(job: Job, sender: Connection, parent: int) -> None:
 
 
 def _failed(job: Job, cause: str) -> Record:
-    """Return the record of a report without a page, which is written if it can be."""
+    """Return the record of a report that failed without a page, and write the record if possible."""
     record = job.record(error=redacted(plain(cause)))
     with contextlib.suppress(SourceError):
         write_record(job.output, record)
@@ -234,8 +234,8 @@ def _failed(job: Job, cause: str) -> Record:
 
 @contextlib.contextmanager
 def _signals_noted() -> Iterator[list[int]]:
-    """List the signals SIGINT and SIGTERM that arrive within a ``with`` block, so that nothing is left half-done."""
-    stopped: list[int] = []  # an event has a lock, at which a second signal would wait for the handler of the first
+    """Collect SIGINT and SIGTERM within a ``with`` block instead of interrupting it, so that nothing is half done."""
+    stopped: list[int] = []  # not an Event: on its lock, the handler of a second signal could wait for the first one
     if threading.current_thread() is not threading.main_thread():
         yield stopped
         return

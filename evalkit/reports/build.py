@@ -1,4 +1,4 @@
-"""Make one report: execute the notebook, take the data out of its outputs, render the page, and write the files."""
+"""Make one report: execute the notebook, extract the data from its outputs, render the page, and write the files."""
 
 import base64
 import contextlib
@@ -30,12 +30,12 @@ from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
 from evalkit.reports.report import Failure, Job, Record, files_beside, read_record, write_file, write_record
 
-_is_text = re.compile(r"text/|application/(json|javascript|x-latex)").match  # of types of outputs
+_is_text = re.compile(r"text/|application/(json|javascript|x-latex)").match  # matches the MIME types of text
 _INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters
 
 
 def build(job: Job) -> tuple[Record, list[Any]]:
-    """Make a report's page, executed notebook, tables and figures; return its record and the data of pages of runs."""
+    """Make a report's page, executed notebook, tables and figures. Return its record and the data for pages of runs."""
     started = time.monotonic()
     nb, failure = _execute(job)
     seconds = time.monotonic() - started
@@ -46,8 +46,8 @@ def build(job: Job) -> tuple[Record, list[Any]]:
         failure = failure._replace(error=shown(redacted(plain(failure.error, keep_lines=True))))
     for cell in nb.cells:
         if _INJECTED in cell.metadata.get("tags", []):
-            cell.id = _INJECTED  # papermill draws a new one every time
-    evidence = []  # the data of run pages, which contain full paths: the page has only links
+            cell.id = _INJECTED  # papermill generates a new id each time
+    evidence = []  # data for pages of runs, removed from outputs, since they contain full paths
     for cell in (cell for cell in nb.cells if "outputs" in cell):
         evidence += [output.data[EVIDENCE] for output in cell.outputs if EVIDENCE in output.get("data", {})]
         cell.outputs = [output for output in cell.outputs if EVIDENCE not in output.get("data", {})]
@@ -98,13 +98,13 @@ def build(job: Job) -> tuple[Record, list[Any]]:
     for file in files_beside(before) - files.keys():
         path = job.output / report.notebook.name / file
         path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # the folder contains other files
+        with contextlib.suppress(OSError):  # the folder may contain other files
             path.parent.rmdir()
     return record, evidence
 
 
 def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
-    """Execute a report's notebook; after a failure, it has the outputs up to the failed cell."""
+    """Execute a report's notebook. After a failure, it has the outputs up to the failed cell."""
     end = time.monotonic() + job.timeout
     spec = job.report.notebook.metadata.get("kernelspec", {})
     name = spec.get("name") or PYTHON
@@ -123,8 +123,8 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
                 timeout_func=lambda cell: max(0.1, end - time.monotonic()),
                 on_cell_execute=lambda cell, cell_index: begun.append(cell_index),
                 shutdown_kernel="immediate",
-                startup_timeout=600,  # of a busy machine, which by nbclient's own 60 s, and 4 s for outputs,
-                iopub_timeout=60,  # loses a kernel, or what a cell has shown
+                startup_timeout=600,  # by default 60 s, too short to start a kernel on a busy machine
+                iopub_timeout=60,  # by default 4 s, too short to receive all outputs there
                 record_timing=False,
                 coalesce_streams=True,
             )
@@ -132,17 +132,17 @@ def _execute(job: Job) -> tuple[NotebookNode, Failure | None]:
     except CellTimeoutError:
         return nb, Failure(f"TimeoutError: not finished after {job.timeout:g} s", begun[-1])
     except CellExecutionError as error:
-        is_source = error.ename == SourceError.__name__  # its message is a sentence for users
+        is_source = error.ename == SourceError.__name__  # its message is written for users
         return nb, Failure(error.evalue if is_source else f"{error.ename}: {error.evalue}", begun[-1])
     except Exception as error:
-        if isinstance(error, AssertionError):  # of nbclient, about a dead kernel; errors of cells were handled above
+        if isinstance(error, AssertionError):  # nbclient's, for a dead kernel; errors of cells are handled above
             error = DeadKernelError("Kernel died")
         return nb, Failure(f"{type(error).__name__}: {error}", begun[-1] if begun else None)
     return nb, None
 
 
 def _mask(nb: NotebookNode) -> None:
-    """Mask credentials in what a notebook's own code has printed."""
+    """Mask credentials in everything that a notebook has printed or shown as text."""
     for output in _outputs(nb):
         for name in output.keys() & {"text", "evalue", "traceback"}:
             output[name] = map_texts(output[name], masked)
@@ -151,7 +151,7 @@ def _mask(nb: NotebookNode) -> None:
 
 
 def _take_outputs(nb: NotebookNode, report: str) -> tuple[dict[str, Any], dict[str, str | bytes]]:
-    """Take fields of the report's record out of a notebook's outputs, and the files of its tables and figures."""
+    """Extract the fields of the report's record from a notebook's outputs, and the files of its tables and figures."""
     fields: dict[str, Any] = {"headline": None, "findings": []}
     tables: dict[str, dict[str, Any]] = {}
     figures: dict[str, str | bytes] = {}
@@ -160,7 +160,7 @@ def _take_outputs(nb: NotebookNode, report: str) -> tuple[dict[str, Any], dict[s
         data = output.get("data", {})
         if output.output_type == "error":
             output.evalue = redacted(output.evalue)
-            is_sentence = output.ename == SourceError.__name__  # which needs no traceback
+            is_sentence = output.ename == SourceError.__name__  # needs no traceback
             output.traceback = [output.evalue] if is_sentence else list(map(redacted, output.traceback))
         if HEADLINE in data:
             fields["headline"] = map_texts(dict(data[HEADLINE]), plain)

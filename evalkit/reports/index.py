@@ -1,4 +1,4 @@
-"""The index of an output folder, for people and programs, and the pages of the runs that its reports link to."""
+"""Write the index of an output folder, for people and programs, and the pages of the runs that its reports link to."""
 
 import csv
 import itertools
@@ -23,9 +23,9 @@ from evalkit.io.write import from_spreadsheet
 from evalkit.reports.notebooks import LAST
 from evalkit.reports.report import Record, places_of, read_records, write_file
 
-STANDINGS = "standings"  # the published table of a report from which the index lists models
+STANDINGS = "standings"  # name of a report's published table from which the index lists models
 _NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "estimate", "text", "task_set"}
-_MOST_ROWS = 500  # of one report
+_MOST_ROWS = 500  # maximum number of rows read from the table of one report
 SAMPLES, OTHERS = "Sample data", "Other reports"
 _WRITTEN = f"{RUNS}/{MANIFEST}"
 
@@ -57,12 +57,12 @@ def write_index(output: Path) -> tuple[Path, Path]:
 
 
 def _groups(records: list[Record]) -> list[dict[str, Any]]:
-    """Group reports by their sources, those about samples last, and by their questions."""
+    """Group reports by source, with samples last, and by question."""
     by_source: dict[str, list[Record]] = {}
     for record in records:
         sources = ", ".join(source.rstrip("/") for source in record["sources"])
         by_source.setdefault(SAMPLES if any(map(is_sample, record["sources"])) else sources, []).append(record)
-    ends = short_paths(by_source.keys() - {SAMPLES})  # the shortest end of a path that distinguishes it from the others
+    ends = short_paths(by_source.keys() - {SAMPLES})  # the shortest suffix of each path that is unique
     groups = []
     for sources, group in sorted(by_source.items(), key=lambda item: (item[0] == SAMPLES, item[0])):
         name = plain(without_projects(ends.get(sources, sources)))
@@ -81,7 +81,7 @@ def _question(record: Mapping[str, Any]) -> tuple[float, str]:
 
 
 def _row(record: Record, group: list[Record]) -> dict[str, Any]:
-    """Return a record with the texts that the index shows; `group` are the reports on the same sources."""
+    """Return a record with the texts that the index shows. `group` has all reports on the same sources."""
     others = [other["parameters"] for other in group if other["notebook"] == record["notebook"]]
     differing = [
         f"{plain(name)} = {plain(json.dumps(value, ensure_ascii=False, default=str), 120)}"
@@ -104,7 +104,7 @@ def _row(record: Record, group: list[Record]) -> dict[str, Any]:
 
 
 def change(record: Record) -> str:
-    """Describe how the headline differs from the replaced page's; empty if they can't be compared."""
+    """Describe how the headline differs from the headline of the replaced page; "" if they can't be compared."""
     new = record["headline"]
     old = (record["previous"] or {}).get("headline")
     if not new or not old or new.get("label") != old.get("label"):
@@ -123,7 +123,7 @@ def _count(headline: dict[str, Any]) -> str:
 
 
 def _models(records: list[Record], output: Path) -> list[dict[str, Any]]:
-    """List the models of all reports by kind of logs and outcome: for each set of tasks, the estimate of most runs."""
+    """List the models of all reports by kind of logs and outcome: per set of tasks, the estimate with the most runs."""
     section = itemgetter("kind", "outcome")
     rows = list[dict[str, Any]]()
     for record in records:
@@ -159,7 +159,7 @@ def _number(text: str) -> float:
 
 
 def write_evidence(output: Path, given: Mapping[str, list[Any]], *, mask: bool = True) -> None:
-    """Write the pages of all runs that reports of an output folder link to, by the data `given` or in the cache."""
+    """Write the pages of all runs that reports in an output folder link to, from data that is `given` or cached."""
     pages: dict[str, list[RunRef]] = {}
     lists: list[RunList] = []
     sources: set[str] = set()
@@ -182,5 +182,5 @@ def write_evidence(output: Path, given: Mapping[str, list[Any]], *, mask: bool =
 
 
 def is_missing(output: Path) -> bool:
-    """Return whether pages that reports link to are missing, as after a batch that was stopped."""
+    """Return whether pages of runs that reports link to are missing, such as after a stopped batch."""
     return not (output / _WRITTEN).is_file() and any(record.get("links") for record in read_records(output))

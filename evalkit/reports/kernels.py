@@ -1,6 +1,7 @@
-"""Kernels of reports: Jupyter's, and for this Python forks of a process that has imported everything.
+"""Start the kernels of reports. For this Python, a kernel is a fork of a process that has imported all modules.
 
-A fork saves the start of Python and all imports. The process that is forked has read no data and executed no cell.
+A fork does not need to start Python and import modules. The forked process has not read data or executed cells. Jupyter
+starts all other kernels.
 """
 
 import asyncio
@@ -21,12 +22,12 @@ import evalkit
 from evalkit.io.frames import paused_gc
 from evalkit.io.read import end_with_parent
 
-FOLDER_PREFIX = "evalkit-report-"  # the prefix of temporary folders, before the number of the process
-PYTHON = "python3"  # the name of this Python's kernel
+FOLDER_PREFIX = "evalkit-report-"  # prefix of temporary folders, before the process id
+PYTHON = "python3"  # name of the kernel for this Python
 _NEEDED_LATER = """
     IPython.core.completerlib IPython.core.oinspect ipykernel.debugger
     matplotlib_inline.config pyarrow.dataset pyarrow.parquet seaborn.matrix tornado.platform.asyncio
-"""  # modules that kernels and libraries import only when they need them
+"""  # modules that kernels and libraries import lazily
 
 
 def start_method() -> str:
@@ -35,11 +36,11 @@ def start_method() -> str:
 
 
 def preload() -> None:
-    """Import all modules that reports and their notebooks use, once for all processes that are forked."""
-    sys.modules.setdefault("debugpy.server", None)  # type: ignore[arg-type]  # takes as long to import as the rest
-    # an option of jsonschema that nbformat does not use: it takes a second to build its grammar
+    """Import all modules that reports and their notebooks use, once for all forked processes."""
+    sys.modules.setdefault("debugpy.server", None)  # type: ignore[arg-type]  # takes as long as all other imports
+    # optional for jsonschema and not used by nbformat: building its grammar takes a second
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    has_boto = sys.modules.setdefault("boto3", None)  # type: ignore[arg-type]  # papermill's, for notebooks on S3
+    has_boto = sys.modules.setdefault("boto3", None)  # type: ignore[arg-type]  # papermill needs it only for S3
     with paused_gc():
         for module in pkgutil.walk_packages(evalkit.__path__, "evalkit."):
             if not module.name.endswith("__main__"):
@@ -47,16 +48,16 @@ def preload() -> None:
         for name in _NEEDED_LATER.split():
             import_module(name)
         import_module("evalkit.reports.page").warm_up()
-        # IPython imports it by its last name first, which a file in the working folder may have
+        # IPython tries the name `storemagic` first, which a file in the working folder may have
         sys.modules["storemagic"] = import_module("IPython.extensions.storemagic")
     if not has_boto:
-        del sys.modules["boto3"]  # which a notebook may import
+        del sys.modules["boto3"]  # notebooks may import it
     gc.collect()
-    gc.freeze()  # so that the children's collections leave the parent's pages shared
+    gc.freeze()  # so that collections in children don't copy memory shared with the parent
 
 
 def manager_of(name: str, folder: str) -> AsyncKernelManager:
-    """Return the manager of a kernel of this name, which is started later, with its connection in a folder."""
+    """Return the manager of a kernel that is started later; its connection file is in `folder`."""
     manager = AsyncKernelManager(kernel_name=name, connection_file=f"{folder}/kernel.json")
     manager.transport = "tcp" if os.name == "nt" else "ipc"
     if name == PYTHON and start_method() == "fork":
@@ -65,7 +66,7 @@ def manager_of(name: str, folder: str) -> AsyncKernelManager:
 
 
 class _Forked(LocalProvisioner):
-    """Starts a kernel in a fork of this process."""
+    """Provisioner that starts a kernel in a fork of this process."""
 
     async def launch_kernel(self, cmd: list[str], **_: Any) -> Any:
         """Fork this process, and run a kernel in the child."""
@@ -73,7 +74,7 @@ class _Forked(LocalProvisioner):
         manager: Any = self.parent
         process = fork.Process(target=_run_kernel, args=(manager.connection_file, os.getpid()))
         process.start()
-        # what jupyter_client expects of subprocess.Popen
+        # attributes of subprocess.Popen that jupyter_client uses
         process.poll = lambda: process.exitcode
         process.wait = process.join
         process.stdin = process.stdout = process.stderr = None
@@ -83,14 +84,14 @@ class _Forked(LocalProvisioner):
 
 
 def _run_kernel(connection_file: str, parent: int) -> None:
-    """Run a kernel in this process, in a session of its own, so that signals reach all processes that it starts."""
+    """Run a kernel in this process, in a new session, so that signals reach all processes that it starts."""
     os.setsid()
-    signal.set_wakeup_fd(-1)  # the parent's loop would take signals to this process for its own, and end the kernel
+    signal.set_wakeup_fd(-1)  # or the parent's event loop would also get this process's signals, and end the kernel
     end_with_parent(parent)
     asyncio.set_event_loop(asyncio.new_event_loop())
     if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()  # else every child would draw the same numbers
-    # last, so that modules in the working folder, which may come with the logs, never hide installed ones
+        sys.modules["numpy"].random.seed()  # otherwise all children would draw the same numbers
+    # at the end, so that modules in the working folder, which may come with the logs, don't shadow installed modules
     sys.path.append("")
     options = ["--IPKernelApp.ignore_cwd=True", "--matplotlib=inline", "--HistoryManager.enabled=False"]
     options += ["-f", connection_file]

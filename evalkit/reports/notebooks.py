@@ -1,16 +1,16 @@
-"""Notebooks and their params files: where they are, the metadata of a notebook, and the values of its parameters.
+"""Find notebooks and params files, read notebooks' metadata and parameters, and check the values of parameters.
 
-Its annotated parameters cell is the schema of its parameters, whose values are read from YAML or typed. Its metadata
-say which logs it takes::
+The annotated assignments in a notebook's parameters cell are the schema of its parameters. Values come from YAML files
+or the command line. The notebook's metadata define which logs it takes::
 
     {"evalkit": {"kind": "mindcraft", "source": "runs", "sweep": {"model": "evalkit.mindcraft:models"},
                  "order": 2, "question": "How did each model do?"}}
 
-``kind`` is the kind of logs, ``*`` any kind without a notebook of its own; ``source`` the parameter that gets the
-source of logs; ``sweep`` names the function that returns all values of a parameter in the data;
-``"only_if_named": true`` is for a notebook that is run for a source only if it is named, too. ``"needs"`` maps
-parameters that must not be empty to what the user can do.
-Reports are made, and listed in the index under their ``question``, by ``order``; those without one come last.
+``kind`` is the kind of logs; ``*`` means any kind that has no specific notebooks. ``source`` is the parameter for the
+source of logs. ``sweep`` names the function that returns all values of a parameter in the data. A notebook with
+``"only_if_named": true`` is run for a source only if the user names it, too. ``"needs"`` maps each parameter that must
+not be empty to a hint for the user. Reports are made in the order of ``order``, and the index lists them under their
+``question`` in this order; reports of notebooks without it come last.
 """
 
 import ast
@@ -38,8 +38,8 @@ from evalkit.io.text import shorten
 ANY_KIND = "*"
 PARAMS_FILES = (".yaml", ".yml")
 NOTEBOOK = ".ipynb"
-LAST = 1_000  # the order of notebooks that name none
-REQUIRED = object()  # the default of a parameter without one
+LAST = 1_000  # order of notebooks whose metadata have none
+REQUIRED = object()  # marks a parameter without a default
 _TYPES: dict[str, Any] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}
 
 
@@ -52,7 +52,7 @@ class Parameter(NamedTuple):
 
     @property
     def takes(self) -> Any:
-        """The type that the annotation names; Any for one of other names."""
+        """The type that the annotation names; Any if it is not made of names in `_TYPES`."""
         try:
             return _type_of(ast.parse(self.type, mode="eval").body)
         except SyntaxError:
@@ -60,7 +60,7 @@ class Parameter(NamedTuple):
 
 
 def _type_of(annotation: ast.expr) -> Any:
-    """Return the type that an annotation of `_TYPES` names, such as ``dict[str, list[int]]``; Any for others."""
+    """Return the type of an annotation made of names in `_TYPES`, such as ``dict[str, list[int]]``; else Any."""
     match annotation:
         case ast.Name(id=name):
             return _TYPES.get(name, Any)
@@ -72,7 +72,7 @@ def _type_of(annotation: ast.expr) -> Any:
 
 
 class Notebook(NamedTuple):
-    """What planning needs to know of a notebook."""
+    """The parts of a notebook that planning needs."""
 
     path: Path
     title: str
@@ -92,18 +92,18 @@ class Notebook(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The kind of logs that the notebook takes, ``*`` for any; empty if its metadata name none."""
+        """The kind of logs that the notebook takes, ``*`` for any kind; "" if its metadata name none."""
         return self.settings.get("kind", "")
 
     @property
     def order(self) -> int:
-        """The place of its reports among the reports of all notebooks; the last if its metadata name none."""
+        """The position of its reports among the reports of all notebooks; `LAST` if its metadata have none."""
         order = self.settings.get("order")
         return order if isinstance(order, int) else LAST
 
 
 def read_notebook(path: str | os.PathLike) -> Notebook:
-    """Read a notebook; SourceError if it can't be read, is none, or its parameters cell is not Python."""
+    """Read a notebook. Raise SourceError if it is unreadable, not a notebook, or its parameters cell is not Python."""
     path = Path(path)
     try:
         content = read_json(path)
@@ -120,20 +120,20 @@ def read_notebook(path: str | os.PathLike) -> Notebook:
 
 
 def title_of(cells: Iterable[Mapping[str, Any]]) -> str:
-    """Return the first top-level heading of a notebook's cells; empty if there is none."""
+    """Return the first top-level heading in a notebook's cells; "" if there is none."""
     prose = (cell["source"] for cell in cells if cell.get("cell_type") == "markdown")
     return next((match[1] for source in prose if (match := re.search(r"^# +(.+?)\s*$", source, re.MULTILINE))), "")
 
 
 class Places(NamedTuple):
-    """Folders of notebooks and of params files; the current folder takes precedence over evalkit's own folders."""
+    """Folders of notebooks and of params files. Folders in the current folder take precedence over evalkit's."""
 
     notebooks: Sequence[Path]
     params: Sequence[Path]
 
     @classmethod
     def of(cls, notebooks: str | os.PathLike | None = None, params: str | os.PathLike | None = None) -> "Places":
-        """Return the given folders; by default the folders in the current one, then evalkit's own."""
+        """Return the given folders; by default, the folders in the current folder, then evalkit's."""
         places = []
         for name, given in {"notebooks": notebooks, "params": params}.items():
             own, packaged = Path(name), shipped(name)
@@ -142,12 +142,12 @@ class Places(NamedTuple):
         return cls(*places)
 
     def all_notebooks(self) -> dict[str, Path]:
-        """Return every notebook, by name."""
+        """Return all notebooks by name."""
         paths = [path for folder in reversed(self.notebooks) for path in sorted(folder.glob(f"*{NOTEBOOK}"))]
         return {path.stem: path for path in paths}
 
     def notebook(self, name: str, what: str = "notebook") -> Path:
-        """Find a notebook by name; the error calls it a `what`."""
+        """Find a notebook by name. `what` describes the name in the error message."""
         known = self.all_notebooks()
         if name in known:
             return known[name]
@@ -155,7 +155,7 @@ class Places(NamedTuple):
         raise SourceError(f"{name}: no such {what}; {did_you_mean(name, sorted(known))}{where}")
 
     def params_of(self, notebook: str) -> list[Path]:
-        """Return the params files of a notebook (``*``: of all) in the first folder that has any."""
+        """Return the params files of a notebook (``*`` for all notebooks) in the first folder that has any."""
         for folder in self.params:
             files = [path for path in sorted(folder.glob(f"{notebook}/*")) if path.suffix in PARAMS_FILES]
             if files := [path for path in files if not path.name.startswith(".")]:
@@ -164,13 +164,13 @@ class Places(NamedTuple):
 
 
 def shipped(name: str) -> Path:
-    """Return evalkit's own folder ``notebooks`` or ``params``, in its package, or next to it (checkout)."""
+    """Return evalkit's folder ``notebooks`` or ``params``: in the package or, in a checkout, next to it."""
     package = Path(evalkit.__file__).parent
     return package / name if (package / name).is_dir() else package.parent / name
 
 
 def write_filled(folder: Path, notebook: Notebook, values: Mapping[str, Any]) -> Path:
-    """Write a copy of a notebook with other values, or keep one there; SourceError if it reads another source."""
+    """Write a copy of a notebook with other values. Keep an existing copy; raise SourceError if its source differs."""
     path, source = folder / notebook.path.name, notebook.settings.get("source", "")
     values = dict(values)
     for name, parameter in notebook.parameters.items():
@@ -196,7 +196,7 @@ def write_filled(folder: Path, notebook: Notebook, values: Mapping[str, Any]) ->
 
 
 def copy_notebooks(folder: str | os.PathLike, names: Iterable[str] = ()) -> list[Path]:
-    """Copy evalkit's own notebooks into a folder for editing."""
+    """Copy evalkit's notebooks into a folder for editing."""
     own, target = Places([shipped("notebooks")], ()), Path(folder)
     sources = [own.notebook(name) for name in names] or list(own.all_notebooks().values())
     if existing := [str(target / source.name) for source in sources if (target / source.name).exists()]:
@@ -213,7 +213,7 @@ class Faults(list[str]):
 
     @contextmanager
     def of(self, where: str = "") -> Iterator[None]:
-        """Add an error of the ``with`` block, behind the place it belongs to, instead of raising it."""
+        """Collect a ValueError from the ``with`` block, prefixed by `where`, instead of raising it."""
         try:
             yield
         except ValueError as error:
@@ -221,7 +221,7 @@ class Faults(list[str]):
 
 
 def read_parameters(source: str) -> dict[str, Parameter]:
-    """Read the parameters of a cell, its annotated assignments."""
+    """Read the parameters of a cell from its annotated assignments."""
     parameters = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -236,7 +236,7 @@ def read_parameters(source: str) -> dict[str, Parameter]:
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:
-    """Return a parameters cell with other values, each on its line, with its comment."""
+    """Return a parameters cell with other values; lines and comments stay the same."""
     lines = source.encode().splitlines(keepends=True)
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id in values:
@@ -248,7 +248,7 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """As papermill's loader, which takes long to import, with dates as strings."""
+    """YAML loader that keeps dates as strings, as papermill's does, which takes long to import."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
@@ -257,7 +257,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_values(path: str | os.PathLike) -> dict[str, Any]:
-    """Read a params file as papermill does, none if it is empty; ValueError if it can't be read or is no mapping."""
+    """Read a params file as papermill does; an empty file has no values. Raise ValueError if the file is invalid."""
     try:
         values = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader)
     except UnicodeDecodeError as error:
@@ -275,12 +275,12 @@ def read_values(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def check_names(values: Iterable[str], parameters: Mapping[str, Parameter]) -> list[str]:
-    """Return a fault for each name that is not a parameter, with the nearest parameter."""
+    """Return a fault for each name that is not a parameter, with the most similar parameter."""
     return [f"unknown parameter {name}; {did_you_mean(name, parameters)}" for name in values if name not in parameters]
 
 
 def check_value(value: Any, parameter: Parameter) -> Any:
-    """Return a value as passed to the notebook; ValueError for one of another type."""
+    """Convert a value to the parameter's type. Raise ValueError if it has another type."""
     name, wanted = parameter.name, parameter.type
     if value is None:
         raise ValueError(f"{name} has no value (null); its type is {wanted or 'not annotated'}")
@@ -295,7 +295,7 @@ def check_value(value: Any, parameter: Parameter) -> Any:
 
 
 def from_text(text: str, parameter: Parameter) -> Any:
-    """Parse a value from the command line by its parameter's type, a list as YAML or as an item, else ValueError."""
+    """Parse a value typed for a parameter; a list is YAML or a single item. Raise ValueError for another type."""
     holds_many = typing.get_origin(parameter.takes) or parameter.takes
     try:
         if holds_many is list and not text.startswith("["):

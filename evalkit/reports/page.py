@@ -1,4 +1,4 @@
-"""Render an executed notebook as one HTML file that works offline and runs no script but its own."""
+"""Render an executed notebook as one HTML file that works offline and runs only evalkit's script."""
 
 import html
 import itertools
@@ -28,21 +28,21 @@ from evalkit.io.text import plain
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.report import Failure
 
-# Formats that need no script, the richest first
+# MIME types that need no script, the preferred one first
 _PRIORITY = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/latex", "text/plain"]
-_WARNING = re.compile(r"^\S.*:\d+: \w*Warning: (.*)(?:\n  .*)?", re.MULTILINE)  # as Python prints them
+_WARNING = re.compile(r"^\S.*:\d+: \w*Warning: (.*)(?:\n  .*)?", re.MULTILINE)  # as Python prints it
 
 
 def _is_allowed_in_image(_: str, name: str, value: str) -> bool:
-    """Return whether an image may have an attribute: its source only if it is in the page."""
+    """Return whether an image may have an attribute. Its source must be embedded in the page."""
     return name in ("alt", "height", "width") or (name == "src" and value.startswith("data:"))
 
 
-# Allowed in HTML and Markdown that a notebook shows by other means than evalkit.display; the rest shows as text
+# Tags and attributes allowed in HTML and Markdown that are not from evalkit.display; other tags appear as text
 _TAGS = """
     a abbr b blockquote br caption code col colgroup dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr
     i img ins kbd li mark ol p pre s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var
-""".split()  # noqa: SIM905 - a list of its own on every line would be longer than the rest
+""".split()  # noqa: SIM905 - a list would be formatted with one tag per line
 _ATTRIBUTES = {
     "*": ["aria-label", "class", "dir", "id", "lang", "style", "title"],
     "a": ["href"],
@@ -54,16 +54,16 @@ _ATTRIBUTES = {
 }
 _PROTOCOLS = ["http", "https", "mailto", "data"]
 _RUN_LINK = re.compile(rf' href="\.\./{RUNS}/([^"#]*)[^"]*"')
-_ID = re.compile(r'\sid="|url\(#|^<use [^<>]*href="#')  # what precedes an id in a tag of an SVG
+_ID = re.compile(r'\sid="|url\(#|^<use [^<>]*href="#')  # text before an id in an SVG tag
 _CLEANER = Cleaner(tags=_TAGS, attributes=_ATTRIBUTES, protocols=_PROTOCOLS, css_sanitizer=CSSSanitizer())
-_STYLE = re.compile(r"<style[^<>]*>([^<]*)</style>")  # pandas puts one before a table
+_STYLE = re.compile(r"<style[^<>]*>([^<]*)</style>")  # pandas puts a style sheet before a table
 
 
 class PageExporter(HTMLExporter):
-    """nbconvert's HTML exporter with this package's template."""
+    """nbconvert's HTML exporter with evalkit's template."""
 
     def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kw: Any) -> tuple[Any, dict]:
-        """Convert a notebook, without HTMLExporter's second parse of the whole page for its own template."""
+        """Convert a notebook. Skip HTMLExporter's second parse of the whole page, which only its template needs."""
         language = nb.metadata.get("language_info", {}).get("pygments_lexer", "ipython3")
         resources = self._init_resources(resources)
         self.register_filter("highlight_code", Highlight2HTML(pygments_lexer=language, parent=self))
@@ -73,7 +73,7 @@ class PageExporter(HTMLExporter):
 
     @pass_context
     def markdown2html(self, context: Mapping[str, Any], source: str) -> str:
-        """Render Markdown; its headings get anchors and go into the table of contents."""
+        """Render Markdown. Give its headings ids, and add them to the table of contents."""
         page = context["resources"]["evalkit"]
 
         def anchored(match: re.Match) -> str:
@@ -93,7 +93,7 @@ class PageExporter(HTMLExporter):
 
 @cache
 def _exporter(code: bool) -> PageExporter:
-    """Return the exporter, cached as building it takes longer than rendering a page."""
+    """Return the exporter, cached because creating it takes longer than rendering a page."""
     return PageExporter(
         filters={"sanitised": sanitised, "terminal": terminal, "drawn": drawn},
         config=Config({"NbConvertBase": {"display_data_priority": _PRIORITY}}),
@@ -118,8 +118,9 @@ def render(
 ) -> str:
     """Render the page of an executed notebook.
 
-    `facts` say at its end how it was made, `files` lie beside it, and `path` is the folder of local images in Markdown.
-    Links to pages of runs that `run_pages` does not name are left out; by default all are kept.
+    `facts` appear at the end of the page and describe how it was made. `files` are the report's files, relative to the
+    page, and `path` is the folder of local images in Markdown. Links to pages of runs that are not in `run_pages` are
+    left out; by default, all links are kept.
     """
     page = {
         "key": key,
@@ -132,7 +133,7 @@ def render(
         "failure": failure,
         "contents": [],
         "anchors": set(RESERVED),
-        "numbers": itertools.count(1),  # of figures
+        "numbers": itertools.count(1),  # numbers of figures
     }
     shown = _shown(nb, whole=failure is not None)
     text, _ = _exporter(code).from_notebook_node(shown, {"metadata": {"path": path}, "evalkit": page})
@@ -142,7 +143,7 @@ def render(
         anchor = heading_anchor(unquote(html.unescape(match[1])))
         return f'<a class="evalkit-section" href="#{anchor}">{match[2]}</a>' if anchor in anchors else ""
 
-    # links of findings to their sections; there is none to a section that was left out
+    # link findings to their sections; drop links to sections that were left out
     text = re.sub(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]*)</a>', linked, text)
     if run_pages is None:
         return text
@@ -150,13 +151,13 @@ def render(
 
 
 def warm_up() -> None:
-    """Render a first, empty page, which initialises libraries."""
+    """Render a minimal page to initialise libraries."""
     cells = [nbformat.v4.new_markdown_cell("# Title"), nbformat.v4.new_code_cell("1")]
     render(nbformat.v4.new_notebook(cells=cells), key="")
 
 
 def _shown(nb: NotebookNode, *, whole: bool) -> NotebookNode:
-    """Return a notebook without hidden outputs and, unless `whole`, without headings whose code cells show nothing."""
+    """Return a notebook without hidden outputs and, unless `whole`, without the prose of sections that show nothing."""
     cells, levels = [NotebookNode(cell) for cell in nb.cells], []
     for cell in cells:
         if cell.get("outputs"):
@@ -173,7 +174,7 @@ def _shown(nb: NotebookNode, *, whole: bool) -> NotebookNode:
 
 
 def drawn(output: NotebookNode, page: dict) -> str:
-    """Return SVG drawn by evalkit.display as an element of the page, with ids of its own; empty for other SVG."""
+    """Return an SVG from evalkit.display as an element with ids that are unique on the page; "" for other SVGs."""
     if not output.get("metadata", {}).get("image/svg+xml", {}).get(SAFE):
         return ""
     number = next(page["numbers"])
@@ -182,14 +183,14 @@ def drawn(output: NotebookNode, page: dict) -> str:
 
 
 def sanitised(text: str) -> str:
-    """Sanitise HTML: no script, frame or form, nothing that loads by itself; pandas' style sheets stay."""
+    """Sanitise HTML: remove scripts, frames, forms and anything that loads a resource; keep pandas' style sheets."""
     text = plain(text, keep_lines=True)
     styles = "".join(f"<style>{style}</style>" for style in _STYLE.findall(text))
     return styles + _CLEANER.clean(_STYLE.sub("", text))
 
 
 def terminal(text: str) -> str:
-    """Convert printed text to HTML: without colours, carriage returns applied, of warnings only their text."""
+    """Convert printed text to HTML: drop colours, apply carriage returns, and keep only the text of warnings."""
     text = _WARNING.sub(r"Warning: \1", text)
     lines = (line.rsplit("\r", 1)[-1] for line in strip_ansi(text).replace("\r\n", "\n").split("\n"))
     return html.escape(plain("\n".join(lines), keep_lines=True))

@@ -1,6 +1,7 @@
-"""Plan a batch: every report with its notebook and checked parameters, before anything is executed.
+"""Plan a batch: choose the notebook of each report and check its parameters, before anything is executed.
 
-A sweep is a list given for a parameter that takes one value; ``all`` means all values in the data, a report for each.
+A sweep is a list of values for a parameter that takes one value; each value makes a report. The value ``all`` sweeps
+over all values in the data.
 """
 
 import inspect
@@ -43,12 +44,12 @@ from evalkit.reports.notebooks import (
 from evalkit.reports.report import Report, file_name, refuse_secrets, short_hash
 
 ALL = "all"
-MOST_OF_SWEEP = 40  # reports of a source that differ in one parameter, such as the model
-_SINGLE = ("str", "int", "float", "bool")  # types of a single value: a list of these is a sweep
+MOST_OF_SWEEP = 40  # maximum number of reports in a sweep over a source, such as one per model
+_SINGLE = ("str", "int", "float", "bool")  # types of parameters for which a list of values is a sweep
 
 
 class PlanError(SourceError):
-    """A batch that can't start; `faults` lists all its faults."""
+    """Raised for a batch that can't start; `faults` lists all its faults."""
 
     def __init__(self, faults: Sequence[str]) -> None:
         self.faults = list(dict.fromkeys(cut_line(redacted(fault)) for fault in faults))
@@ -56,16 +57,16 @@ class PlanError(SourceError):
 
 
 class Target(NamedTuple):
-    """A notebook, and the origin of its values: a params file, or a source of logs."""
+    """A notebook to run, and where its values come from: a params file or a source of logs."""
 
     notebook: Path
     params_file: Path | None = None
-    source: str = ""  # the sources that are compared, as one text
-    values: Mapping[str, Any] = {}  # the values for a source
+    source: str = ""  # the sources that are compared, joined to one text
+    values: Mapping[str, Any] = {}  # values of the parameters that depend on the source
 
     @property
     def where(self) -> str:
-        """The file that faults of this target are reported for."""
+        """The file that messages about this target name."""
         return str(self.params_file or self.notebook)
 
 
@@ -85,24 +86,24 @@ def plan(
     Parameters
     ----------
     targets : iterable of str
-        Names or paths of notebooks, params files, and sources of logs; by default every params file of `params`. A
-        notebook named together with values is run once with these; else its params files are run. A source is run with
-        all notebooks of its kinds of logs, or with the notebooks named next to it.
+        Names or paths of notebooks, params files, and sources of logs; by default, all params files in `params`. A
+        notebook is run with each of its params files, or once if `values` or `texts` are given. A source is run with
+        all notebooks for its kinds of logs, or only with the notebooks that are also named.
     params : path, optional
-        Folder of ``NOTEBOOK/REPORT.yaml``; by default in the current folder, then evalkit's own.
+        Folder of ``NOTEBOOK/REPORT.yaml``; by default ``params`` in the current folder, then evalkit's folder.
     notebooks : path, optional
-        Folder of ``NOTEBOOK.ipynb``; by default in the current folder, then evalkit's own.
+        Folder of ``NOTEBOOK.ipynb``; by default ``notebooks`` in the current folder, then evalkit's folder.
     kind : str
-        Kind of log of all sources; by default detected from their content.
+        Kind of the logs of all sources; by default detected from their content.
     values : mapping, optional
-        Values that override those of the params files, for notebooks that have the parameter.
+        Values that override the params files, for notebooks that have the parameter.
     texts : iterable of (name, text)
-        Values as typed on a command line, parsed by the type of the parameter; a repeated name adds to a list, or to a
-        sweep if the parameter takes one value.
+        Values as typed on a command line, parsed according to the type of the parameter. A repeated name adds an item
+        to a list, or to a sweep if the parameter takes one value.
     name : str
-        Name of the report; by default the name of its params file, or its values.
+        Name of the report; by default, it consists of the name of its params file or of its values.
     each : bool
-        Whether each of several sources has separate reports; by default sources of a kind are compared in one.
+        Whether to make separate reports for each source; by default, one report compares all sources of a kind.
 
     Returns
     -------
@@ -112,7 +113,7 @@ def plan(
     Raises
     ------
     PlanError
-        Lists every fault of every file.
+        If the batch is invalid. The error lists every fault in every file.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def plan(
     except SourceError as error:
         raise PlanError([str(error)]) from None
 
-    by_key: dict[str, list[Report]] = {}  # as file systems that ignore case see it
+    by_key: dict[str, list[Report]] = {}  # ignores case, as some file systems do
     for report in reports:
         same = by_key.setdefault(report.key.casefold(), [])
         if not any(report.parameters == other.parameters for other in same):
@@ -162,7 +163,7 @@ def plan(
 def _find_targets(
     given: list[str], places: Places, faults: Faults, *, once: bool, kind: str, each: bool
 ) -> list[Target]:
-    """Find the notebooks, with params files unless `once`, and sources of logs that were named, or all params files."""
+    """Find the notebooks (with params files unless `once`) and sources that were named, or else all params files."""
     if not given:
         folder = next((folder for folder in places.params if folder.is_dir()), places.params[0])
         given = list(map(str, Places((), [folder]).params_of("*")))
@@ -188,7 +189,7 @@ def _find_targets(
             elif name in known or not (name.startswith("samples:") or is_url(name) or has_magic(name) or _exists(name)):
                 notebooks.append(places.notebook(name, "file, folder or notebook"))
             else:
-                sources.append(name if is_url(name) else name.rstrip("/") or name)  # a shell completes folders with a /
+                sources.append(name if is_url(name) else name.rstrip("/") or name)  # shells append / to folders
     if sources:
         return found + _targets_of_kinds(sources, places, notebooks, faults, kind=kind, each=each)
     for notebook in notebooks:
@@ -200,7 +201,7 @@ def _find_targets(
 def _targets_of_kinds(
     sources: Sequence[str], places: Places, only: Sequence[Path], faults: Faults, *, kind: str, each: bool
 ) -> list[Target]:
-    """Select notebooks for sources: one for all sources with logs of a kind, or with `each` for each of them."""
+    """Select notebooks for sources. One target covers all sources with logs of a kind; with `each`, only one source."""
     by_kind: dict[str, list[str]] = {}
     for source in sources:
         with faults.of():
@@ -226,9 +227,9 @@ def _targets_of_kinds(
 
 
 def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only: Sequence[Path]) -> list[Target]:
-    """Select notebooks for sources of logs of one kind: all of the kind, or the ones in `only`.
+    """Select notebooks for sources of logs of one kind: all notebooks for the kind, or only the ones in `only`.
 
-    One that needs more than logs, by its metadata ``only_if_named``, is selected only if it is in `only`.
+    A notebook with ``only_if_named`` in its metadata needs more than logs, and is selected only if it is in `only`.
     """
     known = []
     for path in (places.all_notebooks() | {path.stem: path for path in only}).values():
@@ -266,7 +267,7 @@ class Draft(NamedTuple):
     target: Target
     notebook: Notebook
     fixed: dict[str, Any]
-    sweeps: dict[str, list | str]  # values, or the function that returns all values in the data
+    sweeps: dict[str, list | str]  # values, or the name of the function that returns all values in the data
 
 
 def _check(
@@ -279,7 +280,7 @@ def _check(
         given = read_values(target.params_file) if target.params_file else {}
     faults += check_names(given, parameters)
     given |= target.values
-    if target.source:  # every possible report of it
+    if target.source:  # sweep over all values in the data
         given |= dict.fromkeys(functions, ALL)
     given |= values
     given |= _typed(texts, parameters, faults)
@@ -291,7 +292,7 @@ def _check(
             refuse_secrets(name, value)
         except SourceError as error:
             faults.append(str(error) if is_secret_name(name) else f"{name}: {error}")
-            continue  # no other fault repeats it
+            continue  # another message could repeat the secret
         if name not in given:
             if value is REQUIRED:
                 faults.append(f"{name} has no value, and the notebook has no default")
@@ -306,7 +307,7 @@ def _check(
                 draft.sweeps[name] = list(dict.fromkeys(check_value(item, parameter) for item in items))
             else:
                 draft.fixed[name] = check_value(value, parameter)
-        for item in items:  # what must be a path, by its form, or as its default is a sample
+        for item in items:  # check values that must be paths because of their form or the default
             is_local = isinstance(item, str) and item and "://" not in item
             if is_local and (is_sample(parameter.default) or item.startswith(("samples:", "./", "../", "~/"))):
                 with faults.of(f"{name}: "):
@@ -319,7 +320,7 @@ def _check(
 
 
 def _typed(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], faults: Faults) -> dict[str, Any]:
-    """Parse the texts typed for parameters; a repeated name adds to a list, or to a sweep."""
+    """Parse the texts typed for parameters. A repeated name adds an item to a list or to a sweep."""
     typed: dict[str, list[Any]] = {}
     for name, text in texts:
         if name in parameters:
@@ -327,18 +328,18 @@ def _typed(texts: list[tuple[str, str]], parameters: Mapping[str, Parameter], fa
                 typed.setdefault(name, []).append(from_text(text, parameters[name]))
             except ValueError as error:
                 typed[name] = [text]
-                if not is_secret_name(name):  # a value that is refused later, and repeated nowhere
+                if not is_secret_name(name):  # secrets are refused later, and never repeated
                     faults.append(str(error))
     return {name: values[0] if len(values) == 1 else _items_of(values) for name, values in typed.items()}
 
 
 def _items_of(values: Iterable[Any]) -> list[Any]:
-    """Return the items of all lists among values, and the other values."""
+    """Flatten values: return the items of lists, and values that are not lists."""
     return [item for value in values for item in (value if isinstance(value, list) else [value])]
 
 
 def _expanded(drafts: Sequence[Draft]) -> list[Report]:
-    """Create one report per item of the sweeps of drafts, each with its own name."""
+    """Create one report for each combination of values in each draft's sweeps."""
     made: dict[tuple[str, str], list[Report]] = {}
     faults: dict[tuple[str, str], SourceError] = {}
     for draft in drafts:
@@ -348,7 +349,7 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
         options = _items_of(value for name, value in fixed.items() if name not in target.values)
         named = list(map(without_projects, target.source.split(", "))) if target.source else options[:1]
         rest = options if target.source else options[1:]
-        if len(rest) > 1:  # the page and the index list them
+        if len(rest) > 1:  # too many for a name; the page and the index list them
             rest = [short_hash(str(rest))]
         stem = [target.params_file.stem] if target.params_file else [*named, *rest]
         try:
@@ -368,18 +369,18 @@ def _expanded(drafts: Sequence[Draft]) -> list[Report]:
 
 
 def _unmixed(notebook: Notebook, given: dict[str, Any]) -> dict[str, Any]:
-    """Clear the sample defaults of sources if one source is the user's own; samples that the user names stay."""
+    """Clear the sample defaults of sources if the user names another source. Keep samples that the user names."""
     sources = {name: given.get(name, p.default) for name, p in notebook.parameters.items() if is_sample(p.default)}
     unmixed = dict(zip(sources, own_sources(*sources.values()), strict=True))
     return given | {name: value for name, value in unmixed.items() if name not in given and value != sources[name]}
 
 
 def _items(draft: Draft, name: str, hook: str) -> list:
-    """Return the values of a parameter that its sweep function finds in the data; SourceError if it fails."""
+    """Return the values of a parameter that its sweep function finds in the data. Raise SourceError if it fails."""
     target, notebook = draft.target, draft.notebook
     given = {other: p.default for other, p in notebook.parameters.items()} | _unmixed(notebook, draft.fixed)
     context = multiprocessing.get_context(start_method())
-    try:  # in a process of its own: it reads files, while this process, which is forked, must only import
+    try:  # in a separate process, because the function reads data: this process is forked later and must only import
         with ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
             values = pool.submit(_call, hook, given).result()
         if not values:
@@ -396,11 +397,11 @@ def _items(draft: Draft, name: str, hook: str) -> list:
 
 
 def _call(hook: str, parameters: dict[str, Any]) -> list:
-    """Call a function of a kind with the parameters that it takes; ``**options`` takes the options of every kind."""
+    """Call a function of a kind with the parameters that it takes; ``**options`` gets the options of all kinds."""
     function = resolve_name(hook)
     wanted = inspect.signature(function).parameters.values()
     names = [parameter.name for parameter in wanted]
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in wanted):
-        names += [option.name for option in COMMON if option.name != "model"]  # of a notebook, the model to show
+        names += [option.name for option in COMMON if option.name != "model"]  # in notebooks, the model to show
     with warnings_as_lines():
         return list(dict.fromkeys(function(**{name: parameters[name] for name in names if name in parameters})))

@@ -1,6 +1,6 @@
-"""A report: its notebook and parameters, the job of making it, and the record of what was made.
+"""Reports: the notebook and parameters of a report, the job that makes it, and the record of the result.
 
-A record in the output folder marks the report as complete. Its fields with full paths are in the user's cache.
+A record in the output folder marks a report as complete. The record's fields with full paths are in the user's cache.
 """
 
 import hashlib
@@ -27,11 +27,11 @@ from evalkit.io.write import write_bytes
 from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
 
 _PRIVATE = ("parameters", "params_file", "sources")  # fields of a record with full paths
-_LONGEST = 120  # bytes; suffixes and hashes are added to it, and file systems allow 255
+_LONGEST = 120  # maximum length of a name, in bytes; file systems allow 255, and suffixes and hashes are added
 
 
 class Record(TypedDict):
-    """The record of a report that was made or failed; its types are checked when it is read from a folder again."""
+    """The record of a report that was made or failed. The types are checked when it is read back from a folder."""
 
     key: str
     notebook: str
@@ -66,9 +66,9 @@ class Report:
 
     notebook: Notebook
     name: str
-    parameters: dict[str, Any]  # given ones; the others have the notebook's defaults
+    parameters: dict[str, Any]  # values that are given; other parameters have the notebook's defaults
     params_file: str = ""
-    is_named: bool = False  # the user chose the name
+    is_named: bool = False  # whether the user chose the name
 
     @property
     def key(self) -> str:
@@ -77,12 +77,12 @@ class Report:
 
     @property
     def all_parameters(self) -> dict[str, Any]:
-        """The parameters with the notebook's defaults."""
+        """All parameters, including the notebook's defaults."""
         return {name: p.default for name, p in self.notebook.parameters.items()} | self.parameters
 
     @property
     def shown(self) -> Callable[[str], str]:
-        """A function that shortens paths in a text, as pages show them."""
+        """A function that shortens the paths in a text for pages."""
         given = texts_of(self.all_parameters)
         return shown_paths([*given, *(place for text in given for place in collected_from(text))])
 
@@ -93,19 +93,19 @@ class Report:
         return source_names(self.all_parameters.get(next(named, ""), ""))
 
     def with_hash(self) -> "Report":
-        """Return the report with a hash of its parameters behind its name."""
+        """Return the report with a hash of its parameters appended to its name."""
         return replace(self, name=f"{self.name}-{short_hash(repr(self.parameters))}")
 
 
 class Failure(NamedTuple):
-    """Why a report failed, and in which cell (None if in no cell)."""
+    """Why a report failed, and the index of the cell in which it failed (None if it did not fail in a cell)."""
 
     error: str
     cell: int | None
 
 
 class Job(NamedTuple):
-    """A report to be made, and how."""
+    """A report to make, and how to make it."""
 
     report: Report
     output: Path
@@ -114,7 +114,7 @@ class Job(NamedTuple):
     code: bool
     evidence: bool  # whether runs get pages
     mask: bool  # whether credentials in logs are masked
-    timeout: float  # seconds
+    timeout: float  # time limit, in seconds
 
     def record(self, **fields: Any) -> Record:
         """Return the report's record with these fields; by default, the record of a failed report without a page."""
@@ -128,29 +128,29 @@ class Job(NamedTuple):
             "order": report.notebook.order,
             "params_file": report.params_file,
             "parameters": report.parameters,
-            "status": "failed",  # or made
-            "why": self.why,  # it was made
+            "status": "failed",  # or "made"
+            "why": self.why,  # reason for making it
             "error": "",
-            "cell": None,  # that it failed in
+            "cell": None,  # index of the cell in which it failed
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": 0.0,
             "headline": None,
-            "findings": [],  # text, section
+            "findings": [],  # text and section of each finding
             "sources": report.sources,  # folders or files of the report's logs
-            "tables": [],  # name, file (relative to the page), rows
+            "tables": [],  # name, file (relative to the page) and number of rows of each table
             "figures": [],  # files of named figures, relative to the page
-            "page": "",  # relative to the output folder
+            "page": "",  # path relative to the output folder
             "page_bytes": 0,
-            "executed": "",
-            "links": False,  # to pages of runs
-            "stamp": self.stamp,  # of its inputs, see `stamp_of`
-            "previous": None,  # headline and time of the page it replaced
+            "executed": "",  # path of the executed notebook, relative to the output folder
+            "links": False,  # whether it links to pages of runs
+            "stamp": self.stamp,  # result of `stamp_of`
+            "previous": None,  # headline and time of the page that it replaced
         }
         return cast("Record", {**blank, **fields})
 
 
 def refuse_secrets(name: str, value: Any) -> None:
-    """Raise SourceError for a secret in a name or a URL: pages, file names and records would show it."""
+    """Raise SourceError for a secret, by a parameter's name or in a URL, since pages and records would show it."""
     if is_secret_name(name) and value and value is not True and value is not REQUIRED:
         raise SourceError(
             f"{name}: the page, its file name, the index and the manifest would show this value; "
@@ -163,10 +163,11 @@ def refuse_secrets(name: str, value: Any) -> None:
 
 
 def file_name(values: Iterable[Any]) -> str:
-    """Return a file name for values, without suffix, ``defaults`` if all are empty; different values may share one.
+    """Return a file name without suffix for values; ``defaults`` if all are empty. Different values may share a name.
 
-    Other characters become ``_``, as in ``meta-llama_Llama-3-8B``; of a path only the last part is used. A value with a
-    credential, which is masked, or without any valid character gets a hash of six hexadecimal digits.
+    Invalid characters become ``_``, as in ``meta-llama_Llama-3-8B``. Only the last part of a path is used. A value
+    with a credential is masked and gets a hash of six hexadecimal digits. Such a hash also replaces a value without any
+    valid character.
     """
     parts = []
     for text in filter(None, map(str, values)):
@@ -188,7 +189,7 @@ def short_hash(text: str) -> str:
 
 
 def read_record(output: Path, key: str) -> Record | None:
-    """Return a report's record; None if it is missing, unreadable, or made by another report or an older evalkit.
+    """Return a report's record; None if it is missing, unreadable, or from another report or an older evalkit.
 
     A record that names files outside of its report counts as unreadable, since evalkit reads and deletes these files.
     """
@@ -205,40 +206,40 @@ def read_record(output: Path, key: str) -> Record | None:
 
 
 def read_records(output: Path) -> list[Record]:
-    """Return all records of an output folder, sorted by key; a report whose page was deleted by hand has none."""
+    """Return all records of an output folder, sorted by key, except records whose page was deleted."""
     keys = sorted(f"{path.parent.name}/{path.stem}" for path in output.glob(f"{NOTES}/*/*.json"))
     records = (record for key in keys if (record := read_record(output, key)))
     return [record for record in records if not record["page"] or (output / record["page"]).is_file()]
 
 
 def places_of(record: Record) -> list[str]:
-    """Return the texts of a record that may be paths, which pages show shortened."""
+    """Return the texts of a record that may be paths, which pages shorten."""
     return [*texts_of(record["parameters"]), *record["sources"]]
 
 
 def files_beside(record: Record | None) -> set[str]:
-    """Return a report's tables and figures, files in the folder next to its page: ``REPORT/NAME.csv``."""
+    """Return the files of a report's tables and figures, in the folder next to its page: ``REPORT/NAME.csv``."""
     return {table["file"] for table in record["tables"]} | set(record["figures"]) if record else set()
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file atomically; SourceError names it if it can't be written."""
+    """Write a file atomically. Raise SourceError with its name if it can't be written."""
     data = content.encode(errors="replace") if isinstance(content, str) else content
     write_bytes(data, str(path))
 
 
 def write_record(output: Path, record: Record) -> None:
-    """Write the record of a report, the last of its files."""
+    """Write the record of a report. Call it after all other files of the report are written."""
     write_note(output, f"records/{record['key']}", {name: value for name, value in record.items() if name in _PRIVATE})
     shown = map_texts(record, shown_paths([*places_of(record), record["params_file"]]))
     write_file(output / NOTES / f"{record['key']}.json", json.dumps(shown, indent=1, default=str))
 
 
 def input_fingerprint(text: str) -> str:
-    """Hash names, sizes and times of the files that a parameter's value names; empty if it names none."""
+    """Hash names, sizes and times of the files that a parameter's value names; "" if it names none."""
     if "://" in text:
-        return f"remote {uuid.uuid4()}"  # such a report is always made again
-    if not text.strip("/"):  # a separator, hardly the root folder
+        return f"remote {uuid.uuid4()}"  # changes can't be detected: always make the report again
+    if not text.strip("/"):  # more likely a separator than the root folder
         return ""
     try:
         files = list_source(text).files
@@ -248,7 +249,7 @@ def input_fingerprint(text: str) -> str:
 
 
 def stamp_of(report: Report, options: list[bool], fingerprint: Callable[[str], str]) -> dict[str, Any]:
-    """Return the stamp of a report's inputs and of the options of its page, as plain JSON."""
+    """Return the stamp of a report, as plain JSON: hashes of its inputs, versions of packages, and page options."""
     inputs = {}
     for name, value in report.all_parameters.items():
         texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str) and item]
@@ -265,7 +266,7 @@ def stamp_of(report: Report, options: list[bool], fingerprint: Callable[[str], s
 
 
 def why_due(record: Record | None, stamp: dict[str, Any], output: Path) -> str:
-    """Return why a report must be made; empty if it is up to date."""
+    """Return why a report must be made; "" if it is up to date."""
     if record is None:
         return "new"
     if record["status"] == "failed":

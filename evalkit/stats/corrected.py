@@ -1,7 +1,7 @@
-"""Rates over given units, from labels of a random part of them and a judge's verdicts on all.
+"""Estimate rates over given units from hand labels of a random sample of them and a judge's verdicts on all of them.
 
-The judge may be wrong in any way: the labels show how, and the interval allows for what they leave open. Labels that
-were not drawn at random correct nothing (docs/judges.md shows what happens then).
+The judge may err in any way: the labels show how, and the interval includes the remaining uncertainty. Units must be
+sampled at random, or the correction is invalid (docs/judges.md shows what happens then).
 """
 
 import math
@@ -15,27 +15,27 @@ from evalkit._notes import Notes, note
 from evalkit.stats import intervals
 from evalkit.stats.intervals import Estimate
 
-THESE_UNITS = "these units"  # the target: the rate over all units, if each had a label
-FEW_LABELS = 20  # of fewer, the interval has a warning (docs/judges.md)
-SLOPE_COUNT, SHARE_COUNT = 0.5, 1.0  # pseudo-labels of each label at the judge's least and largest verdict
-EXACT = 0.2  # weight of Clopper and Pearson's bounds, which are too wide; the rest is Wilson's, which may be too narrow
+THESE_UNITS = "these units"  # target of the estimate: the rate if all units were labelled
+FEW_LABELS = 20  # number of labels below which the interval has a warning (docs/judges.md)
+SLOPE_COUNT, SHARE_COUNT = 0.5, 1.0  # pseudo-labels for each pair of a label (0, 1) and an extreme verdict
+EXACT = 0.2  # weight of the Clopper-Pearson bounds, which are too wide; the rest are Wilson's, which may be too narrow
 METHOD = "PPI++, Wilson on the effective n"
 
 
 class _Fit(NamedTuple):
-    """What labels and verdicts show."""
+    """The corrected rate, and what its interval depends on."""
 
     rate: float
-    seen: int  # labels that are 1
-    n: int  # labels
-    units: int
-    explained: float  # share of the variance of labels that verdicts explain, squared correlation
-    design: float  # by how much clusters enlarge the variance
-    n_tasks: int  # clusters with labels, or labels
+    seen: int  # number of labels that are 1
+    n: int  # number of labels
+    units: int  # number of units, N
+    explained: float  # share of the variance of labels that verdicts explain: the squared correlation
+    design: float  # design effect: the factor by which clusters increase the variance
+    n_tasks: int  # number of clusters with labels; without clusters, number of labels
     notes: Notes
 
     def bounds(self, n: int) -> tuple[float, float]:
-        """Return the bounds of the rate with so many labels, were the rest as it is."""
+        """Return the bounds of the rate for `n` labels, with all other values unchanged."""
         unlabelled = 1 - n / self.units
         if unlabelled <= 0:
             return self.rate, self.rate
@@ -49,7 +49,7 @@ class _Fit(NamedTuple):
         return max(float(low), 0.0), min(float(high), 1.0)
 
     def half_width(self, more: int) -> float:
-        """Return half the width of the interval after so many more labels."""
+        """Return half the width of the interval after `more` additional labels."""
         if self.n == 0:
             return math.nan
         low, high = self.bounds(min(self.n + more, self.units))
@@ -59,38 +59,41 @@ class _Fit(NamedTuple):
 def corrected_rate(
     labels: Iterable[Any], judged: Iterable[Any], judged_rest: Iterable[Any], clusters: Iterable[Any] | None = None
 ) -> Estimate:
-    """Estimate the rate over these units from hand labels of a random part of them and a judge's verdicts on all.
+    """Estimate the rate over these units from hand labels of a random sample and a judge's verdicts on all units.
 
-    Power-tuned prediction-powered inference: the mean label, plus λ times the difference between the mean verdict on
-    all units and that on labelled ones. λ is the slope of labels on verdicts, so a judge that knows nothing changes
-    nothing. The interval is Wilson's on the effective n, that is n / (1 − r²) for the correlation r of labels and
-    verdicts, over 1 − n / N as the target is the rate over these N units. Wilson's interval misses rare failures too
-    often, so each bound is moved by one unit, 1 / N, and by a fifth of the way to the bound of Clopper and Pearson; the
-    farther, the more clusters enlarge the variance. Pseudo-labels keep λ and r honest where few labels show an error:
-    half a label for each pair of a label and an extreme verdict for λ, a whole one for r.
+    Power-tuned prediction-powered inference: the estimate is the mean label, plus λ times the difference between the
+    mean verdict on all units and the mean verdict on labelled units. λ is the slope of the regression of labels on
+    verdicts, so verdicts that are unrelated to labels change nothing. The interval is Wilson's interval for the
+    effective n, which is n / (1 − r²) for the correlation r of labels and verdicts, divided by 1 − n / N, since the
+    target is the rate over these N units, and by the design effect of clusters. Wilson's interval misses rare failures
+    too often. Therefore each bound is moved outwards by one unit, 1 / N, and by a fifth of the way to the
+    Clopper-Pearson bound, or farther if clusters enlarge the variance. Pseudo-labels keep λ and r from being too large
+    if few labels show an error: half a label for each pair of a label and an extreme verdict for λ, a whole label for
+    r.
 
     Parameters
     ----------
     labels : sequence of 0/1, shape (n,)
-        A missing one makes its unit one of the rest.
+        The hand labels. A unit whose label is missing counts as unlabelled.
     judged : sequence of numbers, shape (n,)
         The judge's verdicts on the labelled units: 0/1, or scores on any scale. A unit without a verdict gets the
         judge's mean verdict.
     judged_rest : sequence of numbers, shape (N - n,)
         The judge's verdicts on all other units.
     clusters : sequence, shape (N,), optional
-        What repeats, such as the task of every unit, labelled ones first. The interval is wider where whole clusters
-        were labelled and units of a cluster are alike; the rate is still that over units.
+        Cluster of each unit, such as its task, labelled units first. The interval is wider if whole clusters were
+        labelled and units of a cluster are similar. The rate is still the rate over units.
 
     Returns
     -------
     Estimate
-        With `n` labels, and the clusters that have labels as `n_tasks`; the target is "these units".
+        The rate. `n` is the number of labels, `n_tasks` the number of clusters with labels, and the target is
+        "these units".
 
     Raises
     ------
     ValueError
-        For labels that are not 0/1, and for lengths that do not fit.
+        For labels other than 0 and 1, and for lengths that do not match.
 
     References
     ----------
@@ -107,7 +110,7 @@ def corrected_rate(
     if fit.n == 0:
         return Estimate(math.nan, math.nan, math.nan, 0, 0, METHOD, THESE_UNITS, fit.notes)
     low, high = fit.bounds(fit.n)
-    low = max(low, fit.seen / fit.units)  # what was labelled is known
+    low = max(low, fit.seen / fit.units)  # the labelled units are known
     high = min(high, 1 - (fit.n - fit.seen) / fit.units)
     estimate = min(max(fit.rate, low), high)
     return Estimate(estimate, low, high, fit.n, fit.n_tasks, METHOD, THESE_UNITS, fit.notes)
@@ -120,28 +123,28 @@ def half_width_after(
     judged_rest: Iterable[Any],
     clusters: Iterable[Any] | None = None,
 ) -> float:
-    """Return half the width of the interval of `corrected_rate` to expect after so many `more` random labels.
+    """Return the expected half width of the interval of `corrected_rate` after `more` additional random labels.
 
     Parameters
     ----------
     more : int
-        Labels in addition to the ones so far.
+        Number of additional labels.
     labels, judged : sequences, shape (n,)
         The labels so far, 0/1, and the judge's verdicts on the same units.
     judged_rest : sequence of numbers, shape (N - n,)
         The judge's verdicts on all other units.
     clusters : sequence, shape (N,), optional
-        What repeats, such as the task of every unit, labelled ones first.
+        Cluster of each unit, such as its task, labelled units first.
 
     Returns
     -------
     float
-        A share from 0 to 1; NaN without any label so far.
+        Half of the interval's width, as a share from 0 to 1; NaN if there are no labels so far.
 
     Raises
     ------
     ValueError
-        For a negative number of labels, and as `corrected_rate`.
+        If `more` is negative, and for the same reasons as in `corrected_rate`.
 
     Examples
     --------
@@ -161,28 +164,28 @@ def labels_for(
     judged_rest: Iterable[Any],
     clusters: Iterable[Any] | None = None,
 ) -> float:
-    """Return how many more random labels make half the width of the interval at most `half_width`.
+    """Return how many more random labels are needed so that half the interval's width is at most `half_width`.
 
     Parameters
     ----------
     half_width : float
-        The half of the width to reach, above 0, as a share from 0 to 1.
+        Half of the interval's width to reach, a share above 0.
     labels, judged : sequences, shape (n,)
         The labels so far, 0/1, and the judge's verdicts on the same units.
     judged_rest : sequence of numbers, shape (N - n,)
         The judge's verdicts on all other units.
     clusters : sequence, shape (N,), optional
-        What repeats, such as the task of every unit, labelled ones first.
+        Cluster of each unit, such as its task, labelled units first.
 
     Returns
     -------
     float
-        A whole number, at most N − n; NaN without any label so far.
+        A whole number, at most N − n; NaN if there are no labels so far.
 
     Raises
     ------
     ValueError
-        For a `half_width` of 0 or less, and as `corrected_rate`.
+        If `half_width` is not positive, and for the same reasons as in `corrected_rate`.
 
     Examples
     --------
@@ -200,25 +203,25 @@ def labels_for(
 def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimate:
     """Estimate a weighted sum of rates that were estimated from separate labels, such as the rates of several models.
 
-    Each rate has its own correction, so that a judge may err differently on each. The interval is by MOVER, which adds
-    the squares of the distances of the bounds (Newcombe 1998; Zou and Donner 2008).
+    Each rate has a separate correction, so the judge may err differently on each. The interval uses MOVER, which adds
+    the squared distances between estimates and bounds (Newcombe 1998; Zou and Donner 2008).
 
     Parameters
     ----------
     estimates : sequence of Estimate
-        As from `corrected_rate`.
+        Results of `corrected_rate`.
     weights : sequence of float
-        One for each estimate: shares of the units for the rate over all, 1 and −1 for a difference.
+        One weight per estimate: its share of the units for the rate over all units, or 1 and −1 for a difference.
 
     Returns
     -------
     Estimate
-        With the labels of all of them as `n`.
+        The weighted sum. `n` is the total number of labels.
 
     Raises
     ------
     ValueError
-        For no estimates, or another number of weights.
+        If there are no estimates, or their number differs from the number of weights.
 
     Examples
     --------
@@ -246,19 +249,19 @@ def combined(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimat
 
 
 def corrected_difference(a: Estimate, b: Estimate) -> Estimate:
-    """Estimate the difference a − b of the corrected rates of two models, each corrected with separate labels.
+    """Estimate the difference a − b between the corrected rates of two models, each corrected with separate labels.
 
-    The judge's error may differ between the models. Labels of one model do not help the other.
+    The judge may err differently on each model. Labels of one model do not improve the rate of the other.
 
     Parameters
     ----------
     a, b : Estimate
-        As from `corrected_rate`, of the units of one model each.
+        Results of `corrected_rate`, each for the units of one model.
 
     Returns
     -------
     Estimate
-        From −1 to 1.
+        The difference, from −1 to 1.
 
     Examples
     --------
@@ -272,7 +275,7 @@ def corrected_difference(a: Estimate, b: Estimate) -> Estimate:
 
 
 def _fit(labels: Any, judged: Any, judged_rest: Any, clusters: Any) -> _Fit:
-    """Return the rate, and how well verdicts explain labels."""
+    """Estimate the rate, and how well verdicts explain labels."""
     label = intervals.numbers(labels)
     verdict = intervals.numbers(judged)
     if len(label) != len(verdict):
@@ -316,7 +319,7 @@ def _fit(labels: Any, judged: Any, judged_rest: Any, clusters: Any) -> _Fit:
 
 
 def _moments(label: np.ndarray, verdict: np.ndarray, pseudo: float) -> tuple[float, float]:
-    """Return the slope of labels on verdicts from 0 to 1, and their squared correlation, with pseudo-labels."""
+    """Return the slope of labels on verdicts (from 0 to 1) and their squared correlation, both with pseudo-labels."""
     total = len(label) + 4 * pseudo
     p = (label.sum() + 2 * pseudo) / total
     mean = (verdict.sum() + 2 * pseudo) / total
@@ -328,10 +331,11 @@ def _moments(label: np.ndarray, verdict: np.ndarray, pseudo: float) -> tuple[flo
 def _design_effect(
     label: np.ndarray, residuals: np.ndarray, labelled: np.ndarray, codes: np.ndarray
 ) -> tuple[float, int]:
-    """Return by how much clusters enlarge the variance of the mean residual (Kish 1965), and the clusters with labels.
+    """Return the design effect of clusters on the mean residual (Kish 1965), and the number of clusters with labels.
 
-    1 + r (B / A − 1) with r the correlation of residuals within clusters, and A and B the variances of the mean if
-    units, or whole clusters, were independent. Labels spread over clusters as units are have B of at most A.
+    The design effect is 1 + r (B / A − 1), where r is the correlation of residuals within clusters. A is the variance
+    of the mean if units were independent, and B if whole clusters were. If labels are spread over clusters in the same
+    way as units, B is at most A.
     """
     n, units = len(labelled), len(codes)
     counts = np.bincount(labelled, minlength=codes.max() + 1)
