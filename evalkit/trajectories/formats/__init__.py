@@ -1,1 +1,1 @@
-"""One module for each format of trajectories: `recognises` a decoded value, `parse`s it, and lists its `messages`."""
+"""Readers of trajectories, one module per format, each with the functions `recognises`, `parse` and `messages`."""
