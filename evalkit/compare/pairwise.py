@@ -41,7 +41,7 @@ def pairs(
     -------
     DataFrame
         The table of `evalkit.stats.compare_all`, with unit (``%`` for shares) and sentence (the comparison in words).
-        If a model has no outcome, the sentence says so.
+        If a model has no outcome, the sentence gives this reason.
 
     Examples
     --------

@@ -276,7 +276,7 @@ def ranks_text(table: pd.DataFrame) -> list[str]:
 def headline(board: Leaderboard) -> dict[str, Any]:
     """Describe which model is best, or that the comparison is undecided.
 
-    No model is named if the first models tie, have no name, or share no tasks. The result contains no estimate for
+    No model is named if the first models share the rank, have no name, or share no tasks. There is no estimate for
     scores under several conditions, such as budgets of turns.
 
     Parameters
