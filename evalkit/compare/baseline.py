@@ -48,7 +48,7 @@ def against(
 ) -> pd.DataFrame:
     """Compare every model with a baseline: better, not worse, a regression, or not decided.
 
-    `warning` counts absent runs, and gives the verdict if they had failed where it would differ.
+    `warning` counts absent runs, and gives the verdict that would result if they had failed, if it differs.
 
     Parameters
     ----------

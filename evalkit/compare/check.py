@@ -169,11 +169,11 @@ class Audited:
         return table[column].drop(UNKNOWN, errors="ignore").dropna()
 
     def without(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return the counted runs without these runs."""
+        """Return the counted runs, excluding the given ones."""
         return self.runs[~self.runs["run_id"].isin(runs["run_id"])]
 
     def ending(self, runs: pd.DataFrame, is_successful: bool) -> pd.DataFrame:
-        """Return the counted runs as if these runs had succeeded, or failed."""
+        """Return the counted runs, with the given ones set to success or failure."""
         is_changed = self.runs["run_id"].isin(runs["run_id"])
         success = self.runs["is_successful"].astype("boolean").mask(is_changed, is_successful)
         score = self.runs["score"].mask(is_changed, float(is_successful))

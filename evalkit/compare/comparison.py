@@ -132,7 +132,7 @@ def check_margin(scored: Outcomes, margin: float | None) -> None:
 
 
 def leading_cells(cells: Cells) -> Cells:
-    """Return the cells of the models whose pairs are compared: all, or the 30 highest means of more than 100 models."""
+    """Return the cells of all models or, if there are more than 100, of the 30 models with the highest means."""
     if len(cells.models) <= MOST_PAIRED:
         return cells
     means = pd.DataFrame(cells.over_conditions.means).mean()

@@ -129,8 +129,9 @@ def pairs_text(pairs: pd.DataFrame) -> str:
 def discordant(runs: pd.DataFrame | Comparison, model_a: str = "", model_b: str = "", value: str = "") -> pd.DataFrame:
     """Find the tasks on which two models disagree, with their runs.
 
-    Runs of a task are paired in the order of repetitions. A run without an outcome counts as a failure if another run
-    of its model has an outcome. Scores disagree if they differ by more than half of the largest difference.
+    Runs of a task are paired in the order of repetitions. If the kind of log counts unmeasured runs as failures, they
+    are failures of models with at least one measured run; otherwise they are ignored. Scores disagree if they differ by
+    more than half of the largest difference.
 
     Parameters
     ----------

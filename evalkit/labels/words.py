@@ -51,7 +51,7 @@ def people(number: int, several: int, disagreed: int, ties: int, agreement: Mapp
 
 
 def not_used(problems: Sequence[str], unknown: Mapping[str, int], undecided: int) -> str:
-    """State which rows were not used."""
+    """State how many rows were not used, and why."""
     parts = [f"{counted_noun(count, name[:-1])} of unknown ids" for name, count in unknown.items() if count]
     if undecided:
         parts.append(f"{counted_noun(undecided, 'unit')} left undecided")
