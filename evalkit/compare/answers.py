@@ -1,4 +1,4 @@
-"""Findings of a leaderboard: the best model, the pair nearest to a decision, what would decide it, and caveats."""
+"""Make the findings of a leaderboard: the best model, the pair nearest to a decision, plans, and caveats."""
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,9 @@ from evalkit.stats.pairwise import MOST_PAIRED
 def findings(
     board: Leaderboard, ledger: pd.DataFrame | None = None, *, ranking: str = sections.RANKING, detect: float = 0.0
 ) -> list[Finding]:
-    """Describe the best model, undecided comparisons, what would decide them, and caveats.
+    """Describe the best model, undecided comparisons, how many tasks would decide them, and caveats.
 
-    The most important finding comes first, after differing conditions.
+    Findings on differing conditions come first, then the most important finding.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def findings(
     ranking : str
         Heading of the section of the ranking.
     detect : float
-        Also plan for a difference of this size, in points; 0 for the observed difference only.
+        Also plan for a difference of this size, in percentage points; 0 to plan only for the observed difference.
 
     Returns
     -------
@@ -42,19 +42,19 @@ def findings(
     >>> [finding.code for finding in compare.findings(compare.leaderboard(runs))][:2]
     ['conditions', 'ranking']
     """
-    # the pair of the first model that is nearest to a decision: an open one, if there is any
+    # the first model's pair nearest to a decision: an undecided pair, or else the decided pair with the largest p value
     near = board.pairs_of_first
     undecided = near[~near["decided"] & near["p_adjusted"].notna()]
     nearest = (undecided if len(undecided) else near).sort_values("p_adjusted", ascending=bool(len(undecided))).head(1)
     sides = nearest[["model_a", "model_b"]].itertuples(index=False)
     opposite = tuple(example for pair in sides for example in examples(discordant(board, *pair)))
     results = [Finding("conditions", ranking, {"notes": Notes((one,))}) for one in board.notes.only(*FIRST).notes]
-    stated = list[str]()  # codes of notes that other findings state
+    stated = list[str]()  # codes of notes that other findings include
     results.append(best := ranked(board, ranking))
     if few := board.notes.only("variants"):
         results.append(Finding("variants", sections.DATA_QUALITY, {"notes": few}))
     head = best.values["headline"]
-    if head["code"] == "apart":  # no pair can be decided, as the ranking states
+    if head["code"] == "apart":  # no pair can be decided, and the ranking says so
         if head["n_sets"] == len(head["models"]):
             stated.append("sets")
     elif len(board.pairs):
@@ -81,16 +81,16 @@ def findings(
 
 
 def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
-    """Plan how many tasks decide between the first model and the next one against which it is not decided.
+    """Plan how many tasks decide between the first model and the next model with which its pair is undecided.
 
-    The true difference is taken to be the observed one; with `detect` also one of so many percentage points (of scores
-    that are no shares: of so many of their unit). No findings where the models share no tasks.
+    The plan assumes that the true difference is the observed one and, with `detect`, also plans for a difference of
+    `detect` percentage points (or units of the score). There are no findings if the models share no tasks.
     """
     check_number("detect", detect)
     data, near = board.outcomes, board.pairs_of_first
     near = near[~near["decided"] & near["p_adjusted"].notna() & near["estimate"].ne(0)]
     wanted: list[tuple[float, list[str], int | None]] = []
-    runs_so_far = 1.0  # of a model on a task
+    runs_so_far = 1.0  # runs per model and task
     if len(near):
         place_of = {name: place for place, name in enumerate(board.table["model_name"])}
         places = near[["model_a", "model_b"]].map(place_of.__getitem__)
@@ -104,7 +104,7 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
     found = []
     for difference, models, shared in wanted:
         table = plan_pairs(cells, difference)
-        if table.empty:  # one model
+        if table.empty:  # there is only one model
             continue
         if reasons := table["warning"].iloc[0].only("no_plan"):
             found.append(Finding("caveat", sections.PLAN, {"notes": reasons}))
@@ -119,7 +119,7 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
             "is_share": data.is_share,
             "unit": data.unit,
         }
-        # a plan takes the spread so far for the true one: the runs that it asks for may exist and not have decided
+        # a plan assumes that the observed spread is the true one, so it may ask for fewer runs than there already are
         is_enough_already = bool(models) and any(rows[n] <= n_tasks for n in (1, 3) if n <= runs_so_far)
         if pd.notna(rows[1]) and not is_enough_already:
             found.append(Finding("plan", sections.PLAN, values))

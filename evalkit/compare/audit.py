@@ -1,6 +1,6 @@
-"""Audit a leaderboard: what to know before one publishes or believes it, as checks over the common frames.
+"""Audit a leaderboard with checks over the common frames, before somebody publishes or trusts it.
 
-A check counts what may be wrong, and gives the ranking under the alternative.
+A check counts items that may be wrong, and may show how the ranking would change if they were treated differently.
 """
 
 from collections.abc import Sequence
@@ -23,17 +23,17 @@ class Audit:
     """The result of an audit.
 
     The table has a row per check, the most serious first: check, question, verdict (fine, look, wrong, not computed),
-    count and n (of how many), noun, first (the model that is first under the alternative), moved (models that change
-    places; missing without an alternative), notes, run_id (an example).
+    count (doubtful items) and n (items examined), noun, first (the first model of the alternative ranking), moved
+    (number of models whose rank changes; missing without an alternative), notes, run_id (an example).
     """
 
     table: pd.DataFrame
-    findings: list[Finding]  # the first one answers
-    board: Leaderboard  # whose ranking is audited
+    findings: list[Finding]  # the first one is the overall result
+    board: Leaderboard  # the audited leaderboard
 
     @property
     def shown(self) -> pd.DataFrame:
-        """The table as pages show it: check, question, verdict, found, alternative ranking, notes, run_id."""
+        """The table for pages: check, question, verdict, found, alternative ranking, notes, run_id."""
         rows = []
         for row in self.table.to_dict("records"):
             ranking = "–"
@@ -47,7 +47,7 @@ class Audit:
 
 
 def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks: str | Sequence[str] = ()) -> Audit:
-    """Run all checks, or those named, on logs or on some of their runs.
+    """Run all checks, or the named ones, on logs or on some of their runs.
 
     Parameters
     ----------
@@ -62,12 +62,13 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     Returns
     -------
     Audit
-        A check that raises an error, or lacks what it needs, is not computed; its notes give the reason.
+        The results. A check that raises an error, or lacks the data it needs, has the verdict "not computed"; its
+        notes give the reason.
 
     Raises
     ------
     ValueError
-        For a check that is not known.
+        For an unknown check.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
 
 
 def _result(one: Check, audited: Audited) -> dict[str, Any]:
-    """Run one check; return its row of the table, with the runs that are examples."""
+    """Run one check, and return its row of the table with the ids of example runs."""
     row: dict[str, Any] = {"check": one.name, "question": one.question, "verdict": "not computed", "count": None}
     row |= {"n": None, "noun": one.noun, "first": "", "moved": None, "notes": NO_NOTES, "run_id": None, "run_ids": []}
     try:
@@ -113,7 +114,7 @@ def _result(one: Check, audited: Audited) -> dict[str, Any]:
             order = audited.estimates_of(found.alternative)
     except NotComputed as error:
         return row | {"notes": error.notes}
-    except Exception as error:  # a check of others must not stop the audit
+    except Exception as error:  # a user's check must not stop the audit
         cause = f"{type(error).__name__}: {error}"
         return row | {"notes": note("failed_check", "the check failed: {cause}", cause=cause)}
     row |= {"count": found.count, "n": found.n}
@@ -131,7 +132,7 @@ def _result(one: Check, audited: Audited) -> dict[str, Any]:
 
 
 def moved(before: pd.Series, after: pd.Series) -> int:
-    """Count the models whose rank changes or is lost between two sets of estimates; equal estimates share a rank."""
+    """Count the models that change rank or disappear between two sets of estimates; equal estimates share a rank."""
     both = before.index.intersection(after.index)
     ranks = [estimates[both].round(9).rank(ascending=False, method="min") for estimates in (before, after)]
     return int((ranks[0] != ranks[1]).sum()) + len(before) - len(both)

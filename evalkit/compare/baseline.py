@@ -1,4 +1,4 @@
-"""Compare models with a baseline: better, not worse or a regression, and the tasks that a model broke or fixed."""
+"""Compare models with a baseline: better, not worse or a regression, and the tasks that each model broke or fixed."""
 
 import sys
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy  # the first use of `scipy.stats` imports it, which takes half a second
+import scipy  # `scipy.stats` is imported on first use, because this takes half a second
 
 from evalkit._notes import note
 from evalkit.compare.comparison import Comparison, check_margin, comparison
@@ -16,12 +16,12 @@ from evalkit.stats import compare_to_baseline
 from evalkit.stats.intervals import LEVEL, Target
 from evalkit.stats.pairwise import holm
 
-LEAST = 0.05  # loss of a share that is acceptable by default
+LEAST = 0.05  # acceptable loss, for shares, by default
 _CHANGED = "model_name task change n_baseline n mean_baseline mean p_value p_adjusted shown run_ids_baseline run_ids"
 
 
 def baseline_named(data: Comparison, name: str) -> str:
-    """Return what is compared under a name, or the only one whose logged model has it; SourceError if there is none."""
+    """Return the model with this name, or the only one with this logged model; else raise SourceError."""
     models = data.all_cells.models
     if not name or name in models:
         return name
@@ -48,14 +48,14 @@ def against(
 ) -> pd.DataFrame:
     """Compare every model with a baseline: better, not worse, a regression, or not decided.
 
-    `warning` names absent runs, and gives the verdict if they had failed.
+    `warning` counts absent runs, and gives the verdict that would result if they had failed, if it differs.
 
     Parameters
     ----------
     runs : DataFrame or Comparison
         One row per run, or a leaderboard.
     baseline : str
-        The model to compare with; an empty text gives no rows.
+        The model to compare with; for an empty string the table has no rows.
     value : {"", "is_successful", "score"}
         What to compare; by default success if the logs record it, else the score.
     margin : float, optional
@@ -116,16 +116,16 @@ def against(
 def changed_tasks(runs: pd.DataFrame | Comparison, baseline: str, value: str = "") -> pd.DataFrame:
     """List the tasks on which each model differs from the baseline, the largest changes first.
 
-    A task is broken if the model's rate is below the baseline's, and fixed if it is above; scores are lower or higher.
-    Single tasks often change by chance: a change is `shown` if Fisher's exact test of the task's runs has p ≤ 0.05
-    after Holm's correction, which takes several runs. Scores have no test.
+    A task is broken if the model's rate is below the baseline's, and fixed if it is above. For scores, the changes are
+    lower and higher. Single tasks often change by chance. A change is `shown` if Fisher's exact test of the task's runs
+    has p ≤ 0.05 after Holm's correction, which requires several runs. Scores are not tested.
 
     Parameters
     ----------
     runs : DataFrame or Comparison
         One row per run, or a leaderboard.
     baseline : str
-        The model to compare with; an empty text gives no rows.
+        The model to compare with; for an empty string the table has no rows.
     value : {"", "is_successful", "score"}
         What to compare; by default success if the logs record it, else the score.
 

@@ -1,4 +1,4 @@
-"""What a check of an audit is: what it finds, the runs that it looks at, and the registry of all checks."""
+"""Define checks of an audit: the runs that they examine, their results, and the registry of all checks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,28 +16,28 @@ from evalkit.kinds.success_rates import best_first
 from evalkit.stats.adjusted import NONE
 
 Verdict = Literal["fine", "look", "wrong", "not computed"]
-MOST_ADJUSTED = 1_000  # models
+MOST_ADJUSTED = 1_000  # maximum number of models whose estimates are adjusted
 VERDICTS: tuple[Verdict, ...] = ("wrong", "look", "fine", "not computed")  # the most serious first
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a check found.
+    """The result of a check.
 
     Parameters
     ----------
     count, n : int
-        How many of how many, in the noun of the check, are doubtful.
+        Number of doubtful items, and number of items examined; the check's noun names them.
     runs : DataFrame, optional
-        The doubtful runs, of which the first are examples.
+        The doubtful runs; the first ones become examples.
     alternative : DataFrame or Comparison, optional
-        The runs of which the ranking would be made otherwise.
+        The runs, treated differently, from which the audit makes an alternative ranking.
     order : Series, optional
-        Instead of an alternative: its estimates, indexed by model.
+        Estimates of an alternative ranking, indexed by model, for checks without `alternative`.
     verdict : {"look", "wrong"}
-        What the finding is if `count` is not 0: a doubt, or an error in the figures.
+        Verdict if `count` is not 0: a doubt, or an error in the figures.
     notes : Notes
-        Details; they are shown only if `count` is not 0.
+        Details, shown only if `count` is not 0.
     """
 
     count: int
@@ -50,7 +50,7 @@ class Found:
 
 
 class NotComputed(Exception):
-    """Raised by a check that lacks what it needs; the notes give the reason."""
+    """Raised by a check that lacks the data it needs; the notes give the reason."""
 
     def __init__(self, code: str, text: str, **values: Any) -> None:
         self.notes = note(code, text, **values)
@@ -61,7 +61,7 @@ CheckFunction = Callable[["Audited"], Found]
 
 
 class Check(NamedTuple):
-    """A check: its name, the question that it answers, what it counts, and the function."""
+    """A check: its name, the question that it answers, the noun for the items that it counts, and its function."""
 
     name: str
     question: str
@@ -73,22 +73,22 @@ CHECKS: dict[str, Check] = {}
 
 
 def check(name: str, question: str, *, noun: str = "run") -> Callable[[CheckFunction], CheckFunction]:
-    """Register a function as a check of every audit from now on; one of the same name is replaced.
+    """Register a function as a check of all later audits; it replaces a check of the same name.
 
     Parameters
     ----------
     name : str
         A short name, such as ``copies``.
     question : str
-        What the check answers, as a question whose answer should be no.
+        The question that the check answers; the answer should be no.
     noun : str
-        What it counts.
+        Noun, in the singular, for the items that the check counts.
 
     Returns
     -------
     callable
-        A decorator of a function from `Audited` to `Found`, which returns the function unchanged. The function may
-        raise `NotComputed`.
+        A decorator for a function from `Audited` to `Found`; it returns the function unchanged. The function may raise
+        `NotComputed`.
 
     Examples
     --------
@@ -107,13 +107,13 @@ def check(name: str, question: str, *, noun: str = "run") -> Callable[[CheckFunc
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """The runs that checks look at, and the results that several checks need.
+    """The runs that checks examine, and results that several checks need.
 
     Attributes
     ----------
     logs : Logs
     all_runs : DataFrame
-        Also runs that count in no rate, such as copies.
+        All runs, including runs that are excluded from rates, such as copies.
     """
 
     logs: Logs
@@ -127,7 +127,7 @@ class Audited:
 
     @cached_property
     def planned_runs(self) -> pd.DataFrame | None:
-        """The runs that count and the planned ones that are absent, as failures; None without a plan of these runs."""
+        """The counted runs, and missing planned runs as failures; None without a plan for exactly these runs."""
         kind, is_part = self.logs.kind, len(self.all_runs) < len(self.logs.runs)
         return None if kind.over_planned is None or is_part else kind.over_planned(self.logs, self.runs)
 
@@ -138,24 +138,24 @@ class Audited:
 
     @cached_property
     def outcome(self) -> pd.Series:
-        """The outcome of each run that counts: success, failure, not measured or running; of scores also scored."""
+        """The outcome of each counted run: success, failure, not measured, running or, for scores, scored."""
         return self.board.outcomes.table["outcome"]
 
     @cached_property
     def estimates(self) -> pd.Series:
-        """The estimates that models are ranked by, the highest first."""
+        """The estimates by which models are ranked, the highest first."""
         return self.estimates_of(self.board)
 
     @property
     def first(self) -> str:
-        """The first model of the leaderboard; empty if there is none, or if several share first place."""
+        """The first model of the leaderboard; empty if there is none, or if several models share first place."""
         table = self.board.table.dropna(subset="estimate").set_index("model_name")
         return first_of(table["estimate" if self.board.basis == NONE else "adjusted"].drop(UNKNOWN, errors="ignore"))
 
     def estimates_of(self, runs: pd.DataFrame | Comparison) -> pd.Series:
-        """Return the estimates that models would be ranked by, the highest first, as the leaderboard makes them.
+        """Return the estimates by which a leaderboard of these runs would rank models, the highest first.
 
-        Of more than 1,000 models these are means over tasks: to adjust them takes long.
+        With more than 1,000 models these are means over tasks, because adjusting them would take too long.
         """
         if not isinstance(runs, Comparison):
             same = "is_successful" if self.board.outcomes.kind == "proportion" else "score"
@@ -169,25 +169,25 @@ class Audited:
         return table[column].drop(UNKNOWN, errors="ignore").dropna()
 
     def without(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return the runs that count without these."""
+        """Return the counted runs, excluding the given ones."""
         return self.runs[~self.runs["run_id"].isin(runs["run_id"])]
 
     def ending(self, runs: pd.DataFrame, is_successful: bool) -> pd.DataFrame:
-        """Return the runs that count as if these had succeeded, or failed."""
+        """Return the counted runs, with the given ones set to success or failure."""
         is_changed = self.runs["run_id"].isin(runs["run_id"])
         success = self.runs["is_successful"].astype("boolean").mask(is_changed, is_successful)
         score = self.runs["score"].mask(is_changed, float(is_successful))
         return self.runs.assign(is_successful=success, score=score)
 
     def needs(self, *columns: str) -> None:
-        """Raise NotComputed unless a run has a value of one of these columns."""
+        """Raise NotComputed if all of these columns are missing or empty."""
         if not any(name in self.runs and self.runs[name].notna().any() for name in columns):
             named = [name.replace("_", " ") for name in columns]
             raise NotComputed("not_logged", "the logs state no {columns}", columns=" or ".join(named))
 
 
 def first_of(estimates: pd.Series) -> str:
-    """Return the model with the highest of estimates, which are in order; empty if several have it."""
+    """Return the first model of sorted estimates; empty if several models share the highest one."""
     if estimates.empty or (len(estimates) > 1 and estimates.iloc[0] == estimates.iloc[1]):
         return ""
     return str(estimates.index[0])

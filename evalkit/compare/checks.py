@@ -1,4 +1,4 @@
-"""The checks of an audit that come with evalkit, in the order in which they run."""
+"""Define the built-in checks of an audit, in the order in which they run."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy  # the first use of `scipy.stats` or `scipy.special` imports it, which takes half a second
+import scipy  # `scipy.stats` and `scipy.special` are imported on first use, because this takes half a second
 
 from evalkit import stats
 from evalkit._notes import Notes, note
@@ -21,25 +21,27 @@ from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded
 from evalkit.kinds.success_rates import rates_by_denominator
 from evalkit.kinds.transcript import transcripts
 
-SURE = 0.001  # p value from which a difference between models, or between endings, is no chance
-FEWEST = 10  # runs of a model, from which endings and results can be compared
-MOST_NAMED = 3  # models or reasons with their counts
-LONGEST = 120  # characters of a name or a reason
-MOST_READ = 100  # transcripts, chosen evenly
-LEAST_DISTINCT = 0.2  # share of values that differ, in a column that distinguishes runs
-SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
-LONG_NUMBER = re.compile(r"-?[\d.,]{4,}")  # that is not a word of a text by chance
-MOST_COMPARED = 20  # runs of two models whose texts are compared
-LEAST_WRITTEN = 500  # characters that two models do not both write by chance
-MOST_UNDECIDED = 0.5  # share of tasks that separate no models
+SURE = 0.001  # maximum p value of a difference between models or endings that is not due to chance
+FEWEST = 10  # minimum number of a model's runs for comparing endings and results
+MOST_NAMED = 3  # maximum number of models or reasons listed with their counts
+LONGEST = 120  # maximum number of characters of a name or a reason
+MOST_READ = 100  # maximum number of transcripts that `leaks` reads, spread evenly over models
+LEAST_DISTINCT = 0.2  # minimum share of distinct values in a column that distinguishes runs
+SHORTEST_ANSWER = 8  # minimum number of characters of an expected answer that does not occur in a text by chance
+LONG_NUMBER = re.compile(r"-?[\d.,]{4,}")  # a number that does not occur in a text by chance
+MOST_COMPARED = 20  # approximate number of runs of two models whose texts are compared
+LEAST_WRITTEN = 500  # minimum number of characters that two models do not both write by chance
+MOST_UNDECIDED = 0.5  # minimum share of tasks that separate no models for a finding
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
-ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # a cell of a table
+ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # name of a table's cell
 ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
-OWN_FILES = re.compile(  # of benchmarks, opened; the harness itself runs the tests, and agents write solutions
+# a command that opens a benchmark's own files; running tests does not count because the harness runs them, and writing
+# solutions does not count because agents write their own
+OWN_FILES = re.compile(
     r"(?:\b(?:cat|head|tail|less|more|sed|grep|vim?|nano|cp)\b|read|view|open)[^\n>]{0,300}"
     r"(?:run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/)|FAIL_TO_PASS|laude-institute/terminal-bench"
 )
@@ -47,17 +49,17 @@ OWN_FILES = re.compile(  # of benchmarks, opened; the harness itself runs the te
 
 @check("missing trials", "Are planned trials missing?", noun="planned trial")
 def missing_trials(audited: Audited) -> Found:
-    """Count the trials of the plan that are not there; otherwise they have failed."""
+    """Count the planned trials that are missing; the alternative counts them as failures."""
     whole = audited.planned_runs
     plans: Any = getattr(audited.logs, "plans", None)
     if whole is not None and plans["planned"].notna().any():
-        # the number for all tasks together, else the sum over tasks
+        # use the number for all tasks together if a plan states it, else the sum over its tasks
         planned = plans.groupby(["source", plans["task_id"].ne("")])["planned"].sum(min_count=1)
         planned = planned.groupby("source").first().dropna()
         present = audited.all_runs["plan"].value_counts().reindex(planned.index, fill_value=0)
         gone = whole[whole["status"].eq("missing")]
         count = max(len(gone), int((planned - present).clip(lower=0).sum()))
-        alternative = whole if len(gone) else None  # a plan that names no tasks does not state of which
+        alternative = whole if len(gone) else None  # a plan that names no tasks does not show which ones lack trials
         return Found(count, int(planned.sum()), alternative=alternative, notes=_by_model(gone))
     tasks = audited.logs.kind.planned(audited.logs)
     if not tasks:
@@ -69,7 +71,7 @@ def missing_trials(audited: Audited) -> Found:
 
 @check("unequal runs", "Does a model have fewer runs of a task than other models?", noun="expected run")
 def unequal_runs(audited: Audited) -> Found:
-    """Count the runs that models lack of tasks that they ran; otherwise they have failed."""
+    """Count the runs that a model lacks compared to other models; the alternative counts them as failures."""
     board = audited.board
     cells = absent_runs(board.outcomes.table)
     count = int(cells["absent"].sum())
@@ -80,7 +82,7 @@ def unequal_runs(audited: Audited) -> Found:
 
 @check("retries", "Were runs restarted after an error?")
 def retries(audited: Audited) -> Found:
-    """Count the runs that were retried; otherwise they have failed."""
+    """Count the runs that were retried; the alternative counts them as failures."""
     audited.needs("retries")
     rows = audited.runs[audited.runs["retries"].fillna(0) > 0]
     return Found(len(rows), len(audited.runs), rows, audited.ending(rows, False), notes=_by_model(rows))
@@ -88,7 +90,7 @@ def retries(audited: Audited) -> Found:
 
 @check("retried until solved", "Does the number of runs of a task depend on their outcomes?", noun="model")
 def retried_until_solved(audited: Audited) -> Found:
-    """Count the models whose last run of a task succeeds more often than others; otherwise only first runs count."""
+    """Count the models whose last runs of tasks succeed more often than others; the alternative uses first runs."""
     _needs_rate(audited)
     table = audited.board.outcomes.table.dropna(subset="value").sort_values("repetition", kind="stable")
     doubtful = audited.board.retried
@@ -100,7 +102,7 @@ def retried_until_solved(audited: Audited) -> Found:
 
 @check("copies", "Are some runs excluded from all rates as copies?")
 def copies(audited: Audited) -> Found:
-    """Count the runs that are excluded by their flags; otherwise they count."""
+    """Count the runs that flags exclude from rates; the alternative includes them."""
     kind, runs = audited.logs.kind, audited.all_runs
     if not kind.rates.excluding_flags:
         raise NotComputed("no_copies", "{kind} logs do not show which run is a copy", kind=kind.name)
@@ -115,9 +117,10 @@ def copies(audited: Audited) -> Found:
 
 @check("equal runs", "Do runs repeat each other, even under another model?")
 def equal_runs(audited: Audited) -> Found:
-    """Count the runs with the numbers of an earlier run of the task, or of a model that repeats another one.
+    """Count the runs with the same numbers as an earlier run of the task, and the runs of models that repeat another.
 
-    Of times, tokens and cost, only those whose values seldom repeat distinguish runs, and a run needs two of them.
+    Times, tokens and cost distinguish runs only if their values seldom repeat, and a run needs two such values. The
+    alternative excludes these runs.
     """
     runs = audited.runs
     known = ["started", "duration", "tokens_in", "tokens_out", "cost"]
@@ -138,10 +141,10 @@ def equal_runs(audited: Audited) -> Found:
 
 
 def _repeating_models(audited: Audited) -> dict[str, str]:
-    """Return the models that repeat an earlier one, which is the value.
+    """Return a mapping from each model that repeats an earlier model to the earlier one.
 
-    Such a model has the earlier one's result in each run of each task. That is no chance if the results of the runs of
-    tasks could have other orders, or if the agents wrote the same text.
+    Such a model has the same result as the earlier one in each run of each task. This is not due to chance if the
+    results of a task's runs could have occurred in many other orders, or if the agents wrote the same text.
     """
     runs = audited.runs
     results = runs.reindex(columns=["score", "is_successful", "turns", "status", "exit_reason"]).astype("str")
@@ -161,7 +164,7 @@ def _repeating_models(audited: Audited) -> dict[str, str]:
 
 
 def _is_written_twice(audited: Audited, one: pd.Series, other: pd.Series) -> bool:
-    """Return whether the agents wrote the same in pairs of runs, of which some are read, and enough to compare."""
+    """Return whether the agents wrote the same text, of sufficient length, in a sample of pairs of runs."""
     if audited.logs.kind.transcript is None:
         return False
     runs = audited.runs.set_index("run_id", drop=False)
@@ -180,10 +183,10 @@ def _is_written_twice(audited: Audited, one: pd.Series, other: pd.Series) -> boo
 
 @check("infrastructure", "Did something other than the agent end runs?")
 def infrastructure(audited: Audited) -> Found:
-    """Count the runs that were not measured, with the model that has most of them; otherwise they have succeeded."""
+    """Count the unmeasured runs and name the most affected model; the alternative counts the runs as successes."""
     _needs_endings(audited)
     runs = audited.runs
-    is_unscored = has_flag(runs, "no_outcome") | runs["status"].eq("completed")  # at their end: see `no_outcome`
+    is_unscored = has_flag(runs, "no_outcome") | runs["status"].eq("completed")  # these belong to check `no_outcome`
     is_broken = audited.outcome.eq("not measured") & ~is_unscored
     rows = runs[is_broken]
     notes = Notes()
@@ -202,7 +205,7 @@ def infrastructure(audited: Audited) -> Found:
 
 @check("no outcome", "Do some runs have no outcome?")
 def no_outcome(audited: Audited) -> Found:
-    """Count all runs without an outcome, with the rates by both denominators; otherwise they have failed, or count."""
+    """Count the runs without an outcome and give rates by both denominators; the alternative uses the other one."""
     rows = audited.runs[audited.outcome.eq("not measured")]
     notes = Notes()
     if len(rows) and _has_rate(audited):
@@ -220,7 +223,7 @@ def no_outcome(audited: Audited) -> Found:
 
 @check("time-outs that succeeded", "Did runs succeed although they reached a limit?")
 def stopped_but_successful(audited: Audited) -> Found:
-    """Count the successes among the runs that were stopped at a limit of time or steps; otherwise they have failed."""
+    """Count the successes among runs stopped at a limit of time or steps; the alternative counts them as failures."""
     _needs_endings(audited)
     stopped = audited.runs[_is_stopped(audited.runs)]
     rows = stopped[audited.outcome[stopped.index].eq("success")]
@@ -229,7 +232,7 @@ def stopped_but_successful(audited: Audited) -> Found:
 
 @check("scores out of range", "Are some scores outside 0 to 1, although most are inside?")
 def out_of_range(audited: Audited) -> Found:
-    """Count the scores below 0 or above 1, if at least 9 of 10 are between; otherwise these runs are left out."""
+    """Count the scores below 0 or above 1, if at least 90 % are within; the alternative excludes these runs."""
     audited.needs("score")
     scored = audited.runs.dropna(subset="score")
     is_within = scored["score"].between(0, 1)
@@ -241,7 +244,7 @@ def out_of_range(audited: Audited) -> Found:
 
 @check("success without an answer", "Did runs succeed without any output?")
 def without_answer(audited: Audited) -> Found:
-    """Count the successes without a turn, token or answer that their model's other runs have; else they failed."""
+    """Count successes without the turns, tokens or answer of the model's other runs; the alternative: they failed."""
     runs = audited.runs
     is_stated = pd.Series(False, runs.index)
     is_silent = runs["status"].isin(NO_ANSWER)
@@ -262,7 +265,7 @@ def without_answer(audited: Audited) -> Found:
 
 @check("zero tokens or cost", "Are tokens or costs 0, which usually means that they were not counted?")
 def zero_usage(audited: Audited) -> Found:
-    """Count the runs that took no tokens, or nothing, by their logs."""
+    """Count the runs whose logs state 0 tokens or a cost of 0."""
     audited.needs("tokens_in", "tokens_out", "cost", "uncounted")
     columns = _as_logged(audited.runs, "tokens_in", "tokens_out", "cost")
     rows = audited.runs[columns.eq(0).fillna(False).any(axis=1)]
@@ -271,7 +274,7 @@ def zero_usage(audited: Audited) -> Found:
 
 @check("tokens missing by ending", "Are tokens missing mainly for some endings, which biases their mean?")
 def tokens_by_ending(audited: Audited) -> Found:
-    """Count the runs without tokens of models in which tokens are missing more often for some endings."""
+    """Count the runs without tokens of models for which tokens are missing more often with some endings than others."""
     audited.needs("tokens_in", "tokens_out")
     runs = audited.runs
     is_missing = runs[["tokens_in", "tokens_out"]].dropna(axis="columns", how="all").isna().any(axis=1)
@@ -292,9 +295,10 @@ def tokens_by_ending(audited: Audited) -> Found:
 
 @check("published figures", "Do published figures differ from the runs?", noun="figure")
 def published_figures(audited: Audited) -> Found:
-    """Count the published rates that no count of the runs gives; otherwise models rank by the published ones.
+    """Count the published rates that cannot be reproduced from the runs; the alternative ranks by published rates.
 
-    Of several rates of a file, the first is taken to be of all runs; others are compared if they are of as many runs.
+    The first of several rates in a file is assumed to cover all runs. Other rates are compared only if they cover the
+    same number of runs.
     """
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
@@ -311,7 +315,7 @@ def published_figures(audited: Audited) -> Found:
     compared = skipped = 0
     unlike = list[Notes]()
     for row, leads in zip(table.to_dict("records"), is_first, strict=True):
-        # the runs that it is of: its model, agent, data set and scorer, in its folder or below
+        # the runs that the figure covers: with its model, agent, dataset and scorer, in its folder or subfolders
         model = row["model_name"]
         matching = of_model.get(model, runs.iloc[:0]) if isinstance(model, str) and model else runs
         for name, value in {"agent": row["agent"], "dataset": row["dataset"], "score_key": row["metric"]}.items():
@@ -320,7 +324,7 @@ def published_figures(audited: Audited) -> Found:
         folder, file = os.path.split(row["source"])
         inside = matching[matching["source"].str.startswith(f"{folder}/")]
         own = inside if len(inside) else matching
-        # several runs may have their figures in one folder
+        # one folder may contain figures of several experiments
         of_file = [matching[matching[column].eq(row["source"])] for column in ("source", "plan")]
         is_named = [isinstance(one, str) and bool(one) and one in file for one in inside["experiment"]]
         for exact in (*of_file, inside[is_named]):
@@ -328,7 +332,7 @@ def published_figures(audited: Audited) -> Found:
                 own = exact
         of_others = pd.notna(row["n"]) and row["n"] != len(own)
         is_partial = of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any())
-        if own.empty:  # it is about other runs
+        if own.empty:  # the figure covers other runs
             continue
         rates = _rates_of(own, row["metric"])
         if is_partial or not rates:
@@ -354,7 +358,7 @@ def published_figures(audited: Audited) -> Found:
 
 @check("settings", "Did models run with different limits, versions or temperatures?", noun="setting")
 def settings(audited: Audited) -> Found:
-    """Count the conditions and settings in which models differ."""
+    """Count the conditions and settings that differ between models."""
     rules = audited.logs.kind.rates
     names = [name for name in (*rules.conditions, *rules.reported_settings) if name in audited.runs]
     known = [name for name in names if audited.runs[name].notna().any()]
@@ -367,7 +371,7 @@ def settings(audited: Audited) -> Found:
 
 @check("agents", "Did several agents use the same model?", noun="model")
 def agents(audited: Audited) -> Found:
-    """Count the models that several agents used, also where agents are compared with their models."""
+    """Count the models that several agents used, even if the comparison is between pairs of agent and model."""
     audited.needs("agent")
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
     counts = audited.runs.groupby(column)["agent"].nunique()
@@ -380,7 +384,7 @@ def agents(audited: Audited) -> Found:
 
 @check("pass^k", "Does pass^k depend on how trials count that were not measured?", noun="model")
 def pass_hat_k(audited: Audited) -> Found:
-    """Count the models with two values of pass^k: over measured runs, and over all, or all that were planned."""
+    """Count the models whose pass^k over measured runs differs from pass^k over all, or all planned, runs."""
     _needs_rate(audited)
     whole = audited.planned_runs
     if whole is None:
@@ -404,7 +408,7 @@ def pass_hat_k(audited: Audited) -> Found:
 
 @check("undecided ranks", "Is it undecided which model is best?", noun="model")
 def undecided_ranks(audited: Audited) -> Found:
-    """Count the models that may be the best, where that is not one."""
+    """Count the models that may be the best, unless there is exactly one."""
     table = audited.board.table
     ranks = table.loc[table["model_name"].ne(UNKNOWN), "rank_low"].dropna()
     if len(ranks) < 2:
@@ -415,7 +419,7 @@ def undecided_ranks(audited: Audited) -> Found:
 
 @check("variants", "Are tasks variants of a few templates?", noun="task")
 def variants_of_few(audited: Audited) -> Found:
-    """Count the tasks that look like variants of few by their ids."""
+    """Count the tasks whose ids suggest that they are variants of a few templates."""
     notes = variants(audited.board.outcomes)
     n = audited.board.outcomes.table["task"].nunique()
     return Found(notes.notes[0].values["tasks"] if notes else 0, n, notes=notes)
@@ -423,7 +427,7 @@ def variants_of_few(audited: Audited) -> Found:
 
 @check("tasks that separate nothing", "Do all models, or none, solve most of the tasks?", noun="task")
 def idle_tasks(audited: Audited) -> Found:
-    """Count the tasks that all models solved in all runs, or none in any, if these are half of the tasks or more."""
+    """Count the tasks that all models solve in all runs or that no model ever solves, if they are at least half."""
     if len(audited.board.cells.models) < 2:
         raise NotComputed("one_model", "fewer than 2 models were ranked")
     counts = task_items(audited.board)["verdict"].value_counts()
@@ -434,9 +438,10 @@ def idle_tasks(audited: Audited) -> Found:
 
 @check("leaks", "Did agents see the expected answer at the start, or open the benchmark's own files?")
 def leaks(audited: Audited) -> Found:
-    """Count the runs whose agent was given the expected answer, or opened files of the benchmark.
+    """Count the runs whose agent saw the expected answer at the start, or opened the benchmark's own files.
 
-    At most 100 runs are read; one whose answer is too short to search for counts only if its agent opened such files.
+    The check reads at most 100 runs. A run whose expected answer is too short to search for is included only if its
+    agent opened such files. The alternative excludes the counted runs.
     """
     if audited.logs.kind.transcript is None:
         raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
@@ -477,10 +482,10 @@ def leaks(audited: Audited) -> Found:
 
 @check("names", "Do several names refer to one model?", noun="name")
 def names_alike(audited: Audited) -> Found:
-    """Count the names that differ only by case, provider, date or order of parts; otherwise they are one model."""
+    """Count the names that differ only in case, provider, date or order of parts; the alternative merges them."""
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
-    groups: dict[str, dict[str, list[str]]] = {}  # names by their date, by the parts that they have without it
+    groups: dict[str, dict[str, list[str]]] = {}  # names by date, within the same parts without the date
     for name in names:
         model = re.sub(r"[-_@:.]latest$|-0$", "", bare_name(name))
         undated = DATED.sub("", model)
@@ -488,7 +493,7 @@ def names_alike(audited: Audited) -> Found:
         groups.setdefault(parts, {}).setdefault(model.removeprefix(undated), []).append(name)
     notes = Notes()
     for by_date in groups.values():
-        several = len(by_date.keys() - {""}) > 1  # two dates are two models
+        several = len(by_date.keys() - {""}) > 1  # names with different dates are different models
         together = [name for own in by_date.values() for name in own]
         for alike in by_date.values() if several else [together]:
             if len(alike) > 1:
@@ -502,7 +507,7 @@ def names_alike(audited: Audited) -> Found:
 
 @check("unnamed runs", "Do some logs name no model?")
 def unnamed_runs(audited: Audited) -> Found:
-    """Count the runs of an unknown model, which is not ranked."""
+    """Count the runs without a model name, which are not ranked."""
     rows = audited.runs[audited.runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN)]
     return Found(len(rows), len(audited.runs), rows)
 
@@ -512,7 +517,7 @@ def _has_rate(audited: Audited) -> bool:
 
 
 def _needs_rate(audited: Audited) -> None:
-    """Raise NotComputed where runs have no success, or none was repeated."""
+    """Raise NotComputed if no run has a success or failure, or no task was repeated."""
     if not _has_rate(audited):
         raise NotComputed("no_success", "no run has a success or a failure")
     if not audited.board.outcomes.table.duplicated(["model_name", "task"]).any():
@@ -520,32 +525,32 @@ def _needs_rate(audited: Audited) -> None:
 
 
 def _needs_endings(audited: Audited) -> None:
-    """Raise NotComputed where logs do not state how runs ended."""
+    """Raise NotComputed if the logs do not record how runs ended."""
     reasons = audited.runs.get("exit_reason", pd.Series())
     if audited.runs["status"].dropna().isin(["completed"]).all() and reasons.isna().all():
         raise NotComputed("no_endings", "the logs do not state how runs ended")
 
 
 def _is_stopped(runs: pd.DataFrame) -> pd.Series:
-    """Return which runs were stopped at a limit, by their status or the reason why they ended."""
+    """Return which runs were stopped at a limit, judged by their status or exit reason."""
     endings = runs.reindex(columns=["status", "exit_reason"]).astype("str").fillna("")
     return (endings["status"] + "\n" + endings["exit_reason"]).str.contains(STOPPED)
 
 
 def _as_logged(runs: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """Return amounts as logs state them: 0 where it was not counted, which is missing in other frames."""
+    """Return amounts as logged, with the 0 of uncounted amounts, which is missing in other frames."""
     amounts = runs[[*names]].astype("Float64")
     uncounted = runs.get("uncounted", pd.Series("", runs.index)).fillna("")
     return pd.DataFrame({name: amounts[name].mask(uncounted.str.contains(name), 0) for name in names})
 
 
 def _counted(code: str, text: str, count: int) -> Notes:
-    """Note a count; nothing for 0."""
+    """Return a note on a count, or no note if it is 0."""
     return note(code, text, count=int(count)) if count else Notes()
 
 
 def _counts(counts: pd.Series) -> Notes:
-    """Note counts by name, the largest first; nothing for none."""
+    """Return a note on counts by name, the largest first, or no note if there are none."""
     ordered = counts.sort_values(ascending=False, kind="stable")
     return note("counts", _named_counts, counts=ordered.to_dict()) if len(ordered) else Notes()
 
@@ -564,7 +569,7 @@ def _by_model(rows: pd.DataFrame) -> Notes:
 
 
 def _rates_of(runs: pd.DataFrame, metric: str) -> list[float]:
-    """Return what may be published of runs: rates of all, or of those measured, or mean scores, also over tasks."""
+    """Return the figures that may be published: rates over all or measured runs, mean scores, and means over tasks."""
     success = runs["is_successful"].astype("Float64")
     columns = [success.fillna(0), success.dropna()]
     if measure := PASS.fullmatch(metric):

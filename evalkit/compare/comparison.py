@@ -1,4 +1,4 @@
-"""The object that every comparison of models starts from: the runs that count, and their averages by task and model."""
+"""Prepare comparisons of models: the counted runs, and their averages by task and model, shared by all analyses."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,37 +16,37 @@ from evalkit.stats.adjusted import AdjustedRates
 from evalkit.stats.pairwise import MOST_PAIRED
 
 WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparisons take into account, as in `cells_of`
-RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
-FEW_VALUES = 5  # of a model or a file, too few to show the unit of its scores
-FAR_ABOVE = 10  # a mean of scores that are no shares
-MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
+RETRIED = 0.02  # maximum p value, corrected for all models, that shows that the number of runs depends on outcomes
+FEW_VALUES = 5  # minimum number of scores of a group that shows their unit
+FAR_ABOVE = 10  # a higher mean shows that scores are not shares
+MOST_SHOWN = 30  # number of models whose pairs are compared if there are too many models to compare all
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Comparison:
-    """The outcomes of runs, and their cells by task, model and condition, which are made once."""
+    """The outcomes of runs, and their cells by task, model and condition, each computed once."""
 
     outcomes: Outcomes
 
     @cached_property
     def all_cells(self) -> Cells:
-        """The cells of all models, also of those without any outcome."""
+        """The cells of all models, including models without any outcome."""
         return cells_of(self.outcomes.table, "model_name", "task", "value", *WITHIN)
 
     @cached_property
     def cells(self) -> Cells:
-        """The cells of the models with an outcome."""
+        """The cells of the models with at least one outcome."""
         cells = self.all_cells
         return cells.take(models=[i for i, sizes in enumerate(cells.sizes.T) if sizes.any()])
 
     @cached_property
     def adjusted(self) -> AdjustedRates:
-        """The rates of these models, raw and adjusted for the tasks that each ran."""
+        """The rates of the models in `cells`, raw and adjusted for the tasks that each model ran."""
         return adjusted_rates(self.cells, kind=self.outcomes.kind, conditions_of=self.outcomes.conditions_of)
 
     @cached_property
     def retried(self) -> list[str]:
-        """The models that repeated tasks until a run succeeded, by `evalkit.stats.repeats_test`."""
+        """The models whose tasks were repeated until a run succeeded, according to `evalkit.stats.repeats_test`."""
         if self.outcomes.kind != "proportion":
             return []
         table = leading(self.outcomes.table.dropna(subset=["value", "repetition"]))
@@ -58,13 +58,13 @@ class Comparison:
             counts = tasks.agg(["size", "sum"])
             rises = tasks.is_monotonic_increasing.all() and counts["sum"].max() > 1
             falls = tasks.is_monotonic_decreasing.all() and (counts["size"] - counts["sum"]).max() > 1
-            if not rises and not falls:  # a table may be sorted by outcomes
+            if not rises and not falls:  # if all tasks rise or fall, the table is probably sorted by outcome
                 tested[str(name)] = repeats_test(own["value"], own["task"])
         return [name for name, test in tested.items() if test.flagged and test.p_value * len(tested) <= RETRIED]
 
     @cached_property
     def doubts(self) -> Notes:
-        """Why a difference between models may come from how they were run or scored: then none is called the best."""
+        """Notes that differences may come from how models were run or scored; with any, no model is called best."""
         found = Notes()
         table = self.outcomes.table.dropna(subset="value")
         if self.retried:
@@ -74,9 +74,9 @@ class Comparison:
         return found
 
     def with_failures(self, absent: pd.DataFrame) -> "Comparison":
-        """Add absent runs, as `evalkit.kinds.findings.absent_runs` counts them, as failures.
+        """Add absent runs as failures; `absent` is the result of `evalkit.kinds.findings.absent_runs`.
 
-        Absent runs of a task that no model ran are left out: they separate no models.
+        Absent runs of tasks that no model ran are excluded, because they do not separate models.
         """
         table = self.outcomes.table
         absent = absent[absent["task"].isin(set(table["task"]))]
@@ -89,9 +89,10 @@ class Comparison:
 
 
 def _units_differ(table: pd.DataFrame) -> Notes:
-    """Note models, files or types of tasks some of whose scores are from 0 to 1, and those of others far above.
+    """Note models, files or task types whose scores are from 0 to 1 while others' scores are far above.
 
-    Scores of 0 and 1 only may be points of a weak model, unless others are percentages; of a file they are outcomes.
+    If all scores of a model are 0 or 1, they may be the points of a weak model, unless the highest score of all is 100,
+    which suggests percentages. If all scores of a file or task type are 0 or 1, they are treated as outcomes.
     """
     table = table.assign(is_between=~table["value"].isin([0, 1]))
     for column in ("model_name", "source", "task_type"):
@@ -110,9 +111,9 @@ def _units_differ(table: pd.DataFrame) -> Notes:
 
 
 def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:
-    """Return the comparison of any table of runs, as for `leaderboard`; a comparison is returned as it is.
+    """Return the comparison of a table of runs, as for `leaderboard`; return a comparison unchanged.
 
-    ValueError for a comparison of another value than the one asked for.
+    Raises ValueError if a given comparison compares another value than `value`.
     """
     if not isinstance(runs, Comparison):
         return Comparison(outcomes(runs_of(runs), value))
@@ -122,7 +123,7 @@ def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:
 
 
 def check_margin(scored: Outcomes, margin: float | None) -> None:
-    """Raise SourceError for a margin of shares that is larger than any difference, such as one in percent."""
+    """Raise SourceError for a margin of shares that is 1 or more, such as a margin in percent."""
     if margin is None:
         return
     check_number("margin", margin)
@@ -131,7 +132,7 @@ def check_margin(scored: Outcomes, margin: float | None) -> None:
 
 
 def leading_cells(cells: Cells) -> Cells:
-    """Return the cells of the models whose pairs are compared: of more than 100, the 30 with the highest means."""
+    """Return the cells of all models or, if there are more than 100, of the 30 models with the highest means."""
     if len(cells.models) <= MOST_PAIRED:
         return cells
     means = pd.DataFrame(cells.over_conditions.means).mean()

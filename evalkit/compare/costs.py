@@ -1,4 +1,4 @@
-"""Cost of models: their results against what their runs take, and their success at equal budgets."""
+"""Compare the cost of models: their results against the cost of their runs, and their success at equal budgets."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from evalkit.kinds.runs import leading
 from evalkit.stats import cost_front, estimate_by
 
 COSTS = ("cost", "tokens", "duration")
-SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # of the runs of all models, that a budget allows
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # shares of all models' runs that stay within a budget
 
 
 def cost(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame, str]:
@@ -24,8 +24,8 @@ def cost(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame
     Returns
     -------
     tuple of DataFrame and str
-        The table of `evalkit.stats.cost_front`, and what the cost is: cost, tokens or duration. No rows and an empty
-        text if no run has a cost.
+        The table of `evalkit.stats.cost_front`, and the measure of cost: cost, tokens or duration. The table and the
+        string are empty if no run has a cost.
 
     Examples
     --------
@@ -38,16 +38,15 @@ def cost(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame
 
 
 def _unit(rows: pd.DataFrame) -> str:
-    """Return the first measure of cost that runs have; empty where they have none."""
+    """Return the first measure of cost that any run has, or an empty string."""
     return next((name for name in COSTS if rows[name].notna().any()), "")
 
 
 def at_budget(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame, str]:
     """Estimate success at equal budgets per run; a run above the budget counts as a failure.
 
-    Budgets are quantiles of what the runs took, in US dollars, tokens or seconds, whichever is logged first. The
-    estimate assumes that agents do not know the budget. Of more than 200 models, the table has those with the highest
-    means.
+    Budgets are quantiles of the cost of runs, in US dollars, else tokens, else seconds. The estimate assumes that
+    agents do not know the budget. The table contains at most 200 models, the ones with the highest means.
 
     Parameters
     ----------
@@ -59,8 +58,8 @@ def at_budget(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.Data
     Returns
     -------
     tuple of DataFrame and str
-        A row per budget and model: budget, model_name, n, n_tasks, estimate, low, high, method, target, warning; and
-        the unit. No rows and an empty text if no run has a cost, or none succeeded.
+        One row per budget and model: budget, model_name, n, n_tasks, estimate, low, high, method, target, warning; and
+        the measure of cost. Both are empty if no run has a cost, or if the values are not shares.
 
     Examples
     --------

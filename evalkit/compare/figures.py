@@ -1,4 +1,4 @@
-"""Figures of comparisons: frames of `evalkit.compare` in, axes out."""
+"""Draw figures of comparisons from the frames of `evalkit.compare`."""
 
 from typing import Any
 
@@ -13,23 +13,23 @@ from evalkit.stats.adjusted import RAW
 
 __all__ = ["differences", "ranking"]
 
-MOST_DRAWN = 30  # models in a matrix of pairs
+MOST_DRAWN = 30  # maximum number of models in a matrix of pairs
 
 
 def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
-    """Draw each model's estimate with its interval, and both the raw and the adjusted one if they differ.
+    """Draw each model's estimate with its interval; raw and adjusted estimates if they differ.
 
     Parameters
     ----------
     board : Leaderboard
-        As from `leaderboard`.
+        Result of `leaderboard`.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
     Returns
     -------
     Axes
-        A row per model, with 95 % intervals; nothing where no model was measured.
+        One row per model, with 95 % intervals; a message if no model was measured.
 
     Examples
     --------
@@ -52,16 +52,16 @@ def differences(pairs: pd.DataFrame, *, percent: bool = True, ax: Axes | None = 
     Parameters
     ----------
     pairs : DataFrame
-        As from `pairs`.
+        Result of `pairs`.
     percent : bool
-        Whether differences are of rates, in percentage points, and not of scores.
+        Whether differences are in percentage points (rates) or in the unit of the score.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
     Returns
     -------
     Axes
-        A row and a column per model, at most the first 30.
+        One row and one column per model, for at most the first 30 models.
 
     Examples
     --------

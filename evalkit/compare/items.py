@@ -1,11 +1,11 @@
-"""The tasks of a benchmark: which separate models, which contradict their order, and how few would do."""
+"""Analyse the tasks of a benchmark: which separate models, which contradict their order, and how few are enough."""
 
 import numpy as np
 import pandas as pd
 
 from evalkit.compare.comparison import Comparison, comparison
 
-DRAWS = 200  # random sets of tasks of each size
+DRAWS = 200  # number of random subsets of tasks per size
 COLUMNS = ["task", "n_models", "n", "mean", "verdict", "discrimination"]
 
 
@@ -77,8 +77,8 @@ def fewer_tasks(
     Returns
     -------
     DataFrame
-        A row per number of tasks: n_tasks, same_first (share of 200 draws with the same first model) and same_order
-        (with the same order). No rows for fewer than 2 models or shared tasks.
+        One row per number of tasks: n_tasks, same_first (share of 200 draws with the same first model) and same_order
+        (share with the same order). Empty for fewer than 2 models or fewer than 2 shared tasks.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The paragraph on methods that belongs to a comparison, with the reference of each method that it used."""
+"""Write the methods paragraph of a comparison, with references for the methods used."""
 
 from evalkit._text import counted_noun
 from evalkit._version import __version__
@@ -42,7 +42,7 @@ def methods_text(board: Leaderboard) -> str:
     Parameters
     ----------
     board : Leaderboard
-        The comparison, as `leaderboard` returns it.
+        Result of `leaderboard`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Pairs of models: their differences on shared tasks, and the tasks on which their outcomes are opposite."""
+"""Compare pairs of models: their differences, and the tasks on which their outcomes disagree."""
 
 import numpy as np
 import pandas as pd
@@ -13,18 +13,18 @@ from evalkit.kinds.runs import leading
 from evalkit.stats import Cells, compare_all
 from evalkit.stats.intervals import LEVEL, Target
 
-MOST_PAIRS = 45  # shown on a page: the pairs of 10 models
+MOST_PAIRS = 45  # maximum number of pairs on a page: all pairs of 10 models
 _DISCORDANT = ["task", "model_a", "model_b", "repetition", "value_a", "value_b", "run_id_a", "run_id_b"]
 
 
 def pairs(
     runs: pd.DataFrame | Comparison, value: str = "", *, target: Target = "new tasks", margin: float | None = None
 ) -> pd.DataFrame:
-    """Compare every pair of models; of more than 100 models, the 30 with the highest means.
+    """Compare every pair of models; with more than 100 models, only the 30 with the highest means.
 
-    For new tasks, models are also compared on tasks that only one of them ran, within types and conditions, as if these
-    were random samples; `warning` counts them. Pairs with a difference that is shown to be within ± `margin` are
-    equivalent.
+    If the target is new tasks, the comparison also uses tasks that only one of the models ran, within task types and
+    conditions, as if these tasks were random samples. `warning` counts them. Pairs are equivalent if their difference
+    is shown to be within ± `margin`.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def pairs(
     -------
     DataFrame
         The table of `evalkit.stats.compare_all`, with unit (``%`` for shares) and sentence (the comparison in words).
-        The sentence of a model without any outcome gives the reason.
+        If a model has no outcome, the sentence gives this reason.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def pairs(
 
 
 def pairs_of(cells: Cells, scored: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:
-    """Return the table of `pairs` of the models of these cells."""
+    """Return the table of `pairs` for the models of `cells`."""
     check_margin(scored, margin)
     cells = leading_cells(cells)
     table = compare_all(cells, target=target, margin=margin)
@@ -66,7 +66,7 @@ def pairs_of(cells: Cells, scored: Outcomes, target: Target = "new tasks", margi
 
 
 def pairs_to_show(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
-    """Select the pairs for a page: all of up to 10 models, else those with the smallest p values.
+    """Select the pairs for a page: the `most` pairs with the smallest p values.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def pairs_to_show(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model_a, model_b, n_tasks, n_unshared (if any), estimate (a minus b), low, high, p_adjusted, claim_at (if not
-        0.05), decided, equivalent (with a margin), warning (of outcomes by a judge).
+        model_a, model_b, n_tasks, n_unshared (if any), estimate (a minus b), low, high, p_adjusted, claim_at (if any is
+        not 0.05), decided, equivalent (with a margin), warning (if a judge set outcomes).
 
     Examples
     --------
@@ -101,7 +101,7 @@ def pairs_to_show(pairs: pd.DataFrame, most: int = MOST_PAIRS) -> pd.DataFrame:
 
 
 def pairs_text(pairs: pd.DataFrame) -> str:
-    r"""Describe pairs in sentences, one per line; of more than 10 models, the decided pairs with the smallest p values.
+    r"""Describe pairs in sentences, one per line; for more than 45 pairs, only the most significant decided pairs.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def pairs_text(pairs: pd.DataFrame) -> str:
     if len(pairs) <= MOST_PAIRS:
         return "\n".join(map(plain, pairs["sentence"]))
     decided = pairs[pairs["decided"]].nsmallest(MOST_PAIRS, "p_adjusted")
-    count = len({*pairs["model_a"], *pairs["model_b"]})  # of many, only the first were compared
+    count = len({*pairs["model_a"], *pairs["model_b"]})  # `pairs` compares only the first of very many models
     head = f"{int(pairs['decided'].sum())} of {len(pairs):,} pairs of {count} models are decided."
     return "\n".join([head, *map(plain, decided["sentence"])])
 
@@ -129,15 +129,16 @@ def pairs_text(pairs: pd.DataFrame) -> str:
 def discordant(runs: pd.DataFrame | Comparison, model_a: str = "", model_b: str = "", value: str = "") -> pd.DataFrame:
     """Find the tasks on which two models disagree, with their runs.
 
-    Runs of a task are paired in the order of repetitions. A run without an outcome is a failure if another run of its
-    model has one. Scores disagree if they differ by more than half of the largest difference.
+    Runs of a task are paired in the order of repetitions. If the kind of log counts unmeasured runs as failures, they
+    are failures of models with at least one measured run; otherwise they are ignored. Scores disagree if they differ by
+    more than half of the largest difference.
 
     Parameters
     ----------
     runs : DataFrame or Comparison
         One row per run, or a leaderboard.
     model_a : str
-        First model; by default every pair of models, of more than 200 the ones with the highest means.
+        First model; by default every pair of models (of the 200 with the highest means, if there are more).
     model_b : str
         Second model; by default all others.
     value : {"", "is_successful", "score"}
@@ -163,7 +164,7 @@ def discordant(runs: pd.DataFrame | Comparison, model_a: str = "", model_b: str 
     order = {name: n for n, name in enumerate([model_a, *sorted(set(table["model_name"]) - named), model_b])}
     side, values = table["model_name"].map(order).to_numpy(int), table["value"].to_numpy(float)
     units = pd.DataFrame({"unit": table.groupby([table["task"], place]).ngroup(), "row": table.index})
-    both = units.merge(units, on="unit")  # of numbers, as many models have many pairs
+    both = units.merge(units, on="unit")  # merge only row numbers, because many models have many pairs
     left, right = both["row_x"].to_numpy(), both["row_y"].to_numpy()
     gaps = np.abs(values[left] - values[right])
     is_kept = (side[left] < side[right]) & (gaps > 0)
@@ -180,7 +181,7 @@ def discordant(runs: pd.DataFrame | Comparison, model_a: str = "", model_b: str 
 
 
 def examples(pairs: pd.DataFrame) -> tuple[Example, ...]:
-    """Return the first pairs of runs as examples for a finding, of different tasks if possible.
+    """Return the first pairs of runs as examples for a finding, one per task.
 
     Parameters
     ----------

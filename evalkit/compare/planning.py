@@ -1,4 +1,4 @@
-"""Plan more runs: how many tasks and repetitions show a difference."""
+"""Plan more runs: how many tasks and repetitions are needed to show a difference."""
 
 import pandas as pd
 
@@ -7,9 +7,9 @@ from evalkit.stats import plan as plan_pairs
 
 
 def plan(runs: pd.DataFrame | Comparison, difference: float | None = None, value: str = "") -> pd.DataFrame:
-    """Plan tasks and repetitions that detect a difference of a typical pair with 80 % power.
+    """Plan the numbers of tasks and repetitions that detect a difference of a typical pair with 80 % power.
 
-    Of more than 100 models, the plan uses the 30 with the highest means.
+    With more than 100 models, the plan uses only the 30 with the highest means.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The leaderboard: models in the order that the data show, the best of them, and caveats."""
+"""Rank models on a leaderboard: their order, the best model if the data show one, and caveats."""
 
 import hashlib
 from collections.abc import Iterable
@@ -26,10 +26,10 @@ from evalkit.stats.pair_tests import PARTLY, UNPAIRED
 from evalkit.stats.pairwise import MOST_PAIRED
 
 MODELS = "Models, the best first"
-DOUBTS = ("units_differ", "retried_models")  # notes that no claim withstands
-FIRST = ("judged", "conditions_differ", "settings_differ", *DOUBTS)  # to read before any estimate is compared
-FEW_PAIRS = 5  # shared tasks, too few for any two models to differ
-MOST_VALUES = 6  # of a condition in a sentence
+DOUBTS = ("units_differ", "retried_models")  # notes that invalidate any claim of a best model
+FIRST = ("judged", "conditions_differ", "settings_differ", *DOUBTS)  # notes to read before comparing estimates
+FEW_PAIRS = 5  # with fewer shared tasks, no difference between two models can be shown
+MOST_VALUES = 6  # maximum number of values of a condition in a sentence
 
 _COLUMNS = (
     "model_name n n_tasks coverage estimate low high adjusted adjusted_low adjusted_high rank_low rank_high "
@@ -40,19 +40,19 @@ _STANDING = ["kind", "outcome", "model_name", "n", "n_tasks", "estimate", "low",
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Leaderboard(Comparison):
-    """Models in the order that the data show.
+    """A comparison with ranked models.
 
-    The table has one row per model, the one with the highest adjusted estimate first; equal ones are in the order of
-    their names, which means nothing: model_name, n (runs), n_tasks, coverage (of the tasks that any model ran),
-    estimate with low and high (over its own tasks), adjusted with low and high (see `basis`), rank_low to rank_high
-    (ranks that the data leave open), behind_first, ties_with_first, corrected with low and high (the estimate after
-    picking among all models), method, target, warning; see `evalkit.stats.rank_models`.
+    The table has one row per model, ordered by adjusted estimate, the highest first. The order of models with equal
+    estimates is alphabetical and means nothing. Columns: model_name, n (runs), n_tasks, coverage (share of the tasks
+    that any model ran), estimate with low and high (over the model's tasks), adjusted with low and high (see `basis`),
+    rank_low and rank_high (range of possible ranks), behind_first, ties_with_first, corrected with low and high (the
+    estimate, corrected for selection among all models), method, target, warning. See `evalkit.stats.rank_models`.
     """
 
     table: pd.DataFrame
-    pairs: pd.DataFrame  # every pair, as `pairs` returns it: of more than 100 models, the pairs of 30
-    basis: str  # what is adjusted: raw (all ran the same tasks), adjusted for tasks, standardised, or none
-    notes: Notes  # caveats: how the models' tasks differ, cycles, disjoint sets, and runs left out
+    pairs: pd.DataFrame  # all pairs, as from `pairs`; with more than 100 models, only the pairs of 30
+    basis: str  # type of adjustment: raw (all models ran the same tasks), adjusted for tasks, standardised, or none
+    notes: Notes  # caveats: differing sets of tasks, cycles, disjoint sets, excluded runs
 
     def __repr__(self) -> str:
         return f"{plain(finding_text(ranked(self)))}\n\n{answer_table(self)}"
@@ -63,7 +63,7 @@ class Leaderboard(Comparison):
 
     @property
     def has_means(self) -> bool:
-        """Whether the mean of a model is one number: scores under several conditions, such as budgets, have none."""
+        """Whether models have one mean: scores under several conditions, such as budgets, have none in common."""
         return self.outcomes.is_share or self.outcomes.table.dropna(subset="value")["condition"].nunique() < 2
 
     @property
@@ -73,7 +73,7 @@ class Leaderboard(Comparison):
 
     @property
     def pairs_of_first(self) -> pd.DataFrame:
-        """The pairs of the first model that has a name."""
+        """The pairs of the highest-ranked model with a name."""
         named = self.table.loc[self.table["model_name"] != UNKNOWN, "model_name"]
         return self.pairs[self.pairs[["model_a", "model_b"]].isin(named[:1].tolist()).any(axis=1)]
 
@@ -86,12 +86,12 @@ def leaderboard(
     Parameters
     ----------
     runs : DataFrame
-        The first table of a kind of log, such as `logs.runs`, or any table with a row per run and columns for model,
-        task and score, which are detected from common names.
+        The first table of a kind of log, such as `logs.runs`, or any table with a row per run. Its columns for model,
+        task and score are detected from common names.
     value : {"", "is_successful", "score"}
         What to compare; by default success if the logs record it, else the score.
     margin : float, optional
-        Pairs with a difference that is shown to be within ± margin are equivalent.
+        Pairs are equivalent if their difference is shown to be within ± margin.
     planned : iterable of str
         Ids of the tasks that each model was planned to run.
 
@@ -116,7 +116,7 @@ def leaderboard(
     ranks = rank_models(cells, first=first, pairs=pairs if len(table) <= MOST_PAIRED else None)
     table = table.merge(ranks.drop(columns=["n_tasks", "estimate"]), on="model_name")
     best = first if len(table) and table["rank_high"].iloc[0] == 1 else ""
-    # models without a measured run are below, with the reason
+    # models without a measured run come last, with the reason
     rest = runs[~runs["model_name"].fillna(UNKNOWN).isin(rows["model_name"])].fillna({"model_name": UNKNOWN})
     if len(rest) or table.empty:
         unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
@@ -196,7 +196,7 @@ def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
 
 
 def rank_table(board: Leaderboard) -> pd.DataFrame:
-    """Return the leaderboard for a page: ranks as ranges, and adjusted estimates only if they differ.
+    """Return the leaderboard for a page, with ranks as ranges, and adjusted estimates only if they differ.
 
     Parameters
     ----------
@@ -206,8 +206,8 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per model: rank (such as ``2 – 4``), model_name, n, n_tasks, estimate, low, high, corrected estimate
-        with bounds.
+        One row per model: model_name, n, n_tasks, coverage, rank (such as ``2 – 4``), estimate, low, high, adjusted
+        estimate with bounds (if it differs), corrected estimate with bounds, warning.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
 def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     """List the results of each model, for the index of all reports.
 
-    Models without a name are excluded. No rows without any estimate.
+    Runs without a model name are excluded. The table is empty if no model has an estimate.
 
     Parameters
     ----------
@@ -237,9 +237,9 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        kind, outcome (what the estimates are, with their unit), model_name, n (runs), n_tasks, estimate, low, high,
-        text (the estimate as text, or the reason for none), rank, task_set (the same for models that ran the same
-        tasks; empty if unknown).
+        kind, outcome (title of the estimates, with their unit), model_name, n (runs), n_tasks, estimate, low, high,
+        text (the formatted estimate, or the reason why there is none), rank, task_set (a digest that is equal for
+        models that ran the same tasks; empty if unknown).
 
     Examples
     --------
@@ -252,8 +252,8 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(columns=_STANDING)
     rows, share = table[["estimate", "low", "high", "warning"]].to_numpy().tolist(), board.outcomes.is_share
     counted = board.outcomes.table.dropna(subset="value")
-    known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task is one of its own
-    tasks = {}  # the same text for the same set of tasks
+    known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task counts as its own task
+    tasks = {}  # digest of the set of tasks by model
     for name, own in known.groupby(counted["model_name"]):
         names = "\0".join(sorted(map(str, set(own)))).encode(errors="replace")
         tasks[name] = "" if own.isna().any() else hashlib.blake2b(names, digest_size=6).hexdigest()
@@ -268,16 +268,16 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def ranks_text(table: pd.DataFrame) -> list[str]:
-    """Format the possible ranks of each model: ``1``, ``2 – 4``; empty if there are none."""
+    """Format the possible ranks of each model, such as ``1`` or ``2 – 4``; empty for models without a rank."""
     places = zip(table["rank_low"], table["rank_high"], strict=True)
     return ["" if pd.isna(low) else f"{low} – {high}" if high > low else str(low) for low, high in places]
 
 
 def headline(board: Leaderboard) -> dict[str, Any]:
-    """Describe which model is best, or that the comparison is not decided.
+    """Describe which model is best, or that the comparison is undecided.
 
-    It names no model if the first models share the rank, have no name, or share no tasks. Scores under several
-    conditions, such as budgets of turns, have no estimate.
+    No model is named if the first models share the rank, have no name, or share no tasks. There is no estimate for
+    scores under several conditions, such as budgets of turns.
 
     Parameters
     ----------
@@ -287,7 +287,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     Returns
     -------
     dict
-        `code` and the values of its text; for a model that leads, is best or is alone, also estimate, low and high.
+        `code` and the values for its text. For a model that leads, is best or is the only one, also estimate, low and
+        high.
 
     Examples
     --------
@@ -330,10 +331,10 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         n_sets = sum(not set(models).isdisjoint(names) for names in sets)
         conditions = "conditions_differ" in board.notes
         return {"code": "apart", "models": models, "n_sets": n_sets, "conditions": conditions}
-    if rated[by].iloc[1] == rated[by].iloc[0]:  # the order of their names means nothing
+    if rated[by].iloc[1] == rated[by].iloc[0]:  # equal estimates: the alphabetical order means nothing
         return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
     is_behind = others["behind_first"].astype(bool)
-    if not board.has_means and board.basis == NONE and not is_behind.any():  # the order of means under other conditions
+    if not board.has_means and board.basis == NONE and not is_behind.any():  # means under different conditions
         return {"code": "unlike", "models": rated["model_name"].tolist(), "conditions": True}
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
     few = bool((own["n_tasks"].lt(FEW_PAIRS) & own["method"].ne(UNPAIRED) & own["method"].ne(PARTLY)).all())
@@ -341,26 +342,26 @@ def headline(board: Leaderboard) -> dict[str, Any]:
 
 
 def _fields(row: pd.Series, has_mean: bool) -> dict[str, Any]:
-    """Return the estimate of a row of the table, if there is one over all its conditions."""
+    """Return the estimate of a row of the table, unless its scores under several conditions have no common mean."""
     if not has_mean:
         return {}
     return {name: row[name] for name in ("estimate", "low", "high", "n", "n_tasks", "method", "target")}
 
 
 def with_short_names(board: Leaderboard, width: int) -> Leaderboard:
-    """Give models the names that a line has room for, cut in their middle and still distinct."""
+    """Shorten the names of models to `width` characters, cut in the middle and still distinct."""
     names = distinct_names(board.table["model_name"], width)
     pairs = board.pairs.assign(**{side: board.pairs[side].map(names) for side in ("model_a", "model_b")})
     return replace(board, table=board.table.assign(model_name=board.table["model_name"].map(names)), pairs=pairs)
 
 
 def ranked(board: Leaderboard, section: str = sections.RANKING) -> Finding:
-    """Describe which model the data show to be best, with its estimate."""
+    """Describe in a finding which model is best, with its estimate."""
     first = board.table["model_name"].iloc[0] if len(board.table) else ""
     named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
     named = named.sort_values("estimate", ascending=False, kind="stable")
     head = headline(board)
-    tops = [] if head.get("conditions") else head.get("models", ())  # means under different conditions have no highest
+    tops = [] if head.get("conditions") else head.get("models", ())  # means under different conditions have no order
     values = {
         "headline": head,
         "n_models": len(named),
@@ -376,19 +377,20 @@ def ranked(board: Leaderboard, section: str = sections.RANKING) -> Finding:
 
 
 def answer_table(board: Leaderboard, runs: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return the models with their ranks, for the beginning of a page.
+    """Return the models with their ranks, for the top of a page.
 
     Parameters
     ----------
     board : Leaderboard
         Result of `leaderboard`.
     runs : DataFrame, optional
-        Runs of the board; adds what a run takes on average.
+        Runs of the board; adds the average cost, tokens and duration of a run.
 
     Returns
     -------
     DataFrame
-        One row per model, the best first: rank, model_name, estimate, low, high, n, n_tasks, and others that differ.
+        One row per model, the best first: model_name, rank, estimate, low, high, adjusted estimate with bounds (if it
+        differs), n, n_tasks, and the average usage per run.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reliability of models over repetitions of tasks."""
+"""Estimate the reliability of models over repetitions of tasks."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from evalkit.stats import reliability as reliability_of
 def reliability(runs: pd.DataFrame | Comparison, ks: Sequence[int] | None = None) -> pd.DataFrame:
     """Estimate pass@k, pass^k and agreement per model, each k on tasks with at least k runs.
 
-    Of more than 200 models, the table has those with the highest means.
+    The table contains at most 200 models, the ones with the highest means.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def reliability(runs: pd.DataFrame | Comparison, ks: Sequence[int] | None = None
     Returns
     -------
     DataFrame
-        The table of `evalkit.stats.reliability`, by model_name; no rows without a success or failure.
+        The table of `evalkit.stats.reliability`, by model_name; empty if no run has a success or failure.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Terminal output of ``evalkit compare`` and ``evalkit audit``, and whether a build fails on it."""
+"""Format the terminal output of ``evalkit compare`` and ``evalkit audit``, and decide whether a build fails."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,8 +24,8 @@ from evalkit.kinds.runs import UNKNOWN, kind_of
 from evalkit.stats.adjusted import ADJUSTED
 from evalkit.stats.intervals import CONFIDENCE, Target
 
-MOST_ANSWERED = 40  # models that the commands of kinds rank; `evalkit compare` ranks any number
-MOST_PAIRS, MOST_VERDICTS = 6, 16  # on one screen
+MOST_ANSWERED = 40  # maximum number of models that the commands of kinds rank; `evalkit compare` has no maximum
+MOST_PAIRS, MOST_VERDICTS = 6, 16  # maximum numbers of rows on one screen
 VERDICTS_OF_TASKS = {
     "all solve": "solved by all models",
     "none solves": "solved by none",
@@ -33,11 +33,11 @@ VERDICTS_OF_TASKS = {
     "contradicts the order": "contradicting the order of models",
     "discriminates": "that separate models in their order",
 }
-VERDICTS = ("regression", "not decided", "not worse", "better")  # the ones that a build fails on come first
+VERDICTS = ("regression", "not decided", "not worse", "better")  # verdicts that fail a build come first
 
 
 def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
-    """State which model the runs show to be best; where no run names a model, the rate of all."""
+    """State which model is best, or the rate of all runs if no run names a model."""
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
     if named > MOST_ANSWERED:
         return f"{named:,} models, sorted by rate; `evalkit compare` tests which are better."
@@ -46,7 +46,7 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
 
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:
-    """State which model is best, with its estimate and what it rests on, then the basis of the claim."""
+    """State which model is best, with its estimate and the shared tasks, then the caveats of the claim."""
     answer = " ".join([plain(finding_text(ranking)), *_lines(board.notes.only("partly"))])
     return [answer, *_lines(board.notes.only(*FIRST, "variants", "families"))]
 
@@ -65,11 +65,11 @@ def describe_comparison(
     below: Sequence[str] = (),
     everything: bool = False,
 ) -> str:
-    """Format which model is best, the models with their ranks and rates, and pairs, starting with the first model's.
+    """Format which model is best, the models with their ranks and rates, the plan, and pairs, the best models first.
 
-    Below is how many tasks would decide, also for a difference of `detect` (`evalkit.compare.plan_findings`);
-    `planned` as for `leaderboard`, `below` are lines to print, too. What does not fit on a screen is left out, or with
-    `everything` printed, too.
+    The plan is the number of tasks that would decide between models, also for a difference of `detect`
+    (`evalkit.compare.plan_findings`). `planned` is as for `leaderboard`, and `below` are lines to print at the end.
+    The output fits on one screen, unless `everything` is set.
     """
     board = leaderboard(runs, value or "", margin=margin, planned=planned)
     in_sentences = with_short_names(board, name_width())
@@ -91,7 +91,7 @@ def describe_comparison(
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
-    stated = ["absent"] if ranking.values["headline"].get("absent") else []  # by the answer
+    stated = ["absent"] if ranking.values["headline"].get("absent") else []  # the answer includes this note
     notes = _lines(board.notes.without(*FIRST, "partly", "variants", "families", "same_order", *stated)) + copies
     notes += _lines(similar_names(runs["model_name"].dropna()))
     if board.basis == ADJUSTED:
@@ -124,7 +124,7 @@ def describe_comparison(
 
 
 def _items_lines(board: Leaderboard) -> list[str]:
-    """Describe in two sentences how tasks separate models, and how few of them would do."""
+    """Describe how tasks separate models, and how few tasks would give the same first model."""
     table, fewer = task_items(board), fewer_tasks(board)
     numbers = table["verdict"].value_counts()
     counts = ", ".join(f"{n:,} {VERDICTS_OF_TASKS[str(verdict)]}" for verdict, n in numbers.items())
@@ -141,7 +141,7 @@ def _items_lines(board: Leaderboard) -> list[str]:
 
 
 def _budget_rows(board: Leaderboard) -> list[dict[str, str]]:
-    """Format the success of each model at equal budgets."""
+    """Format the success rates of models at equal budgets, one row per budget."""
     table, unit = at_budget(board)
     rows = []
     for budget, own in table.groupby("budget"):
@@ -153,14 +153,14 @@ def _budget_rows(board: Leaderboard) -> list[dict[str, str]]:
 
 
 def _tasks(row: Mapping[Any, Any], table: pd.DataFrame) -> dict[str, str]:
-    """Return the numbers of tasks of a row, also of tasks that only one model ran, if any row of the table has some."""
+    """Return the number of shared tasks of a row, and of unshared tasks if any row of the table has some."""
     if not table["n_unshared"].any():
         return {"tasks": str(row["n_tasks"])}
     return {"tasks": str(row["n_tasks"]), "unshared": str(row["n_unshared"])}
 
 
 def _difference(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:
-    """Format the difference of two models, with its unit."""
+    """Format the difference between two models, with its unit and p value."""
     scale, unit, digits = (100, "points", 0) if data.is_share else (1, data.unit, 2)
     ends = (row[end] * scale for end in ("estimate", "low", "high"))
     return {
@@ -180,9 +180,9 @@ def describe_baseline(
     below: Sequence[str] = (),
     everything: bool = False,
 ) -> tuple[str, bool]:
-    """Format each model's verdict against a baseline, then `below`; also return whether a build may pass.
+    """Format each model's verdict against a baseline, then `below`; also return whether a build passes.
 
-    It may not if a model is a regression or, with `strict`, is not shown to be no worse.
+    The build fails if a model is a regression or, with `strict`, if a model is not shown to be no worse.
     """
     compared = comparison(runs, value or "")
     baseline = baseline_named(compared, baseline)
@@ -232,7 +232,7 @@ def describe_baseline(
 
 
 def describe_audit(found: Audit, *, everything: bool = False) -> str:
-    """Format how many checks change the ranking, which found something, and which were not possible."""
+    """Format how many checks change the ranking, which checks found something, and which could not be computed."""
     shown = found.shown[["check", "verdict", "found", "alternative ranking"]]
     if not everything:
         shown = shown[shown["verdict"].isin(["wrong", "look"])]

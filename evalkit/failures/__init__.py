@@ -1,4 +1,4 @@
-"""Why runs fail: events found in transcripts, failure modes, and what differs between failed and successful runs."""
+"""Analyse why runs fail: events in transcripts, failure modes, and differences between failed and successful runs."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Findings about failures: loops, the main reasons, what differs between failed and successful runs."""
+"""Make findings about failures: loops, the main reasons, and how failed runs differ from successful runs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,24 +21,24 @@ from evalkit.failures.failure_modes import (
 from evalkit.failures.search import events, search
 from evalkit.kinds import Example, Finding, Logs, outcomes
 
-LONG_LOOP = 10  # equal calls that are a finding of their own
-MOST_SEARCHED = 20_000  # runs, in reports that only name the main reason
-MODES = "Why do runs fail?"  # the heading of the section of modes
+LONG_LOOP = 10  # minimum number of equal calls for a separate finding
+MOST_SEARCHED = 20_000  # maximum number of runs to search in reports that only name the main reason
+MODES = "Why do runs fail?"  # heading of the section on modes
 
 
 def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
-    """Describe why runs fail, the most important first, with an example of each.
+    """Describe why runs fail in findings with examples, the most important first.
 
     Parameters
     ----------
     logs : Logs
     compared : DataFrame, optional
-        As from `contrast`, which is made if it is not given.
+        Result of `contrast`; computed if not given.
 
     Returns
     -------
     list of Finding
-        Long repetitions of one call, the main reasons, the most frequent modes by model, and what differs from
+        Long repetitions of one call, the main reasons, the most frequent modes by model, errors, and differences from
         successful runs.
 
     Examples
@@ -54,7 +54,7 @@ def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
 def findings_of(
     logs: Logs, failed: Failed, table: pd.DataFrame, groups: pd.DataFrame, compared: pd.DataFrame
 ) -> list[Finding]:
-    """Make the findings of `findings` from its tables: failed runs, their modes, errors, and the contrast."""
+    """Make the result of `findings` from its tables: failed runs, their modes, groups of errors, and the contrast."""
     runs, rule = failed
     n_failed = table["run_id"].nunique()
     found = _loops(logs, runs, rule)
@@ -90,7 +90,7 @@ def findings_of(
 
 
 def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
-    """Find the modes that lead most often, with an example of each."""
+    """Make the finding on the modes that lead most often, with an example of each."""
     lead = table[table["leads"]]
     counts = lead["mode"].value_counts()
     reasons = [(str(mode), int(n)) for mode, n in counts.items() if mode not in (UNEXPLAINED, UNSEARCHED)]
@@ -107,7 +107,7 @@ def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
 
 
 def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
-    """Find failed runs, or all runs if it is unknown which failed, that repeat one call many times."""
+    """Make a finding on failed runs (all runs if failures are unknown) that repeat one call many times, if any do."""
     failed = runs[runs["failed"]] if rule != "unknown" else logs.runs
     found = events(logs)
     is_repeat = found["event"].isin(["repeated_call", "retry_unchanged"])
@@ -139,9 +139,9 @@ def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
 
 
 def _modes_to_name(logs: Logs) -> tuple[pd.DataFrame, str] | None:
-    """Return the failure modes and the rule for failed runs, for pages with other questions.
+    """Return the failure modes and the rule for failed runs, for pages on other questions.
 
-    None if no run has a transcript or can fail, and for so many runs that their search takes long.
+    Returns None if runs can't be shown turn by turn, if logs only have scores, or if there are too many runs to search.
     """
     if logs.kind.transcript is None or len(logs.runs) > MOST_SEARCHED:
         return None
@@ -150,11 +150,11 @@ def _modes_to_name(logs: Logs) -> tuple[pd.DataFrame, str] | None:
 
 
 def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
-    """Add to a table of models the column main_reason: the failure mode that leads most often, and in how many runs.
+    """Add the column main_reason to a table of models: the mode that leads most often, with its number of runs.
 
-    Of equally frequent modes, the first named one counts; runs without a transcript are left out. Of a model
-    without a failed run it is empty. Where no run has a transcript, of logs that state scores only, and of more than
-    20,000 runs, whose search takes long, the table is returned as it is.
+    Of equally frequent modes, the first one counts, but ``unexplained`` comes last. Runs without a transcript are
+    excluded. The column is empty for models without a failed run. The table is returned unchanged if no run has a
+    transcript, if logs only have scores, or for more than 20,000 runs, because searching them takes long.
     """
     named = _modes_to_name(logs)
     if named is None:
@@ -166,15 +166,15 @@ def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
     texts = {}
     for model, own in lead.groupby("model_name", observed=True)["mode"]:
         counts = Counter(own)
-        mode = max(counts, key=lambda name: (counts[name], name != UNEXPLAINED))  # the first of equal ones
+        mode = max(counts, key=lambda name: (counts[name], name != UNEXPLAINED))  # `max` returns the first maximum
         texts[model] = f"{mode} ({counts[mode]} of {len(own)})"
     return table.assign(main_reason=table["model_name"].map(texts).fillna(""))
 
 
 def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> list[Finding]:
-    """Return the finding that names the main reasons of failure, for pages with other questions; or none.
+    """Return the finding on the main reasons of failure, for pages on other questions, or an empty list.
 
-    `models` are those whose runs count, by default all; `section` is the heading of the section that it links to.
+    `models` selects the models whose runs count, by default all. `section` is the heading of the linked section.
     """
     named = _modes_to_name(logs)
     if named is None:
@@ -186,9 +186,9 @@ def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> lis
 
 
 def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
-    """Return the mode that leads most often, as the index of reports shows it: its share of failed runs, and its name.
+    """Return the share of failed runs and the name of the mode that leads most often, for the index of reports.
 
-    `table` is as from `modes`. Without failed runs there is no share.
+    `table` is the result of `modes`. The share is empty if no rule explains a failed run.
     """
     shares = mode_shares(table, []).sort_values("leading", ascending=False, kind="stable")
     known = shares[shares["mode"] != UNEXPLAINED]
@@ -199,6 +199,6 @@ def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:
 
 
 def describe_rule(logs: Logs, failed: Failed | None = None) -> str:
-    """Describe which runs of logs count as failed, with notes on their outcomes; the answer states an unknown rule."""
+    """Describe which runs count as failed, with notes on their outcomes; empty for the rule "unknown" without notes."""
     judged = outcomes(logs.runs, kind=logs.kind).judged
     return " ".join([words.RULES[(failed or failed_runs(logs)).rule], *map(sentence, judged.notes)]).strip()

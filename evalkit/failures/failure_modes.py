@@ -1,4 +1,4 @@
-"""Failure modes: open rules over the events of failed runs, and how often each mode occurs."""
+"""Assign failure modes to failed runs, by documented rules over their events, and estimate how often they occur."""
 
 import re
 from collections import Counter
@@ -16,13 +16,13 @@ from evalkit.kinds import Logs, outcomes
 from evalkit.kinds.runs import counted
 from evalkit.stats import estimate_by
 
-UNEXPLAINED = "unexplained"  # the mode of a failed run that no rule explains
-# the mode of a failed run whose log has no turn of an agent or user, or can't be read any more
+UNEXPLAINED = "unexplained"  # mode of a failed run that no rule explains
+# mode of a failed run whose log has no turn of an agent or user, or can't be read any more
 UNSEARCHED = "no transcript"
-FAILED_EVENTS = ("failed_call", "invalid_action", "silent_failure")  # whose evidence is the text of an error
-ALIKE = 0.6  # of the words of two error texts that both have, from which on they are one group
-MOST_TEXTS = 400  # masked texts that are compared, the most frequent ones
-MOST_MASKED = 160  # characters of a text that count
+FAILED_EVENTS = ("failed_call", "invalid_action", "silent_failure")  # events whose evidence is the text of an error
+ALIKE = 0.6  # minimum share of words that two error texts of one group have in common
+MOST_TEXTS = 400  # maximum number of groups to which texts are compared
+MOST_MASKED = 160  # maximum number of characters of a masked text
 
 MODES = (
     Column("run_id", "str", "the run; see the table of runs"),
@@ -36,7 +36,7 @@ MODES = (
     Column("event", "name", "name of the first of them"),
     Column("detail", "str", "detail of the first of them"),
 )
-_MASKS = (  # of error texts, in this order
+_MASKS = (  # replacements in error texts, applied in this order
     (re.compile(r"https?://\S+"), "<url>"),
     (
         re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@~+-]+){2,}[\\/]?|\b[\w-]+\.(?:py|js|ts|json|txt|md|csv|yaml|yml|sh)\b"),
@@ -52,12 +52,15 @@ Rule = Literal["success", "events", "score", "unknown"]
 
 
 class Failed(NamedTuple):
-    """Which runs count as failed.
+    """The counted runs, which of them failed, and the rule that decides it.
 
-    `table` has a row per run that counts: run_id, model_name, task, unit (the task under its conditions), family,
-    task_type, failed (a truth value). `rule` names the evidence: success as logged; events, of kinds whose logs never
-    state success (steps: a failed or silently failed step); score, below the median of the runs of its task, or of all
-    runs if its task has one; unknown if logs state nothing.
+    `table` has one row per counted run: run_id, model_name, task, unit (the task and its conditions), family,
+    task_type, failed (bool). `rule` names the evidence:
+
+    - success: the outcome, as logged.
+    - events: certain events, for kinds whose logs never record success (steps: a failed or silently failed step).
+    - score: a score below the median of the task's runs, or of all runs if the task has only one run.
+    - unknown: logs contain no evidence.
     """
 
     table: pd.DataFrame
@@ -74,7 +77,7 @@ def failed_runs(logs: Logs) -> Failed:
     Returns
     -------
     Failed
-        Runs that count in no rate, such as copies, and runs without an outcome are left out.
+        Without runs that are excluded from all rates, such as copies, and without runs that have no outcome.
 
     Examples
     --------
@@ -106,12 +109,12 @@ def _failed(table: pd.DataFrame, rule: Rule) -> Failed:
 
 
 def modes(logs: Logs) -> pd.DataFrame:
-    """Name the failure modes of every failed run: a row per run and mode, of which a run may have several.
+    """Name the failure modes of every failed run, with one row per run and mode; a run may have several modes.
 
-    A run has a mode if it has enough events of one of the mode's detectors (`Detector.mode`, `least`). Of several, the
-    mode of the highest severity leads, of equal ones the first in the order of `evalkit.failures.detectors`. A run
-    without any has the mode ``unexplained``; one whose log has no turn of an agent or user, ``no transcript``.
-    `failed_runs` decides which failed.
+    A run has a mode if it has enough events of one of the mode's detectors (`Detector.mode`, `least`). The mode with
+    the highest severity leads; of modes with equal severity, the first one in the order of
+    `evalkit.failures.detectors`. A run without any mode gets the mode ``unexplained``, or ``no transcript`` if its log
+    has no turn of an agent or user. `failed_runs` decides which runs failed.
 
     Parameters
     ----------
@@ -120,8 +123,8 @@ def modes(logs: Logs) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        run_id, model_name, task, task_type, mode, leads, n (events), turn, event, detail (of the first event); in the
-        order of runs, of one run the leading mode first.
+        run_id, model_name, task, task_type, mode, leads, n (events), turn, event, detail (of the first event). Rows are
+        in the order of runs, with the leading mode of each run first.
 
     Examples
     --------
@@ -133,7 +136,7 @@ def modes(logs: Logs) -> pd.DataFrame:
 
 
 def modes_of(logs: Logs, runs: pd.DataFrame) -> pd.DataFrame:
-    """Name the failure modes of every failed run, as `modes`; `runs` is the table of `failed_runs`."""
+    """Name the failure modes of every failed run, like `modes`; `runs` is the table of `failed_runs`."""
     failed = runs[runs["failed"]]
     known, found, searched = search(logs)
     explaining = sorted((one for one in known if one.mode), key=lambda one: -one.severity)
@@ -155,22 +158,21 @@ def modes_of(logs: Logs, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Estimate the share with each mode of the failed runs that have a transcript, per group.
+    """Estimate the share of failed runs with each mode, per group; runs without a transcript are excluded.
 
     Parameters
     ----------
     table : DataFrame
-        As from `modes`.
+        Result of `modes`.
     by : str or sequence of str
-        Columns of the groups, such as ``model_name`` or ``task_type``; an empty list takes all failed runs together.
+        Columns of the groups, such as ``model_name`` or ``task_type``; an empty list makes one group of all runs.
 
     Returns
     -------
     DataFrame
         The columns of `by`, mode, n (failed runs of the group with a transcript), n_tasks, runs (with the mode),
-        leading (runs where it leads), estimate, low, high, method, target, warning. Tasks are clusters, and weigh
-        equally (`evalkit.stats.estimate_by`). Modes are in the order of their runs, the most frequent first, then
-        unexplained.
+        leading (runs in which the mode leads), estimate, low, high, method, target, warning. Tasks are clusters with
+        equal weight (`evalkit.stats.estimate_by`). The most frequent mode comes first, and ``unexplained`` last.
 
     Examples
     --------
@@ -185,7 +187,7 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
     table = table[table["mode"] != UNSEARCHED]
     failed = table.drop_duplicates("run_id")
     names = table["mode"].value_counts().index.tolist()
-    names.sort(key=lambda name: name == UNEXPLAINED)  # which comes last
+    names.sort(key=lambda name: name == UNEXPLAINED)  # moves it to the end
     parts = []
     for name in names:
         has_mode = failed["run_id"].isin(table.loc[table["mode"] == name, "run_id"])
@@ -201,7 +203,7 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
 
 
 def with_modes(logs: Logs) -> pd.DataFrame:
-    """Return the table of runs with the columns mode and event: lists of the names of each run's modes and events."""
+    """Return the runs with two columns of lists: mode, the names of each run's modes, and event, of its events."""
     lists: dict[str, Any] = {}
     for name, table in (("mode", modes(logs)), ("event", events(logs))):
         of_run = table.drop_duplicates(["run_id", name]).groupby("run_id")[name].agg(list).to_dict()
@@ -210,7 +212,7 @@ def with_modes(logs: Logs) -> pd.DataFrame:
 
 
 def masked_text(text: str) -> str:
-    """Replace addresses, paths, names, places, ids and numbers of an error text by words in angle brackets."""
+    """Replace URLs, paths, names, positions, ids and numbers in an error text with words in angle brackets."""
     text = " ".join(masked(text)[: 4 * MOST_MASKED].split())
     for pattern, word in _MASKS:
         text = pattern.sub(word, text)
@@ -218,10 +220,10 @@ def masked_text(text: str) -> str:
 
 
 def error_groups(logs: Logs) -> pd.DataFrame:
-    """Group the texts of failed calls, invalid actions and silent failures of all runs that count in rates.
+    """Group the error texts of failed calls, invalid actions and silent failures in all runs that count in rates.
 
-    Numbers, names, paths and places are masked, then texts of which at least 60 % of the words are the same (Jaccard)
-    are one group, under its most frequent text.
+    Numbers, names, paths and positions are masked. Then texts that share at least 60 % of their words (Jaccard index)
+    with the most frequent text of a group belong to this group.
 
     Parameters
     ----------
@@ -230,8 +232,8 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        error (masked text), cause (the most frequent detail), calls, runs, example (text), run_id, turn, agent (of the
-        example); the most frequent first.
+        error (masked text), cause (the most frequent detail), calls, runs, example (text), run_id, turn and agent of
+        the example; the most frequent error first.
 
     Examples
     --------
@@ -241,14 +243,14 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     """
     found = events(logs)
     bad = found[found["event"].isin(FAILED_EVENTS) & found["run_id"].isin(counted(logs.runs, logs.kind)["run_id"])]
-    if "invalid_action" in set(bad["event"]):  # which are failed calls, too
+    if "invalid_action" in set(bad["event"]):  # invalid actions are also events of failed_call
         bad = bad[bad["event"] != "failed_call"]
     text = bad["evidence"].where(bad["event"] != "invalid_action", bad["detail"])
     bad = bad.assign(masked=text.map(masked_text), evidence=text)
     counts = bad["masked"].value_counts()
     group: dict[str, str] = {}
-    heads: list[tuple[str, int]] = []  # the first text of each group, and the number of its words
-    heads_with: dict[str, list[int]] = {}  # places in `heads` by word: comparing a text with every head takes long
+    heads: list[tuple[str, int]] = []  # the most frequent text of each group, and the number of its words
+    heads_with: dict[str, list[int]] = {}  # index from words to places in `heads`, to compare only texts that share one
     for pattern in counts.index:
         words = frozenset(pattern.lower().split())
         shared = Counter(chain.from_iterable(heads_with.get(word, ()) for word in words))
@@ -272,18 +274,18 @@ def error_groups(logs: Logs) -> pd.DataFrame:
 
 
 def event_counts(logs: Logs) -> pd.DataFrame:
-    """Count each event in all runs that count in rates.
+    """Count the events of each type in all runs that count in rates.
 
     Parameters
     ----------
     logs : Logs
-        Of any kind whose runs can be shown turn by turn; in others no run has an event.
+        Logs of any kind; runs that can't be shown turn by turn have no events.
 
     Returns
     -------
     DataFrame
-        event, question, mode, events, runs (with it), run_id and turn (of the first one), n (runs). Events that no run
-        has are there, too.
+        event, question, mode, events, runs (with the event), run_id and turn of the first event, n (all runs). Includes
+        events that no run has.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Figures of failures: frames of `evalkit.failures` in, axes out."""
+"""Draw figures of failures from the frames of `evalkit.failures`."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -8,7 +8,7 @@ from evalkit.display import nothing_to_draw, plots, set_alt
 
 __all__ = ["by_model", "modes"]
 
-MOST_MODELS = 12  # columns of a figure: the models with the most failed runs
+MOST_MODELS = 12  # maximum number of columns of a figure, for the models with the most failed runs
 
 
 def modes(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -17,14 +17,14 @@ def modes(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     shares : DataFrame
-        As from `mode_shares` without groups.
+        Result of `mode_shares` without groups.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
     Returns
     -------
     Axes
-        A row per mode, with 95 % intervals.
+        One row per mode, with 95 % intervals.
 
     Examples
     --------
@@ -39,20 +39,21 @@ def by_model(shares: pd.DataFrame, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     shares : DataFrame
-        As from `mode_shares` by model.
+        Result of `mode_shares` by model.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
     Returns
     -------
     Axes
-        A row per mode and a column per model, of the 12 models with the most failed runs; for a single model, empty.
+        One row per mode and one column per model, for the 12 models with the most failed runs. For a single model, a
+        message that there is nothing to draw.
 
     Examples
     --------
     >>> ax = figures.by_model(failures.mode_shares(failures.modes(logs)))
     """
-    if shares["model_name"].nunique() < 2:  # the other figure shows them
+    if shares["model_name"].nunique() < 2:  # the figure of `modes` shows the same
         return nothing_to_draw(ax=ax)
     sizes = shares.groupby("model_name", observed=True)["n"].max().nlargest(MOST_MODELS)
     shown = shares[shares["model_name"].isin(sizes.index)]

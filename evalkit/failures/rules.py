@@ -1,6 +1,6 @@
-"""Detectors of events that runs of every kind may have; the rule of each is its docstring, and in docs/failures.md.
+"""Detect events in runs of all kinds. The docstring of each detector and docs/failures.md define its rule.
 
-Detectors compare the calls of one agent, in the order of turns. Two results are equal if their texts are equal,
+Detectors compare the calls of each agent, in the order of turns. Two results are equal if their texts are equal,
 ignoring surrounding spaces and memory addresses. A result that was not logged equals no other result.
 """
 
@@ -21,15 +21,15 @@ from evalkit.kinds.detectors import (
 )
 from evalkit.kinds.errors import unknown_tool_in
 
-LEAST_REPEATS = 3  # equal calls, or rounds of a cycle, from which they are an event
-LONG_REPEATS = 10  # equal calls that are an event even if a later one returns something else
-DIFFERENT_CALLS = 10  # with one and the same result, from which on there is no progress
-STALE_CALLS = 5  # different calls of the last third without a new result
-LATE, LATE_SHARE = 5, 0.25  # messages before the first call, and their least share of all
+LEAST_REPEATS = 3  # minimum number of equal calls, or rounds of a cycle, that are an event
+LONG_REPEATS = 10  # minimum number of equal calls that are an event even if a later one returns something else
+DIFFERENT_CALLS = 10  # minimum number of different calls with the same result that show no progress
+STALE_CALLS = 5  # minimum number of different calls in the last third of a run without a new result
+LATE, LATE_SHARE = 5, 0.25  # minimum number of messages before a late first call, and their minimum share of all turns
 
 _UNKNOWN_TOOL = "unknown tool"
 _INVALID = re.compile(r"invalid \w+: ")
-CAUSES = {  # of failed calls, by the texts of their results in lower case; the first that fits
+CAUSES = {  # causes of failed calls, with patterns of their results in lower case; the first match counts
     name: re.compile(pattern)
     for name, pattern in {
         "command not found": r"command not found|: not found$",
@@ -58,7 +58,7 @@ _DONE = (
 _DO = r"(?:complete|finish|fix|resolve|book|cancel|update|change|place|process|refund|schedule|delete|add|move|send)"
 _CLAIM = re.compile(
     r"\bsuccessfully\b|\b(?:(?:is|are|has been|have been|I've|I have|it's|all|now|we've)\s+|['’]s been "
-    r"|(?:was|were)(?![^.\n]{0,40} (?:by|on)\b)\s+)"  # it was booked by others
+    r"|(?:was|were)(?![^.\n]{0,40} (?:by|on)\b)\s+)"  # excludes "was booked by …", which is about others
     rf"(?:now |all |been |just |gone ahead and |successfully ){{0,4}}{_DONE}\b"
     rf"|\bI (?:just |then |also |now |went ahead and )?(?!set up|live|in ){_DONE}\b|\bI (?:was able|managed) to {_DO}\b"
     r"|\btask (?:is )?(?:completed?|done|finished)\b|\bsucceeded\b|\ball set\b"
@@ -74,7 +74,7 @@ _ADMITTED = re.compile(
     re.IGNORECASE,
 )
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
-# results that only acknowledge a call, which is progress however often they come
+# results that only acknowledge a call: repeating them does not mean that there is no progress
 _ACKNOWLEDGED = re.compile(
     r"\W*(?:(?:the |your |file |edit |tool |command |changes? |code output:? ?"
     r"|action output:? ?)*(?:ok(?:ay)?|done|success"
@@ -84,7 +84,7 @@ _ACKNOWLEDGED = re.compile(
     r"|\{\W*(?:ok|success|status|result)\W+(?:true|ok|success|done)\W*\}\Z",
     re.IGNORECASE | re.DOTALL,
 )
-_LIMIT = re.compile(  # in a message at the end of a run
+_LIMIT = re.compile(  # a limit that is reached, in a message at the end of a run
     r"\b(?:max(?:imum)?|the)?[ _]?(?:number of |allowed )?(?:step|turn|iteration|message|action|token|time"
     r"|cost|context|budget|episode|call|output|request|round)s?(?:[ _-](?:limit|length|window|budget|count))?"
     r"(?: \([^)]{0,80}\)| of \S{1,80})?(?: (?:was|were|has been|is|are))?[ _-](?:exceed|reach|exhaust|hit|used up)\w*"
@@ -96,14 +96,14 @@ _LIMIT = re.compile(  # in a message at the end of a run
     re.IGNORECASE | re.MULTILINE,
 )
 _UNIT = r"(?:steps?|turns?|iterations?|rounds?|recursion|tokens?|context|tool calls?)"
-_OWN_LIMIT = re.compile(  # in a short message that a framework puts where the agent's answer would be
+_OWN_LIMIT = re.compile(  # a limit in a short message that a framework writes in place of the agent's answer
     r"(?=.*\b(?:reach|exceed|exhaust|hit\b|stopp|ran out|need more)).*\b(?:(?:max(?:imum)?|limit|out of"
     r"|need more)\b.{0,20}"
     rf"\b{_UNIT}|{_UNIT} (?:limit|budget|window))\b",
     re.IGNORECASE | re.DOTALL,
 )
-_LONGEST_LIMIT = 200  # characters of such a message
-_LIMIT_STATUS = re.compile(  # why a run ended, as a status; not a time-out of what the agent runs in, or calls
+_LONGEST_LIMIT = 200  # maximum number of characters of such a message
+_LIMIT_STATUS = re.compile(  # a status that names a limit, but not a time-out of the environment or of a service
     r"(?!.*(?:environment|setup|install|verifier|test_?time|docker|container|sandbox|runtime_?time|rate_?limit"
     r"|(?:api|connect|connection|read|request|gateway|server)_?time))"
     r".*(?:limit|max_|\bmax |exceeded|time-?_?out|exit_(?:cost|context|total_execution_time)|too_many|length|out_of"
@@ -113,10 +113,10 @@ _LIMIT_STATUS = re.compile(  # why a run ended, as a status; not a time-out of w
 
 
 def _in_turn(keys: Sequence[object], period: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of the stretches of keys in which `period` different ones take turns often enough."""
+    """Yield start and end of each stretch in which `period` different keys alternate at least `LEAST_REPEATS` times."""
     start = 0
     while start + LEAST_REPEATS * period <= len(keys):
-        repeated = start  # the first that is not repeated a period later
+        repeated = start  # becomes the first position whose key is not repeated one period later
         while (
             repeated + period < len(keys) and keys[repeated] is not None and keys[repeated] == keys[repeated + period]
         ):
@@ -128,7 +128,7 @@ def _in_turn(keys: Sequence[object], period: int) -> Iterator[tuple[int, int]]:
 
 
 def cycle(transcript: Seen) -> Iterator[Found]:
-    """Find two or three different calls that take turns, at least three times, each with the same result every time.
+    """Find two or three different calls that alternate at least three times, each with the same result every time.
 
     The detail is the number of rounds.
     """
@@ -136,7 +136,7 @@ def cycle(transcript: Seen) -> Iterator[Found]:
         if len(calls) < 2 * LEAST_REPEATS:
             continue
         keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]
-        done = 0  # no call belongs to two cycles
+        done = 0  # end of the last cycle, so that no call belongs to two cycles
         for period in (2, 3):
             for start, end in _in_turn(keys, period):
                 if start >= done:
@@ -146,11 +146,11 @@ def cycle(transcript: Seen) -> Iterator[Found]:
 
 
 def repeated_call(transcript: Seen) -> Iterator[Found]:
-    """Find a call that is made at least three times with the same arguments and the same result.
+    """Find a call that an agent makes at least three times with the same arguments and the same result.
 
-    Other calls may come between, as in a cycle. It is healthy polling if the next equal call returns something else,
-    unless ten returned the same before, or the agent did something else in the meantime. The turn is the turn of the
-    first call, and the detail is the number of calls.
+    Other calls may occur in between, as in a cycle. If the next equal call returns something else, the repetition is
+    healthy polling, unless ten calls returned the same before or the agent made other calls in the meantime. The turn
+    is the turn of the first call, and the detail is the number of calls.
     """
     for calls in transcript.calls_of_agents.values():
         if len(calls) < LEAST_REPEATS:
@@ -175,17 +175,17 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
 
 
 def failed_call(transcript: Seen) -> Iterator[Found]:
-    """Find each call that failed by the log or the text of its result; the detail is a group of causes."""
+    """Find each call that failed, judged by the log or the text of its result; the detail is the cause."""
     for made in transcript.failed_calls:
         yield made.turn, cause_of(made.result or ""), shortened(made.result or made.text)
 
 
 def cause_of(result: str) -> str:
-    """Return the group of causes that the text of a failed result belongs to."""
+    """Return the cause of a failed call, one of `CAUSES`, "unknown tool", "invalid action" or "other"."""
     return _cause_of(result[:1000])
 
 
-@lru_cache(maxsize=1024)  # errors recur
+@lru_cache(maxsize=1024)  # the same errors recur
 def _cause_of(text: str) -> str:
     if unknown_tool_in(text):
         return _UNKNOWN_TOOL
@@ -203,10 +203,10 @@ def unknown_tool(transcript: Seen) -> Iterator[Found]:
 
 
 def ignored_error(transcript: Seen) -> Iterator[Found]:
-    """Find a failed call after which the agent makes the unchanged call, which fails again, or claims success.
+    """Find a failed call after which the agent repeats the call unchanged, and it fails again, or claims success.
 
-    The call must be its very next one, and the claim stand before any other call. Retries that end with a success are
-    healthy. The detail is ``called again`` or ``claimed success``.
+    The repeated call must be the agent's next call, and the claim must come before any other call. Retries that end
+    with a success are healthy. The detail is ``called again`` or ``claimed success``.
     """
     turns = transcript.turns_of_agents
     for calls in transcript.calls_of_agents.values() if transcript.failed_calls else ():
@@ -226,17 +226,17 @@ def ignored_error(transcript: Seen) -> Iterator[Found]:
 
 
 def claims_success(text: str) -> bool:
-    """Return whether a sentence of a message claims that something was done, and none admits that it was not."""
+    """Return whether a message claims that something was done, and nowhere admits a failure."""
     if not _CLAIM.search(text) or _ADMITTED.search(text):
         return False
     return any(_CLAIM.search(sentence) and not _IF.search(sentence) for sentence in _SENTENCES.split(text))
 
 
 def no_progress(transcript: Seen) -> Iterator[Found]:
-    """Find ten different calls with one and the same result, or a last third of a run without a new result.
+    """Find ten different calls with the same result, or a last third of a run's calls without a new result.
 
-    In the last third, at least five different calls must all return what an earlier call returned. Results that only
-    acknowledge a call, such as ``ok`` or ``file written``, don't count. The detail is the number of calls.
+    The last third must contain at least five different calls, and all its results must have occurred before. Results
+    that only acknowledge a call, such as ``ok`` or ``file written``, don't count. The detail is the number of calls.
     """
     for calls in transcript.calls_of_agents.values():
         if len(calls) < DIFFERENT_CALLS:
@@ -258,7 +258,7 @@ def no_progress(transcript: Seen) -> Iterator[Found]:
 
 
 def limit_reached(transcript: Seen) -> Iterator[Found]:
-    """Find a run that a limit (steps, tokens, time, cost) ended, as its status or a message of its last two states."""
+    """Find a run that a limit (steps, tokens, time, cost) ended, according to its status or its last two turns."""
     ended = transcript.ended
     turns = transcript.turns
     if ended and _LIMIT_STATUS.match(ended):
@@ -278,9 +278,10 @@ def limit_reached(transcript: Seen) -> Iterator[Found]:
 
 
 def late_first_action(transcript: Seen) -> Iterator[Found]:
-    """Find an agent whose first call comes after at least five of its messages, a quarter of all that it does.
+    """Find an agent whose first call comes after at least five messages, which are at least a quarter of its turns.
 
-    Commands that only look or talk are neither, where the kind knows them. The detail is the number of messages.
+    Commands that only observe or talk count neither as messages nor as calls, if the kind of log distinguishes them.
+    The detail is the number of messages.
     """
     for own in transcript.turns_of_agents.values():
         n = 0

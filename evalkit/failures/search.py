@@ -1,4 +1,4 @@
-"""The frame of events: registered detectors search the transcripts of new and changed runs."""
+"""Make the frame of events: registered detectors search the transcripts of new and changed runs."""
 
 import hashlib
 import os
@@ -34,13 +34,13 @@ EVENTS = (
     Column("detail", "str", "a value that the detector adds: a number of calls, a cause, a name"),
     Column("evidence", "str", "the text that shows it"),
 )
-_OWN: dict[str, Detector] = {}  # detectors of users, by name
-_FOUND = WeakKeyDictionary[Logs, "Search"]()  # the last one of logs
+_OWN: dict[str, Detector] = {}  # users' detectors by name
+_FOUND = WeakKeyDictionary[Logs, "Search"]()  # the last search of each `Logs`
 _Find = Callable[[Seen], Iterable[Found]]
 
 
 class Search(NamedTuple):
-    """What was found in logs, by which detectors, and the ids of the runs that have turns to search."""
+    """The result of a search: the detectors, the events, and the ids of the runs with turns to search."""
 
     detectors: Sequence[Detector]
     events: pd.DataFrame
@@ -50,25 +50,25 @@ class Search(NamedTuple):
 def detector(
     name: str, question: str, *, mode: str = "", severity: int = 1, least: int = 1
 ) -> Callable[[_Find], _Find]:
-    """Register a detector of events for runs of every kind: its events are found, counted and shown as all others.
+    """Register a detector of events for runs of all kinds; evalkit treats its events like built-in ones.
 
     Parameters
     ----------
     name : str
-        Of its events, such as ``asks_for_help``. A second detector of the name takes the place of the first.
+        Name of the events, such as ``asks_for_help``. A detector replaces an earlier one of the same name.
     question : str
-        That it answers, in a few words.
+        The question that the detector answers, in a few words.
     mode : str
-        The failure mode of a failed run with its events; by default its name in words.
+        Failure mode of failed runs with these events; by default the name, with spaces for underscores.
     severity : int
-        Of several modes of a run, the one of the highest severity leads; evalkit's own have 1 to 9.
+        If a run has several modes, the mode with the highest severity leads. Built-in detectors have 1 to 9.
     least : int
-        The fewest events that make the mode.
+        Minimum number of events for the mode.
 
     Returns
     -------
     callable
-        A decorator of a function from a `evalkit.kinds.Transcript` to rows of (turn, detail, evidence). The function
+        A decorator for a function from an `evalkit.kinds.Transcript` to rows of (turn, detail, evidence). The function
         sees neither the model nor the outcome of the run.
 
     Examples
@@ -88,27 +88,27 @@ def detector(
 
 
 def detectors(kind: LogKind) -> list[Detector]:
-    """Return the detectors for logs of a kind: for every kind, for this one, and of users, one for each name."""
+    """Return the detectors for a kind: common detectors, the kind's, and users', which replace others of their name."""
     by_name = {known.name: known for known in (*COMMON, *kind.detectors)}
     return list((by_name | _OWN).values())
 
 
 def events(logs: Logs) -> pd.DataFrame:
-    """Find the events of all runs of logs: a row per event, with the columns `EVENTS`.
+    """Find the events of all runs, one row per event, with the columns `EVENTS`.
 
-    Detectors see neither models nor outcomes, and runs do not depend on each other. A detector that raises is named in
-    a warning, and the others run. Runs whose files have not changed are taken from the user's cache, if the code of the
-    detectors is the same and none is a user's.
+    Detectors see neither models nor outcomes, and each run is searched independently. If a detector raises an error, a
+    warning names it, and the other detectors still run. Events of unchanged files come from the user's cache, unless
+    the code of the detectors has changed or a user's detector is registered.
 
     Parameters
     ----------
     logs : Logs
-        Of any kind whose runs can be shown turn by turn; of others there are no events.
+        Logs of any kind; runs that can't be shown turn by turn have no events.
 
     Returns
     -------
     DataFrame
-        run_id, turn, agent, event, detail, evidence; in the order of runs, turns and detectors.
+        run_id, turn, agent, event, detail, evidence, ordered by run, turn and detector.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def events(logs: Logs) -> pd.DataFrame:
 
 
 def search(logs: Logs) -> Search:
-    """Find the events of all runs of logs, as `events`; once for the same logs and detectors."""
+    """Find the events of all runs, like `events`, and keep the result for later calls with the same detectors."""
     known = detectors(logs.kind)
     if logs not in _FOUND or _FOUND[logs].detectors != known:
         with storage(logs.storage_options):
@@ -128,25 +128,25 @@ def search(logs: Logs) -> Search:
 
 
 class _Run(NamedTuple):
-    """A run to search, and what detectors learn in addition to its turns."""
+    """A run to search, and the values that detectors see in addition to its turns."""
 
     files: RunFiles
     target: str
     ended: str
-    state: str  # a digest of its files and their states; empty where these are unknown, as behind a URL
+    state: str  # digest of its files and their states; empty if these are unknown, as for URLs
 
 
 class _Searched(NamedTuple):
-    """What was found in some runs, as tables of a store, and what went wrong."""
+    """Results for some runs, as tables of a store, and errors."""
 
     tables: dict[str, pa.Table]
     may_be_stored: bool
-    raised: list[tuple[str, str]]  # names of detectors, and what they raised
+    raised: list[tuple[str, str]]  # names of failed detectors, with their errors
     unread: list[str]
 
 
 class _Task(NamedTuple):
-    """A search: the kind of the logs, the detectors, and the runs by their ids."""
+    """A search: the kind of the logs, the detectors, and the runs by id."""
 
     kind: LogKind
     detectors: Sequence[Detector]
@@ -154,7 +154,7 @@ class _Task(NamedTuple):
 
 
 _TABLES = {"files": FILES, "events": (SOURCE, *EVENTS[1:])}
-# a global, which forked processes inherit: a detector may be a local function, which can't be sent to a process
+# a global, because forked processes inherit it: a detector may be a local function, which can't be pickled
 _task: _Task | None = None
 
 
@@ -164,7 +164,7 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
         return Search(known, frame_of({column.name: [] for column in EVENTS}, EVENTS), frozenset())
     runs = _runs_of(logs)
     modules = sorted({str(getattr(one.find, "__module__", None)) for one in known})
-    key: list[Any] = []  # no cache, since results of users' detectors may depend on anything
+    key: list[Any] = []  # an empty key disables the cache, because users' detectors may depend on anything
     if not _OWN:
         key = ["events", logs.kind.name, list(map(absolute, logs.sources)), list(map(code_version, modules))]
     raised: dict[str, list[str]] = {}
@@ -172,7 +172,7 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
     with cached_store(key, {"events": EVENTS[1:]}) as store:
         try:
             store.read()
-        except StoreError:  # damaged
+        except StoreError:  # the store is damaged
             store.clear()
         files = store.tables["files"]
         before = dict(zip(files["source"].to_pylist(), files["tag"].to_pylist(), strict=True))
@@ -208,7 +208,7 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
 
 @paused_gc()
 def _runs_of(logs: Logs) -> dict[str, _Run]:
-    """Return all runs of logs by their ids, with their files."""
+    """Return all runs of logs by id, with their files."""
     companions = logs.kind.files.companions
     columns = [name for name in ("target_items", "target", "exit_reason") if name in logs.runs]
     digests: dict[str, bytes] = {}
@@ -234,13 +234,13 @@ def _runs_of(logs: Logs) -> dict[str, _Run]:
 
 @paused_gc()
 def _search_chunk(ids: list[str]) -> _Searched:
-    """Search runs, in any process that has the task."""
+    """Search runs, in this process or in one forked from it, which inherits `_task`."""
     if _task is None:
         raise RuntimeError("this process was not forked from the one that searches")
     rows: dict[str, list[tuple]] = {"files": [], "events": []}
     raised: list[tuple[str, str]] = []
     unread = []
-    read = lru_cache(maxsize=1)(read_log)  # runs of one file follow each other
+    read = lru_cache(maxsize=1)(read_log)  # runs of the same file are adjacent
     may_be_stored = True
     for run_id in ids:
         run = _task.runs[run_id]
@@ -251,7 +251,7 @@ def _search_chunk(ids: list[str]) -> _Searched:
             continue
         shown = seen(transcript, run.target, run.ended)
         rows["events"] += [(run_id, *row) for row in _find(shown, _task.detectors, raised)]
-        has_actors = any(turn.role != "system" for turn in transcript.turns)  # a list of results has none
+        has_actors = any(turn.role != "system" for turn in transcript.turns)  # false for mere lists of results
         rows["files"].append((run_id, 0, 0, 0, run.state, False, "used" if has_actors else "skipped", ""))
         may_be_stored = may_be_stored and bool(run.state)
     tables = {name: arrow_table(list(zip(*rows[name], strict=True)), columns) for name, columns in _TABLES.items()}
@@ -259,7 +259,7 @@ def _search_chunk(ids: list[str]) -> _Searched:
 
 
 def _find(transcript: Seen, known: Sequence[Detector], raised: list[tuple[str, str]]) -> list[tuple]:
-    """Return turn, agent, event, detail and evidence of all events of a run, in the order of turns."""
+    """Return turn, agent, event, detail and evidence of each event of a run, in the order of turns."""
     rows: list[tuple] = []
     turns = transcript.turns
     for one in known:
@@ -272,7 +272,7 @@ def _find(transcript: Seen, known: Sequence[Detector], raised: list[tuple[str, s
                 agent = agent_of(turns[number - 1]) if turns else ""
                 texts = cut_end(str(detail), LONGEST), cut_end(str(evidence), LONGEST + 1)
                 own.append((number, agent, one.name, *texts))
-        except Exception as error:  # a user's detector may raise anything, the others go on
+        except Exception as error:  # a user's detector may raise anything; the others still run
             raised.append((one.name, f"{type(error).__name__}: {error}"))
         else:
             rows += own
@@ -280,7 +280,7 @@ def _find(transcript: Seen, known: Sequence[Detector], raised: list[tuple[str, s
 
 
 def _text(value: Any) -> str:
-    """Return a cell as text; items of a list, separated by spaces."""
+    """Return a cell as text; items of a list are joined with spaces."""
     if isinstance(value, str):
         return value
     if isinstance(value, Iterable):

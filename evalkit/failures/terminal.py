@@ -1,4 +1,4 @@
-"""Terminal output of ``evalkit failures``."""
+"""Format the terminal output of ``evalkit failures``."""
 
 import math
 
@@ -12,13 +12,13 @@ from evalkit.io import plain
 from evalkit.kinds import Logs
 from evalkit.kinds.runs import compared_in
 
-MOST_TEXT = 70  # characters of an error
+MOST_TEXT = 70  # maximum number of characters of an error
 
 
 def describe_failures(logs: Logs, *, everything: bool = False) -> str:
     """Format why runs fail: findings, modes per model, the contrast with successful runs, errors and events.
 
-    What does not fit on a screen is left out, or with `everything` printed, too.
+    The output fits on one screen, unless `everything` is set.
     """
     compared = contrast(logs)
     failed = failed_runs(logs)

@@ -1,4 +1,4 @@
-"""The sentences of findings about failures; a `Finding` carries one of these as its template."""
+"""Write the sentences of findings about failures; each function is the template of a `Finding`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ def _noun(rule: str) -> str:
 def loops(
     n: int, failed: int, least: int, rule: str, most: int, call: str, model: str, of_model: int, n_model: int
 ) -> str:
-    """Describe how many failed runs repeat a call, and the longest repetition."""
+    """Describe how many failed runs repeat a call many times, and the longest repetition."""
     noun = counted_noun(failed, f"failed {_noun(rule)}")
     verb = "repeats" if n == 1 else "repeat"
     text = f"{n:,} of {noun} {verb} one call at least {least} times with the same result"
@@ -50,7 +50,7 @@ def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplai
 
 
 def errors(calls: int, groups: int, error: str, n: int, runs: int) -> str:
-    """Describe the most frequent error of calls, in all runs."""
+    """Describe how many calls failed in all runs, and the most frequent error."""
     failed, where = f"{counted_noun(calls, 'call')} failed", f"in {counted_noun(runs, 'run')}: {shorten(error, 60)}."
     if groups == 1:
         return f"{failed} {where}"
@@ -59,7 +59,7 @@ def errors(calls: int, groups: int, error: str, n: int, runs: int) -> str:
 
 
 def mode_of_models(mode: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Describe one mode by model."""
+    """Describe how often a mode occurs in the failed runs of each model."""
     counts = listed((f"{row['runs']:,} of {row['n']:,} of {row['model_name']}" for row in rows), 3)
     return sentence(f"{mode}, of failed runs: {counts}")
 

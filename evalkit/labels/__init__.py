@@ -1,4 +1,4 @@
-"""Labels that people give to runs or turns, and what they show of judges: draw, label, correct, compare."""
+"""Label runs or turns by hand, and evaluate judges with the labels: draw, label, correct, compare."""
 
 import lazy_loader
 

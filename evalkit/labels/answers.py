@@ -1,4 +1,4 @@
-"""Files of labels by people and of verdicts by judges, and the majority of several people."""
+"""Read and write files of people's labels and judges' verdicts, and find the majority of several people."""
 
 import csv
 import io
@@ -19,21 +19,21 @@ from evalkit.trajectories.formats.table import read_rows
 COLUMNS = ("run_id", "turn", "question", "label", "who", "when", "note")
 UNIT = ["run_id", "turn"]
 MOST_JUDGES = 200
-_LONGEST_NAME = 200  # characters of the name of an object whose fields may be columns
+_LONGEST_NAME = 200  # maximum number of characters of a field's name if its nested fields may be columns
 
 
 class Table(NamedTuple):
     """Rows of files of labels or verdicts."""
 
     rows: pd.DataFrame
-    problems: list[str]  # rows that were left out, each with its file, number and cause
+    problems: list[str]  # descriptions of unused rows, each with file, row number and cause
 
 
 def append_answer(path: str, unit: tuple[str, int | None], question: str, label: str, who: str, note: str = "") -> None:
-    """Append one label to a file, and return once it is on the disk; what was written before stays as it is.
+    """Append one label to a file, and return when it is on disk; existing lines do not change.
 
-    The line is written by one call, so that several people can use one file, and a process that is killed loses at
-    most the label that it writes. SourceError for a file that can't be written.
+    One system call writes the line, so that several people can share a file, and a killed process loses at most the
+    current label. Raises SourceError if the file can't be written.
     """
     check_path(path)
     run_id, turn = unit
@@ -48,7 +48,7 @@ def append_answer(path: str, unit: tuple[str, int | None], question: str, label:
             else:
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":
-                    lines.write("\n")  # ends a line that was cut off
+                    lines.write("\n")  # terminates a truncated line
             writer.writerow([to_spreadsheet(str(cell).replace("\r", " ").replace("\n", " ")) for cell in cells])
             file.write(lines.getvalue().encode(errors="replace"))
             os.fsync(file)
@@ -59,7 +59,7 @@ def append_answer(path: str, unit: tuple[str, int | None], question: str, label:
 def _read_table(
     paths: str | Sequence[str], needed: Sequence[str], optional: Sequence[str], columns: str | Iterable[str], yes: str
 ) -> Table:
-    """Read rows with an id, and as `value` a label or, in a file without any, a score; turns are whole numbers."""
+    """Read rows with ids; column `value` is the label, or the score if the file has no labels."""
     called = {name: name for name in (*needed, *optional)}
     for pair in as_list(columns):
         role, equals, name = pair.partition("=")
@@ -81,13 +81,13 @@ def _read_table(
         names = list(dict.fromkeys(name for row in found for name in row))
         for role, name in called.items():
             if found and name.lower() not in names and (role in needed or name != role):
-                hint = f" (--column {role}=NAME)" if "judge" in called else ""  # no option renames columns of labels
+                hint = f" (--column {role}=NAME)" if "judge" in called else ""  # the option is only for verdicts
                 raise SourceError(f"{path}: no column {name!r}; {did_you_mean(name, names)}{hint}")
         file = os.path.basename(path)
         problems += [f"{file}: {doubt}" for doubt in doubts]
         cells = [{role: _text(row.get(name.lower())) for role, name in called.items()} for row in found]
         table = pd.DataFrame(cells, columns=list(called), dtype="object")
-        table = table[table["run_id"].str.lower().ne(called["run_id"].lower())]  # headers of joined files
+        table = table[table["run_id"].str.lower().ne(called["run_id"].lower())]  # repeated headers, if concatenated
         table = table.assign(file=file, row=table.index + 1)
         if "who" in table:
             table["who"] = table["who"].where(table["who"].ne(""), str(path))
@@ -117,28 +117,28 @@ def _read_table(
 
 
 def read_labels(paths: str | Sequence[str], columns: str | Iterable[str] = (), yes: str = "") -> Table:
-    """Read labels by people: columns run_id, turn, question, label, who, when, note.
+    """Read people's labels: columns run_id, turn, question, label, who, when, note.
 
-    Of several labels that one person gave a unit for a question the last counts.
+    If one person labelled a unit several times for the same question, the last label counts.
 
     Parameters
     ----------
     paths : str or sequence of str
-        CSV, JSON or JSON lines with a row per label; run_id and label are needed.
+        CSV, JSON or JSON lines with a row per label; run_id and label are required.
     columns : str or iterable of str
-        What these columns are called in the files, as in ``label=answer``.
+        Names of these columns in the files, such as ``label=answer``.
     yes : str
-        The text of a label that means yes, if it is none of the usual words; any other then means no.
+        The label that means yes, if it is not a usual word for yes; all other labels then mean no.
 
     Returns
     -------
     Table
-        In `rows`, label is 1, 0, or NaN for undecided. Rows that can't be used are in `problems`.
+        In `rows`, label is 1, 0, or NaN for undecided. `problems` describes unusable rows.
 
     Raises
     ------
     SourceError
-        For no file, one that can't be read, or without a needed column.
+        Without a file, or for a file that can't be read or lacks a required column.
 
     Examples
     --------
@@ -163,19 +163,19 @@ def read_verdicts(paths: str | Sequence[str], columns: str | Iterable[str] = (),
         CSV, JSON or JSON lines with a row per verdict: run_id, turn (optional), judge (by default the name of the
         file), and label (yes or no, 1 or 0) or score (any number).
     columns : str or iterable of str
-        What these columns are called in the files, as in ``label=verdict``.
+        Names of these columns in the files, such as ``label=verdict``.
     yes : str
-        The text of a label that means yes, if it is none of the usual words; any other then means no.
+        The label that means yes, if it is not a usual word for yes; all other labels then mean no.
 
     Returns
     -------
     Table
-        A row per verdict. Rows that can't be used are in `problems`.
+        In `rows`, one row per verdict. `problems` describes unusable rows.
 
     Raises
     ------
     SourceError
-        For a file that can't be read, without run_id, or without any label or score.
+        For a file that can't be read, or has no column run_id, or neither labels nor scores.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def read_verdicts(paths: str | Sequence[str], columns: str | Iterable[str] = (),
 
 
 def of_question(labels: pd.DataFrame, question: str = "") -> pd.DataFrame:
-    """Select the labels for one question, and those for none; SourceError if it is unknown, or one of several."""
+    """Select labels for one question or for none; SourceError if it is unknown, or missing with several questions."""
     questions = list(dict.fromkeys(filter(None, labels["question"])))
     if not question and len(questions) > 1:
         raise SourceError(f"labels for several questions, {did_you_mean('', questions)}: --question TEXT selects one")
@@ -204,18 +204,18 @@ def of_question(labels: pd.DataFrame, question: str = "") -> pd.DataFrame:
 
 
 class Majority(NamedTuple):
-    """The majority label of each unit, and how often people differ."""
+    """The majority label of each unit, and how often people disagree."""
 
-    rows: pd.DataFrame  # run_id, turn, label; a row per unit with a majority
-    people: int
-    several: int  # units that several people labelled
-    disagreed: int  # of these, units with different labels
-    ties: int  # of these, units without a majority, which are left out
-    undecided: int  # units that everyone who saw them left undecided
+    rows: pd.DataFrame  # run_id, turn, label; one row per unit with a majority
+    people: int  # number of people
+    several: int  # number of units that several people labelled
+    disagreed: int  # number of units with different labels
+    ties: int  # number of units without a majority, which are excluded
+    undecided: int  # number of units that nobody decided
 
 
 def majority(labels: pd.DataFrame) -> Majority:
-    """Return the label of each unit by the majority of people; units without one are left out and counted."""
+    """Return the majority label of each unit, and count the units without a majority, which are excluded."""
     units = labels.groupby(UNIT, dropna=False, sort=False)["label"].agg(["mean", "count", "nunique"])
     is_tie = units["mean"].eq(0.5)
     rows = units.assign(label=units["mean"].gt(0.5).astype("float64"))[units["count"].gt(0) & ~is_tie]
@@ -230,7 +230,7 @@ def majority(labels: pd.DataFrame) -> Majority:
 
 
 def _fields(row: Mapping[str, Any], depth: int = 5) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of a row; ``result.label`` is a field of an object in the field ``result``."""
+    """Yield the names and values of a row, including nested fields, such as ``result.label``."""
     for name, value in row.items():
         yield name, value
         if depth and isinstance(value, Mapping) and len(name) <= _LONGEST_NAME:
@@ -238,7 +238,7 @@ def _fields(row: Mapping[str, Any], depth: int = 5) -> Iterator[tuple[str, Any]]
 
 
 def _text(value: Any) -> str:
-    """Return a cell as text; empty if it is missing or no single value."""
+    """Return a cell as text; empty if it is missing, an object or a list."""
     if value is None or value != value or isinstance(value, Mapping | list):
         return ""
     return from_spreadsheet(str(value)).strip()

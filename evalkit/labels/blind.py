@@ -1,4 +1,4 @@
-"""Transcripts that show neither the model nor how the run ended, for people who label them."""
+"""Hide the model and the outcome in transcripts, for people who label them."""
 
 import re
 from collections.abc import Iterable
@@ -7,29 +7,29 @@ from evalkit.kinds import Transcript, Turn
 from evalkit.kinds.detectors import seen
 
 MODEL, HIDDEN = "[model]", "(hidden while you label: it says how the run ended)"
-_SHORTEST = 3  # characters of a name that is hidden
+_SHORTEST = 3  # minimum number of characters of a name that is hidden
 _OUTCOME = re.compile(
     r"\b(?:score|reward|accuracy)\b\W{0,3}(?:is|was|of|[=:])|\btask (?:ended|timed|success|fail|complete)|\bresolved\b",
     re.IGNORECASE,
 )
-_FINAL = "final message"  # the mark of a message that decides a run
+_FINAL = "final message"  # mark of a message that decides the outcome of a run
 
 
 def blinded(transcript: Transcript, names: Iterable[str], title: str, task: str = "") -> Transcript:
     """Return a transcript without its title, facts and marks, with names of models hidden in all texts.
 
-    Turns of the system or a verifier that state a score or how the run ended are hidden, too, as are lines at the
-    end of the run that detectors do not see. What the agent itself says or does is shown: a person who reads it may
-    guess the model, or the outcome.
+    Turns of the system or a verifier that state a score or how the run ended are also hidden, and so are lines at the
+    end of the run that detectors do not see. The agent's messages and actions stay visible, so a person who reads them
+    may guess the model or the outcome.
 
     Parameters
     ----------
     names : iterable of str
-        Models; of ``provider/model`` both the whole and what follows the last ``/`` are hidden.
+        Names of models. Of ``provider/model``, both the whole name and the part after the last ``/`` are hidden.
     title : str
-        What is shown in the place of the title, which often is a path.
+        Replacement for the title, which often is a path.
     task : str
-        The only fact that is shown; empty for none.
+        The task, the only fact that is shown; empty to show no fact.
     """
     forms = {form for name in names for form in (name, name.rpartition("/")[2]) if len(form) >= _SHORTEST}
     longest_first = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))

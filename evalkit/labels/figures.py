@@ -1,4 +1,4 @@
-"""Figures of judges: frames of `evalkit.labels` in, axes out."""
+"""Draw figures of judges from the frames of `evalkit.labels`."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,21 +11,21 @@ RAW, CORRECTED = "judge alone", "corrected by labels"
 
 
 def rates(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw the rate by each judge alone, and the rate corrected by hand labels.
+    """Draw the raw rate of each judge, and the rate corrected with hand labels.
 
-    The constants `always` and `never` are drawn, too: their corrected rate is the rate of the labels alone.
+    The figure includes the constants `always` and `never`; their corrected rate is the rate of the labels alone.
 
     Parameters
     ----------
     table : DataFrame
-        As from `judge_table`.
+        Result of `judge_table`.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
     Returns
     -------
     Axes
-        A row per judge, with 95 % intervals of the corrected rates.
+        One row per judge, with 95 % intervals of the corrected rates.
 
     Examples
     --------

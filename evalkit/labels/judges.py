@@ -1,4 +1,4 @@
-"""What hand labels show of judges: how well they agree, the rates they give, and these rates corrected."""
+"""Evaluate judges with hand labels: their agreement with people, the rates they give, and corrected rates."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,27 +20,28 @@ from evalkit.labels.sample import draw
 from evalkit.stats import agreement, combined, corrected_difference, corrected_rate, half_width_after, labels_for
 from evalkit.stats.intervals import Estimate, proportion_interval
 
-CONSTANTS = {"always": 1.0, "never": 0.0}  # judges without any judgement
-UNLIKE = 0.001  # level of the test of whether labelled units are like the others
-UNEVEN = 0.1  # of whether models have their shares of the labels; if not, a rate over all is biased
-MORE = 40  # labels, of the sentence on what more labels would give
-MOST_PAIRS = 200
+CONSTANTS = {"always": 1.0, "never": 0.0}  # trivial judges that always give the same verdict
+UNLIKE = 0.001  # level of the test of whether labelled units resemble the others
+UNEVEN = 0.1  # level of the test of whether labels are proportional to models; if not, an overall rate is biased
+MORE = 40  # number of additional labels for which the output gives the width of the interval
+MOST_PAIRS = 200  # maximum number of pairs of models per judge
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Units with labels and verdicts.
 
-    `units` has a row per unit, in a random order that further labels can follow: run_id, turn, model_name, outcome,
-    task, label (NaN without one). `verdicts` has the same rows, and a column per judge (NaN without a verdict).
+    `units` has a row per unit, in a random order in which people can label more units: run_id, turn, model_name,
+    outcome, task, label (NaN if there is none). `verdicts` has the same rows, and a column per judge (NaN without a
+    verdict).
     """
 
     units: pd.DataFrame
     verdicts: pd.DataFrame
-    labels: pd.DataFrame  # of all people: run_id, turn, label, who
+    labels: pd.DataFrame  # labels by all people: run_id, turn, label, who
     people: Majority
-    unknown: dict[str, int]  # labels and verdicts on ids that are none of these logs
-    problems: list[str]  # rows that could not be used
+    unknown: dict[str, int]  # numbers of labels and of verdicts whose ids do not occur in these logs
+    problems: list[str]  # descriptions of rows that could not be used
 
     @property
     def is_labelled(self) -> np.ndarray:
@@ -51,32 +52,32 @@ class Comparison:
 def compare_judges(
     logs: Logs, labels: Table, verdicts: Table, *, runs: pd.DataFrame | None = None, question: str = "", seed: int = 0
 ) -> Comparison:
-    """Join labels and verdicts with the runs of logs, or with the turns of agents if labels are of turns.
+    """Join labels and verdicts with the runs of logs, or with the turns of agents if turns were labelled.
 
     Parameters
     ----------
     logs : Logs
-        The logs of the runs; those without a label count, too.
+        The logs of the runs, with and without labels.
     labels : Table
-        As from `read_labels`; of several people, the majority counts.
+        Result of `read_labels`; if several people labelled a unit, the majority counts.
     verdicts : Table
-        As from `read_verdicts`.
+        Result of `read_verdicts`.
     runs : DataFrame, optional
-        Rows of the first table; by default all. Runs that are excluded from all rates are left out.
+        Rows of the first table; by default all. Runs that are excluded from all rates are ignored.
     question : str
-        Which labels count, if there are several questions.
+        The question whose labels count, if there are several.
     seed : int
-        Of the order in which units were drawn.
+        Seed of the order in which units were drawn.
 
     Returns
     -------
     Comparison
-        A row per unit, with its label and the verdict of each judge.
+        One row per unit, with its label and the verdict of each judge.
 
     Raises
     ------
     SourceError
-        If no label, or no verdict, is of a unit of these logs.
+        If no label, or no verdict, belongs to a unit of these logs.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def compare_judges(
             raise SourceError(f"no {name} of these {'runs' if units['turn'].isna().all() else 'turns'}: check the ids")
         unknown[name] = int((~is_known).sum())
         tables[name] = table[is_known]
-    own_labels = tables["labels"].drop_duplicates([*UNIT, "who"], keep="last")  # of a unit with two ids, too
+    own_labels = tables["labels"].drop_duplicates([*UNIT, "who"], keep="last")  # a unit may have had two ids
     people = majority(own_labels)
     if people.rows.empty:
         raise SourceError("no unit has a label: people left all undecided, or half of them disagree")
@@ -116,21 +117,22 @@ def compare_judges(
 
 
 def judge_table(comparison: Comparison) -> pd.DataFrame:
-    """Estimate for each judge the rate that it gives, the corrected one, and how it agrees with people.
+    """Estimate for each judge its raw rate, its corrected rate, and its agreement with people.
 
     Parameters
     ----------
     comparison : Comparison
-        As from `compare_judges`.
+        Result of `compare_judges`.
 
     Returns
     -------
     DataFrame
         judge, n (labels), units, n_judged (units with a verdict), raw (the judge's share of yes; NaN for scores),
-        estimate, low, high (the rate over all units, corrected), half_width, after (half the width after 40 more
-        labels; NaN if there are fewer units without one), method, warning, agreement, agreement_low, agreement_high
-        (Cohen's kappa with the labels), accuracy (share of the same answers). Rates are shares from 0 to 1. The
-        constants `always` and `never` are judges, too: their corrected rate is the rate of the labels.
+        estimate, low, high (the corrected rate over all units), half_width (of the interval), after (half-width after
+        40 more labels; NaN if there are fewer unlabelled units), method, warning, agreement, agreement_low,
+        agreement_high (Cohen's kappa with the labels), accuracy (share of verdicts equal to the label). Rates are
+        shares from 0 to 1. The constants `always` and `never` are included as judges; their corrected rate is the rate
+        of the labels.
 
     Examples
     --------
@@ -153,19 +155,19 @@ def judge_table(comparison: Comparison) -> pd.DataFrame:
             row["accuracy"] = (label[both] == verdicts[both]).mean()
         rows.append(row)
     table = pd.DataFrame(rows)
-    table["warning"] = [one.without("constant_judge") for one in table["warning"]]  # the constants are known to be such
+    table["warning"] = [one.without("constant_judge") for one in table["warning"]]  # obvious for the constants
     return table
 
 
 def _verdicts_of(comparison: Comparison, judge: str) -> np.ndarray:
-    """Return the verdicts on all units."""
+    """Return the verdicts of a judge or constant on all units."""
     if judge in comparison.verdicts:
         return comparison.verdicts[judge].to_numpy(dtype=float)
     return np.full(len(comparison.units), CONSTANTS[judge])
 
 
 def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate) -> dict[str, Any]:
-    """Return the row of a judge's verdicts on some units, and the corrected rate."""
+    """Return the row of the result for a judge's verdicts on some units, with the corrected rate."""
     known = verdicts[np.isfinite(verdicts)]
     is_yes_or_no = len(known) and np.isin(known, (0.0, 1.0)).all()
     arguments = _arguments(units, verdicts)
@@ -189,7 +191,7 @@ def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate)
 
 
 def _arguments(units: pd.DataFrame, verdicts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arguments of `corrected_rate`: labels, verdicts on the same units and the rest, tasks of all."""
+    """Return the arguments of `corrected_rate`: labels, verdicts on labelled and on other units, and all tasks."""
     label, task = units["label"].to_numpy(dtype=float), units["task"].to_numpy()
     is_labelled = np.isfinite(label)
     tasks = np.concatenate([task[is_labelled], task[~is_labelled]])
@@ -197,19 +199,19 @@ def _arguments(units: pd.DataFrame, verdicts: np.ndarray) -> tuple[np.ndarray, n
 
 
 def _scale(found: Estimate, arguments: tuple[np.ndarray, ...]) -> float:
-    """Return how much wider an interval that may be weighted from models' own is than that of all labels together."""
+    """Return the ratio of the width of `found`, which may combine models, to the width with all labels pooled."""
     together = half_width_after(0, *arguments)
     return (found.high - found.low) / 2 / together if together > 0 else 1.0
 
 
 def _of_models(comparison: Comparison, verdicts: np.ndarray) -> dict[str, Estimate]:
-    """Estimate the rate of each model from its own labels."""
+    """Estimate the corrected rate of each model from the labels of its units."""
     groups = comparison.units.groupby("model_name")
     return {str(model): corrected_rate(*_arguments(own, verdicts[own.index])) for model, own in groups}
 
 
 def _overall(comparison: Comparison, verdicts: np.ndarray) -> Estimate:
-    """Estimate the rate over all units: from all labels if models have their shares of them, else from each model's."""
+    """Estimate the rate over all units: from pooled labels if they are proportional to models, else by model."""
     units, share = comparison.units, comparison.is_labelled.mean()
     found = corrected_rate(*_arguments(units, verdicts))
     labels_of = units.groupby("model_name")["label"]
@@ -227,7 +229,7 @@ def _overall(comparison: Comparison, verdicts: np.ndarray) -> Estimate:
 
 
 def _unlike(what: str, given: Any, labelled: np.ndarray) -> Notes:
-    """Note values, such as verdicts, that differ more between labelled and other units than random draws do."""
+    """Note if values, such as verdicts, differ more between labelled and other units than by chance."""
     values = np.asarray(given, dtype=float)
     known = np.isfinite(values)
     own, others = values[labelled & known], values[~labelled & known]
@@ -241,7 +243,7 @@ def _unlike(what: str, given: Any, labelled: np.ndarray) -> Notes:
 
 
 def judges_to_show(table: pd.DataFrame) -> pd.DataFrame:
-    """Return `judge_table` or `model_table` as it is shown: the judge's own rate and its agreement as text."""
+    """Return `judge_table` or `model_table` for display, with raw rates and agreement as text."""
     shown = table[[name for name in ("judge", "model_name") if name in table]].copy()
     shown["judge alone"] = intervals(table, "raw")
     shown[["estimate", "low", "high", "n"]] = table[["estimate", "low", "high", "n"]]
@@ -253,23 +255,23 @@ def judges_to_show(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def intervals(table: pd.DataFrame, estimate: str, low: str = "", high: str = "", *, percent: bool = True) -> list[str]:
-    """Format columns of estimates, and of their bounds if named, as texts."""
+    """Format a column of estimates, with their bounds if named."""
     bounds = table.reindex(columns=[estimate, low, high]).to_numpy(dtype="float64")
     return [format_interval(*row, percent=percent) for row in bounds]
 
 
 def model_table(comparison: Comparison) -> pd.DataFrame:
-    """Estimate for each judge and model the rate that the judge gives, and the one corrected by the model's labels.
+    """Estimate for each judge and model the judge's rate, and the rate corrected with the model's labels.
 
     Parameters
     ----------
     comparison : Comparison
-        As from `compare_judges`.
+        Result of `compare_judges`.
 
     Returns
     -------
     DataFrame
-        A row for each judge and model, with model_name and the columns of `judge_table` up to warning.
+        One row per judge and model, with model_name and the columns of `judge_table` up to warning.
 
     Examples
     --------
@@ -292,20 +294,20 @@ def model_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def differences(comparison: Comparison) -> pd.DataFrame:
-    """Estimate for each judge and pair of models the difference of their corrected rates.
+    """Estimate for each judge and pair of models the difference between their corrected rates.
 
-    A model is corrected with the labels of this model, so that a judge may err more on one.
+    Each model is corrected with its own labels, because a judge may err more on one model than on the other.
 
     Parameters
     ----------
     comparison : Comparison
-        As from `compare_judges`.
+        Result of `compare_judges`.
 
     Returns
     -------
     DataFrame
-        judge, model_a, model_b, n (labels of both), estimate (a minus b, from −1 to 1), low, high, method, warning; at
-        most 200 pairs of a judge.
+        judge, model_a, model_b, n (labels of both models), estimate (a minus b, from −1 to 1), low, high, method,
+        warning; at most 200 pairs per judge.
 
     Examples
     --------
@@ -324,18 +326,18 @@ def differences(comparison: Comparison) -> pd.DataFrame:
 
 
 def findings(comparison: Comparison) -> list[Finding]:
-    """Find what labels make of the judge that they narrow most, how far judges are apart, and what is doubtful.
+    """Describe the corrected rate of the judge with the narrowest interval, the range of judges, and doubts.
 
     Parameters
     ----------
     comparison : Comparison
-        As from `compare_judges`.
+        Result of `compare_judges`.
 
     Returns
     -------
     list of Finding
-        The answer first, then judges that are no better than a constant, how people agree, caveats, and rows that were
-        not used.
+        The corrected rate first, then the range of judges, judges that are no better than a constant, the agreement of
+        people, caveats, and unused rows.
 
     Examples
     --------
@@ -365,7 +367,7 @@ def findings(comparison: Comparison) -> list[Finding]:
         values = {"number": people.people, **counts, "agreement": people_agreement(comparison)._asdict()}
         found.append(Finding("people", sections.JUDGES, values, template=words.people))
     notes = answer["warning"].only("by_model", "unlabelled_models", "few")
-    for warning in table["warning"]:  # what one judge shows of the labels concerns all rates
+    for warning in table["warning"]:  # doubts about the labels affect the rates of all judges
         notes += warning.only("unlike_labels")
     if notes:
         found.append(Finding("caveat", sections.JUDGES, {"notes": notes}))
@@ -382,22 +384,23 @@ def first_judge(table: pd.DataFrame) -> str:
 
 
 def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
-    """Estimate precision and recall of judges or detectors, next to the constants `always` and `never`.
+    """Estimate precision and recall of judges or detectors, and of the constants `always` and `never`.
 
     Parameters
     ----------
     verdicts : DataFrame
-        run_id, judge, label (1 or 0; any other number is left out), optionally turn; units of a detector that it did
+        run_id, judge, label (1 or 0; rows with other values are ignored), optionally turn. Units that a detector did
         not report need a row with 0.
     labels : DataFrame
-        run_id, label (1 or 0), optionally turn; a row per unit.
+        run_id, label (1 or 0), optionally turn; one row per unit.
 
     Returns
     -------
     DataFrame
         judge, n (units with a label and a verdict), precision_estimate, precision_low, precision_high, n_said (units
-        with the judge's yes), recall_estimate, recall_low, recall_high, n_true (units whose label is yes),
-        accuracy. NaN where nothing was said, or nothing is true. Both are of units like the labelled ones.
+        with the verdict yes), recall_estimate, recall_low, recall_high, n_true (units with the label yes), accuracy.
+        Precision is NaN if no verdict is yes, and recall if no label is yes. Both apply to units like the labelled
+        ones.
 
     Examples
     --------
@@ -425,19 +428,19 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
 
 
 def detector_verdicts(comparison: Comparison, events: pd.DataFrame) -> pd.DataFrame:
-    """Read the events that detectors found as verdicts on the labelled units: 1 where there is an event, else 0.
+    """Convert events that detectors found to verdicts on the labelled units: 1 if there is an event, else 0.
 
     Parameters
     ----------
     comparison : Comparison
-        As from `compare_judges`.
+        Result of `compare_judges`.
     events : DataFrame
-        As from `evalkit.failures.events`.
+        Result of `evalkit.failures.events`.
 
     Returns
     -------
     DataFrame
-        run_id, turn, judge (the detector), label; a row for each labelled unit and detector with any event.
+        run_id, turn, judge (the detector), label; one row per labelled unit and detector with any event.
 
     Examples
     --------
@@ -454,19 +457,19 @@ def detector_verdicts(comparison: Comparison, events: pd.DataFrame) -> pd.DataFr
 
 
 def verdicts_and_labels(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the verdicts and the labels of the labelled units, as `precision_recall` takes them.
+    """Return the verdicts and the labels of the labelled units, as arguments for `precision_recall`.
 
     Parameters
     ----------
     comparison : Comparison
-        As from `compare_judges`.
+        Result of `compare_judges`.
 
     Returns
     -------
     verdicts : DataFrame
-        run_id, turn, judge, label; a row for each labelled unit and judge.
+        run_id, turn, judge, label; one row per labelled unit and judge.
     labels : DataFrame
-        run_id, turn, label; a row for each labelled unit.
+        run_id, turn, label; one row per labelled unit.
 
     Examples
     --------
@@ -480,16 +483,16 @@ def verdicts_and_labels(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFr
 
 
 def _labelled_verdicts(comparison: Comparison) -> pd.DataFrame:
-    """Return a row for each labelled unit and judge: the columns of units, judge and verdict."""
+    """Return one row per labelled unit and judge: the columns of units, judge and verdict."""
     wide = comparison.verdicts.rename_axis(columns="judge")
     long = pd.DataFrame({"verdict": wide.stack(future_stack=True)}).reset_index("judge")
     return comparison.units[comparison.is_labelled].join(long)
 
 
 def people_agreement(comparison: Comparison) -> Estimate:
-    """Estimate how people agree: Cohen's kappa of two, Krippendorff's alpha of more.
+    """Estimate the agreement of people: Cohen's kappa for two, Krippendorff's alpha for more.
 
-    NaN, with the reason in `warning`, for a single person, and for more than two without the package krippendorff.
+    NaN, with the reason in `warning`, for one person, or for more than two without the package krippendorff.
     """
     wide = comparison.labels.pivot_table(index=UNIT, columns="who", values="label", dropna=False, observed=True)
     raters = [wide[name] for name in wide]
@@ -503,17 +506,17 @@ def people_agreement(comparison: Comparison) -> Estimate:
 
 
 def disagreements(comparison: Comparison) -> pd.DataFrame:
-    """List the labelled units on which a judge and people differ; first the ones on which most judges do.
+    """List the labelled units on which a judge disagrees with people, first the units with most such judges.
 
     Parameters
     ----------
     comparison : Comparison
-        As from `compare_judges`.
+        Result of `compare_judges`.
 
     Returns
     -------
     DataFrame
-        run_id, turn, model_name, task, judge, label (the majority of people), verdict; scores are left out.
+        run_id, turn, model_name, task, judge, label (the majority of people), verdict. Excludes scores.
 
     Examples
     --------
@@ -528,25 +531,25 @@ def disagreements(comparison: Comparison) -> pd.DataFrame:
 
 
 def next_units(comparison: Comparison, judge: str, number: int = 20) -> pd.DataFrame:
-    """List the units whose labels narrow the intervals of the models' rates most.
+    """List the units to label next, whose labels narrow the intervals of the models' rates most.
 
-    Each goes to the model whose interval it narrows most; within a model, units come in the random order of the
-    sample. So labels of them are random within each model: the rates of models, and the rate over all units as
-    weighted from them, stay valid. They are no random sample of all units together.
+    Each next unit belongs to the model whose interval it narrows most. Within a model, units are in the random order of
+    the sample. The labels are therefore random within each model, so the rates of models and the overall rate, as their
+    weighted mean, remain valid. The units are not a random sample of all units.
 
     Parameters
     ----------
     comparison : Comparison
-        As from `compare_judges`.
+        Result of `compare_judges`.
     judge : str
         The judge whose corrected rates count.
     number : int
-        The most units.
+        Maximum number of units.
 
     Returns
     -------
     DataFrame
-        run_id, turn, model_name; a row per unit, in the order to label them.
+        run_id, turn, model_name; one row per unit, in the order in which to label them.
 
     Examples
     --------
@@ -563,7 +566,7 @@ def next_units(comparison: Comparison, judge: str, number: int = 20) -> pd.DataF
             widths = [half_width_after(more, *arguments) for more in counts]
         else:
             widths = [1 / (more + 1) for more in counts]  # a model without labels comes first
-        gain = np.minimum.accumulate(-np.diff(widths))  # no unit comes before those drawn before it
+        gain = np.minimum.accumulate(-np.diff(widths))  # keeps units of a model in the order in which they were drawn
         waiting.append(own.assign(gain=gain))
     order = pd.concat(waiting).sort_values("gain", ascending=False, kind="stable")
     return order[[*UNIT, "model_name"]].head(number).reset_index(drop=True)
@@ -580,19 +583,19 @@ def label_plan(
     Parameters
     ----------
     comparison : Comparison
-        As from `compare_judges`.
+        Result of `compare_judges`.
     judge : str
         The judge whose corrected rate counts.
     half_widths : sequence of float
-        Halves of widths to reach, as shares from 0 to 1.
+        Half-widths to reach, as shares from 0 to 1.
     more : iterable of int
-        Numbers of further labels.
+        Numbers of additional labels.
 
     Returns
     -------
     DataFrame
-        more (labels, NaN without any label so far), half_width; a row for each of `half_widths` and of `more`, the
-        fewest labels first.
+        more (additional labels; NaN if there is no label yet), half_width; one row per value of `half_widths` and of
+        `more`, the fewest labels first.
 
     Examples
     --------

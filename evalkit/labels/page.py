@@ -1,4 +1,4 @@
-"""A page to label in a browser, without a server or a network: it keeps labels, and saves them as a CSV file."""
+"""Write a page to label in a browser, without a server or a network; the page saves labels as a CSV file."""
 
 import hashlib
 import os
@@ -9,15 +9,15 @@ from evalkit._text import counted_noun
 from evalkit.io import SourceError, plain, write_text
 from evalkit.labels.session import Session
 
-LARGEST = 20_000  # characters of a turn; a longer one is truncated
-MOST = 400  # turns of a transcript; of more, half from the beginning and half from the end
+LARGEST = 20_000  # maximum number of characters of a turn; longer turns are truncated
+MOST = 400  # maximum number of turns of a transcript; longer ones keep half from the start and half from the end
 
 
 def write_page(session: Session, path: str | os.PathLike) -> str:
-    """Write a page with the transcripts of all units that are left, and return its path.
+    """Write a page with the transcripts of all remaining units, and return its path.
 
-    The page runs only its own script, and sends nothing. It keeps labels in the browser, and saves them as a file
-    that `evalkit judges` reads, and that can be put together with others. Transcripts that can't be read are left out.
+    The page runs only its own script, and sends no data. It keeps labels in the browser and saves them as a file that
+    `evalkit judges` reads. Such files can be concatenated. Units whose transcripts can't be read are excluded.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The units to label, runs or turns, in a random order that any number of labels may follow."""
+"""Draw the runs or turns to label, in a random order of which any first part is a random sample."""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -8,36 +8,37 @@ import pandas as pd
 from evalkit.kinds import Logs, outcome_of, wherever
 from evalkit.kinds.runs import UNKNOWN, counted
 
-ACTED = ("assistant", "action")  # roles of the turns of an agent, which are labelled
+ACTED = ("assistant", "action")  # roles of an agent's turns, the only turns that people label
 
 
 class Unit(NamedTuple):
-    """What gets one label."""
+    """A run or turn that gets one label."""
 
     run_id: str
     turn: int | None = None  # None for the whole run
 
 
 def draw(logs: Logs, runs: pd.DataFrame | None = None, *, turns: bool = False, seed: int = 0) -> pd.DataFrame:
-    """Draw all units in a random order, in which each model and outcome has its share of any first ones.
+    """Return all units in a random order, in which any first part contains models and outcomes in proportion.
 
-    Labels of the first units, however many, are labels of a random sample: each unit has the same chance to be among
-    them (stratified sampling with proportional allocation). The order depends only on the files and the seed,
-    and not on where the files are.
+    The first units, however many, are a random sample: each unit has the same chance to be among them (stratified
+    sampling with proportional allocation). The order depends only on the files and the seed, not on the location of the
+    files.
 
     Parameters
     ----------
     logs : Logs
     runs : DataFrame, optional
-        Rows of the first table of `logs`; by default all. Runs that are excluded from all rates are left out.
+        Rows of the first table of `logs`; by default all. Runs that are excluded from all rates are ignored.
     turns : bool
-        Whether the turns of agents are labelled, and not whole runs.
+        Whether to draw turns of agents instead of runs.
     seed : int
+        Seed of the random order.
 
     Returns
     -------
     DataFrame
-        Columns run_id, turn (missing for a run), model_name, outcome and task; a row per unit.
+        Columns run_id, turn (missing for a run), model_name, outcome and task; one row per unit.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def draw(logs: Logs, runs: pd.DataFrame | None = None, *, turns: bool = False, s
         units["turn"] = None
     units["turn"] = units["turn"].astype("Int64")
     content, turn = units["run_id"].map(wherever), units["turn"].astype("object")
-    copies = units.groupby([content, turn], dropna=False).cumcount()  # from two sources
+    copies = units.groupby([content, turn], dropna=False).cumcount()  # several sources may contain equal runs
     units["_random"] = [_random(seed, *key) for key in zip(content, turn, copies, strict=True)]
     strata = units.groupby(["model_name", "outcome"])
     start = [_random(seed, *stratum) for stratum in zip(units["model_name"], units["outcome"], strict=True)]

@@ -1,4 +1,4 @@
-"""A person who labels a sample: what comes next, its transcript, and where the label is kept."""
+"""Label a sample of runs or turns: the next unit, its transcript, and the file of labels."""
 
 import getpass
 import os
@@ -13,30 +13,30 @@ ANSWERS = {"yes": "1", "no": "0", "undecided": ""}  # labels by name
 
 
 class Session:
-    """Label runs or turns one by one; each label is on the disk before the next one is shown.
+    """Label runs or turns one by one; each label is on disk before the next unit is shown.
 
     Parameters
     ----------
     logs : Logs
     question : str
-        Which yes or no answers.
+        A question whose answer is yes or no.
     output : path
-        The file of labels, which is continued if it exists. Several people may use it.
+        The file of labels. New labels are appended to an existing file, which several people may share.
     who : str
-        Who labels; by default the user's name.
+        Name of the person who labels; by default the user's name.
     number : int
-        How many units to label, with the ones that this person labelled before.
+        Number of units to label, including units that this person has already labelled.
     turns : bool
-        Whether turns are labelled, and not runs.
+        Whether to label turns instead of runs.
     seed : int
-        Of the random order; people with the same one label the same units.
+        Seed of the random order; people with the same seed label the same units.
 
     Attributes
     ----------
     done : int
-        Units of the sample that this person has labelled.
+        Number of units of the sample that this person has labelled.
     left : list of Unit
-        Those to label, in the order in which they are shown.
+        Remaining units, in the order in which they are shown.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class Session:
 
     @property
     def done(self) -> int:
-        """Units of the sample that this person has labelled."""
+        """Number of units of the sample that this person has labelled."""
         return self.total - len(self.left)
 
     def transcript(self, unit: Unit) -> Transcript:
-        """Return what happened, without the model and the outcome; SourceError if it can't be read."""
+        """Return the transcript of a unit without model and outcome; SourceError if it can't be read."""
         runs = self._logs.runs
         run = runs[runs["run_id"] == unit.run_id].to_dict("records")[0]
         with storage(self._logs.storage_options):
@@ -94,10 +94,10 @@ class Session:
         return blinded(made, names, title, "" if task == unit.run_id else masked(task))
 
     def save(self, label: str, note: str = "") -> None:
-        """Keep the label of the first unit that is left, and go on to the next."""
+        """Save the label of the first remaining unit, and continue with the next."""
         append_answer(self.path, self.left[0], self.question, label, self.who, note)
         del self.left[0]
 
     def put_off(self) -> None:
-        """Move the first unit that is left to the end."""
+        """Move the first remaining unit to the end."""
         self.left.append(self.left.pop(0))

@@ -1,4 +1,4 @@
-"""Label in a terminal, a transcript page by page with a key for the answer; and what labels show of judges."""
+"""Label transcripts in a terminal, page by page, with one key per answer; format the evaluation of judges."""
 
 import shutil
 import sys
@@ -27,18 +27,18 @@ from evalkit.labels.session import ANSWERS, Session
 try:
     import termios
     import tty
-except ImportError:  # on Windows, Enter follows a key
+except ImportError:  # on Windows, users press Enter after a key
     HAS_KEYS = False
 else:
     HAS_KEYS = True
 
 KEYS = "y yes, n no, u undecided, s later, space next page, b back, m note, q stop"
 _LABELS = {name[0]: label for name, label in ANSWERS.items()}
-_AROUND = 6  # lines of a page that are no transcript
+_AROUND = 6  # lines of a page that are not part of the transcript
 
 
 def label_in_terminal(session: Session) -> None:
-    """Ask for the label of each unit that is left, until all have one, `q`, or the end of the input."""
+    """Ask for the label of each remaining unit, until all are labelled, the user presses `q`, or input ends."""
     key = ""
     while session.left and key != "q":
         try:
@@ -50,7 +50,7 @@ def label_in_terminal(session: Session) -> None:
 
 
 def _ask(session: Session, lines: list[str]) -> str:
-    """Show a transcript until a key labels it, puts it off or stops, and return the key."""
+    """Show a transcript until the user labels it, postpones it or quits, and return the last key."""
     width, lines_of_screen = shutil.get_terminal_size()
     lines = [line[at : at + width] for line in lines for at in range(0, max(len(line), 1), width)]
     height = max(lines_of_screen - _AROUND, 5)
@@ -81,7 +81,7 @@ def _ask(session: Session, lines: list[str]) -> str:
 
 
 def _key() -> str:
-    """Wait for a key; `q` at the end of the input. Keys that were typed ahead count."""
+    """Return the next key, including keys typed ahead, or `q` at the end of the input."""
     if not sys.stdin.isatty():
         return sys.stdin.read(1).lower() or "q"
     if not HAS_KEYS:
@@ -92,7 +92,7 @@ def _key() -> str:
     try:
         tty.setcbreak(handle, termios.TCSADRAIN)
         key = sys.stdin.read(1).lower() or "q"
-        if key == "\x1b" and sys.stdin.read(1) in ("[", "O"):  # an arrow or function key: its letter is no answer
+        if key == "\x1b" and sys.stdin.read(1) in ("[", "O"):  # skip arrow and function keys, which end with a letter
             following = sys.stdin.read(1)
             while following and following in "[;0123456789":
                 following = sys.stdin.read(1)
@@ -102,7 +102,7 @@ def _key() -> str:
 
 
 def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
-    """Format what labels show of judges: sentences, rates, precision and recall, models, what to label next."""
+    """Format the evaluation of judges: findings, rates, models, precision and recall, and what to label next."""
     lines = [plain(finding_text(finding)) for finding in findings(comparison)]
     table = judge_table(comparison)
     judges = _rates(table)
@@ -132,7 +132,7 @@ def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
 
 
 def _rates(table: pd.DataFrame) -> dict[str, list[str]]:
-    """Format `judge_table` or `model_table` as columns of texts by header."""
+    """Format `judge_table` or `model_table` as a mapping from titles to columns of text."""
     shown = {column_title(name): group_names(table[name]) for name in ("judge", "model_name") if name in table}
     shown["alone"] = intervals(table, "raw")
     shown[f"corrected{INTERVAL}"] = intervals(table, "estimate", "low", "high")
@@ -141,5 +141,5 @@ def _rates(table: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def _rows(columns: dict[str, list[str]]) -> list[dict[str, str]]:
-    """Return the rows of columns of texts."""
+    """Convert columns of text to rows."""
     return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]

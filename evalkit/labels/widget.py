@@ -1,4 +1,4 @@
-"""Label in a cell of a notebook, with buttons."""
+"""Label in a notebook cell, with buttons."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ LATER = "later"
 
 
 def label_widget(session: Session) -> Any:
-    """Return a widget that shows one transcript after the other, with buttons for the label and a field for a note.
+    """Return a widget that shows one transcript after another, with buttons for the label and a field for a note.
 
-    Every label is on the disk at once, and the cell goes on where the file ends when it is run again.
+    Each label is saved immediately. When the cell runs again, it continues with the units that have no label.
 
     Parameters
     ----------
     session : Session
-        Who labels what, and the file of the labels.
+        The person, the sample, and the file of labels.
 
     Returns
     -------
@@ -29,7 +29,7 @@ def label_widget(session: Session) -> Any:
     Raises
     ------
     ImportError
-        Without the package ipywidgets, which the extra `lab` installs.
+        If the package ipywidgets is missing; the extra `lab` installs it.
 
     Examples
     --------

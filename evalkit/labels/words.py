@@ -1,4 +1,4 @@
-"""The sentences of findings on judges."""
+"""Write the sentences of findings on judges."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from evalkit._text import counted_noun, format_interval, listed
 
 
 def corrected(judge: str, n: int, raw: float, estimate: float, low: float, high: float, more: int, after: float) -> str:
-    """State a judge's rate, the rate that labels correct it to, and what more labels would give."""
+    """State a judge's rate, the corrected rate, and the width of its interval with more labels."""
     rate, labels = format_interval(estimate, low, high), counted_noun(n, "label")
     if math.isnan(raw):
         text = f"{judge} gives scores; {labels} turn these into a rate of {rate}"
@@ -21,13 +21,13 @@ def corrected(judge: str, n: int, raw: float, estimate: float, low: float, high:
 
 
 def spread(judges: int, lowest: float, highest: float, low: float, high: float) -> str:
-    """State the range of judges, before and after the correction."""
+    """State the range of judges' rates, before and after the correction."""
     raw = f"{counted_noun(judges, 'judge')} say between {100 * lowest:.0f} and {100 * highest:.0f} %"
     return f"{raw}; corrected, between {100 * low:.0f} and {100 * high:.0f} %."
 
 
 def no_better(judges: Sequence[str], of: int, constant: str, accuracy: float) -> str:
-    """State which judges agree with people no more often than a constant."""
+    """State which judges agree with people no more often than a constant does."""
     if not judges:
         who = "The judge agrees" if of == 1 else "All judges agree"
         return f"{who} with people more often than “{constant}”, which is right in {100 * accuracy:.0f} %."
@@ -39,7 +39,7 @@ def no_better(judges: Sequence[str], of: int, constant: str, accuracy: float) ->
 
 
 def people(number: int, several: int, disagreed: int, ties: int, agreement: Mapping[str, Any]) -> str:
-    """State how people agree."""
+    """State how often people disagree, and their agreement."""
     units = counted_noun(several, "unit")
     text = f"{number} people labelled; they differ on {disagreed} of {units} that several labelled"
     if ties:
@@ -51,7 +51,7 @@ def people(number: int, several: int, disagreed: int, ties: int, agreement: Mapp
 
 
 def not_used(problems: Sequence[str], unknown: Mapping[str, int], undecided: int) -> str:
-    """State which rows were not used."""
+    """State how many rows were not used, and why."""
     parts = [f"{counted_noun(count, name[:-1])} of unknown ids" for name, count in unknown.items() if count]
     if undecided:
         parts.append(f"{counted_noun(undecided, 'unit')} left undecided")

@@ -1,4 +1,4 @@
-"""Trajectories of agents: Harbor, inspect_ai, tau2-bench, lm-eval, OpenHands, SWE-agent, and tables of runs."""
+"""Analyse trajectories of agents: Harbor, inspect_ai, tau2-bench, lm-eval, OpenHands, SWE-agent and tables of runs."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Estimates, counts and findings of trajectories: frames in, frames or findings out."""
+"""Compute estimates, counts and findings from the frames of trajectories."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,13 +23,13 @@ __all__ = [
     "reliability", "took", "tool_use", "trials", "with_endings",
 ]  # fmt: skip
 
-TAKEN_SECTION = "Tables"  # of the notebook
+TAKEN_SECTION = "Tables"  # section of the notebook
 _NO_LIMITS = {"unresolved", "empty_patch", "AgentSafetyRefusalError", "ContentPolicyViolationError", "agent_error"}
 _SUMMED = ("turns", "tokens_in", "tokens_cache", "tokens_out")
 
 
 def has_outcomes(runs: pd.DataFrame) -> bool:
-    """Return whether any log states an outcome.
+    """Return whether any log records an outcome.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def has_outcomes(runs: pd.DataFrame) -> bool:
     Returns
     -------
     bool
-        True also without any runs.
+        True if any does, or if there are no runs.
 
     Examples
     --------
@@ -54,7 +54,9 @@ def _is_running(runs: pd.DataFrame) -> pd.Series:
 
 
 def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the ending of each run: its outcome, with failures split by what ended them.
+    """Add the ending of each run, a finer category than its outcome.
+
+    Runs that stopped at a limit, runs with only a score, and runs without a logged outcome have endings of their own.
 
     Parameters
     ----------
@@ -105,7 +107,7 @@ def endings(runs: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
 
 
 def exits(runs: pd.DataFrame) -> pd.DataFrame:
-    """Count the reasons why runs ended, as logged, by model and ending; the most frequent first.
+    """Count the logged reasons why runs ended, by model and ending, the most frequent first.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ def exits(runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model_name, ending, exit_reason, the number of runs, and the run_id of an example.
+        reason (the status if none is logged), ending, model_name, runs, error and run_id (of the first run of the row).
 
     Examples
     --------
@@ -129,7 +131,7 @@ def exits(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def has_plan(plans: pd.DataFrame) -> bool:
-    """Return whether any file gives a number of planned trials.
+    """Return whether any file states the number of planned trials.
 
     Parameters
     ----------
@@ -171,7 +173,7 @@ def trials(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     counts = {"present": ~repeated & ~running, "running": ~repeated & running, "repeated": repeated}
     counts["retried"] = runs["retries"].fillna(0)
     there = pd.DataFrame(counts).astype("int64").groupby(runs["plan"].fillna("no plan")).sum()
-    # the number for all tasks together, else the sum over tasks
+    # use the number for all tasks together if a plan states it, else the sum over its tasks
     stated = plans.groupby(["source", plans["task_id"].ne("")])[["planned", "retried"]].sum(min_count=1)
     stated = stated.groupby("source").first()
     table = there.reindex(there.index.union(stated.index), fill_value=0)
@@ -207,7 +209,7 @@ def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with every planned trial; missing and unmeasured trials count as failures.
+    """Add a row for each planned trial that is missing; missing and unmeasured trials count as failures.
 
     Parameters
     ----------
@@ -217,7 +219,7 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per planned trial.
+        One row per counted run that is not running, and per missing trial.
 
     Examples
     --------
@@ -227,7 +229,7 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     gone = missing(runs, plans)
     rows = counted(runs[~_is_running(runs)])
     is_broken = rows["score"].isna() & rows["is_successful"].isna() & ~has_flag(rows, "no_outcome")
-    counts = bool(is_broken.all() or rows["is_successful"].notna().any())  # else scores are amounts
+    counts = bool(is_broken.all() or rows["is_successful"].notna().any())  # if false, scores are amounts
     rows = rows.assign(is_successful=rows["is_successful"].mask(is_broken & counts, False))
     gone = gone.loc[gone.index.repeat(gone["missing"])].reset_index(drop=True)
     added = gone.reindex(columns=list(rows)).assign(kind=NAME, status="missing", score=0.0)
@@ -238,10 +240,10 @@ def over_planned(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
 
 def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
-    """Estimate pass@k, pass^k and agreement per model, over measured trials and over planned trials.
+    """Estimate pass@k, pass^k and agreement per model, over measured and over planned trials.
 
-    Planned trials that are missing or were not measured count as failures; without a plan, all trials that were not
-    measured do. Of more than 200 models, the table has those with the highest means.
+    Planned trials that are missing or were not measured count as failures. Without a plan, all trials that were not
+    measured count as failures. The table contains at most 200 models, the ones with the highest means.
 
     Parameters
     ----------
@@ -251,8 +253,8 @@ def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The table of `evalkit.stats.reliability`, by model_name and trials (measured, planned or all); no rows without
-        an outcome.
+        The table of `evalkit.stats.reliability`, by model_name and trials (measured, planned or all). Empty if no run
+        has an outcome.
 
     Examples
     --------
@@ -270,7 +272,7 @@ def reliability(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
 
 
 def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.DataFrame:
-    """Add up what the runs of each model took, those without an outcome, too.
+    """Add up the turns, tokens and tool calls of each model's runs, including runs without an outcome.
 
     Parameters
     ----------
@@ -280,10 +282,10 @@ def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.Dat
     Returns
     -------
     DataFrame
-        model_name (or logged_model, if something else is compared), runs (in which the model took part), turns,
-        tokens_in (with those from a cache), tokens_cache, tokens_out, tool_calls, tool_errors; the model with most
-        runs first. What no log contains is missing. A run with several models counts in the row of each, with what
-        that model took.
+        model_name (or logged_model, if the comparison is not between models), runs (in which the model took part),
+        turns, tokens_in (including tokens from a cache), tokens_cache, tokens_out, tool_calls, tool_errors. The model
+        with most runs comes first. Values that no log contains are missing. A run with several models counts in the
+        row of each, with the usage of that model.
 
     Examples
     --------
@@ -293,7 +295,7 @@ def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.Dat
     rows = counted(runs)
     usage = usage[usage["run_id"].isin(rows["run_id"])]
     others = rows[~rows["run_id"].isin(usage["run_id"])]
-    if "logged_model" in others:  # something else than models is compared
+    if "logged_model" in others:  # the comparison is not between models
         others = others.assign(model_name=others["logged_model"])
     table = pd.concat([usage.rename(columns={"calls": "turns"}), others]).astype(dict.fromkeys(_SUMMED, "Int64"))
     groups = table.groupby("model_name")
@@ -307,7 +309,7 @@ def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.Dat
 
 
 def _logged_tools(chosen: pd.DataFrame, tools: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each call of a tool that is in the frame of tools, as `tool_use` makes them of messages."""
+    """Return one row per call counted in the frame of tools, in the form that `tool_use` makes from messages."""
     own = tools[tools["run_id"].isin(chosen["run_id"])]
     rows = own.loc[own.index.repeat(own["calls"]), ["model_name", "tool", "run_id"]]
     number = rows.groupby(level=0).cumcount()
@@ -325,13 +327,13 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     runs : DataFrame
         One row per run, such as `logs.runs`.
     most : int
-        Maximum number of runs to read, evenly spaced.
+        Maximum number of runs to read, spread evenly over models and statuses.
 
     Returns
     -------
     DataFrame
-        model_name, tool, read (runs that were read), runs (that call the tool), calls, per_run, errors, n (calls with a
-        logged result), estimate, low, high (share of errors; runs are clusters).
+        model_name, tool, read (runs that were read), runs (with a call of the tool), calls, per_run, errors, n (calls
+        with a logged result), estimate, low, high (share of errors, with runs as clusters).
 
     Examples
     --------
@@ -343,7 +345,7 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     order = rows.groupby(["model_name", "status"], dropna=False).cumcount().sort_values(kind="stable")
     chosen = rows.loc[order.index[:most]].sort_index()
     model = dict(zip(chosen["run_id"], chosen["model_name"], strict=True))
-    is_session = chosen["format"].isin(SESSION_FORMATS)  # whose calls were counted, each once, when they were read
+    is_session = chosen["format"].isin(SESSION_FORMATS)  # the frame of tools counts each of their calls once
     calls = [
         (model[run_id], call.name, run_id, float(call.is_error) if call.result is not None else np.nan)
         for run_id, spoken in messages_of(chosen[~is_session], logs.storage_options)
@@ -372,7 +374,7 @@ def findings(
     ledger: pd.DataFrame,
     took: pd.DataFrame | None = None,
 ) -> list[Finding]:
-    """Describe missing trials, how runs ended, and doubtful data, after the first finding on ranks.
+    """Describe missing trials, how runs ended, and doubtful data, after the first findings on ranks.
 
     Parameters
     ----------
@@ -381,7 +383,7 @@ def findings(
     runs, plans, ledger : DataFrame
         These frames of the logs, or some of their rows.
     took : DataFrame, optional
-        Result of `took`. If no log states an outcome, the first finding describes it.
+        Result of `took`. If no log records an outcome, the first finding describes it.
 
     Returns
     -------
@@ -396,7 +398,7 @@ def findings(
     """
     rows = with_endings(counted(runs))
     table = trials(runs, plans)
-    codes = ("conditions", "ranking", "nearest_pair", "alone")  # of the findings that come first
+    codes = ("conditions", "ranking", "nearest_pair", "alone")  # findings that come first
     first = [finding for finding in ranked if finding.code in codes]
     rest = [finding for finding in ranked if finding.code not in codes]
     own = []

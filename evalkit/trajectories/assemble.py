@@ -1,4 +1,4 @@
-"""Put runs together from records: scores, models and outcomes that other files state, trajectories of trials."""
+"""Assemble runs from records, and complete them with scores, models, outcomes and trajectories from other files."""
 
 import os
 from collections import Counter
@@ -25,20 +25,20 @@ from evalkit.trajectories.tables import join_tables
 from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
-_STATING_SUCCESS = ("table", every_eval_ever.FORMAT)  # formats that state what they know of the success of runs
-_WHOLE_REWARDS = {("tau-bench", "reward")}  # of which a part is a failure
-_ROUNDING = 1e-6  # by which a score may differ from 0 or 1
-# of runs that other files describe; the `join` of each module fills in what these state, and may return a `Joined`
+_STATING_SUCCESS = ("table", every_eval_ever.FORMAT)  # formats whose success is not derived from the score here
+_WHOLE_REWARDS = {("tau-bench", "reward")}  # scores of which any value below 1 is a failure
+_ROUNDING = 1e-6  # maximum difference of a score from 0 or 1 that counts as rounding
+# formats in which other files describe runs; `join` of the module completes the runs and may return a `Joined`
 JOINED_FORMATS: Sequence[Any] = (harbor, tau2, lm_eval, openhands, terminal_bench)
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    """Build the frames; options are as for `load`."""
+    """Build the frames; `options` are keywords of `load`."""
     facts, published = (records.tables[name].to_pylist() for name in ("facts", "published"))
     scores = records.tables["scores"]
     logged = {name: records.tables["runs"][name] for name in LOGGED}
     columns = {name: values.to_pylist() for name, values in logged.items() if name != "started"}
-    columns["started"] = logged["started"].to_numpy().tolist()  # of times, `to_pylist` takes a hundred times as long
+    columns["started"] = logged["started"].to_numpy().tolist()  # `to_pylist` takes a hundred times as long for times
     runs: Runs = list(map(Run, *(columns[name] for name in LOGGED)))
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     score = str(options.get("score") or "")
@@ -53,11 +53,12 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
             keys[at] = metric + comma + filters.get(source, {}).get(filtered, filtered)
         scores = scores.set_column(scores.column_names.index("key"), "key", pa.array(keys, pa.large_string()))
     plan_of_source = {source: plan for one in joined for source, plan in one.plan_of.items()}
-    above = records.files.filter(records.files["context"])["source"].to_pylist()  # their plans are of other runs, too
+    # context files, which the user did not name: their plans also cover other runs
+    above = records.files.filter(records.files["context"])["source"].to_pylist()
     entries = [entry for one in joined for entry in one.entries if entry.source not in above]
     runs = sorted((run for run in runs if not run.is_left_out), key=attrgetter("source"))
     ids = run_ids(NAME, [run.source for run in runs], [run.part for run in runs], records=records)
-    models = _by_task(facts, "model")  # of SWE-bench's predictions
+    models = _by_task(facts, "model")  # from SWE-bench's predictions
     for run, run_id in zip(runs, ids, strict=True):
         run.run_id = run_id
         if run.model_name is None and run.task_id in models and run.format != openhands.FORMAT:
@@ -115,13 +116,13 @@ def _by_task(facts: Rows, name: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def _nearest(source: str, facts: Rows) -> str:
-    """Return the value of the fact in the file that shares the most folders with a run's."""
+    """Return the value of the fact whose file shares the most parent folders with a run's file."""
     shared = [len(os.path.commonpath([source, fact["source"]])) for fact in facts]
     return facts[shared.index(max(shared))]["value"]
 
 
 def _score(runs: Runs, scores: pa.Table, facts: Rows, key: str) -> list[str | None]:
-    """Set score, success and status of runs, where their agents ended them; return the id of the run of each score."""
+    """Set the score, success and status of runs; return the run id of each score, None for a score without a run."""
     sources, parts, keys, values = (scores[name].to_pylist() for name in ("source", "part", "key", "value"))
     known = {*keys, *(run.score_key for run in runs if run.score_key)}
     if key and key not in known:
@@ -148,9 +149,9 @@ def _score(runs: Runs, scores: pa.Table, facts: Rows, key: str) -> list[str | No
 
 
 def _scores_of_datasets(runs: Runs, keys: Sequence[str], values: Sequence[float | None]) -> dict[Any, str]:
-    """Return which score counts for each data set of lm-eval: the same for all its runs.
+    """Return the score that counts for each dataset of lm-eval, the same for all its runs.
 
-    Scores that are always 0 or 1 come before others, then the score that most runs have, then the first.
+    Scores that are always 0 or 1 come first, then the score that most runs have, then the first one logged.
     """
     counts = Counter[tuple[Any, str]]()
     between = set[tuple[Any, str]]()
@@ -166,7 +167,7 @@ def _scores_of_datasets(runs: Runs, keys: Sequence[str], values: Sequence[float 
 
 
 def _turn_lower_is_better(runs: Runs) -> None:
-    """Turn scores of which lower is better, so that higher is: 1 - score if all are from 0 to 1, else -score."""
+    """Invert scores for which lower is better: 1 - score if all are from 0 to 1, else -score."""
     turned: dict[tuple[Any, str], list[Any]] = {}
     for run in runs:
         if run.score is not None and run.lower_is_better and run.score_key.rpartition(",")[0] in run.lower_is_better:
@@ -179,7 +180,7 @@ def _turn_lower_is_better(runs: Runs) -> None:
 
 
 def _add_verdicts(runs: Runs, verdicts: Mapping[str, Rows]) -> None:
-    """Set score and status of the runs whose outcome a report of SWE-bench states."""
+    """Set the score and status of runs whose outcome a SWE-bench report states."""
     for run in runs:
         if run.score is not None or run.task_id not in verdicts:
             continue
@@ -194,15 +195,15 @@ def _add_verdicts(runs: Runs, verdicts: Mapping[str, Rows]) -> None:
         if verdict == "resolved":
             run.score = 1.0
             run.status = run.status if run.status in ENDED else "completed"
-        elif run.status in ENDED:  # what something else ended is no measurement
+        elif run.status in ENDED:  # a run that something other than the agent ended is not measured
             run.score = 0.0 if verdict in ("unresolved", "empty_patch") else None
             run.status = verdict
 
 
 def _set_success(runs: Runs) -> None:
-    """Set the success of runs by their scores; a run that its agent ended without a score has failed."""
+    """Set the success of runs from their scores; a run without a score that its agent ended has failed."""
     scorers: dict[tuple[str, Any], str] = {}  # the first scorer of each format and dataset
-    graded = set[tuple[Any, ...]]()  # scores that are amounts: no run with one succeeds or fails
+    graded = set[tuple[Any, ...]]()  # scores that are amounts: runs with these scores neither succeed nor fail
     for run in runs:
         if run.score_key:
             scorers.setdefault((run.format, run.dataset), run.score_key)
@@ -221,7 +222,7 @@ def _set_success(runs: Runs) -> None:
 
 
 def _set_task_versions(runs: Runs) -> None:
-    """Set the digests of tasks of which there are several versions."""
+    """Set the task version of runs, the digest of the task's files, for tasks with several versions."""
     versions = {(run.dataset, run.task_id, run.task_checksum) for run in runs if run.task_checksum}
     counts = Counter((dataset, task) for dataset, task, _ in versions)
     for run in runs:
@@ -230,7 +231,7 @@ def _set_task_versions(runs: Runs) -> None:
 
 
 def _number_repetitions(runs: Runs) -> None:
-    """Number repetitions by start, where logs don't, and flag those that a later log repeats."""
+    """Number repetitions by start time where logs don't number them, and flag runs that a later log repeats."""
     repeated: dict[tuple[Any, ...], list[Any]] = {}
     for run in runs:
         task = (run.experiment, run.dataset, run.agent, run.model_name, run.task_id)
@@ -241,7 +242,7 @@ def _number_repetitions(runs: Runs) -> None:
             continue
         numbers = [run.repetition for run in own if not run.created and run.format != "table"]
         stated = [number for number in numbers if number is not None]
-        if len(set(stated)) < len(stated):  # trials of several logs, each numbered from 0
+        if len(set(stated)) < len(stated):  # several logs each number their trials from 0
             for run in own:
                 run.repetition = None
         if any(run.repetition is None for run in own):
@@ -258,13 +259,13 @@ def _number_repetitions(runs: Runs) -> None:
 
 
 def _begun(run: Any) -> tuple[Any, ...]:
-    """Return what sorts repetitions: those without a start come last."""
+    """Return the sort key of repetitions: runs without a start time come last."""
     return run.started is None, run.started, run.source, len(run.part), run.part  # row 9 comes before row 10
 
 
 def _flag_duplicates(runs: Runs) -> None:
-    """Flag runs that another file has, too."""
-    ids = {run.run_id for run in runs}  # that an exported table of these runs states, too
+    """Flag runs that another file also contains."""
+    ids = {run.run_id for run in runs}  # a table exported from these runs also contains their ids
     seen = set[tuple[Any, ...]]()
     for run in runs:
         is_duplicate = run.is_copy or run.log_id in ids
@@ -277,7 +278,7 @@ def _flag_duplicates(runs: Runs) -> None:
 
 
 def _overrule(runs: Runs, path: str) -> None:
-    """Set and flag the outcomes that a CSV file states: run_id, outcome and, if any, reason and judge."""
+    """Set outcomes from a CSV file, and flag them. Its columns: run_id, outcome, optionally reason and judge."""
     if not path:
         return
     try:
@@ -295,7 +296,7 @@ def _overrule(runs: Runs, path: str) -> None:
     stated["run_id"] = found
     if not (others := stated.loc[~stated["outcome"].isin(list(OUTCOMES)), "outcome"]).empty:
         raise SourceError(f"{path}: {others.iloc[0]!r} is no outcome; outcomes are {', '.join(OUTCOMES)}")
-    by_run = {row["run_id"]: row for row in stated.to_dict("records")}  # the last row of a run counts
+    by_run = {row["run_id"]: row for row in stated.to_dict("records")}  # the last row for a run counts
     for run in runs:
         if row := by_run.get(run.run_id):
             success = OUTCOMES[row["outcome"]]
@@ -308,7 +309,7 @@ def _overrule(runs: Runs, path: str) -> None:
 
 
 def _plans(runs: Runs, stated: Rows, schema: pa.Schema, plan_of_source: Mapping[str, str | None]) -> pa.Table:
-    """Return what was planned, by file, model and task; set for each run the file with its plan."""
+    """Return the number of planned trials by file, model and task, and set the file with the plan of each run."""
     jobs = {os.path.dirname(plan["source"]): plan["source"] for plan in stated if not plan["task_id"]}
     for plan in stated:
         if os.path.basename(plan["source"]) == "lock.json":  # a job's lock is part of the plan that its result states
@@ -323,21 +324,21 @@ def _plans(runs: Runs, stated: Rows, schema: pa.Schema, plan_of_source: Mapping[
         _complete_plans(stated, runs)
     table = pa.Table.from_pylist(stated, schema)
     sums = table.group_by(schema.names[:4], use_threads=False).aggregate([(name, "sum") for name in schema.names[4:]])
-    return sums.rename_columns(schema.names)  # two names of a lock may be one task
+    return sums.rename_columns(schema.names)  # summed, because a lock may list one task under two names
 
 
 def _complete_plans(plans: Rows, runs: Runs) -> None:
-    """Fill in models and datasets that plans leave out, from their runs."""
+    """Fill in the models and datasets that plans omit, from their runs."""
     first_of: dict[Any, Any] = {}  # the first run of each plan
-    known: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # dataset and task of the runs of each plan, by the task's names
+    known: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # dataset and task by plan and name of the task
     for run in runs:
         first_of.setdefault(run.plan, run)
         known.setdefault((run.plan, run.task_id), (run.dataset, run.task_id))
-        if run.task_id and "/" in run.task_id:  # a lock calls a task by its folder
+        if run.task_id and "/" in run.task_id:  # a lock names a task by its folder
             known.setdefault((run.plan, run.task_id.rpartition("/")[2]), (run.dataset, run.task_id))
     for plan in plans:
         if not plan["task_id"]:
-            continue  # all tasks together
+            continue  # this plan covers all tasks together
         if plan["dataset"] is None:
             plan["dataset"], plan["task_id"] = known.get((plan["source"], plan["task_id"]), (None, plan["task_id"]))
         if first := first_of.get(plan["source"]):

@@ -1,7 +1,7 @@
-"""Sessions put together from their files: subagents belong to the session that started them, and each call counts once.
+"""Join the files of sessions: subagents belong to the session that started them, and each call counts once.
 
-A file may contain calls of another one: of the session that it continues, or of a parent whose history it replays.
-The earlier file owns them.
+A file may contain calls of another file: of the session that it continues, or of a parent session whose history it
+replays. Such calls belong to the earlier file.
 """
 
 from collections.abc import Mapping
@@ -17,21 +17,21 @@ from evalkit.trajectories.parse import SESSION_FORMATS
 from evalkit.trajectories.records import Rows, Runs
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
-_MOST_NESTED = 100  # subagents of subagents
-_COUNTED = {  # columns of the frames that count calls, with `source`
+_MOST_NESTED = 100  # maximum depth of subagents that start subagents
+_COUNTED = {  # columns of the frames that count calls, in addition to `source`
     "usage": ("model_name", "calls", *TOKENS),
     "tools": ("model_name", "tool", "calls", "results", "errors"),
 }
 
 
 def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
-    """Join the files of each session to one run, and fill in what it took.
+    """Join the files of each session into one run, and set its turns, tokens and cost.
 
-    Returns the frames that count calls: ``usage`` by run and model, ``tools`` by run, model and tool. In these,
-    `source` is the run's.
+    Returns the frames that count calls: ``usage`` by run and model, ``tools`` by run, model and tool. Their `source` is
+    the source of the run.
     """
     runs = [run for run in runs if run.format in SESSION_FORMATS]
-    if not runs:  # most sources have no sessions, and joining none takes as long as joining few
+    if not runs:  # most sources have no sessions, and joining no session takes as long as joining a few
         return {name: pd.DataFrame(columns=["source", *columns]) for name, columns in _COUNTED.items()}
     columns = ("source", "format", "log_id", "started", "cost", "turns")
     files = pd.DataFrame({name: [getattr(run, name) for run in runs] for name in columns})
@@ -48,7 +48,7 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
     files = files.sort_values(["started", "n", "source"], kind="stable", ignore_index=True)
     sessions = files.sort_values("is_part", kind="stable").groupby(["format", "session"])
     files["run"] = sessions["source"].transform("first")
-    calls = files[["source", "format", "run"]].merge(calls, on="source")  # in the order of files
+    calls = files[["source", "format", "run"]].merge(calls, on="source")  # keeps the order of files
     calls["is_own"] = ~_is_repeated(calls, files)
     of_claude = calls[calls["format"].eq(claude_code.FORMAT)]
     calls.loc[of_claude.index, list(TOKENS)] = of_claude.groupby("call_id")[list(TOKENS)].transform("max")
@@ -57,16 +57,16 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
     groups = own.groupby(keys)
     usage = groups[list(TOKENS)].sum(min_count=1)
     usage.insert(0, "calls", groups.size())
-    # what the totals of a model count and its calls don't; those of a resumed session count what was before, too
+    # tokens in the totals of a model but not in its calls; totals of a resumed session include earlier files
     stated = files[["source", "run"]].merge(totals, on="source").groupby(keys)[list(TOKENS)].max()
     rest = stated - usage[list(TOKENS)].fillna(0)
     usage[list(TOKENS)] = usage[list(TOKENS)].add(rest.clip(lower=0).reindex(usage.index), fill_value=0)
-    alone = stated[~stated.index.get_level_values("run").isin(own["run"])]  # of runs without calls
+    alone = stated[~stated.index.get_level_values("run").isin(own["run"])]  # totals of runs without calls
     usage = pd.concat([usage, alone.assign(calls=np.nan)])
     sums = usage.groupby("run").sum(min_count=1).to_dict("index")
     with_calls = set(calls["run"])
     continuing = set(calls.loc[~calls["is_own"], "source"])
-    costs = files.groupby("run")["cost"].max()  # of a resumed session, of what was before, too
+    costs = files.groupby("run")["cost"].max()  # not the sum: the cost of a resumed session includes earlier files
     turns = files.groupby("run")["turns"].sum()
     joined = files[files["source"].ne(files["run"])]
     left_out = set(joined["source"])
@@ -81,7 +81,7 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
         for name in TOKENS:
             value = taken.get(name)
             setattr(run, name, None if pd.isna(value) else int(value))
-        # a session that continues another one counts the cost of both
+        # the logged cost of a session that continues another one is the cost of both
         run.cost = None if source in continuing or pd.isna(costs[source]) else costs[source]
         run.trajectories = others.get(source, [])
         run.is_copy = source not in sums and source in with_calls
@@ -92,7 +92,7 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
 
 
 def _roots(files: pd.DataFrame) -> pd.Series:
-    """Return the session that a file's run is of: its own, or that which started it as a subagent."""
+    """Return the session of each file's run: the file's session, or the session that started it as a subagent."""
     started = files[files["part_of"].notna()]
     parents = dict(zip(started["log_id"], started["part_of"], strict=True))
     sessions = files["log_id"]
@@ -105,8 +105,8 @@ def _roots(files: pd.DataFrame) -> pd.Series:
 
 
 def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
-    """Return which calls an earlier file contains, too; where no file shows it, tokens become missing."""
-    repeated = calls["call_id"].duplicated().to_numpy(copy=True)  # of Claude Code: ids of the provider
+    """Return which calls an earlier file also contains; where no file shows this, set the calls' tokens to missing."""
+    repeated = calls["call_id"].duplicated().to_numpy(copy=True)  # enough for Claude Code: the provider sets the ids
     ids, is_replayed = calls["call_id"].to_numpy(), calls["is_replayed"].to_numpy()
     rows_of = calls.groupby("source").indices
     of_session: dict[Any, np.ndarray] = {}
@@ -126,8 +126,8 @@ def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
 def _replay(own: list[str], parent: set[str]) -> list[bool]:
     """Return which calls of a session replay calls of its parent.
 
-    These are all calls up to the last one with totals that the parent has too, and the equal calls right after it. What
-    ``codex exec`` printed of a session has no totals of single calls, and repeats its parent.
+    These are all calls up to the last one whose id with totals also occurs in the parent, and the calls right after it
+    that are equal to the parent's. The output of ``codex exec`` has no totals of single calls and repeats its parent.
     """
     if any("/" in one for one in parent) and not any("/" in one for one in own):
         return [True] * len(own)

@@ -1,4 +1,4 @@
-"""Detectors of events in trajectories: answers that are missing or of another form, tests, edits and files."""
+"""Detect events in trajectories: missing or malformed answers, edits without tests, undone edits, files read again."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +11,8 @@ import msgspec
 from evalkit.kinds import Detector, Found, Made, Seen, Turn
 from evalkit.kinds.detectors import shortened
 
-MOST_READ = 4_000  # characters of the arguments of a call
-_FINISHES = re.compile(  # names of calls that end a run by themselves, and commands that do
+MOST_READ = 4_000  # maximum number of characters that detectors read of a call's arguments
+_FINISHES = re.compile(  # names of calls that end a run
     r"(?:.*_)?(?:submit|finish|finished|done|complete|attempt_completion|final_answer|answer|stop|end|exit|give_up"
     r"|task_complete|mark_task_complete|transfer_to_human\w*|respond|end_conversation)",
     re.IGNORECASE,
@@ -22,12 +22,12 @@ _SUBMITS = re.compile(
 )
 _SUBMITS_ANSWER = re.compile(r"\bsubmit[ \t]+['\"\w]")
 _ANSWERS = re.compile(r"(?:.*_)?answer|submit_\w+|respond|attempt_completion", re.IGNORECASE)
-_GOES_ON = re.compile(r'"(?:is_)?task_complete"\s*:\s*false')  # in an answer of Terminus, which is JSON
+_GOES_ON = re.compile(r'"(?:is_)?task_complete"\s*:\s*false')  # in the answers of Terminus, which are JSON
 _STOPS = re.compile(r"###(?:STOP|TRANSFER|OUT-OF-SCOPE)###", re.IGNORECASE)
 _BYE = re.compile(
     r"[^?]{0,120}\b(?:thanks?|thank you|(?:good)?bye|see you|have a (?:nice|good|great))\b[^?]{0,120}", re.IGNORECASE
 )
-# whole words of the names of tools and of their arguments
+# words in the names of tools and their arguments, matched whole
 _TESTS = {"test", "tests", "pytest", "unittest", "jest"}
 _SHELLS = {"bash", "sh", "zsh", "shell", "powershell", "terminal", "console"}
 _SHELLS |= {"cmd", "command", "commands", "keystrokes"}
@@ -36,7 +36,7 @@ _EDITS = {"edit", "editor", "multiedit", "write", "create", "replace", "insert",
 _READS = {"read", "view", "open", "cat"}
 _MOVES = {"delete", "remove", "move", "rename", "copy", "download"}
 _FILES = {"file", "files", "notebook", "diff"}
-_OF_FILE = _FILES | {"path", "filename", "filepath", "patch", "old", "line", "start", "search"}  # arguments
+_OF_FILE = _FILES | {"path", "filename", "filepath", "patch", "old", "line", "start", "search"}  # words of arguments
 _OF_TEXT = {"str", "string", "text", "line", "lines", "block", "search", "and", "based", "tool", "in", "into", "multi"}
 _MESSAGES = {"message", "summary", "reason", "comment", "explanation", "thought"}
 _COMMANDS = ("command", "cmd", "keystrokes", "commands", "cmds", "script", "code", "input")
@@ -55,7 +55,7 @@ _EDIT_PROGRAM = re.compile(
 _EDIT_CODE = re.compile(
     r"\.write_text\(|open\([^)]*,\s*(?:mode=)?['\"][wa]b?\+?['\"]|\.writelines?\(|\bwriteFile(?:Sync)?\("
 )
-_CHANGE = re.compile(  # what may change files, and is no edit of source code
+_CHANGE = re.compile(  # commands that may change files without editing source code
     rf"{_BEFORE}(?:(?:cp|rm|mkdir|touch|ln|tar|unzip|dos2unix|make|cmake|docker|wget|chmod)\s|curl\s[^|;&\n]*-[oO]"
     r"|git (?:commit|merge|checkout|switch|pull|clone|rebase|cherry-pick|stash|reset|restore|revert|init)\b"
     r"|\S+ (?:-\S+ )*install\b|(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php)\s+(?:-\S+\s+)*|\./)[\w./-]+\.\w+)"
@@ -94,7 +94,7 @@ _SHOWS_CODE = re.compile(
 
 _EMPTY_WORDS = ("", "none", "null", "n/a", "...", "…", "{}", "[]", '""', "''", "<empty>", "(empty)", "no answer")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
-# a sentence about something that is made, which may have to answer or return something itself
+# a sentence about something that the task asks for, such as a function, which may have to answer or return something
 _MADE = re.compile(
     r"\b(?:function|endpoint|api|method|script|program|class|server|service|tool|component|code|app|field)s?\b[^.]{0,30}?"
     r"\b(?:that|which|should|must|to|has|needs?|returns?|will|answers?|responds?)\b",
@@ -102,13 +102,15 @@ _MADE = re.compile(
 )
 _REPLY = r"(?:(?:your|the|a) )?(?:final |last )?(?:answer|response|reply|output|result|solution)"
 _ASKED = r"(?:^\W*|[,:;] |\b(?:please|always|must|should|only|just|then|and|to) )"
-_ANSWER = (  # an instruction on the answer
+_ANSWER = (  # an instruction about the answer
     rf"(?:{_ASKED}(?:answer|respond|reply)\b|{_ASKED}(?:return|output|give|provide|format|write)"
     rf" (?={_REPLY}|(?:an? )?(?:only|just|single|valid|raw|json|one|in|as|with|yes|true)\b)"
     rf"|\b{_REPLY} (?:must|should|has to|needs to) be\b)"
 )
 _ALONE = r"^\W*(?:(?:final |the )?answer(?: is)?\W*)?{}\W*$"
-_FORMS = (  # forms of an answer that instructions may ask for, and what an answer in this form looks like
+# patterns of an instruction to answer in a certain form, and of an answer in this form; without the latter,
+# the answer must contain the instruction's group `said`
+_FORMS = (
     (r"\b(?:answer|result|solution|within|inside|in|into|using)\b[^.]{0,40}\\boxed\b", r"\\boxed\s*\{"),
     (
         r"(?:^\W*|\b(?:please|must|should|and) )(?:put|place|provide|write|give|return|wrap|enclose)\b[^.<]{0,40}"
@@ -143,7 +145,7 @@ _ASKS = [
 
 
 def _last_act(transcript: Seen) -> tuple[int, Turn] | None:
-    """Return the last turn of the agent: its words, or a call; None if there is none."""
+    """Return the number and the turn of the agent's last message or call, or None."""
     for number, turn in reversed(list(enumerate(transcript.turns, 1))):
         if turn.role in ("assistant", "action") and "reasoning" not in turn.marks and turn.actor != "user":
             return number, turn
@@ -151,17 +153,17 @@ def _last_act(transcript: Seen) -> tuple[int, Turn] | None:
 
 
 def _is_final(turn: Turn) -> bool:
-    """Return whether a turn ends a run by itself: an answer, or a call that hands one in."""
+    """Return whether a turn can end a run: an answer, or a call that submits the work or an answer."""
     if turn.call is None:
         return turn.role == "assistant" and not _GOES_ON.search(turn.text)
     return _work(turn.call.name, turn.call.arguments).submits
 
 
 def cut_off(transcript: Seen) -> Iterator[Found]:
-    """Find a run that ends without a final answer: its last act is a call that hands nothing in, or the user spoke.
+    """Find a run that ends without a final answer: its last act is a call that submits nothing, or the user spoke last.
 
-    A user who ends the conversation with a word such as ``###STOP###``, or with thanks, needs no answer. A run without
-    any act of the agent, or with a last answer that is empty, is another event.
+    A user who ends the conversation with a word such as ``###STOP###``, or with thanks, needs no answer. This event
+    excludes runs in which the agent never acts, and runs with an empty last answer.
     """
     last = _last_act(transcript)
     if last is None:
@@ -176,7 +178,7 @@ def cut_off(transcript: Seen) -> Iterator[Found]:
 
 
 def empty_answer(transcript: Seen) -> Iterator[Found]:
-    """Find a run whose last act is an empty answer, or a call that hands in nothing."""
+    """Find a run whose last act is an empty answer, or a call that submits an empty answer."""
     last = _last_act(transcript)
     if last is None or not _is_final(last[1]):
         return
@@ -191,11 +193,12 @@ def empty_answer(transcript: Seen) -> Iterator[Found]:
 
 
 def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
-    r"""Find a last answer that lacks the form that the instructions ask for.
+    r"""Find a last answer that does not have the form that the instructions ask for.
 
     Known forms are ``\boxed{}``, a tag such as ``<answer>``, ``Answer: …``, a line that begins with a given word, JSON,
-    a single letter, word or number, yes or no, true or false; instructions are sentences in the system's and user's
-    messages before the first act, unless they are about something that the task is to make. The detail is the form.
+    a single letter, word or number, yes or no, true or false. Instructions are sentences in the messages of the system
+    and the user before the agent's first act. Sentences about something that the task is to build, such as a function,
+    are not instructions. The detail is the instruction.
     """
     last = _last_act(transcript)
     if last is None or last[1].call is not None or not last[1].text.strip():
@@ -214,21 +217,21 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
 
 
 class _Work(NamedTuple):
-    """What a call does with code."""
+    """What a call does to code and files."""
 
-    tool: str = ""  # shell, code, editor, test or reader; empty for others
+    tool: str = ""  # shell, code, editor, test or reader; empty for other tools
     submits: bool = False
     edits: bool = False
-    edits_tests: bool = False  # the file that it edits is a test, or reproduces the problem
-    may_change: bool = False  # it edits, or may change files in another way
+    edits_tests: bool = False  # it edits a test, or a script that reproduces the problem
+    may_change: bool = False  # it edits files, or may change them in another way
     reads: bool = False
     tests: bool = False
     undoes: bool = False
 
 
-@lru_cache(maxsize=1024)  # several detectors ask about the calls of a run
+@lru_cache(maxsize=1024)  # several detectors examine the same calls
 def _work(name: str, arguments: str) -> _Work:
-    """Return what a call does with code, by its name and arguments, of long ones the first part."""
+    """Return what a call does, judged by its name and arguments (only the first part of long commands)."""
     given, words = _given(arguments), _words(name)
     tool = _tool(words, given)
     work = _Work(tool, submits=_FINISHES.fullmatch(name) is not None, undoes="undo" in words)
@@ -250,7 +253,7 @@ def _work(name: str, arguments: str) -> _Work:
 
 
 def _command_work(text: str, work: _Work) -> _Work:
-    """Return what a command of a shell does, or code that a tool runs, in which a line after ``!`` is a command."""
+    """Return what a shell command or a piece of code does; in code, lines that begin with ``!`` are shell commands."""
     outer = _HEREDOC.sub("", text)
     commands = outer if work.tool == "shell" else "\n".join(re.findall(r"^\s*!(.*)", outer, re.MULTILINE))
     bare = _QUOTED.sub("''", commands)
@@ -267,14 +270,14 @@ def _command_work(text: str, work: _Work) -> _Work:
     )
 
 
-@lru_cache(maxsize=4096)  # calls have the same names again and again
+@lru_cache(maxsize=4096)  # the same names recur in many calls
 def _words(name: str) -> frozenset[str]:
-    """Return the words of a name in lower case, of one that follows the name of a server without that."""
+    """Return the words of a name in lower case, without the name of a server in front of it."""
     return frozenset(word.lower() for word in _WORD.findall(re.split(r"__|[.:/]", name)[-1]))
 
 
 def _given(arguments: str) -> Mapping[str, Any]:
-    """Return the arguments of a call by name; arguments that are only text have no name."""
+    """Return the arguments of a call by name; arguments that are plain text have the name ""."""
     if arguments.startswith("{"):
         with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
             return msgspec.json.decode(arguments, type=dict[str, Any])
@@ -282,7 +285,7 @@ def _given(arguments: str) -> Mapping[str, Any]:
 
 
 def _tool(words: frozenset[str], given: Mapping[str, Any]) -> str:
-    """Return what kind of tool a call uses, by the words of its name and of the names of its arguments."""
+    """Return the type of tool, from the words of its name and of its arguments' names."""
     if words & _TESTS and not words & (_EDITS | _READS | {"get", "list", "connection"}):
         return "test"
     if words & _EDITS and not words & {"directory", "folder", "dir"}:
@@ -300,24 +303,24 @@ def _tool(words: frozenset[str], given: Mapping[str, Any]) -> str:
 
 
 def _command(given: Mapping[str, Any]) -> str:
-    """Return the command in the arguments of a shell: the value of a usual name, or the only text."""
+    """Return the command in the arguments of a shell: the value under a usual name, or the only text."""
     texts = [value for value in given.values() if isinstance(value, str)]
     command = next((given[key] for key in _COMMANDS if key in given), texts[0] if len(texts) == 1 else "")
     if not isinstance(command, list):
         return str(command)
     parts = [f"{_command(part)}\n" if isinstance(part, dict) else str(part) for part in command]
-    is_wrapped = len(parts) == 3 and parts[1] in ("-c", "-lc")  # bash -lc …
+    is_wrapped = len(parts) == 3 and parts[1] in ("-c", "-lc")  # such as bash -lc …
     return parts[2] if is_wrapped else " ".join(parts)
 
 
 def _code_calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
-    """Return the calls of a run that can edit files or run commands, with what each does; none of other runs."""
+    """Return the calls of a run, with what each does; no calls if the run has no editor and no shell."""
     calls = [(made, _work(made.name, made.arguments)) for made in transcript.calls]
     return calls if any(work.tool in ("shell", "editor") or work.edits for _, work in calls) else []
 
 
 def test_not_run(transcript: Seen) -> Iterator[Found]:
-    """Find a run that edits files, and from then on runs no test, and no script that reproduces the problem."""
+    """Find a run that edits files, and afterwards runs neither a test nor a script that reproduces the problem."""
     first = None
     for made, work in _code_calls(transcript):
         if first is None and work.edits and not made.has_failed and not work.edits_tests and not work.tests:
@@ -329,7 +332,7 @@ def test_not_run(transcript: Seen) -> Iterator[Found]:
 
 
 def edit_undone(transcript: Seen) -> Iterator[Found]:
-    """Find an edit that the agent takes back: by an undo, by git, or by an edit that swaps old and new text."""
+    """Find an edit that the agent reverts: by an undo, with git, or by an edit that swaps the old and the new text."""
     swaps = set[tuple[str, ...]]()
     has_edited = False
     for made, work in _code_calls(transcript):
@@ -350,9 +353,9 @@ def edit_undone(transcript: Seen) -> Iterator[Found]:
 
 
 def file_read_again(transcript: Seen) -> Iterator[Found]:
-    """Find a file that is read again, with the same call and the same result, and was not edited in the meantime.
+    """Find a file that the agent reads again with the same call and the same result, without an edit in between.
 
-    The detail is the number of readings.
+    The detail is the number of times that the file was read.
     """
     readings: dict[tuple[str, str], list[Made]] = {}
     found: list[list[Made]] = []
@@ -365,7 +368,7 @@ def file_read_again(transcript: Seen) -> Iterator[Found]:
             if len(same) == 2:
                 found.append(same)
         elif (work.edits or work.undoes) and not made.has_failed:
-            changed = set(_NAME_OF_FILE.findall(made.arguments[:MOST_READ]))  # none: perhaps all
+            changed = set(_NAME_OF_FILE.findall(made.arguments[:MOST_READ]))  # an empty set may mean all files
             for call in list(readings):
                 if not changed or not changed.isdisjoint(_NAME_OF_FILE.findall(call[1])):
                     del readings[call]
@@ -374,9 +377,9 @@ def file_read_again(transcript: Seen) -> Iterator[Found]:
 
 
 def submitted_unchanged(transcript: Seen) -> Iterator[Found]:
-    """Find a run that hands in its work, and can edit files, and changed none; it hands in no answer and no diff.
+    """Find a run that can edit files and submits its work without a change, an answer or a diff.
 
-    A message, as of ``finish``, is an answer unless the run used an editor.
+    A message, such as the argument of ``finish``, counts as an answer unless the run used an editor.
     """
     calls = _code_calls(transcript)
     submits = [made for made, work in calls if work.submits]
@@ -393,7 +396,7 @@ def submitted_unchanged(transcript: Seen) -> Iterator[Found]:
 
 
 def call_not_understood(transcript: Seen) -> Iterator[Found]:
-    """Find the first message that seems to contain a call, in a form that evalkit does not read."""
+    """Find the first message that seems to contain a call in a form that evalkit cannot parse."""
     unread = (number for number, turn in enumerate(transcript.turns, 1) if turn.values.get("unread_call"))
     first = next(unread, None)
     if first is not None:

@@ -1,4 +1,4 @@
-"""Trajectories of agents as a kind of log, and shortcuts to their frames."""
+"""Define trajectories of agents as a kind of log, and the functions that load them."""
 
 import os
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from evalkit.trajectories.transcript import run_files, transcript
 
 
 def _task_of(runs: pd.DataFrame) -> pd.Series:
-    """Return the identity of tasks: within its dataset, since datasets number their tasks alike."""
+    """Return the identity of each task, which includes its dataset because many datasets number their tasks."""
     return runs["dataset"].fillna("").str.cat(runs["task_id"], sep="/").str.removeprefix("/")
 
 
@@ -50,7 +50,7 @@ KIND = LogKind(
         conditions=("limits", "task_version"),
         reported_settings=("agent", "agent_version", "temperature"),
         task_of=_task_of,
-        # tables may be of trained checkpoints; the seed of a chat model only draws its words
+        # runs of a table may have training seeds; the seed of a chat model only affects sampling
         seed_of=lambda runs: runs["seed"].where(runs["format"] == "table"),
         excluding_flags=("superseded", "duplicate"),
     ),
@@ -93,21 +93,21 @@ def load(
     path : str, path, or several of them
         Folders, files, globs, URLs or a dataset of `collect`.
     columns : str or sequence of str
-        Meanings of columns of a table, such as ``score=reward``; by default detected from their names.
+        Meanings of a table's columns, such as ``score=reward``; by default detected from their names.
     score : str
-        Score or reward to use, if there are several; by default ``reward``, else the first, of lm-eval
-        (``metric,filter``) the first that is always 0 or 1.
+        Score or reward to use, if there are several; by default ``reward``, else the first. For lm-eval
+        (``metric,filter``), the default is the first that is always 0 or 1.
     outcomes : path
-        A CSV file of ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``, which overrides the
-        logs.
+        A CSV file with the columns ``run_id``, ``outcome`` (success, failure or not measured) and ``reason``. It
+        overrides the logs.
     **options : Any
         Options of `evalkit.load`.
 
     Returns
     -------
     Logs
-        ``runs``, ``scores``, ``plans``, ``published``, ``usage``, ``tools`` and ``ledger``; ``messages``,
-        ``tool_calls`` and ``turns``, which are read on first access.
+        ``runs``, ``scores``, ``plans``, ``published``, ``usage``, ``tools`` and ``ledger``, as well as ``messages``,
+        ``tool_calls`` and ``turns``, which evalkit reads on first access.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def load(
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
-    """Collect trajectories into a dataset, or update it.
+    """Collect trajectories into a dataset, or update the dataset.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def runs_df(path: Source, **options: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per run, as ``load(...).runs``.
+        One row per run, equal to ``load(...).runs``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Parse one file, by the first format that recognises it."""
+"""Parse one file with the first format that recognises it."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -30,16 +30,16 @@ from evalkit.trajectories.formats import (
 from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.records import TITLE
 
-LINE_FORMATS = (lm_eval, openhands, every_eval_ever)  # of JSON lines, decoded in part; each recognises its own
-# of JSON documents, most of which are decoded whole; each recognises its own
+LINE_FORMATS = (lm_eval, openhands, every_eval_ever)  # formats of JSON lines, decoded in part
+# formats of JSON documents, most of which are decoded whole; a file has at most one format
 FORMATS = (harbor, terminal_bench, atif, tau2, tau_bench, *LINE_FORMATS, swe_agent)
-# of sessions of a user with an agent, of which one line at a time is read; several files may be a run
+# formats of sessions between a user and an agent, read line by line; several files may belong to one run
 SESSIONS = (gemini_cli, claude_code, codex)
 SESSION_FORMATS = tuple(one.FORMAT for one in SESSIONS)
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
-_MOST_EXAMINED = 100  # records of a document, in which a session is recognised
-# titles of files that describe logs, or that are no logs without options; every other title is a log's
+_MOST_EXAMINED = 100  # maximum number of records of a document that are examined for a session
+# titles of files that only describe logs, or that are logs only with certain options; all other titles are of logs
 _NO_LOGS = {
     *("Harbor job lock", "Harbor job result", "Terminal-Bench lock", "Terminal-Bench run description"),
     *("lm-eval results file", "OpenHands metadata file", "OpenHands index scores file", "Every Eval Ever evaluation"),
@@ -48,7 +48,7 @@ _NO_LOGS = {
 
 
 def accepts(path: str) -> str:
-    """Return why a file need not be read, by its name; empty if it must be."""
+    """Return the reason to skip a file, judged by its name; empty if it must be read."""
     if path.endswith("/journal.jsonl") and "/workflows/" in path:
         return "the journal of a workflow, whose agents have files of their own"
     if path.endswith(".meta.json") and "/subagents/" in path:
@@ -61,13 +61,13 @@ def accepts(path: str) -> str:
 
 
 def context_files(files: Sequence[str]) -> list[str]:
-    """Return where the files may be that describe the logs in some files, but may not be named with them."""
+    """Return paths where files that describe the given files may be, even if the user did not name them."""
     formats = (lm_eval, openhands, terminal_bench)
     return list(dict.fromkeys(path for one in formats for path in one.context_files(files)))
 
 
 def recognises(head: bytes) -> str | tuple[str, str]:
-    """Return the title of a log with its format, or of a file next to logs, by the first bytes; else empty."""
+    """Return `TITLE` and the format of a log, or the title of a file next to logs, from the first bytes; else ""."""
     try:
         start, title = decode_start(head), "inspect_ai log" if is_inspect(head) else ""
         title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "")
@@ -79,7 +79,7 @@ def recognises(head: bytes) -> str | tuple[str, str]:
 
 
 def is_inspect(data: bytes) -> bool:
-    """Return whether a file is a log of inspect_ai, an archive or a document, of which only parts are decoded."""
+    """Return whether a file is a log of inspect_ai (an archive or a document); decodes only parts of it."""
     if data.startswith(inspect.EXCERPT) or inspect.is_archive(data):
         return True
     head = data[:65_536]
@@ -87,13 +87,13 @@ def is_inspect(data: bytes) -> bool:
 
 
 def _session(records: list[Any]) -> tuple[Any, str]:
-    """Return the module that reads a session, by some of its records, and its title; None for other files."""
+    """Return the module that reads a session and its title, judged by some records; None and "" for other files."""
     titles = ((one, one.recognises(record)) for one in SESSIONS for record in records)
     return next(filter(itemgetter(1), titles), (None, ""))
 
 
 def _session_format(path: str, head: bytes) -> Any:
-    """Return the module that reads a session, by its name or its first records; None for other files."""
+    """Return the module that reads a session, judged by its name or first records; None for other files."""
     for one in SESSIONS:
         if head.startswith(sessions.EXCERPT + msgspec.json.encode(one.FORMAT)):
             return one
@@ -107,7 +107,7 @@ def _session_format(path: str, head: bytes) -> Any:
 
 
 def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
-    """Return what `parse` needs of an archive, or of a session, of which no more is kept in memory; else None."""
+    """Return the part of an archive or a session that `parse` needs, to save memory; None for other files."""
     is_archive = path.lower().endswith(".eval")
     if not is_archive and not path.lower().endswith((".jsonl", ".ndjson")):
         return None
@@ -123,8 +123,8 @@ def excerpt(path: str, opened: Callable[[], BinaryIO]) -> bytes | None:
 
 
 def parse(path: str, data: bytes) -> Parsed:
-    """Parse one file; its contents raise only a LimitError or MemoryError, if they are too large once decoded."""
-    if not data or data.isspace():  # `strip` would copy it
+    """Parse one file; raise only LimitError or MemoryError, if the decoded contents are too large."""
+    if not data or data.isspace():  # `strip` would copy the data
         return Parsed("failed", "the file is empty")
     if data.startswith(b"PK") and not is_inspect(data):
         return Parsed("failed", "an archive without a log of inspect_ai in it")
@@ -141,7 +141,7 @@ def parse(path: str, data: bytes) -> Parsed:
 
 
 def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any, list[str]]:
-    """Return the module that reads a file, or None, its contents for `parse` or `messages`, and what was recovered."""
+    """Return the module that reads a file (or None), its contents for `parse` or `messages`, and notes on losses."""
     if is_inspect(data):
         return inspect, inspect.samples_of(data) if messages else data, []
     if table.is_named_table(path, data):
@@ -149,12 +149,12 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
             return reader, data, []
         start = decode_start(data[:65_536])
         if lines_of := next((one for one in LINE_FORMATS if one.recognises(start)), None):
-            lost = list[str]()  # it names lost lines once the last was read
+            lost = list[str]()  # filled once the last line has been read
             lines: Any = read_lines(data, lines_of.ENCODED, lost)
-            if isinstance(start, list):  # a document, in spite of its name
+            if isinstance(start, list):  # a JSON document, despite its name
                 lines, lost = decode_json(data)
             return lines_of, lines_of.by_part(lines) if messages else lines, lost
-        rows, left_out = table.read_rows(data, messages=messages)  # lines may be documents of a format, too
+        rows, left_out = table.read_rows(data, messages=messages)  # each line may also be a document of some format
         reader = next((one for one in FORMATS if one.recognises(rows[:1])), table)
         return reader, _for_messages(reader, rows) if messages else rows, left_out
     value, recovered = decode_json(data)
@@ -168,5 +168,5 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
 
 
 def _for_messages(reader: Any, value: Any) -> Any:
-    """Return the contents of a file for `messages` of its reader: of a file of many runs these, by their parts."""
+    """Return the contents of a file for the reader's `messages`: by part if the reader has a function for this."""
     return reader.by_part(value if isinstance(value, list) else [value]) if hasattr(reader, "by_part") else value

@@ -1,4 +1,4 @@
-"""The records that the readers of all formats fill, and which statuses are outcomes, as data."""
+"""Define the records that the readers of all formats fill, and the statuses that make a run an outcome."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, make_dataclass
@@ -17,7 +17,7 @@ from evalkit.trajectories.json_values import count_of, number_of, seconds_betwee
 
 TITLE = "agent trajectory"
 
-_AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless there is a score
+_AGENT_FAILED = {  # by format: statuses of runs that failed because of their agent, unless there is a score
     "harbor": (
         "AgentTimeoutError ContextWindowExceededError OutputTokenExceededError ContextLengthExceededError"
         " OutputLengthExceededError AgentSafetyRefusalError ContentPolicyViolationError"
@@ -27,11 +27,11 @@ _AGENT_FAILED = {  # the status of a run that its agent ended: a failure, unless
     "SWE-bench": "empty_patch unresolved",
     "Terminal-Bench": "agent_timeout context_length_exceeded output_length_exceeded fatal_llm_parse_error",
 }
-_ENDED = {  # the status of a run that came to its end: the score is the outcome
+_ENDED = {  # by format: statuses of runs that ended regularly, whose score is the outcome
     "": "completed",
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
-    "Codex": "turn_aborted unended",  # by the user, mostly; killed, or still running
+    "Codex": "turn_aborted unended",  # aborted, mostly by the user; killed or still running
     "OpenHands": "stuck_in_loop max_iterations max_budget",
     "SWE-agent": (
         "Submitted submitted LimitsExceeded TimeExceeded RepeatedFormatError exit_cost exit_context exit_format"
@@ -41,9 +41,9 @@ _ENDED = {  # the status of a run that came to its end: the score is the outcome
 }
 AGENT_FAILED = frozenset(" ".join(_AGENT_FAILED.values()).split())
 ENDED = frozenset(" ".join(_ENDED.values()).split())
-# a run of any other status was ended by something else and was not measured, even if its log states a score
+# something other than the agent ended runs of all other statuses: they are not measured, even with a logged score
 
-# columns of every kind that a log states
+# columns of all kinds that logs of trajectories may contain
 _COMMON = "experiment task_id model_name repetition seed started duration turns tokens_in tokens_out cost status"
 RUNS = (
     Column("part", "str", "run within its file; empty if the file contains one run"),
@@ -79,7 +79,7 @@ PLANS = (
     Column("planned", "int?", "planned trials", "count"),
     Column("retried", "int?", "trials that were repeated after an error", "count"),
 )
-PUBLISHED = (  # figures over all runs, as files state them
+PUBLISHED = (  # figures over many runs, as published in files
     Column("model_name", "name", "the model"),
     Column("agent", "name", "the program that ran the model"),
     Column("dataset", "name", "what the tasks belong to, or a group of such"),
@@ -87,7 +87,7 @@ PUBLISHED = (  # figures over all runs, as files state them
     Column("value", "float", "the figure; of rates, the share from 0 to 1"),
     Column("n", "int?", "runs that it is of", "count"),
 )
-FACTS = (  # what files state about runs of other files
+FACTS = (  # what a file states about runs in other files
     Column(
         "fact",
         "str",
@@ -98,7 +98,7 @@ FACTS = (  # what files state about runs of other files
     Column("model_name", "name", "model of the entry; empty for all"),
     Column("value", "str", "what the file states"),
 )
-CALLS = (  # of models, where several files may contain the same one
+CALLS = (  # calls of models; several files may contain the same call
     Column("call_id", "str", "its id, which is the same in another file; empty for all calls of a model together"),
     Column("model_name", "name", "the model"),
     Column("tokens_in", "int?", "tokens that it read, with those from a cache", "tokens"),
@@ -106,7 +106,7 @@ CALLS = (  # of models, where several files may contain the same one
     Column("tokens_out", "int?", "tokens that it wrote", "tokens"),
     Column("is_replayed", "bool?", "the file copied it from another session; missing where it doesn't tell"),
 )
-TOOLS = (  # calls of tools by these
+TOOLS = (  # calls of tools, each within a call of a model
     Column("call_id", "str", "the call of a model that calls the tool"),
     Column("tool", "name", "the tool"),
     Column("is_error", "bool?", "the call failed; missing without a result"),
@@ -135,36 +135,36 @@ _FIELDS: list[Any] = [
     *((name, list, field(default_factory=list)) for name in ("trajectories", "run_flags")),
     ("model_source", str, "log"),
 ]
-# A run while it is put together: values by the names of columns, None for what is missing. `is_left_out`
-# marks one that turns out to be no run of its own
+# A run during assembly: its fields are named like columns, and None means missing. `is_left_out` marks records that
+# turn out not to be separate runs
 Run: Any = make_dataclass("Run", _FIELDS, eq=False, slots=True)
 Runs = Sequence[Any]
-Rows = list[dict[str, Any]]  # of a table of records
+Rows = list[dict[str, Any]]  # rows of a table of records
 
 
 class Joined(NamedTuple):
-    """What a format found out by joining the runs of a source to its other files."""
+    """What the `join` of a format learns from the other files of a source."""
 
-    plan_of: Mapping[str, str | None] = MappingProxyType({})  # by the file of runs: the file that states their plan
-    without_plan: Collection[str] = ()  # files whose plan another file states, or whose runs are copies of others
-    entries: Sequence[Entry] = ()  # of the ledger, which replace the entries of the files
-    filters: Mapping[str, Mapping[str, str]] = MappingProxyType({})  # names of filters of lm-eval, by the file of runs
+    plan_of: Mapping[str, str | None] = MappingProxyType({})  # file with the plan, by the file of the runs
+    without_plan: Collection[str] = ()  # files to ignore as plans: another file has the plan, or the runs are copies
+    entries: Sequence[Entry] = ()  # entries that replace the files' entries in the ledger
+    filters: Mapping[str, Mapping[str, str]] = MappingProxyType({})  # names of lm-eval's filters, by the file of runs
     notes: Notes = NO_NOTES
 
 
 def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = MappingProxyType({})) -> list[tuple]:
-    """Return rows of `RUNS` from columns as logged and values that all share; a value of another type is missing."""
+    """Return rows of `RUNS` from logged columns and values that all rows share; values of a wrong type are missing."""
     if unknown := (columns.keys() | shared.keys()) - _COLUMNS.keys():
         raise TypeError(f"no columns of runs: {sorted(unknown)}")
     cells: list[Iterable[Any]] = []
     most = most_bytes() // (CELL * len(_COLUMNS))
     for name, read in _COLUMNS.items():
         given = columns.get(name, [shared.get(name)])
-        if read is None:  # a text
+        if read is None:  # a text column
             values = [value or None if isinstance(value, str) or value is None else text_of(value) for value in given]
         else:
             values = [None if value is None else read(value) for value in given]
-        if len(values) > most:  # however few bytes each row takes in its file
+        if len(values) > most:  # a small file may contain many rows
             check_size(CELL * len(_COLUMNS) * len(values))
         if name in _MISSING:
             values = [value or _MISSING[name] for value in values]
@@ -173,14 +173,14 @@ def run_rows(columns: Mapping[str, Iterable[Any]], shared: Mapping[str, Any] = M
 
 
 def run_row(*, ended: Any = None, **values: Any) -> tuple:
-    """Return one row of `RUNS`, as `run_rows`; without a duration, it is the time until `ended`."""
+    """Return one row of `RUNS`, like `run_rows`; without a logged duration, it is the time from start to `ended`."""
     if number_of(values.get("duration")) is None:
         values["duration"] = seconds_between(values.get("started"), ended)
     return run_rows({name: [value] for name, value in values.items()})[0]
 
 
 def counted(**amounts: float | None) -> dict[str, Any]:
-    """Return columns of a run from amounts as logged; one of 0 was not counted: it is missing, and named."""
+    """Return columns of a run from logged amounts; 0 means not counted: it becomes missing, named in `uncounted`."""
     zeros = [name for name, amount in amounts.items() if amount == 0]
     return {**amounts, **dict.fromkeys(zeros), "uncounted": ", ".join(zeros)}
 
@@ -191,13 +191,13 @@ _Cells = Sequence[tuple]
 def used(
     runs: _Cells = (), scores: _Cells = (), plans: _Cells = (), facts: _Cells = (), reason: str = "", **others: _Cells
 ) -> Parsed:
-    """Return the contents of a log, or of a file that describes logs; `others` are further tables of `RECORDS`."""
+    """Return the parsed contents of a log or of a file that describes logs; `others` are more tables of `RECORDS`."""
     rows = {"runs": runs, "scores": scores, "plans": plans, "facts": facts, **others}
     return Parsed("used", reason, {name: rows.get(name, ()) for name in RECORDS})
 
 
 def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProxyType({})) -> list[tuple]:
-    """Return the rows of `SCORES` of a run's scores by key; a key with several values has a row for each."""
+    """Return the rows of `SCORES` for one run; a key with several values gets a row for each."""
     rows = []
     for key, score in scores.items() if isinstance(scores, dict) else ():
         for name, value in score.items() if isinstance(score, dict) else (("", score),):
@@ -207,7 +207,7 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
 
 
 def by_file(runs: Runs, of_format: str) -> dict[str, list[Any]]:
-    """Return the runs of a format by their files."""
+    """Return the runs of a format, grouped by file."""
     files: dict[str, list[Any]] = {}
     for run in runs:
         if run.format == of_format:
@@ -216,11 +216,11 @@ def by_file(runs: Runs, of_format: str) -> dict[str, list[Any]]:
 
 
 def stated_by(facts: Rows, of_format: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return what the files of a format state about runs: the file, the task, if it is of one, and the values."""
+    """Return what files of a format state about runs, as tuples of file, task (empty for all) and values."""
     own = [fact for fact in facts if fact["fact"] == of_format]
     return [(fact["source"], fact["task_id"], msgspec.json.decode(fact["value"])) for fact in own]
 
 
-_READERS: dict[str, Callable[[Any], Any]] = {"int?": count_of, "float": number_of, "time": time_of}  # others are texts
+_READERS: dict[str, Callable[[Any], Any]] = {"int?": count_of, "float": number_of, "time": time_of}  # the rest is text
 _COLUMNS = {column.name: _READERS.get(column.dtype) for column in RUNS}
 _MISSING = {"part": "", "status": "completed"}

@@ -1,4 +1,4 @@
-"""The columns of the frames of trajectories."""
+"""Define the columns, flags and endings in the frames of trajectories."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ _COMMON = {column.name for column in run_columns()}
 
 
 class Ending(NamedTuple):
-    """How runs ended: in words, and the look in figures."""
+    """How runs ended: the text, and the style in figures."""
 
     text: str
     colour: str
@@ -51,7 +51,7 @@ TABLES = {
     "scores": (RUN_ID, *SCORES[1:]),
     "plans": (Column("source", "str", "file with the plan"), *PLANS),
     "published": (Column("source", "str", "file with the figure"), *PUBLISHED),
-    # of sessions, in which several models may take part; each call counts once
+    # usage and tools of sessions, in which several models may take part; each call counts once
     "usage": (RUN_ID, CALLS[1], Column("calls", "int?", "its calls, unless only sums are logged", "count"), *_SUMS),
     "tools": (
         RUN_ID,

@@ -1,4 +1,4 @@
-"""Put the runs of tables together: the meaning of columns, copies of rows, and reasons for the ledger."""
+"""Complete the runs of tables: interpret columns, mark copies of rows, and write reasons for the ledger."""
 
 import os
 import re
@@ -18,16 +18,16 @@ from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
 
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
-_SUMMARY = re.compile(r"average|avg|mean|total|overall|all|sum|summary", re.IGNORECASE)  # a task that is none
-_CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # the column of runs' ids
+_SUMMARY = re.compile(r"average|avg|mean|total|overall|all|sum|summary", re.IGNORECASE)  # not a task: a summary row
+_CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # names of columns of run ids
 
 
 def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, str], score: str = "") -> Joined:
-    """Fill in the runs of tables, which have their rows in `extra`; note what columns were taken for.
+    """Complete the runs of tables from their rows, which are in `extra`, and note how columns were interpreted.
 
-    Tables with the same columns are read as one. `columns` are meanings as ``ROLE=NAME``; `reasons` has what the ledger
-    says already of each file; of a table with a row for each score of a run, the rows of `score` count. SourceError if
-    no file has runs, and for a meaning in another form.
+    Tables with the same columns are read as one. `columns` are meanings in the form ``ROLE=NAME``. `reasons` contains
+    the text that the ledger already has for each file. If a table has a row for each score of a run, only the rows of
+    `score` count. Raises SourceError if no file contains runs, and for a meaning in another form.
     """
     given = {}
     for pair in columns:
@@ -37,7 +37,7 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
         given[role.strip()] = name.strip()
     runs = [run for run in all_runs if run.format == "table"]
     rows = [msgspec.json.decode(run.extra) for run in runs]
-    places: dict[str, list[int]] = {}  # of the rows of each file
+    places: dict[str, list[int]] = {}  # positions of the rows of each file
     for at, run in enumerate(runs):
         places.setdefault(run.source, []).append(at)
     alike: dict[tuple[str, ...], list[str]] = {}  # files by the names of their columns
@@ -114,7 +114,7 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
 
 
 def _fill_columns(runs: Runs, rows: Rows, made: pd.DataFrame, meaning: Mapping[str, str]) -> None:
-    """Set the columns of runs that a table has; `extra` keeps its other cells."""
+    """Set the columns of runs from a table; `extra` keeps the cells of other columns."""
     for at in made.index:
         rest = {name: cell for name, cell in rows[at].items() if name not in meaning.values()}
         runs[at].extra = msgspec.json.encode(rest).decode() if rest else None
@@ -133,11 +133,12 @@ def _fill_columns(runs: Runs, rows: Rows, made: pd.DataFrame, meaning: Mapping[s
 def _mark_copies(
     runs: Runs, rows: Rows, places: Mapping[str, Sequence[int]]
 ) -> tuple[Counter[str], Counter[str], dict[str, str]]:
-    """Set ids of runs, and mark rows that repeat an earlier row.
+    """Set the ids of runs, and mark rows that repeat an earlier row.
 
-    Returns for each file how many rows do, how many ids rows with different values share, and the file with equal rows.
+    Returns for each file the number of copies, the number of ids shared by rows with different values, and the first
+    file with exactly the same rows.
     """
-    seen = set[tuple[str, str]]()  # the id and values of rows
+    seen = set[tuple[str, str]]()  # ids and values of rows
     copies, reused = Counter[str](), Counter[str]()
     first_of: dict[tuple[str, ...], str] = {}  # the first file with the same rows
     first_with: dict[str, str] = {}
@@ -159,7 +160,7 @@ def _mark_copies(
 
 
 def _ids_of_rows(rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[str]:
-    """Return the id of each row from a column named like an id; no ids if different rows often share one."""
+    """Return the id of each row from a column named like an id; no ids if many different rows share one."""
     for name in filter(_CALLED_ID.fullmatch, dict.fromkeys(name for row in rows for name in row)):
         ids = ["" if row.get(name) is None else str(row[name]).strip() for row in rows]
         if all(ids) and len(set(ids)) > len(set(texts)) * 2 / 3:

@@ -1,1 +1,1 @@
-"""A module for each trajectory format, with functions `recognises`, `parse` and `messages`."""
+"""Readers of trajectories, one module per format, each with the functions `recognises`, `parse` and `messages`."""

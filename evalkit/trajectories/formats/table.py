@@ -1,4 +1,4 @@
-"""A table with a row for each run: CSV, JSON lines, JSON, or Parquet; `evalkit.kinds.headers` reads its columns."""
+"""Read tables of runs from CSV, JSON lines, JSON or Parquet; `evalkit.kinds.headers` interprets the columns."""
 
 import codecs
 import csv
@@ -27,29 +27,29 @@ from evalkit.trajectories.json_values import objects
 from evalkit.trajectories.records import run_rows, used
 
 MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns of messages
-CHATS = ("messages", "history")  # of these, the roles that make a row without a score a run
-_MOST_NAMED = 3  # doubtful cells of a table
-_MOST_HEADER = 2**24  # characters of a table with that line
+CHATS = ("messages", "history")  # columns whose messages make a row a run even without a score
+_MOST_NAMED = 3  # maximum number of doubtful cells that the ledger names
+_MOST_HEADER = 2**24  # number of characters in which the header is searched
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+\s*%?)\Z")
-_END = "\0end of the table"  # a line after the last one: it is a row of its own if all quotes are closed
-csv.field_size_limit(2**28)  # by default 131,072 characters, less than many transcripts
+_END = "\0end of the table"  # a line appended to the table: it is a separate row only if all quotes are closed
+csv.field_size_limit(2**28)  # characters; many transcripts exceed the default of 131,072
 
 
 def is_named_table(path: str, data: bytes) -> bool:
-    """Return whether a file is a table by its name, by the mark of Parquet, or by an object in each of its lines."""
+    """Return whether a file is a table, judged by its name, the magic bytes of Parquet, or a JSON object per line."""
     is_named = path.lower().endswith((".csv", ".tsv", ".jsonl", ".ndjson"))
     return is_named or data.startswith(b"PAR1") or _has_object_lines(data)
 
 
 def _has_object_lines(data: bytes) -> bool:
-    """Return whether an object ends before the first line break, and one begins behind it: of documents, in none."""
+    """Return whether one JSON object ends before the first line break and another begins after it."""
     at = data.find(b"\n", 1)
     begins_behind = re.search(rb"\}\s*\n\s*\{", data[max(0, at - 9) : at + 9]) is not None
     return begins_behind and data[:at].lstrip().startswith(b"{")
 
 
 def recognises(head: bytes) -> str:
-    """Return what the first bytes of a table, which options may explain, are of; empty for others. It may raise."""
+    """Return the title of a table from its first bytes, or "" if the file is not a table; may raise any error."""
     start = decode_start(head)
     if head.startswith(b"PK") and b"[Content_Types].xml" in head:
         return "spreadsheet"
@@ -61,7 +61,7 @@ def recognises(head: bytes) -> str:
         return title_of(read_rows(head, messages=False)[0] if _has_object_lines(head) else start)
     else:
         line, below, *_ = [*_from_header(text := _text(head)), "", ""]
-        is_other = line.startswith("|") or "\0" in text  # a table of Markdown is none of runs
+        is_other = line.startswith("|") or "\0" in text  # a Markdown table is not a table of runs
         columns = [] if is_other else _fields(line)
         n = len(columns)
         is_table = all(columns) and n > 1 and len(set(columns)) == n and len(_fields(below)) == n
@@ -71,7 +71,7 @@ def recognises(head: bytes) -> str:
 
 
 def title_of(value: Any) -> str:
-    """Return what the rows of a decoded document, or the row that it is, are; empty for none of several columns."""
+    """Return the title of a decoded document that contains rows or is one row; empty without at least two columns."""
     listed = _listed(value)
     rows = [row for row in listed if isinstance(row, dict)]
     names = _names(rows)
@@ -79,7 +79,7 @@ def title_of(value: Any) -> str:
         return "table of runs"
     if _are_chats(rows):
         return "chat"
-    is_table = len(names) > 1 and len(rows) == len(listed) and "content" not in names  # as messages have
+    is_table = len(names) > 1 and len(rows) == len(listed) and "content" not in names  # only messages have content
     return "table" if is_table else ""
 
 
@@ -93,7 +93,7 @@ def _are_chats(rows: list[Any]) -> bool:
 
 
 def _is_chat(row: Any) -> bool:
-    """Return whether a row has messages, each of a role or a name, with contents."""
+    """Return whether a row contains messages: the first one has content, and a role or a name."""
     first = next(iter(_chat_of(row)), {})
     return bool(first.keys() & {"role", "name"}) and "content" in first
 
@@ -103,20 +103,20 @@ def _chat_of(row: Any) -> list[dict[str, Any]]:
 
 
 def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
-    """Return a run for each row, with all cells but the messages in `extra`; a chat without a task is its own."""
+    """Return a run for each row, with all cells except messages in `extra`; a chat without a task is its own task."""
     cells = [{name: cell for name, cell in row.items() if name not in MESSAGES} for row in rows]
     if _are_chats(rows):
         roles = roles_of(_names(cells))
         stem = posixpath.basename(path.replace("\\", "/")).rpartition(".")[0]
         for number, own in enumerate(cells):
             if not roles & {"score", "is_successful"}:
-                own["score"] = None  # no column has to be named for it
+                own["score"] = None  # so that no column has to be named as the score
             if "task_id" not in roles:
                 own[OWN_TASK] = stem if len(cells) == 1 else f"{stem} {number + 1}"
     columns: dict[str, Any] = {"part": map(str, range(len(rows))), "extra": cells}
     speakers = ([one.get("role") or one.get("name") for one in _chat_of(row)] for row in rows)
     turns = [own.count("assistant") if own else None for own in speakers]
-    if not any(turns):  # all chats call the agent by another role
+    if not any(turns):  # the agent has another role in all chats
         turns = [None] * len(turns)
     columns["turns"] = turns
     runs = run_rows(columns, {"format": "table"})
@@ -131,7 +131,7 @@ def messages(rows: list[dict[str, Any]], part: str, open_named: OpenNamed) -> li
 
 
 def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], list[str]]:
-    """Read the rows of a table, a file or a decoded document, and what was left out; ValueError for a broken one."""
+    """Return the rows of a table (bytes or a decoded document) and doubts about them; ValueError if it is broken."""
     doubts: list[str] = []
     if not isinstance(data, bytes):
         rows = _listed(data)
@@ -151,12 +151,12 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
             rows, doubts = _cells(text)
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are not objects")
-    check_size(CELL * len(rows) * len(_names(rows)))  # a row has an empty cell in the column of each name of others
+    check_size(CELL * len(rows) * len(_names(rows)))  # rows get an empty cell for each name that only others have
     return rows, doubts
 
 
 def _check_lines(data: bytes) -> None:
-    """Raise LimitError for a line that is too long, before anything is made of it."""
+    """Raise LimitError for a line that is too long, before any line is decoded."""
     start, most = 0, most_bytes() // CHARACTER
     while len(data) - start > most:
         end = data.rfind(b"\n", start, start + most + 1)
@@ -167,11 +167,12 @@ def _check_lines(data: bytes) -> None:
 
 
 def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
-    """Read the rows of a Parquet file; LimitError for one that is too large once every row has its own values.
+    """Read the rows of a Parquet file; LimitError if they are too large once each row has a copy of its values.
 
-    The headers of pages are counted before any page is unpacked. Columns are decoded to dictionaries, in which a text
-    of many rows occurs once, and counted before rows are made.
-    Texts in delta encodings or of a fixed length can't be: as many rows are decoded as fit, each as long as a page.
+    The sizes in the headers of pages are added up before any page is unpacked. Columns are then decoded to
+    dictionaries, in which a text that many rows share occurs once, and their sizes are checked before rows are made.
+    Texts in delta encodings or of a fixed length can't be decoded to dictionaries. Their rows are decoded in batches
+    small enough to fit the limit even if each text were as long as a page.
     """
     stored = pq.read_metadata(pa.BufferReader(data))
     total = packed = 0
@@ -197,7 +198,7 @@ def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=to_dictionaries)
     names = [name for name in file.schema_arrow.names if messages or name not in MESSAGES]
     rows, size = list[Any](), 0
-    for group in range(stored.num_row_groups):  # Arrow can't join nested dictionaries of several
+    for group in range(stored.num_row_groups):  # one at a time: Arrow can't join nested dictionaries of several groups
         for batch in file.iter_batches(batch_rows, row_groups=[group], columns=names):
             size += sum(map(_decoded_size, batch.columns))
             check_size(size)
@@ -206,14 +207,14 @@ def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
 
 
 class _Page(NamedTuple):
-    """What the header of a page states."""
+    """Sizes from the header of a page."""
 
-    size: int  # in bytes, once it is unpacked
-    values: int  # with those of lists, and missing ones; 0 for a dictionary
+    size: int  # bytes of the unpacked page
+    values: int  # number of values, including missing values and elements of lists; 0 for a dictionary
 
 
 def _pages(data: bytes, chunk: Any) -> Iterator[_Page]:
-    """Yield the pages of a column by their headers; the column's own sizes may be false."""
+    """Yield the pages of a column from their headers, because the sizes that the column states may be wrong."""
     at = min(at for at in (chunk.dictionary_page_offset, chunk.data_page_offset) if at and at > 0)
     end = at + chunk.total_compressed_size
     while at < end:
@@ -226,7 +227,7 @@ def _pages(data: bytes, chunk: Any) -> Iterator[_Page]:
 
 
 def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
-    """Read a structure of Thrift's compact protocol: integers and structures by the numbers of fields, and its end."""
+    """Read a struct of Thrift's compact protocol: return its integers and structs by field number, and its end."""
     values, field = dict[int, Any](), 0
     while head := data[at]:
         step, kind = divmod(head, 16)
@@ -239,18 +240,18 @@ def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
             raise ValueError("the header of a page is broken")
         if kind in (4, 5, 6):
             values[field], at = _thrift_integer(data, at)
-        elif kind == 8:  # bytes, behind their number, which has no sign
+        elif kind == 8:  # bytes, preceded by their unsigned length
             size, at = _thrift_integer(data, at, is_signed=False)
             at += size
         elif kind == 12:
             values[field], at = _thrift_struct(data, at)
-        elif kind not in (1, 2):  # true and false have no bytes of their own
+        elif kind not in (1, 2):  # true and false have no bytes beyond the field header
             raise ValueError("the header of a page is broken")
     return values, at + 1
 
 
 def _thrift_integer(data: bytes, at: int, *, is_signed: bool = True) -> tuple[int, int]:
-    """Read an integer of at most ten bytes; of more than 32 bits, the lowest are taken, as Arrow does."""
+    """Read an integer of at most ten bytes; like Arrow, keep only the lowest 32 bits."""
     value = 0
     for shift in range(0, 70, 7):
         byte = data[at]
@@ -263,7 +264,7 @@ def _thrift_integer(data: bytes, at: int, *, is_signed: bool = True) -> tuple[in
 
 
 def _decoded_size(values: pa.Array) -> int:
-    """Return how many bytes values take once each is decoded."""
+    """Return the size in bytes of an array's values once each is decoded."""
     size, kind = CELL * len(values), values.type
     if pa.types.is_dictionary(kind):
         lengths = pc.binary_length(values.dictionary).cast(pa.int64())
@@ -276,7 +277,7 @@ def _decoded_size(values: pa.Array) -> int:
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return the rows of a decoded document: a list of them, columns with their cells, or a single run; else none."""
+    """Return the rows of a decoded document (a list of rows, columns with their cells, or one run), else no rows."""
     if not isinstance(value, dict):
         return value if isinstance(value, list) else []
     if _is_chat(value):
@@ -292,11 +293,11 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the rows of a table but empty ones, and doubts; ValueError for equal names of columns and open quotes."""
+    """Return the non-empty rows of a table and doubts; ValueError for duplicate column names or an unclosed quote."""
     header = (_from_header(text) or [""])[0]
     start, delimiter = text.index(header), _delimiter(header)
-    file = io.TextIOWrapper(io.BytesIO(text[start:].encode()), "utf-8", newline="")  # StringIO takes 4 times as much
-    taken: list[str] = []  # lines of the row that is being read
+    file = io.TextIOWrapper(io.BytesIO(text[start:].encode()), "utf-8", newline="")  # StringIO needs 4 times the memory
+    taken: list[str] = []  # lines of the current row
     line = text.count("\n", 0, start)
     del text
 
@@ -324,7 +325,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
         if not names:
             names = cells
             continue
-        if cells == names:  # of files that were joined
+        if cells == names:  # a repeated header, from concatenated files
             continue
         longer += len(cells) > len(names)
         rows.append(dict(zip(names, cells + [""] * (len(names) - len(cells)), strict=False)))
@@ -336,13 +337,13 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
         doubts.append(f"{counted_noun(spanning - _MOST_NAMED, 'other quoted cell')} like these")
     if longer:
         doubts.append(f"{counted_noun(longer, 'row')} with more cells than columns")
-    if delimiter == ";":  # such a table has decimal commas
+    if delimiter == ";":  # such tables use decimal commas
         rows = [{name: _DECIMALS.sub(r"\1.\2", cell) for name, cell in row.items()} for row in rows]
     return [row for row in rows if any(row.values())], doubts
 
 
 def _from_header(text: str) -> list[str]:
-    """Return the first lines of a table from that with the names of its columns; a title or comments may be above."""
+    """Return the first lines of a table from its header on, without a title or comments above it."""
     lines = list(islice(io.StringIO(text[:_MOST_HEADER], newline=""), 10))
     cells = list(map(_fields, lines))
     known = (at for at, names in enumerate(cells) if is_table_of_runs(names))
@@ -351,7 +352,7 @@ def _from_header(text: str) -> list[str]:
 
 
 def _text(data: bytes) -> str:
-    """Decode a table in UTF-8, in UTF-32 with a mark, in UTF-16 with or without one, or as in old Windows."""
+    """Decode a table in UTF-8, UTF-32 with a byte order mark, UTF-16 with or without one, or Windows-1252."""
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return data.decode("utf-32", "replace")
     data = without_mark(data)[0]
