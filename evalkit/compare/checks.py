@@ -1,5 +1,6 @@
 """Define the built-in checks of an audit, in the order in which they run."""
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ MOST_READ = 100  # maximum number of transcripts that `leaks` reads, spread even
 LEAST_DISTINCT = 0.2  # minimum share of distinct values in a column that distinguishes runs
 SHORTEST_ANSWER = 8  # minimum number of characters of an expected answer that does not occur in a text by chance
 LONG_NUMBER = re.compile(r"-?[\d.,]{4,}")  # a number that does not occur in a text by chance
-MOST_COMPARED = 20  # approximate number of runs of two models whose texts are compared
+MOST_COMPARED = 20  # maximum number of pairs of runs whose texts are compared
 LEAST_WRITTEN = 500  # minimum number of characters that two models do not both write by chance
 MOST_UNDECIDED = 0.5  # minimum share of tasks that separate no models for a finding
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
@@ -168,7 +169,7 @@ def _is_written_twice(audited: Audited, one: pd.Series, other: pd.Series) -> boo
     if audited.logs.kind.transcript is None:
         return False
     runs = audited.runs.set_index("run_id", drop=False)
-    step = max(len(one) // MOST_COMPARED, 1)
+    step = math.ceil(len(one) / MOST_COMPARED)
     written = 0
     pairs = zip(*(transcripts(audited.logs, runs.loc[ids.iloc[::step]]) for ids in (one, other)), strict=False)
     for pair in pairs:
