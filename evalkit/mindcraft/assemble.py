@@ -54,12 +54,12 @@ class Run(NamedTuple):
 
 
 def assemble(
-    records: Records, options: Mapping[str, Any], *, all_folders: bool = False, task_id: str = ""
+    records: Records, options: Mapping[str, Any], *, folders: Sequence[str] = (), task_id: str = ""
 ) -> Assembled:
-    """Assemble the logs of runs; options as for `load`, others as for `task_folders` (`task_id` is its `own_id`)."""
+    """Assemble the logs of runs; options as for `load`, others as for `task_folders` (`asked` and `own_id`)."""
     definitions = options["tasks"]
     others = records.tables["other_files"].to_pylist()
-    found, tasks = _find_runs(records, others, definitions, options.get("layout"), task_id, all_folders)
+    found, tasks = _find_runs(records, others, definitions, options.get("layout"), task_id, folders)
     places = [run.task.place for run in found]
     runs = _known(found).join(frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True))
     logs = _logs(found, records, has_times=bool(options.get("original_mtimes")))
@@ -110,19 +110,20 @@ def _find_runs(
     definitions: TaskDefinitions,
     layout: str | None,
     own_id: str,
-    all_folders: bool,
+    asked: Sequence[str],
 ) -> tuple[list[Run], list[Task]]:
     """Return the runs in the order of their folders, and their tasks."""
     sources = records.tables["logs"]["source"].to_pylist()
     broken = set(np.flatnonzero(~records.tables["logs"]["agent_log_processed"].to_numpy()).tolist())
     listing = records.listing
-    folders = task_folders(sources, broken, others, listing, definitions, all_folders=all_folders, own_id=own_id)
+    paths = frozenset(map(absolute, asked))
+    folders = task_folders(sources, broken, others, listing, definitions, asked=paths, own_id=own_id)
     folders.sort(key=attrgetter("folder", "task_id"))
     runs, tasks = list[Run](), dict[tuple, Task]()
     for folder, named in zip(folders, name_models(folders, listing.root, layout, others), strict=True):
         task_id = named.fields.get("task_id", folder.task_id)
         prefix = f"{folder.task_id}_" if folder.flat else ""
-        names = tuple(sources[place].rpartition("/")[2].removeprefix(prefix) for place in folder.logs)
+        names = tuple(_name_in_run(sources[place], prefix) for place in folder.logs)
         n_logs = None
         if len(definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may show which is meant
             n_logs = max(len(repetition.logs) for repetition in split_repetitions(names, None))
@@ -139,9 +140,21 @@ def _find_runs(
             }
             tasks[key] = Task(len(tasks), facts, definition or {})
         task = tasks[key]
-        for repetition in split_repetitions(names, task.facts["agent_count"]):
+        agent_count = task.facts["agent_count"]
+        if folder.flat and agent_count is None:  # the last number of a flat log is a repetition
+            agent_count = 1
+        for repetition in split_repetitions(names, agent_count):
             runs.append(Run(folder, named, task, repetition))
     return runs, list(tasks.values())
+
+
+def _name_in_run(source: str, prefix: str) -> str:
+    """Return a log's file name without that of its task; one that names no agent is of the only one."""
+    name = source.rpartition("/")[2]
+    own = name.removeprefix(prefix)
+    if prefix and own == name:
+        return "agent_0_0.json"
+    return f"agent_0_{own}" if prefix and own[0].isdigit() else own
 
 
 def _known(found: Sequence[Run]) -> pd.DataFrame:

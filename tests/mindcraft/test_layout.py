@@ -86,8 +86,20 @@ TASKS = {"cook_1": task(), "cook_1_more": task(), "solo": task(agent_count=1)}
         (["exp/cooking/trial-1/Andy_0_0.json"], [("trial-1", 0, 1)]),  # a type is no task
         ([f"llama/my_cooking_tasks/{i}/Andy_0_0.json" for i in "12"], [("1", 0, 1), ("2", 0, 1)]),
         ([f"llama/cook_1/{i}/Andy_0_0.json" for i in "12"], [("cook_1", 0, 1)] * 2),
+        # without server numbers
+        ([f"o1/debug_{i}_{a}_0.json" for i in "12" for a in ("Al", "Bo")], [("debug_1", 0, 2), ("debug_2", 0, 2)]),
+        ([f"o1/debug_1_{i}_{r}.json" for i in ("ab", "cd", "ef") for r in "01"],
+         [(f"debug_1_{i}", r, 1) for i in ("ab", "cd", "ef") for r in (0, 1)]),
+        ([f"o1/materials_2_rooms_1_variant_{i}.json" for i in "34"],
+         [(f"materials_2_rooms_1_variant_{i}", 0, 1) for i in "34"]),
+        ([f"o1/materials_2_rooms_1_variant_3_{r}.json" for r in "01"],
+         [("materials_2_rooms_1_variant_3", r, 1) for r in (0, 1)]),
+        ([f"o1/multiagent_crafting_{i}.json" for i in ("bed", "cup", "pot")],
+         [(f"multiagent_crafting_{i}", 0, 1) for i in ("bed", "cup", "pot")]),
+        (["o1/cook_1.json", "o1/solo_0.json", "o1/solo_1.json"], [("cook_1", 0, 1), ("solo", 0, 1), ("solo", 1, 1)]),
+        (["o1/t/cooking_agent_0.json", "o1/t/cooking_agent_1.json"], [("t", 0, 2)]),  # a type alone is no task
     ],
-)
+)  # fmt: skip
 def test_every_layout_gives_the_same_runs(tmp_path, files, expected):
     runs = runs_df(write_all(tmp_path, dict.fromkeys(files, 1)), TASKS)
     assert list(zip(runs["task_id"], runs["repetition"], runs["total_agent_logs_found"], strict=True)) == expected
@@ -164,6 +176,35 @@ def test_a_folder_names_a_model_in_the_source_or_above_a_task_type(tmp_path, mon
     assert [name for name, _ in names((root / source).name)] == [model]
     if model == "unknown":
         assert names(root / source, model="m") == [("m", "stated")]
+
+
+@pytest.mark.parametrize(
+    "task_ids", [["multiagent_techtree_2_shears", "materials_3_rooms_2_variant_1"], ["hut", "cup"]]
+)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "{model}/{task}/{rep}/Andy_0_0.json",
+        "{model}/{task}/try_{rep}/output/Andy_0_0.json",
+        "{task}/{model}/Andy_0_{rep}.json",
+        "{task}/{rep}/{model}/Andy_0_0.json",
+        "exp_1/{task}/{model}/seed_{rep}/Andy_0_0.json",
+        "{model}/{task}/night_{rep}/Andy_0_0.json",  # several models have the task, so the folder below it is none
+        "{model}/2025-11-0{rep}/{task}/Andy_0_0.json",
+        "my_cooking_tasks/{model}/{task}/Andy_0_{rep}.json",
+        "{model}/{task}_Andy_{rep}.json",
+    ],
+)
+def test_a_task_is_never_a_model(tmp_path, path, task_ids):
+    models = ["o1", "claude_3_5"]
+    files = {
+        path.format(model=model, task=task_id, rep=rep): 1 for model in models for task_id in task_ids for rep in "12"
+    }
+    definitions = {} if "materials" in task_ids[1] else {task_id: task(agent_count=1) for task_id in task_ids}
+    runs = load(write_all(tmp_path / "study", files), definitions).runs
+    assert runs.groupby("model_name")["task_id"].value_counts().to_dict() == {
+        (model, task_id): 2 for model in models for task_id in task_ids
+    }
 
 
 @pytest.mark.parametrize(
