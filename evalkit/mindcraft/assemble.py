@@ -84,7 +84,8 @@ def assemble(
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
     notes = _notes(records, others, agents, definitions)
     attributes = {"definitions": definitions, "all_runs": runs[["run_id", "model_name", "task_id"]]}
-    chosen = note("parent_folder") if runs["model_source"].unique().tolist() == ["parent_folder"] else Notes()
+    chosen = _unused_definitions(runs, others, records.listing.root)
+    chosen += _mixed_scales(runs, options) + _named_by_folders(runs)
     return Assembled({"runs": runs, "agents": agents}, notes, attributes, lazy, chosen)
 
 
@@ -102,6 +103,34 @@ def _notes(
     unread = agents.loc[agents["source"].isin(doubtful), ["source", "parsing_errors"]]
     notes += [Entry(source, "failed", error) for source, error in unread.itertuples(index=False, name=None)]
     return notes
+
+
+def _unused_definitions(runs: pd.DataFrame, others: Sequence[Mapping[str, Any]], root: str) -> Notes:
+    """Note which files of the source define tasks that are without a definition."""
+    undefined = set(runs.loc[~runs["has_definition"], "task_id"])
+    files = [row["source"].removeprefix(f"{root}/") for row in others if not undefined.isdisjoint(row["defined"])]
+    return note("unused_definitions", files=files) if files else Notes()
+
+
+def _mixed_scales(runs: pd.DataFrame, options: Mapping[str, Any]) -> Notes:
+    """Note whose scores are at most 1, as fractions are, but read as percentages because others exceed 1."""
+    if options.get("scale", "auto") != "auto":
+        return Notes()
+    scored = runs[runs["score_scale"].eq("percent") & (runs["raw_score"] > 0)]
+    scores = scored.groupby(["model_name", "experiment"], dropna=False)["raw_score"].agg(["max", "size"])
+    doubtful = scores.index[(scores["max"] <= 1) & (scores["size"] > 1)]
+    names = [f"{model} in {experiment}" for model, experiment in doubtful]
+    return note("mixed_scales", names=names) if names else Notes()
+
+
+def _named_by_folders(runs: pd.DataFrame) -> Notes:
+    """Note that folders name all models, and which models several folders name."""
+    sources = set(runs["model_source"])
+    if not sources or not sources <= {"parent_folder", "typed_folder"}:
+        return Notes()
+    folders = runs[["model_name", "experiment_folder"]].drop_duplicates()
+    shared = folders["model_name"][folders["model_name"].duplicated()].unique().tolist()
+    return note("parent_folder", without_types="typed_folder" in sources, shared=shared)
 
 
 def _find_runs(

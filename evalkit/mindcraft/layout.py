@@ -37,6 +37,7 @@ _GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|sample
 _LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
 _NAMING_MODELS = (RESULTS, "results.json", "last_profile.json", "profile.json")
 _TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")  # no models
+_TYPE_AT_END = re.compile(rf"\A(?:{'|'.join(_TYPE_FOLDERS)})[_-]+|[_-]+(?:{'|'.join(_TYPE_FOLDERS)})\Z")
 _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 
 
@@ -299,7 +300,7 @@ class Named(NamedTuple):
     """A run's model, the source of the name, its experiment, and other fields of the path and the results file."""
 
     model_name: str
-    model_source: str  # layout, results, s3_path, profile, parent_folder or unknown
+    model_source: str  # layout, results, s3_path, profile, parent_folder, typed_folder or unknown
     experiment_folder: str | None
     experiment: str | None
     fields: Mapping[str, str]  # of the path: task_id, task_type, suite
@@ -388,7 +389,26 @@ def name_models(
         fits_layout = not patterns or match is not None
         alike[key] = Named(str(model), source, experiment, name, fields, task_path, total, fits_layout)
         named.append(alike[key])
-    return named
+    return _without_types(folders, named)
+
+
+def _without_types(folders: Sequence[TaskFolder], named: Sequence[Named]) -> list[Named]:
+    """Name a model without the type of task in its folders' names, such as cooking_gpt and construction_gpt."""
+    bare_names = list[str]()
+    types: dict[str, set[str]] = defaultdict(set)
+    for run, own in zip(folders, named, strict=True):
+        bare = _TYPE_AT_END.sub("", own.model_name)
+        in_name = type_in(own.model_name)
+        if own.model_source != "parent_folder" or type_in(run.task_id) not in (in_name, UNKNOWN):
+            bare = own.model_name
+        bare_names.append(bare)
+        types[bare].add(in_name)
+    return [
+        own._replace(model_name=bare, model_source="typed_folder")
+        if bare != own.model_name and len(types[bare]) > 1
+        else own
+        for own, bare in zip(named, bare_names, strict=True)
+    ]
 
 
 @lru_cache(maxsize=4096)

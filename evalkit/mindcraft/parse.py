@@ -13,7 +13,16 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
 
-from evalkit.io import BrokenFileError, WrongShapeError, check_path, decode_json, decode_start, read_file, reason_of
+from evalkit.io import (
+    BrokenFileError,
+    WrongShapeError,
+    check_path,
+    cut_name,
+    decode_json,
+    decode_start,
+    read_file,
+    reason_of,
+)
 from evalkit.kinds import HEAD, Parsed
 from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStatus, Wording
 
@@ -22,7 +31,7 @@ UNKNOWN = "unknown"  # the name of an unknown model
 LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
 ENDS = 1024  # bytes
 USUAL_SIZE = 10_000_000  # bytes; of a larger log, the memory that decoding takes is checked first
-_NO_OTHER_FILE = {**dict.fromkeys(column.name for column in RECORDS["other_files"]), "other": ""}
+_NO_OTHER_FILE = {**dict.fromkeys(column.name for column in RECORDS["other_files"]), "other": "", "defined": []}
 _row = itemgetter(*(column.name for column in RECORDS["logs"]))
 
 
@@ -219,7 +228,11 @@ def parse(path: str, data: bytes) -> Parsed:
         if kind in ("results", "agent profile"):
             return Parsed("skipped", f"not an agent log: {kind}", {"other_files": [_naming_row(value, kind)]})
         if kind or not may_be_log:
-            return Parsed("skipped", f"not an agent log: {kind or 'another kind of file, from its name'}")
+            reason = f"not an agent log: {kind or 'another kind of file, from its name'}"
+            if kind != "task definitions":
+                return Parsed("skipped", reason)
+            defined = [str(value.get("task_id", stem_of(path)))] if is_task_definition(value) else list(value)
+            return Parsed("skipped", reason, {"other_files": [_other_row(defined=list(map(cut_name, defined)))]})
     except BrokenFileError as error:
         broken = unreadable(path, str(error))
         start = decode_start(data[:HEAD]) if may_be_log else None
