@@ -103,12 +103,6 @@ def _unread(column: str, count: int, example: str) -> str:
     return f"{cells} of {column} can't be read, such as {example!r}, and {_are(count)} missing"
 
 
-def _parent_folder(without_types: bool, shared: Sequence[str]) -> str:
-    types = ", without the types of tasks in their names" if without_types else ""
-    merged = f" ({listed(shared)}: several folders count as one model)" if shared else ""
-    return f"the folders above tasks name the models{types}{merged}; --layout states another meaning"
-
-
 def _samples_cut(tasks: Mapping[str, tuple[int, int]]) -> str:
     cut = [f"{present:,} of {of_all:,} of {task}" for task, (present, of_all) in tasks.items()]
     return f"the logs contain only some of the documents that were evaluated: {listed(cut)}"
@@ -232,7 +226,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "scorer": _scorer,
     "samples_cut": _samples_cut,
     "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
-    "parent_folder": _parent_folder,
+    "parent_folder": "the folders above tasks name the models; --layout states another meaning",
+    "shared_folders": (
+        "several folders have runs of {models}, which count together without --compare-by experiment,model_name"
+    ),
     "unused_definitions": (
         "task definitions in the source are not used: {files}; --tasks with their paths (parameter tasks) uses them"
     ),

@@ -85,7 +85,11 @@ def assemble(
     notes = _notes(records, others, agents, definitions)
     attributes = {"definitions": definitions, "all_runs": runs[["run_id", "model_name", "task_id"]]}
     chosen = _unused_definitions(runs, others, records.listing.root)
-    chosen += _mixed_scales(runs, options) + _named_by_folders(runs)
+    chosen += _mixed_scales(runs, options)
+    if runs["model_source"].unique().tolist() == ["parent_folder"]:
+        experiments = runs[["model_name", "experiment", "experiment_folder"]].drop_duplicates()["model_name"]
+        shared = experiments[experiments.duplicated()].unique().tolist()
+        chosen += note("parent_folder") + (note("shared_folders", models=shared) if shared else Notes())
     return Assembled({"runs": runs, "agents": agents}, notes, attributes, lazy, chosen)
 
 
@@ -123,16 +127,6 @@ def _mixed_scales(runs: pd.DataFrame, options: Mapping[str, Any]) -> Notes:
     return note("mixed_scales", names=names) if names else Notes()
 
 
-def _named_by_folders(runs: pd.DataFrame) -> Notes:
-    """Note that folders name all models, and which models several folders name."""
-    sources = set(runs["model_source"])
-    if not sources or not sources <= {"parent_folder", "typed_folder"}:
-        return Notes()
-    folders = runs[["model_name", "experiment_folder"]].drop_duplicates()
-    shared = folders["model_name"][folders["model_name"].duplicated()].unique().tolist()
-    return note("parent_folder", without_types="typed_folder" in sources, shared=shared)
-
-
 def _find_runs(
     records: Records,
     others: Sequence[Mapping[str, Any]],
@@ -151,8 +145,7 @@ def _find_runs(
     runs, tasks = list[Run](), dict[tuple, Task]()
     for folder, named in zip(folders, name_models(folders, listing.root, layout, others), strict=True):
         task_id = named.fields.get("task_id", folder.task_id)
-        prefix = f"{folder.task_id}_" if folder.flat else ""
-        names = tuple(_name_in_run(sources[place], prefix) for place in folder.logs)
+        names = tuple(_name_in_run(sources[place], folder.task_id if folder.flat else "") for place in folder.logs)
         n_logs = None
         if len(definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may show which is meant
             n_logs = max(len(repetition.logs) for repetition in split_repetitions(names, None))
@@ -177,13 +170,10 @@ def _find_runs(
     return runs, list(tasks.values())
 
 
-def _name_in_run(source: str, prefix: str) -> str:
-    """Return a log's file name without that of its task; one that names no agent is of the only one."""
-    name = source.rpartition("/")[2]
-    own = name.removeprefix(prefix)
-    if prefix and own == name:
-        return "agent_0_0.json"
-    return f"agent_0_{own}" if prefix and own[0].isdigit() else own
+def _name_in_run(source: str, task: str) -> str:
+    """Return a log's file name without that of its task; where it names no agent, there is only one."""
+    own = source.rpartition("/")[2].removeprefix(task).removeprefix("_")
+    return own if own[0].isalpha() or not task else f"agent_0{own if own[0] == '.' else f'_{own}'}"
 
 
 def _known(found: Sequence[Run]) -> pd.DataFrame:

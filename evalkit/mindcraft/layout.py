@@ -120,11 +120,11 @@ def task_folders(
     filled = {*map(absolute, filled), *map(_parent, paths)}
     for folder, path in without:
         name = os.path.basename(path)
-        above_it = _parent(path)
-        if above_it in repeated and _REPETITION.fullmatch(name) and path not in filled:
+        above_it, is_bare = _parent(path), path not in filled
+        if is_bare and above_it in repeated and _REPETITION.fullmatch(name):
             folders.append(repeated[above_it]._replace(folder=folder, path=path, logs=()))
             continue
-        is_bare = path not in filled and above_it in beside_runs and type_in(name) != UNKNOWN
+        is_bare = is_bare and above_it in beside_runs and type_in(name) != UNKNOWN
         if path in asked if asked else (name in definitions or is_bare):
             folders.append(TaskFolder(folder, path, above_it, own_id or name, False))
     return folders
@@ -168,12 +168,9 @@ def group_by_task(
             match = matches.get(place)
             if match and (not task_id or stem[len(task_id) + 1 :][:1].isdigit()):  # a digit begins no agent's name
                 named = match["task"] if match["server"] or are_agents else f"{match['task']}_{match['agent']}"
-                is_typed = type_in(named) != UNKNOWN and type_in(name) == UNKNOWN and named not in _TYPE_FOLDERS
-                if not match["server"]:
-                    is_flat = is_typed and (match["repetition"] or _TASK_ID.match(named))
-                else:
-                    is_flat = is_typed or is_experiment_name(name)
-                if is_flat:
+                is_id = named not in _TYPE_FOLDERS and (_TASK_ID.match(named) or match["repetition"])
+                is_typed = type_in(named) != UNKNOWN and type_in(name) == UNKNOWN
+                if (is_id and is_typed) or (match["server"] and is_experiment_name(name)):
                     task_id = named
             elif not match and not task_id and type_in(name) == UNKNOWN and _TASK_ID.match(stem):
                 task_id = stem if _ENDS_ID.search(stem) else _SERVER.sub("", stem)
@@ -300,7 +297,7 @@ class Named(NamedTuple):
     """A run's model, the source of the name, its experiment, and other fields of the path and the results file."""
 
     model_name: str
-    model_source: str  # layout, results, s3_path, profile, parent_folder, typed_folder or unknown
+    model_source: str  # layout, results, s3_path, profile, parent_folder or unknown
     experiment_folder: str | None
     experiment: str | None
     fields: Mapping[str, str]  # of the path: task_id, task_type, suite
@@ -380,35 +377,24 @@ def name_models(
         source, model = next(filter(itemgetter(1), candidates.items()))
         if match and "experiment" in stated:
             experiment = match.string[: match.end("experiment")]
-        elif (
-            os.path.basename(model_folder) == model and not run.model_folder
-        ):  # arranged by hand: models are side by side in an experiment
+        elif os.path.basename(model_folder) == model and not run.model_folder:  # models side by side in an experiment
             experiment = repetition or os.path.dirname(model_folder)
         fields = {**of_path, **stated}
         name = fields.get("experiment") or os.path.basename(experiment)
         fits_layout = not patterns or match is not None
         alike[key] = Named(str(model), source, experiment, name, fields, task_path, total, fits_layout)
         named.append(alike[key])
-    return _without_types(folders, named)
-
-
-def _without_types(folders: Sequence[TaskFolder], named: Sequence[Named]) -> list[Named]:
-    """Name a model without the type of task in its folders' names, such as cooking_gpt and construction_gpt."""
-    bare_names = list[str]()
+    # folders such as cooking_gpt and construction_gpt, each with tasks of its type only, are of one model
     types: dict[str, set[str]] = defaultdict(set)
     for run, own in zip(folders, named, strict=True):
-        bare = _TYPE_AT_END.sub("", own.model_name)
-        in_name = type_in(own.model_name)
-        if own.model_source != "parent_folder" or type_in(run.task_id) not in (in_name, UNKNOWN):
-            bare = own.model_name
-        bare_names.append(bare)
-        types[bare].add(in_name)
-    return [
-        own._replace(model_name=bare, model_source="typed_folder")
-        if bare != own.model_name and len(types[bare]) > 1
-        else own
-        for own, bare in zip(named, bare_names, strict=True)
-    ]
+        types[own.model_name].add(type_in(run.task_id) if own.model_source == "parent_folder" else "")
+    typed = [name for name, own_types in types.items() if own_types == {type_in(name)}]
+    bare = {name: _TYPE_AT_END.sub("", name) for name in typed}
+    several = {name for name, short in bare.items() if len({type_in(n) for n in typed if bare[n] == short}) > 1}
+    for place, own in enumerate(named):
+        if own.model_name in several:
+            named[place] = own._replace(model_name=bare[own.model_name], experiment=own.model_name)
+    return named
 
 
 @lru_cache(maxsize=4096)

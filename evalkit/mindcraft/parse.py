@@ -13,16 +13,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
 
-from evalkit.io import (
-    BrokenFileError,
-    WrongShapeError,
-    check_path,
-    cut_name,
-    decode_json,
-    decode_start,
-    read_file,
-    reason_of,
-)
+from evalkit.io import BrokenFileError, WrongShapeError, check_path, decode_json, decode_start, read_file, reason_of
 from evalkit.kinds import HEAD, Parsed
 from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStatus, Wording
 
@@ -228,11 +219,11 @@ def parse(path: str, data: bytes) -> Parsed:
         if kind in ("results", "agent profile"):
             return Parsed("skipped", f"not an agent log: {kind}", {"other_files": [_naming_row(value, kind)]})
         if kind or not may_be_log:
-            reason = f"not an agent log: {kind or 'another kind of file, from its name'}"
-            if kind != "task definitions":
-                return Parsed("skipped", reason)
-            defined = [str(value.get("task_id", stem_of(path)))] if is_task_definition(value) else list(value)
-            return Parsed("skipped", reason, {"other_files": [_other_row(defined=list(map(cut_name, defined)))]})
+            rows = {}
+            if kind == "task definitions":
+                defined = [str(value.get("task_id", stem_of(path)))] if is_task_definition(value) else list(value)
+                rows["other_files"] = [_other_row(defined=defined)]
+            return Parsed("skipped", f"not an agent log: {kind or 'another kind of file, from its name'}", rows)
     except BrokenFileError as error:
         broken = unreadable(path, str(error))
         start = decode_start(data[:HEAD]) if may_be_log else None
