@@ -198,8 +198,8 @@ def _task_above(path: str, definitions: TaskDefinitions) -> tuple[str, str]:
     model_folder = ""
     may_be_custom = True  # an id unlike those of MineCollab, which contains the type of task
     while name := os.path.basename(path):
-        is_custom = may_be_custom and type_in(name) != UNKNOWN
-        if name in definitions or (_may_be_model(name) and (is_custom or _TASK_ID.match(name))):
+        is_typed = _may_be_model(name) and type_in(name) != UNKNOWN
+        if name in definitions or (is_typed and (may_be_custom or _TASK_ID.match(name))):
             return path, model_folder
         if _REPETITION.fullmatch(name):
             may_be_custom = may_be_custom and not name.isdigit()

@@ -164,6 +164,8 @@ def test_the_best_source_names_the_model(tmp_path, where, files, expected):
         ("study", "study/o1/attempt2/2026-01-31_09-30/t", "o1"),
         ("study", "study/20260131/o1/t", "o1"),
         ("study/o1", "study/o1/trial_0/t", "o1"),
+        ("study", "study/multiagent_o1/t", "multiagent_o1"),
+        ("study", "study/cooking_o1/t", "cooking_o1"),
         ("study/o1/trial_0", "study/o1/trial_0/t", "unknown"),  # above it may lie anything
         ("study", "study/o1/01-31/crafting/t", "o1"),
         ("runs", "runs/7/t", "unknown"),
