@@ -87,9 +87,7 @@ def assemble(
     chosen = _unused_definitions(runs, others, records.listing.root)
     chosen += _mixed_scales(runs, options)
     if runs["model_source"].unique().tolist() == ["parent_folder"]:
-        experiments = runs[["model_name", "experiment", "experiment_folder"]].drop_duplicates()["model_name"]
-        shared = experiments[experiments.duplicated()].unique().tolist()
-        chosen += note("parent_folder") + (note("shared_folders", models=shared) if shared else Notes())
+        chosen += note("parent_folder")
     return Assembled({"runs": runs, "agents": agents}, notes, attributes, lazy, chosen)
 
 
@@ -162,10 +160,8 @@ def _find_runs(
             }
             tasks[key] = Task(len(tasks), facts, definition or {})
         task = tasks[key]
-        agent_count = task.facts["agent_count"]
-        if folder.flat and agent_count is None:  # the last number of a flat log is a repetition
-            agent_count = 1
-        for repetition in split_repetitions(names, agent_count):
+        least = 1 if folder.flat else None  # the last number of a flat log is a repetition
+        for repetition in split_repetitions(names, task.facts["agent_count"] or least):
             runs.append(Run(folder, named, task, repetition))
     return runs, list(tasks.values())
 

@@ -257,21 +257,20 @@ def test_commands_say_that_folders_name_all_models(tmp_path, paths, is_said):
 
 
 @pytest.mark.parametrize(
-    ("folders", "models", "shared"),
+    ("folders", "models"),
     [
-        (["o1/base/{}", "phi/base/{}", "phi/tuned/{}"], ["base", "tuned"], ["base"]),
-        (["construction_o1/materials_{}_rooms_1", "o1_techtree/multiagent_techtree_{}"], ["o1"], ["o1"]),
-        (["cooking-o1/cooking_{}", "cooking-phi/cooking_{}"], ["cooking-o1", "cooking-phi"], []),  # one type
-        (["debug_o1/debug_{}", "debug-o1/debug_{}"], ["debug-o1", "debug_o1"], []),
-        (["cooking_o1/debug_{}", "techtree_o1/techtree_{}"], ["cooking_o1", "techtree_o1"], []),
+        (["o1/base/{}", "phi/base/{}", "phi/tuned/{}"], ["base", "tuned"]),
+        (["construction_o1/materials_{}_rooms_1", "o1_techtree/multiagent_techtree_{}"], ["o1"]),
+        (["cooking-o1/cooking_{}", "cooking-phi/cooking_{}"], ["cooking-o1", "cooking-phi"]),  # one type
+        (["debug_o1/debug_{}", "debug-o1/debug_{}"], ["debug-o1", "debug_o1"]),
+        (["cooking_o1/debug_{}", "techtree_o1/techtree_{}"], ["cooking_o1", "techtree_o1"]),
         (
             [f"{t}_o1/{task}_{{}}" for t in ("cooking", "crafting") for task in ("cooking", "techtree")],
             ["cooking_o1", "crafting_o1"],
-            [],
         ),  # models that were trained on types of tasks
     ],
 )
-def test_folders_of_one_model_are_named_alike_and_said_to_be_pooled(tmp_path, folders, models, shared):
+def test_folders_of_one_model_are_named_alike_and_said_to_be_pooled(tmp_path, folders, models):
     logs = load(write_all(tmp_path / "study", {f"{f.format(i)}/Andy_0_0.json": 1 for f in folders for i in "12"}))
     assert sorted(logs.runs["model_name"].unique()) == models
-    assert [note.values["models"] for note in logs.chosen.only("shared_folders").notes] == ([shared] if shared else [])
+    assert "folders of one name are one model" in str(logs.chosen)
