@@ -193,7 +193,7 @@ def group_by_task(
 def _task_above(path: str, definitions: TaskDefinitions) -> tuple[str, str]:
     """Return the task's folder of a folder of logs, and a model's between them; empty if there is none.
 
-    Others between them are repetitions, or have a generic name.
+    Others between them are repetitions, or have the name of an experiment or a generic one.
     """
     model_folder = ""
     may_be_custom = True  # an id unlike those of MineCollab, which contains the type of task
@@ -206,7 +206,7 @@ def _task_above(path: str, definitions: TaskDefinitions) -> tuple[str, str]:
         elif not _GENERIC.fullmatch(name.lower()):
             if model_folder:
                 break
-            model_folder = path
+            model_folder = "" if is_experiment_name(name) else path
             may_be_custom = False
         path = _parent(path)
     return "", ""

@@ -188,6 +188,7 @@ def test_a_folder_names_a_model_in_the_source_or_above_a_task_type(tmp_path, mon
     [
         "{model}/{task}/{rep}/Andy_0_0.json",
         "{model}/{task}/try_{rep}/output/Andy_0_0.json",
+        "{model}/{task}/exp_{rep}/Andy_0_0.json",
         "{task}/{model}/Andy_0_{rep}.json",
         "{task}/{rep}/{model}/Andy_0_0.json",
         "exp_1/{task}/{model}/seed_{rep}/Andy_0_0.json",
