@@ -22,8 +22,8 @@ _FLAT = re.compile(
 )
 # how task ids begin, or what only they contain: names of models and of sets of tasks contain types of tasks, too
 _TASK_ID = re.compile(
-    r"(?!.*_tasks?(?:_|\Z))(?:multiagent_|(?:cooking|crafting|techtree|construction|debug)_\d+(?:_|\Z)"
-    r"|.*(?:materials?_\d+_rooms?_\d|num_agents_\d))"
+    r"(?!.*_(?:eval|experiment|log|result|run|task)s?(?:_|\Z))"
+    r"(?:multiagent_|(?:cooking|crafting|techtree|construction|debug)_\d+(?:_|\Z)|.*(?:rooms?_\d|num_agents_\d))"
 )
 _EXPERIMENT = re.compile(r"exp(?:eriment)?[_-].*|.*[_-]\d\d-\d\d[_-]\d\d-\d\d(?:-\d\d)?")
 _REPETITION = re.compile(  # a number, alone or of a seed, or a date
@@ -191,10 +191,7 @@ def group_by_task(
 
 
 def _task_above(path: str, definitions: TaskDefinitions) -> tuple[str, str]:
-    """Return the task's folder of a folder of logs, and a model's between them; empty if there is none.
-
-    Others between them are repetitions, or have the name of an experiment or a generic one.
-    """
+    """Return the folder of a task at or above a folder of logs, and a model's between them; empty if there is none."""
     model_folder = ""
     may_be_custom = True  # an id unlike those of MineCollab, which contains the type of task
     while name := os.path.basename(path):

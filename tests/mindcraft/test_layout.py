@@ -165,6 +165,7 @@ def test_the_best_source_names_the_model(tmp_path, where, files, expected):
         ("study", "study/20260131/o1/t", "o1"),
         ("study/o1", "study/o1/trial_0/t", "o1"),
         ("study", "study/multiagent_o1/t", "multiagent_o1"),
+        ("study", "study/multiagent_cooking_runs/t", "multiagent_cooking_runs"),
         ("study", "study/cooking_o1/t", "cooking_o1"),
         ("study/o1/trial_0", "study/o1/trial_0/t", "unknown"),  # above it may lie anything
         ("study", "study/o1/01-31/crafting/t", "o1"),
