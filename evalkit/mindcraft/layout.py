@@ -173,7 +173,7 @@ def group_by_task(
                 if (is_id and is_typed) or (match["server"] and is_experiment_name(name)):
                     task_id = named
             elif not match and not task_id and type_in(name) == UNKNOWN and _TASK_ID.match(stem):
-                task_id = stem if _ENDS_ID.search(stem) else _SERVER.sub("", stem)
+                task_id = stem if _ENDS_ID.search(stem) else split_stem(stem)[0]
             tasks[task_id].append(place)
         for task_id, of_task in tasks.items():
             if task_id:
