@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._notes import Notes, note
+from evalkit._text import listed
 from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of
 from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
 from evalkit.mindcraft.layout import (
@@ -96,9 +97,9 @@ def _notes(
 ) -> list[Entry]:
     """Return the entries of files of definitions (within the source, of those used) and of logs only within a run."""
     notes, entries = list[Entry](), definitions.ledger.entries
-    listed = {absolute(file): file for file in records.listing.files} if entries else {}
+    in_source = {absolute(file): file for file in records.listing.files} if entries else {}
     for entry in entries:
-        within = listed.get(absolute(entry.source))
+        within = in_source.get(absolute(entry.source))
         if entry.status == "used" or within is None:
             notes.append(entry._replace(source=within or entry.source))
     doubtful = {row["source"] for row in others if row["other"]}
@@ -111,7 +112,7 @@ def _unused_definitions(runs: pd.DataFrame, others: Sequence[Mapping[str, Any]],
     """Note which files of the source define tasks that are without a definition."""
     undefined = set(runs.loc[~runs["has_definition"], "task_id"])
     files = [row["source"].removeprefix(f"{root}/") for row in others if not undefined.isdisjoint(row["defined"])]
-    return note("unused_definitions", files=files) if files else Notes()
+    return note("unused_definitions", files=listed(files, 3)) if files else Notes()
 
 
 def _mixed_scales(runs: pd.DataFrame, options: Mapping[str, Any]) -> Notes:
@@ -122,7 +123,7 @@ def _mixed_scales(runs: pd.DataFrame, options: Mapping[str, Any]) -> Notes:
     scores = scored.groupby(["model_name", "experiment"], dropna=False)["raw_score"].agg(["max", "size"])
     doubtful = scores.index[(scores["max"] <= 1) & (scores["size"] > 1)]
     names = [f"{model} in {experiment}" for model, experiment in doubtful]
-    return note("mixed_scales", names=names) if names else Notes()
+    return note("mixed_scales", names=listed(names, 3)) if names else Notes()
 
 
 def _find_runs(

@@ -221,7 +221,7 @@ def test_scores_that_may_be_on_another_scale_than_the_rest_are_named(tmp_path, s
     for folder, own in scores.items():
         files |= {f"{folder}/materials_{n}_rooms_1/Andy_0_0.json": score for n, score in enumerate(own)}
     logs = load(write_all(tmp_path, files), scale=scale)
-    assert [note.values["names"] for note in logs.chosen.only("mixed_scales").notes] == ([doubtful] if doubtful else [])
+    assert [note.values["names"] for note in logs.chosen.only("mixed_scales").notes] == doubtful
 
 
 @pytest.mark.parametrize(
@@ -238,4 +238,4 @@ def test_scores_that_may_be_on_another_scale_than_the_rest_are_named(tmp_path, s
 def test_unused_definitions_of_the_runs_tasks_are_named(tmp_path, file, content, tasks, is_named):
     logs = load(write_all(tmp_path, {"m/cook/Andy_0_0.json": 1, file: content}), tasks)
     notes = logs.chosen.only("unused_definitions").notes
-    assert [note.values["files"] for note in notes] == ([[file]] if is_named else [])
+    assert [note.values["files"] for note in notes] == ([file] if is_named else [])
