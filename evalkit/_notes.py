@@ -226,7 +226,14 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "scorer": _scorer,
     "samples_cut": _samples_cut,
     "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
-    "parent_folder": "the folders above tasks name the models; --layout states another meaning",
+    "parent_folder": "the folders above tasks name the models, each name one model; --layout states another meaning",
+    "unused_definitions": (
+        "task definitions in the source are not used: {files}; --tasks PATH (parameter tasks) uses them"
+    ),
+    "mixed_scales": (
+        "construction scores of {names} are at most 1, but read as percentages because others exceed 1: "
+        "if they are fractions, load them alone with --scale fraction (parameter scale)"
+    ),
     "named_by_folder": (
         "each folder contains runs of one model ({models}), so folders name the models; "
         "--rename FOLDER=NAME gives another name"

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalkit._notes import Notes, note
+from evalkit._text import listed
 from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.mindcraft.layout import Named, Repetition, TaskFolder, name_models, split_repetitions, task_folders
@@ -50,12 +51,12 @@ class Run(NamedTuple):
 
 
 def assemble(
-    records: Records, options: Mapping[str, Any], *, all_folders: bool = False, task_id: str = ""
+    records: Records, options: Mapping[str, Any], *, folders: Sequence[str] = (), task_id: str = ""
 ) -> Assembled:
-    """Assemble the logs of runs; options as for `load`, others as for `task_folders` (`task_id` is its `own_id`)."""
+    """Assemble the logs of runs; options as for `load`, others as for `task_folders` (`asked` and `own_id`)."""
     definitions = options["tasks"]
     others = records.tables["other_files"].to_pylist()
-    found, tasks = _find_runs(records, others, definitions, options.get("layout"), task_id, all_folders)
+    found, tasks = _find_runs(records, others, definitions, options.get("layout"), task_id, folders)
     places = [run.task.place for run in found]
     runs = _known(found).join(frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True))
     logs = _logs(found, records, has_times=bool(options.get("original_mtimes")))
@@ -79,7 +80,10 @@ def assemble(
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
     notes = _notes(records, others, agents, definitions)
     attributes = {"definitions": definitions, "all_runs": runs[["run_id", "model_name", "task_id"]]}
-    chosen = note("parent_folder") if runs["model_source"].unique().tolist() == ["parent_folder"] else Notes()
+    chosen = _unused_definitions(runs, others, records.listing.root)
+    chosen += _mixed_scales(runs, options)
+    if runs["model_source"].unique().tolist() == ["parent_folder"]:
+        chosen += note("parent_folder")
     return Assembled({"runs": runs, "agents": agents}, notes, attributes, lazy, chosen)
 
 
@@ -88,9 +92,9 @@ def _notes(
 ) -> list[Entry]:
     """Return the entries of files of definitions (within the source, of those used) and of logs only within a run."""
     notes, entries = list[Entry](), definitions.ledger.entries
-    listed = {absolute(file): file for file in records.listing.files} if entries else {}
+    in_source = {absolute(file): file for file in records.listing.files} if entries else {}
     for entry in entries:
-        within = listed.get(absolute(entry.source))
+        within = in_source.get(absolute(entry.source))
         if entry.status == "used" or within is None:
             notes.append(entry._replace(source=within or entry.source))
     doubtful = {row["source"] for row in others if row["other"]}
@@ -99,25 +103,43 @@ def _notes(
     return notes
 
 
+def _unused_definitions(runs: pd.DataFrame, others: Sequence[Mapping[str, Any]], root: str) -> Notes:
+    """Note which files of the source define tasks that are without a definition."""
+    undefined = set(runs.loc[~runs["has_definition"], "task_id"])
+    files = [row["source"].removeprefix(f"{root}/") for row in others if not undefined.isdisjoint(row["defined"])]
+    return note("unused_definitions", files=listed(files, 3)) if files else Notes()
+
+
+def _mixed_scales(runs: pd.DataFrame, options: Mapping[str, Any]) -> Notes:
+    """Note whose scores are at most 1, as fractions are, but read as percentages because others exceed 1."""
+    if options.get("scale", "auto") != "auto":
+        return Notes()
+    scored = runs[runs["score_scale"].eq("percent") & (runs["raw_score"] > 0)]
+    scores = scored.groupby(["model_name", "experiment"], dropna=False)["raw_score"].agg(["max", "size"])
+    doubtful = scores.index[(scores["max"] <= 1) & (scores["size"] > 1)]
+    names = [f"{model} in {experiment}" for model, experiment in doubtful]
+    return note("mixed_scales", names=listed(names, 3)) if names else Notes()
+
+
 def _find_runs(
     records: Records,
     others: Sequence[Mapping[str, Any]],
     definitions: TaskDefinitions,
     layout: str | None,
     own_id: str,
-    all_folders: bool,
+    asked: Sequence[str],
 ) -> tuple[list[Run], list[Task]]:
     """Return the runs in the order of their folders, and their tasks."""
     sources = records.tables["logs"]["source"].to_pylist()
     broken = set(np.flatnonzero(~records.tables["logs"]["agent_log_processed"].to_numpy()).tolist())
     listing = records.listing
-    folders = task_folders(sources, broken, others, listing, definitions, all_folders=all_folders, own_id=own_id)
+    paths = frozenset(map(absolute, asked))
+    folders = task_folders(sources, broken, others, listing, definitions, asked=paths, own_id=own_id)
     folders.sort(key=attrgetter("folder", "task_id"))
     runs, tasks = list[Run](), dict[tuple, Task]()
     for folder, named in zip(folders, name_models(folders, listing.root, layout, others), strict=True):
         task_id = named.fields.get("task_id", folder.task_id)
-        prefix = f"{folder.task_id}_" if folder.flat else ""
-        names = tuple(sources[place].rpartition("/")[2].removeprefix(prefix) for place in folder.logs)
+        names = tuple(_name_in_run(sources[place], folder.task_id if folder.flat else "") for place in folder.logs)
         n_logs = None
         if len(definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may show which is meant
             n_logs = max(len(repetition.logs) for repetition in split_repetitions(names, None))
@@ -134,9 +156,16 @@ def _find_runs(
             }
             tasks[key] = Task(len(tasks), facts, definition or {})
         task = tasks[key]
-        for repetition in split_repetitions(names, task.facts["agent_count"]):
+        least = 1 if folder.flat else None  # the last number of a flat log is a repetition
+        for repetition in split_repetitions(names, task.facts["agent_count"] or least):
             runs.append(Run(folder, named, task, repetition))
     return runs, list(tasks.values())
+
+
+def _name_in_run(source: str, task: str) -> str:
+    """Return a log's file name without that of its task; where it names no agent, there is only one."""
+    own = source.rpartition("/")[2].removeprefix(task).removeprefix("_")
+    return own if own[0].isalpha() or not task else f"agent_0{own if own[0] == '.' else f'_{own}'}"
 
 
 def _known(found: Sequence[Run]) -> pd.DataFrame:

@@ -182,13 +182,13 @@ def extract_task_outcomes(
     1
     """
     folder, definition = resolve(folder_path), task_definition or None
-    records = read_records(KIND, folder, recursive=False, keep=False)
+    records = read_records(KIND, folder, keep=False)
     if not records.listing.folders:
         raise SourceError(f"{folder}: no folder")
     stated = (definition or {}).get("task_id")
     task_id = stated if isinstance(stated, str) and stated else os.path.basename(absolute(folder))
     options = KIND.prepare({"tasks": {task_id: definition} if definition else {}, "scale": scale})
-    frames = assemble(records, options, all_folders=True, task_id=task_id).frames
+    frames = assemble(records, options, folders=[folder], task_id=task_id).frames
     stored = {row["source"]: row for row in records.tables["logs"].to_pylist()}
     agents: dict[str, list[AgentOutcome]] = {run_id: [] for run_id in frames["runs"]["run_id"]}
     for log in frames["agents"].to_dict("records"):
@@ -312,5 +312,5 @@ def aggregate_results(
         options = KIND.prepare({"tasks": task_definitions or (), "layout": layout, "scale": scale})
         if not folders:
             return aggregate_results_to_dataframe([])
-        records = read_records(KIND, folders, recursive=False, jobs=jobs)
-        return with_compat_names(assemble(records, options, all_folders=True).frames["runs"])
+        records = read_records(KIND, folders, jobs=jobs)
+        return with_compat_names(assemble(records, options, folders=folders).frames["runs"])

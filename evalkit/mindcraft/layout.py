@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from operator import attrgetter, itemgetter
@@ -14,8 +14,17 @@ from evalkit.io.text import MOST_MATCHED
 from evalkit.mindcraft.parse import NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, split_stem, stem_of
 from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions, type_in
 
-# a flat log's name where its task is not among the definitions: task, agent with its server number, repetition
-_FLAT = re.compile(r"(?P<task>.+)_(?P<agent>[A-Za-z][A-Za-z-]*_\d+)_(?P<repetition>\d+)")
+_LAST_OF_ID = r"(?:access|agents|depth|variant)_"  # the word before the last number of a task id
+_ENDS_ID = re.compile(rf"_{_LAST_OF_ID}\d+\Z")
+# a flat log's name where its task is not among the definitions: task, agent, server number, repetition
+_FLAT = re.compile(
+    rf"(?P<task>.+)_(?!{_LAST_OF_ID})(?P<agent>[A-Za-z][A-Za-z0-9.-]*)(?:(?P<server>_\d+)?(?P<repetition>_\d+))?"
+)
+# how task ids begin, or what only they contain: names of models and of sets of tasks contain types of tasks, too
+_TASK_ID = re.compile(
+    r"(?!.*_(?:eval|experiment|log|result|run|task)s?(?:_|\Z))"
+    r"(?:multiagent_|(?:cooking|crafting|techtree|construction|debug)_\d+(?:_|\Z)|.*(?:rooms?_\d|num_agents_\d))"
+)
 _EXPERIMENT = re.compile(r"exp(?:eriment)?[_-].*|.*[_-]\d\d-\d\d[_-]\d\d-\d\d(?:-\d\d)?")
 _REPETITION = re.compile(  # a number, alone or of a seed, or a date
     r"(?:(?:seed|rep|repeat|repetition|run|trial|try|attempt|iter|iteration|round)[_-]?)?\d{1,4}"
@@ -26,6 +35,7 @@ _GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|sample
 _LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
 _NAMING_MODELS = (RESULTS, "results.json", "last_profile.json", "profile.json")
 _TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")  # no models
+_TYPE_AT_END = re.compile(rf"\A(?:{'|'.join(_TYPE_FOLDERS)})[_-]+|[_-]+(?:{'|'.join(_TYPE_FOLDERS)})\Z")
 _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 
 
@@ -38,6 +48,7 @@ class TaskFolder(NamedTuple):
     task_id: str
     flat: bool
     logs: Sequence[int] = ()  # positions in the list of all logs
+    model_folder: str = ""  # where a model's folder is below the task's
 
 
 def task_folders(
@@ -47,32 +58,30 @@ def task_folders(
     listing: Listing,
     definitions: TaskDefinitions,
     *,
-    all_folders: bool,
+    asked: Collection[str] = (),
     own_id: str = "",
 ) -> list[TaskFolder]:
     """Find the folders of task runs, including those without any log: of runs that broke before one was written.
 
     `broken` are positions of logs, `others` the records of other files. A folder without logs counts if its name is a
-    known task's, or if it contains only files that a run leaves next to its logs, has a task's name and is next to
-    other runs; with `all_folders` every folder counts. A folder of broken logs only is no task's if other runs are in
-    it or below. Else it is one if its name is a task's, or if another run is equally deep, and either is next to it or
-    no file of another kind is. A folder with only files that are logs within a run alone (`others` names them) needs
-    another run equally deep, and the name of a task, or files named like logs of agents next to another run.
+    known task's, or if it contains only files that a run leaves next to its logs, and is next to other runs with a
+    task's name, or next to repetitions of a task. With `asked`, the folders that count are these and the repetitions in
+    them. A folder of broken logs only is no task's if other runs are in it or below. Else it is one if its name is a
+    task's, or if another run is equally deep, and either is next to it or no file of another kind is. A folder with
+    only files that are logs within a run alone (`others` names them) needs another run equally deep, and the name of a
+    task, or files named like logs of agents next to another run.
 
-    With an `own_id`, the one folder that was listed is this task's, whatever its name, except the flat logs of
-    other tasks in it.
+    With an `own_id`, the one folder asked for is this task's, whatever its name, except the flat logs of other tasks.
     """
-    folders = group_by_task(logs, definitions, own_id)
+    folders = group_by_task(logs, definitions, own_id, asked)
     if own_id:
-        own = [run._replace(task_id=own_id) for run in folders if run.task_id == own_id or not run.flat]
-        root = absolute(listing.root)
-        return own or [TaskFolder(listing.root, root, _parent(root), own_id, False)]
+        folders = [run._replace(task_id=own_id) for run in folders if run.task_id == own_id or not run.flat]
     above = set[str]()
     for parent in {*(run.experiment for run in folders), *(_parent(run.path) for run in folders)}:
         while parent not in above:
             above.add(parent)
             parent = _parent(parent)
-    if broken and not all_folders:
+    if broken and not asked:
         names = {row["source"] for row in others if row["other"]}
         doubtful = {place for place in broken if logs[place] in names}
         holding_others = {_parent(absolute(name)) for name in names}
@@ -101,6 +110,7 @@ def task_folders(
                 kept.append(run)
         folders = kept
     beside_runs = {run.experiment for run in folders if not run.flat}
+    repeated = {_parent(run.path): run for run in folders if run.experiment == _parent(_parent(run.path))}
     known = {*above, *map(attrgetter("path"), folders)}
     paths = list(map(absolute, listing.folders))
     without = [pair for pair in zip(listing.folders, paths, strict=True) if pair[1] not in known]
@@ -108,19 +118,26 @@ def task_folders(
     filled = {*map(absolute, filled), *map(_parent, paths)}
     for folder, path in without:
         name = os.path.basename(path)
-        is_bare = path not in filled and _parent(path) in beside_runs and type_in(name) != UNKNOWN
-        if all_folders or name in definitions or is_bare:
-            folders.append(TaskFolder(folder, path, _parent(path), name, False))
+        above_it, is_bare = _parent(path), path not in filled
+        if is_bare and above_it in repeated and _REPETITION.fullmatch(name):
+            folders.append(repeated[above_it]._replace(folder=folder, path=path, logs=()))
+            continue
+        is_bare = is_bare and above_it in beside_runs and type_in(name) != UNKNOWN
+        if path in asked if asked else (name in definitions or is_bare):
+            folders.append(TaskFolder(folder, path, above_it, own_id or name, False))
     return folders
 
 
-def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str) -> list[TaskFolder]:
+def group_by_task(
+    logs: Sequence[str], definitions: TaskDefinitions, own_id: str, asked: Collection[str]
+) -> list[TaskFolder]:
     """Group logs by task and folder.
 
-    A folder named like a known task, or like `own_id`, is nested, whatever its files are called; a repetition in it is
-    the task's. Else a file whose name begins with a known task id (the longest one counts) is flat; so is a file named
-    ``task_agent_0_1.json`` in a folder that is named like an experiment, or if its name contains a type of task, and
-    the folder's none. All others are nested: the folder's name is the task id.
+    A folder named like a known task, or like `own_id`, is nested, whatever its files are called. Else a file whose name
+    begins with a known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder
+    that is named like an experiment, or if its name contains a type of task, and the folder's none; then the number of
+    the server, the repetition and the agent may be absent. All others are nested: the task is the nearest folder with
+    the name of a task, else their own.
     """
     members: dict[str, list[int]] = defaultdict(list)
     for place, path in enumerate(logs):
@@ -129,31 +146,80 @@ def group_by_task(logs: Sequence[str], definitions: TaskDefinitions, own_id: str
     for folder, places in members.items():
         path = absolute(folder)
         name = os.path.basename(path)
+        if asked and not _asked_for(path, asked):
+            continue
         may_be_flat = definitions or is_experiment_name(name) or type_in(name) == UNKNOWN
         if name == own_id or name in definitions or not may_be_flat:
             folders.append(TaskFolder(folder, path, _parent(path), name, False, places))
             continue
-        above, task = os.path.split(_parent(path))
-        is_task = type_in(task) != UNKNOWN and task not in _TYPE_FOLDERS and not is_experiment_name(task)
-        if _REPETITION.fullmatch(name) and (task in definitions or (is_task and not name.isdigit())):
-            folders.append(TaskFolder(folder, path, above, task, False, places))
-            continue
+        stems = {place: stem_of(logs[place]) for place in places}
+        matches = {place: match for place, stem in stems.items() if (match := _FLAT.fullmatch(stem))}
+        # without server numbers, words before the last number are agents if tasks share them, else parts of task ids
+        ends = {match.group("task", "agent") for match in matches.values() if not match["server"]}
+        words = {word for _, word in ends}
+        are_agents = len(words) < max(len(ends), 3)
         tasks: dict[str, list[int]] = defaultdict(list)
-        for place in places:
-            stem = stem_of(logs[place])
-            task_id = stem[:MOST_MATCHED].rpartition("_")[0] if definitions else ""
+        for place, stem in stems.items():
+            task_id = stem[:MOST_MATCHED] if definitions else ""
             while task_id and task_id not in definitions:
                 task_id = task_id.rpartition("_")[0]
-            match = _FLAT.fullmatch(stem)
-            if match and (not task_id or stem[len(task_id) + 1].isdigit()):  # a digit begins no agent's name
-                is_typed = type_in(match["task"]) != UNKNOWN and type_in(name) == UNKNOWN
-                if is_typed or is_experiment_name(name):
-                    task_id = match["task"]
+            match = matches.get(place)
+            if match and (not task_id or stem[len(task_id) + 1 :][:1].isdigit()):  # a digit begins no agent's name
+                named = match["task"] if match["server"] or are_agents else f"{match['task']}_{match['agent']}"
+                is_id = named not in _TYPE_FOLDERS and (_TASK_ID.match(named) or match["repetition"])
+                is_typed = type_in(named) != UNKNOWN and type_in(name) == UNKNOWN
+                if (is_id and is_typed) or (match["server"] and is_experiment_name(name)):
+                    task_id = named
+            elif not match and not task_id and type_in(name) == UNKNOWN and _TASK_ID.match(stem):
+                task_id = stem if _ENDS_ID.search(stem) else split_stem(stem)[0]
             tasks[task_id].append(place)
         for task_id, of_task in tasks.items():
-            experiment = path if task_id else _parent(path)
-            folders.append(TaskFolder(folder, path, experiment, task_id or name, bool(task_id), of_task))
+            if task_id:
+                folders.append(TaskFolder(folder, path, path, task_id, True, of_task))
+                continue
+            of_path, model_folder = _task_above(path, definitions)
+            task_path = of_path or _asked_for(path, asked) or path
+            task_id = os.path.basename(task_path)
+            folders.append(TaskFolder(folder, path, _parent(task_path), task_id, False, of_task, model_folder))
+    # below tasks of several models, a folder is none
+    above = {run.experiment for run in folders if run.model_folder}
+    if sum(map(_may_be_model, map(os.path.basename, above))) > 1:
+        folders = [run._replace(model_folder="") for run in folders]
     return folders
+
+
+def _task_above(path: str, definitions: TaskDefinitions) -> tuple[str, str]:
+    """Return the folder of a task at or above a folder of logs, and a model's between them; empty if there is none."""
+    model_folder = ""
+    may_be_custom = True  # an id unlike those of MineCollab, which contains the type of task
+    while name := os.path.basename(path):
+        is_typed = _may_be_model(name) and type_in(name) != UNKNOWN
+        if name in definitions or (is_typed and (may_be_custom or _TASK_ID.match(name))):
+            return path, model_folder
+        if _REPETITION.fullmatch(name):
+            may_be_custom = may_be_custom and not name.isdigit()
+        elif not _GENERIC.fullmatch(name.lower()):
+            if model_folder:
+                break
+            model_folder = "" if is_experiment_name(name) else path
+            may_be_custom = False
+        path = _parent(path)
+    return "", ""
+
+
+def _asked_for(path: str, asked: Collection[str]) -> str:
+    """Return the folder of those asked for that is this one, or of which this one is a repetition; else empty."""
+    while path not in asked:
+        name = os.path.basename(path)
+        if not (_REPETITION.fullmatch(name) or _GENERIC.fullmatch(name.lower())):
+            return ""
+        path = _parent(path)
+    return path
+
+
+def _may_be_model(name: str) -> bool:
+    """Return whether a folder's name is none of a type of task, an experiment or a repetition."""
+    return not (_REPETITION.fullmatch(name) or name in _TYPE_FOLDERS or is_experiment_name(name))
 
 
 def _parent(path: str) -> str:
@@ -229,7 +295,7 @@ class Named(NamedTuple):
 
 
 def name_models(
-    folders: Iterable[TaskFolder], root: str, layout: str | None, others: Iterable[Mapping[str, Any]]
+    folders: Sequence[TaskFolder], root: str, layout: str | None, others: Iterable[Mapping[str, Any]]
 ) -> list[Named]:
     """Name the model of every run: by the stated layout, results file, S3-like path, profiles, parent folder.
 
@@ -251,11 +317,12 @@ def name_models(
             results[folder] = named_by_results
 
     named = []
+    n_flat = Counter(run.path for run in folders if run.flat)  # tasks
     alike: dict[tuple, Named] = {}  # the runs of an experiment share a name
     for run in folders:
         experiment, task_type = run.experiment, type_in(run.task_id)
         is_own = patterns or run.path in results or run.path in profiles
-        key = (run.path, run.task_id) if is_own else (experiment, run.flat, task_type)
+        key = (run.path, run.task_id) if is_own else (experiment, run.flat, task_type, run.model_folder)
         if key in alike:
             named.append(alike[key])
             continue
@@ -273,7 +340,9 @@ def name_models(
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
         # a task's parent names the model if it is in the source; task types, experiments and repetitions are no
         # models, but the folder above a repetition is one, and that above a task type, even above the source
-        above = "" if run.flat else experiment
+        above = run.model_folder or experiment
+        if run.flat and (n_flat[run.path] == 1 or run.path == root):  # it may be a run's folder, or any
+            above = ""
         below = repetition = ""
         while name := os.path.basename(above):
             if _REPETITION.fullmatch(name):
@@ -296,13 +365,23 @@ def name_models(
         source, model = next(filter(itemgetter(1), candidates.items()))
         if match and "experiment" in stated:
             experiment = match.string[: match.end("experiment")]
-        elif os.path.basename(model_folder) == model:  # arranged by hand: models are side by side in an experiment
+        elif os.path.basename(model_folder) == model and not run.model_folder:  # models side by side in an experiment
             experiment = repetition or os.path.dirname(model_folder)
         fields = {**of_path, **stated}
         name = fields.get("experiment") or os.path.basename(experiment)
         fits_layout = not patterns or match is not None
         alike[key] = Named(str(model), source, experiment, name, fields, task_path, total, fits_layout)
         named.append(alike[key])
+    # folders such as cooking_gpt and construction_gpt, each with tasks of its type only, are of one model
+    types: dict[str, set[str]] = defaultdict(set)
+    for run, own in zip(folders, named, strict=True):
+        types[own.model_name].add(type_in(run.task_id) if own.model_source == "parent_folder" else "")
+    typed = [name for name, own_types in types.items() if own_types == {type_in(name)}]
+    bare = {name: _TYPE_AT_END.sub("", name) for name in typed}
+    several = {name for name, short in bare.items() if len({type_in(n) for n in typed if bare[n] == short}) > 1}
+    for place, own in enumerate(named):
+        if own.model_name in several:
+            named[place] = own._replace(model_name=bare[own.model_name], experiment=own.model_name)
     return named
 
 

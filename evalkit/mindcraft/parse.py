@@ -22,7 +22,11 @@ UNKNOWN = "unknown"  # the name of an unknown model
 LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
 ENDS = 1024  # bytes
 USUAL_SIZE = 10_000_000  # bytes; of a larger log, the memory that decoding takes is checked first
-_NO_OTHER_FILE = {**dict.fromkeys(column.name for column in RECORDS["other_files"]), "other": ""}
+_NO_OTHER_FILE: dict[str, Any] = {
+    **dict.fromkeys(column.name for column in RECORDS["other_files"]),
+    "other": "",
+    "defined": [],
+}
 _row = itemgetter(*(column.name for column in RECORDS["logs"]))
 
 
@@ -218,7 +222,13 @@ def parse(path: str, data: bytes) -> Parsed:
         if kind in ("results", "agent profile"):
             return Parsed("skipped", f"not an agent log: {kind}", {"other_files": [_naming_row(value, kind)]})
         if kind or not may_be_log:
-            return Parsed("skipped", f"not an agent log: {kind or 'another kind of file, from its name'}")
+            others = []
+            if kind == "task definitions":
+                defined = [str(value.get("task_id", stem_of(path)))] if is_task_definition(value) else list(value)
+                others.append(_other_row(defined=defined))
+            return Parsed(
+                "skipped", f"not an agent log: {kind or 'another kind of file, from its name'}", {"other_files": others}
+            )
     except BrokenFileError as error:
         broken = unreadable(path, str(error))
         start = decode_start(data[:HEAD]) if may_be_log else None

@@ -141,6 +141,7 @@ RECORDS = {
         Column("total", "int?", "tasks of the experiment, as a results file says", "tasks"),
         Column("profile_model", "name", "the model that an agent's profile names"),
         Column("other", "str", "why it is a log only in the folder of a run; empty for a known file"),
+        Column("defined", "list", "ids of the tasks that a file of definitions defines"),
     ),
 }
 RUNS = run_columns(

@@ -86,8 +86,20 @@ TASKS = {"cook_1": task(), "cook_1_more": task(), "solo": task(agent_count=1)}
         (["exp/cooking/trial-1/Andy_0_0.json"], [("trial-1", 0, 1)]),  # a type is no task
         ([f"llama/my_cooking_tasks/{i}/Andy_0_0.json" for i in "12"], [("1", 0, 1), ("2", 0, 1)]),
         ([f"llama/cook_1/{i}/Andy_0_0.json" for i in "12"], [("cook_1", 0, 1)] * 2),
+        # without server numbers
+        ([f"o1/debug_{i}_{a}_0.json" for i in "12" for a in ("Al", "Bo")], [("debug_1", 0, 2), ("debug_2", 0, 2)]),
+        ([f"o1/debug_1_{i}_{r}.json" for i in ("ab", "cd", "ef") for r in "01"],
+         [(f"debug_1_{i}", r, 1) for i in ("ab", "cd", "ef") for r in (0, 1)]),
+        ([f"o1/materials_2_rooms_1_variant_{i}.json" for i in "34"],
+         [(f"materials_2_rooms_1_variant_{i}", 0, 1) for i in "34"]),
+        ([f"o1/materials_2_rooms_1_variant_3_{r}.json" for r in "01"],
+         [("materials_2_rooms_1_variant_3", r, 1) for r in (0, 1)]),
+        ([f"o1/multiagent_crafting_{i}.json" for i in ("bed", "cup", "pot")],
+         [(f"multiagent_crafting_{i}", 0, 1) for i in ("bed", "cup", "pot")]),
+        (["o1/cook_1.json", "o1/solo_0.json", "o1/solo_1.json"], [("cook_1", 0, 1), ("solo", 0, 1), ("solo", 1, 1)]),
+        (["o1/t/cooking_agent_0.json", "o1/t/cooking_agent_1.json"], [("t", 0, 2)]),  # a type alone is no task
     ],
-)
+)  # fmt: skip
 def test_every_layout_gives_the_same_runs(tmp_path, files, expected):
     runs = runs_df(write_all(tmp_path, dict.fromkeys(files, 1)), TASKS)
     assert list(zip(runs["task_id"], runs["repetition"], runs["total_agent_logs_found"], strict=True)) == expected
@@ -152,6 +164,9 @@ def test_the_best_source_names_the_model(tmp_path, where, files, expected):
         ("study", "study/o1/attempt2/2026-01-31_09-30/t", "o1"),
         ("study", "study/20260131/o1/t", "o1"),
         ("study/o1", "study/o1/trial_0/t", "o1"),
+        ("study", "study/multiagent_o1/t", "multiagent_o1"),
+        ("study", "study/multiagent_cooking_runs/t", "multiagent_cooking_runs"),
+        ("study", "study/cooking_o1/t", "cooking_o1"),
         ("study/o1/trial_0", "study/o1/trial_0/t", "unknown"),  # above it may lie anything
         ("study", "study/o1/01-31/crafting/t", "o1"),
         ("runs", "runs/7/t", "unknown"),
@@ -164,6 +179,36 @@ def test_a_folder_names_a_model_in_the_source_or_above_a_task_type(tmp_path, mon
     assert [name for name, _ in names((root / source).name)] == [model]
     if model == "unknown":
         assert names(root / source, model="m") == [("m", "stated")]
+
+
+@pytest.mark.parametrize(
+    "task_ids", [["multiagent_techtree_2_shears", "materials_3_rooms_2_variant_1"], ["hut", "cup"]]
+)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "{model}/{task}/{rep}/Andy_0_0.json",
+        "{model}/{task}/try_{rep}/output/Andy_0_0.json",
+        "{model}/{task}/exp_{rep}/Andy_0_0.json",
+        "{task}/{model}/Andy_0_{rep}.json",
+        "{task}/{rep}/{model}/Andy_0_0.json",
+        "exp_1/{task}/{model}/seed_{rep}/Andy_0_0.json",
+        "{model}/{task}/night_{rep}/Andy_0_0.json",  # several models have the task, so the folder below it is none
+        "{model}/2025-11-0{rep}/{task}/Andy_0_0.json",
+        "my_cooking_tasks/{model}/{task}/Andy_0_{rep}.json",
+        "{model}/{task}_Andy_{rep}.json",
+    ],
+)
+def test_a_task_is_never_a_model(tmp_path, path, task_ids):
+    models = ["o1", "claude_3_5"]
+    files = {
+        path.format(model=model, task=task_id, rep=rep): 1 for model in models for task_id in task_ids for rep in "12"
+    }
+    definitions = {} if "materials" in task_ids[1] else {task_id: task(agent_count=1) for task_id in task_ids}
+    runs = load(write_all(tmp_path / "study", files), definitions).runs
+    assert runs.groupby("model_name")["task_id"].value_counts().to_dict() == {
+        (model, task_id): 2 for model in models for task_id in task_ids
+    }
 
 
 @pytest.mark.parametrize(
@@ -211,3 +256,23 @@ def test_a_stated_layout_is_followed(tmp_path, layout, path, expected):
 def test_commands_say_that_folders_name_all_models(tmp_path, paths, is_said):
     logs = load(write_all(tmp_path, {f"{path}/Andy_0_0.json": 1 for path in paths}))
     assert ("--layout" in str(logs.chosen.only("parent_folder"))) is is_said
+
+
+@pytest.mark.parametrize(
+    ("folders", "models"),
+    [
+        (["o1/base/{}", "phi/base/{}", "phi/tuned/{}"], ["base", "tuned"]),
+        (["construction_o1/materials_{}_rooms_1", "o1_techtree/multiagent_techtree_{}"], ["o1"]),
+        (["cooking-o1/cooking_{}", "cooking-phi/cooking_{}"], ["cooking-o1", "cooking-phi"]),  # one type
+        (["debug_o1/debug_{}", "debug-o1/debug_{}"], ["debug-o1", "debug_o1"]),
+        (["cooking_o1/debug_{}", "techtree_o1/techtree_{}"], ["cooking_o1", "techtree_o1"]),
+        (
+            [f"{t}_o1/{task}_{{}}" for t in ("cooking", "crafting") for task in ("cooking", "techtree")],
+            ["cooking_o1", "crafting_o1"],
+        ),  # models that were trained on types of tasks
+    ],
+)
+def test_folders_of_one_model_are_named_alike_and_said_to_be_pooled(tmp_path, folders, models):
+    logs = load(write_all(tmp_path / "study", {f"{f.format(i)}/Andy_0_0.json": 1 for f in folders for i in "12"}))
+    assert sorted(logs.runs["model_name"].unique()) == models
+    assert "each name one model" in str(logs.chosen)

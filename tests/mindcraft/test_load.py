@@ -204,3 +204,38 @@ def test_the_agents_of_a_construction_have_scores_and_statuses_on_the_scale_of_t
     assert logs.agents["completion_status"].tolist() == logs.runs["status"].tolist() == statuses
     outcome = extract_task_outcome(tmp_path / "e/construction_a", None, scale="percent")
     assert outcome["agent_outcomes"][0]["completion_status"] == "FAILED_PARTIAL_SCORE"
+
+
+@pytest.mark.parametrize(
+    ("scores", "scale", "doubtful"),
+    [
+        ({"new/o1": (100, 0), "old/phi": (1, 0.25, 0)}, "auto", ["phi in old"]),
+        ({"new/o1": (100, 0), "new/phi": (1, 1)}, "auto", ["phi in new"]),
+        ({"new/o1": (60, 0.5, 1), "new/phi": (0, 0), "new/small": (0, 0.4)}, "auto", []),
+        ({"old/o1": (1, 0.5), "old/phi": (1, 0.25)}, "auto", []),
+        ({"new/o1": (100, 0), "old/phi": (1, 0.25, 0)}, "percent", []),
+    ],
+)
+def test_scores_that_may_be_on_another_scale_than_the_rest_are_named(tmp_path, scores, scale, doubtful):
+    files = {}
+    for folder, own in scores.items():
+        files |= {f"{folder}/materials_{n}_rooms_1/Andy_0_0.json": score for n, score in enumerate(own)}
+    logs = load(write_all(tmp_path, files), scale=scale)
+    assert [note.values["names"] for note in logs.chosen.only("mixed_scales").notes] == doubtful
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "tasks", "is_named"),
+    [
+        ("defs/all.json", {"cook": task(), "other": task()}, {}, True),
+        ("m/cook.json", task(), {}, True),  # one definition, named by its file
+        ("defs/one.json", task(task_id="cook"), {}, True),
+        ("defs/others.json", {"other": task()}, {}, False),
+        ("defs/all.json", {"cook": task()}, {"cook": task()}, False),
+        ("tasks/all.json", {"cook": task()}, {}, False),  # it is used
+    ],
+)
+def test_unused_definitions_of_the_runs_tasks_are_named(tmp_path, file, content, tasks, is_named):
+    logs = load(write_all(tmp_path, {"m/cook/Andy_0_0.json": 1, file: content}), tasks)
+    notes = logs.chosen.only("unused_definitions").notes
+    assert [note.values["files"] for note in notes] == ([file] if is_named else [])

@@ -1,9 +1,15 @@
 """One task folder, one outcome: precedence, normalisation, repetitions, the documented keys."""
 
+import pandas as pd
 import pytest
 
 from evalkit.io import SourceError
-from evalkit.mindcraft import aggregate_results_to_dataframe, extract_task_outcome
+from evalkit.mindcraft import (
+    aggregate_results,
+    aggregate_results_to_dataframe,
+    extract_task_outcome,
+    extract_task_outcomes,
+)
 from tests.mindcraft.builders import log, task, write_all
 
 TIMEOUT, BROKEN = log("Task timeout reached"), b"{"
@@ -95,3 +101,24 @@ def test_a_folder_of_flat_logs_is_the_task_that_is_asked_for(tmp_path, definitio
     for no_folder in ("gone", names[0]):
         with pytest.raises(SourceError, match=no_folder):
             extract_task_outcome(path / no_folder, definition)
+
+
+@pytest.mark.parametrize("name", ["hut", "debug_3"])
+@pytest.mark.parametrize(
+    ("files", "scores"),
+    [
+        (["seed_1/A_0_0.json", "seed_2/A_0_0.json"], [0, 1]),
+        (["2/logs/A_0_0.json", "2/logs/B_1_0.json", "1/A_0_0.json"], [1, 2]),
+        (["A_0_0.json", "run-2/A_0_0.json"], [0, 1]),
+        (["seed_1/A_0_0.json", "seed_2/last_profile.json"], [None, 0]),  # it broke before a log was written
+        (["A_0_0.json", "screenshots/view_0.json"], [0]),
+        (["other_task/A_0_0.json"], [None]),
+    ],
+)
+def test_folders_of_repetitions_in_a_tasks_folder_are_its_runs(tmp_path, name, files, scores):
+    folder = write_all(tmp_path / name, {file: score for score, file in enumerate(files)})
+    runs = aggregate_results([folder])
+    outcomes = extract_task_outcomes(folder, None)
+    for found in (runs["overall_raw_score"].tolist(), [outcome["overall_raw_score"] for outcome in outcomes]):
+        assert sorted((None if pd.isna(score) else score for score in found), key=str) == sorted(scores, key=str)
+    assert {*runs["task_id"], *(outcome["task_id"] for outcome in outcomes)} == {name}
