@@ -152,7 +152,7 @@ def progression(path_or_runs: Source) -> Estimate:
     Returns
     -------
     Estimate
-        Share in percent, with its interval.
+        Share from 0 to 1, with its interval.
 
     Examples
     --------
@@ -165,8 +165,8 @@ def progression(path_or_runs: Source) -> Estimate:
 def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None) -> CrafterScore:
     """Score episodes (an array of episodes × 22, 1 where unlocked) as one group; a jackknife over them, or `tasks`."""
     logs = jackknife_interval(100 * unlocked, lambda rows: float(np.log1p(rows.mean(axis=0)).mean()), tasks)
-    estimate, high = float(np.expm1(logs.estimate)), float(np.expm1(logs.high))
-    low = math.nan if math.isnan(logs.low) else float(np.expm1(max(logs.low, 0.0)))
+    estimate = float(np.expm1(logs.estimate))
+    low, high = np.clip(np.expm1([logs.low, logs.high]), 0.0, 100.0).tolist()
     seeds = (estimate,) if len(unlocked) else ()
     method = f"score of one group; {logs.method} over {'episodes' if tasks is None else 'tasks'}"
     return CrafterScore(estimate, math.nan, seeds, len(seeds), len(unlocked), low, high, method, logs.warning)
@@ -352,6 +352,7 @@ def _official(runs: list[Run], budget: float) -> CrafterScore:
     warning = interval.warning if several else note("one_seed", "a single seed has no interval")
     left_out = f"; {len(runs) - len(used)} seeds without episodes left out" if len(used) < len(runs) else ""
     method = f"mean of scores per seed{left_out}; {interval.method} over seeds"
-    bounds = interval.low, interval.high, method, warning
+    low, high = np.clip([interval.low, interval.high], 0.0, 100.0).tolist()
     std = float(scores.std()) if several else math.nan
-    return CrafterScore(float(scores.mean()), std, tuple(scores.tolist()), len(used), sum(map(len, used)), *bounds)
+    per_seed, n_episodes = tuple(scores.tolist()), sum(map(len, used))
+    return CrafterScore(float(scores.mean()), std, per_seed, len(used), n_episodes, low, high, method, warning)
