@@ -22,8 +22,10 @@ import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes, note
+from evalkit.crafter.assemble import find_copies
 from evalkit.crafter.format import ACHIEVEMENTS, UNKNOWN, OtherShapeError
-from evalkit.crafter.parse import judge_trace
+from evalkit.crafter.parse import judge_trace, rows_of
+from evalkit.crafter.table import FLAGS
 from evalkit.io import BrokenFileError, Ledger, SourceError, absolute, decode_json, list_source, read_files, reason_of
 from evalkit.io import Source as Files
 from evalkit.stats import Estimate, jackknife_interval, mean_interval
@@ -201,15 +203,24 @@ def load_runs(source: Files) -> Runs:
     listing = list_source(source)
     ledger = Ledger()
     found: list[tuple[Run, str]] = []
+    traces: dict[str, tuple[dict[str, Any], list[tuple]]] = {}
     for path, data in read_files(p for p in listing.files if p.lower().endswith((".json", ".jsonl"))):
         try:
-            runs, remark = _runs_of_file(path, data, listing.root)
+            runs, remark = _runs_of_file(path, data, listing.root, traces)
         except BrokenFileError as error:
             ledger.add(path, "skipped" if isinstance(error, OtherShapeError) else "failed", str(error))
         else:
             ledger.add(path, "used", remark)
             found += [(run, path) for run in runs]
-    runs = sorted(_distinct(found), key=lambda run: (run["method"], run["task"], str(run["seed"])))
+    sessions = [session for session, _ in traces.values()]
+    events = [events for _, events in traces.values()]
+    paths = list(traces)
+    copies = {paths[place] for place in find_copies(sessions, events.__getitem__)}
+    for place, entry in enumerate(ledger.entries):
+        if entry.source in copies:
+            ledger.entries[place] = entry._replace(status="skipped", reason=FLAGS["duplicate"])
+    originals = [(run, path) for run, path in found if path not in copies]
+    runs = sorted(_distinct(originals), key=lambda run: (run["method"], run["task"], str(run["seed"])))
     return Runs(runs, ledger)
 
 
@@ -255,8 +266,8 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, float) and value >= 0 and value.is_integer()
 
 
-def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run], str]:
-    """Read one file of any kind; return its runs, and a remark for the ledger."""
+def _runs_of_file(path: str, data: bytes | OSError, root: str, traces: dict[str, Any]) -> tuple[list[Run], str]:
+    """Read one file of any kind; return its runs, and a remark for the ledger; add the rows of a trace to `traces`."""
     if isinstance(data, OSError):
         raise BrokenFileError(reason_of(data))
     if path.endswith(".jsonl"):
@@ -279,6 +290,7 @@ def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run
         except (TypeError, ValueError) as error:
             raise BrokenFileError(f"{type(error).__name__}: {error}") from error
     judged = judge_trace(data)
+    traces[path] = rows_of(judged)
     if judged.unlocked is None:
         raise OtherShapeError("a session trace without a record of unlocked achievements")
     return [_run_of_episode(judged.session["model_name"], judged.unlocked, "session traces")], judged.recovered

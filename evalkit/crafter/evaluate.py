@@ -103,7 +103,8 @@ def evaluate_trace(
             values = zip(*rows, strict=True) if rows else [()] * len(columns)
             traces[name] = {one.name: cut_texts(own, one.dtype) for one, own in zip(columns, values, strict=True)}
         traces["episodes"]["source"] = [place]
-        return _results(traces, weights, counting)[0]
+        scores, _ = score_traces(traces["episodes"], traces["events"], weights, counting)
+        return results_of({**traces["episodes"], **scores}, {"weights": weights, "counting": counting})[0]
     broken: TraceScore = {"total_score": None, "counts": {}, "trajectory": NO_SCORED_EVENTS, "num_events": 0}
     return {**broken, "trace_file": os.path.basename(place), "source": place, "flags": [], "error": parsed.reason}
 
@@ -140,7 +141,8 @@ def evaluate_all_traces(
     Returns
     -------
     list of dict
-        Results of `evaluate_trace`, the highest total_score first; its attribute ``ledger`` lists the other files.
+        Results of `evaluate_trace`, the highest total_score first; copies have the flag ``duplicate``. The attribute
+        ``ledger`` lists all files.
 
     Examples
     --------
@@ -150,15 +152,10 @@ def evaluate_all_traces(
     weights = check_rules(weights, counting)
     with storage(storage_options):
         records = read_records(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs, keep=False)
-    traces = {name: table.to_pydict() for name, table in records.tables.items()}
+    rules = {"weights": weights, "counting": counting}
+    episodes = KIND.assemble(records, rules).frames["episodes"]
     entries = [Entry(**row) for row in records.files.select(Entry._fields).to_pylist()]
-    return TraceScores(_results(traces, weights, counting), Ledger(entries))
-
-
-def _results(traces: Mapping[str, Any], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
-    """Score the records of traces, by table, as `assemble` does."""
-    scores, _ = score_traces(traces["episodes"], traces["events"], weights, counting)
-    return results_of({**traces["episodes"], **scores}, {"weights": weights, "counting": counting})
+    return TraceScores(results_of(episodes, rules), Ledger(entries))
 
 
 def print_trace_evaluation(result: TraceScore) -> None:
