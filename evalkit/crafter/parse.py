@@ -165,8 +165,8 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
 def read_hooks(event: Event) -> Verdict:
     """Read the scored hooks of an event; ``hooks_triggered`` is read where ``event_metadata`` is missing.
 
-    Names of hooks without a difficulty (`_NEW`) count by their own, unless hooks of the event have one. An invalid
-    action is suspect where a turn has several, unless the hook says otherwise.
+    Of hooks without a difficulty (`_NEW`), achievements count that no other hook of the event names, unless a hook with
+    a difficulty has no names. An invalid action is suspect where a turn has several, unless the hook says otherwise.
     """
     if not event.event_metadata and not event.hooks_triggered:
         return NOTHING
@@ -176,11 +176,11 @@ def read_hooks(event: Event) -> Verdict:
         if name := hook.hook_name:  # newer writers use the plural
             singular = snake_case(name).removesuffix("s")
             named.append((singular, name in WEIGHTS, hook))
-    has_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _, _ in named)
+    named.sort(key=lambda own: own[0] in _NEW)  # these come last
     hooks: list[tuple[str, int, int]] = []
     achievements: list[str] = []
     invalid: list[Invalid] = []
-    has_unnamed = False
+    has_unnamed = lacks_names = False
     for name, is_own, hook in named:
         data, known = hook.data or HookData(), int(is_own and bool(event.event_metadata))
         names = [snake_case(one).removeprefix("achievement_") for one in data.achievements or ()]
@@ -190,13 +190,16 @@ def read_hooks(event: Event) -> Verdict:
             actions = event.action_names or [None]
             suspect = len(actions) > 1 if data.suspect is None else data.suspect
             invalid.append(Invalid(data.action or actions[0], data.reason or "", suspect))
-        elif name in WEIGHTS or (name in _NEW and not has_difficulty):
-            if name in WEIGHTS:
-                hooks.append((name, max(len(names), 1), known))
-            else:
-                hooks += _hooks_of(of_game)
+        elif name in WEIGHTS:
+            hooks.append((name, max(len(names), 1), known))
             achievements += of_game
-            has_unnamed |= not names or len(of_game) < len(names)
+            lacks_names |= not names
+            has_unnamed |= len(of_game) < max(len(names), 1)
+        elif name in _NEW and not lacks_names:
+            others = [one for one in of_game if one not in achievements]
+            hooks += _hooks_of(others)
+            achievements += others
+            has_unnamed |= len(of_game) < len(names) or not (names or achievements)
     return Verdict(tuple(hooks), tuple(achievements), tuple(invalid), has_unnamed)
 
 
@@ -210,9 +213,11 @@ def snake_case(name: str) -> str:
     return _WORD_END.sub("_", name.strip()).lower()
 
 
-def _names(status: Mapping[str, Any]) -> set[str]:
-    """Return the names of the achievements that a status has as unlocked, which may be a text."""
-    unlocked = [name for name, got in status.items() if got and str(got).lower() not in ("false", "no", "none", "0")]
+def _names(status: Any) -> set[str]:
+    """Return the names of the achievements that a status has as unlocked, which may be a text; or those of a list."""
+    if isinstance(status, Mapping):
+        status = [name for name, got in status.items() if got and str(got).lower() not in ("false", "no", "none", "0")]
+    unlocked = [str(name) for name in status] if isinstance(status, list) else [str(status)]
     return {snake_case(name).removeprefix("achievement_") for name in unlocked}
 
 
