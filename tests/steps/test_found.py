@@ -133,7 +133,15 @@ NK = {"cell_type": "NK"}
     ("steps", "numbers"),
     [
         ([counted(5, **NK), counted(7, **NK)], {"NK": 7}),  # tried again: the last counts
-        ([counted(5, **NK, top=3), counted(7, **NK, top=9)], {"NK": 7}),
+        ([counted(5, **NK, top=3), counted(7, **NK, top=3)], {"NK": 7}),
+        ([counted(5, **NK, top=3), counted(7, **NK, top=9)], {"NK, top=3": 5, "NK, top=9": 7}),
+        ([counted(5, **NK, deep=True), counted(7, **NK, deep=False)], {"NK, deep=true": 5, "NK, deep=false": 7}),
+        (
+            [counted(5, **NK, sites=["gut"]), counted(7, **NK, sites=["gut", "skin"]), counted(9, **NK)],
+            {"NK, gut": 5, "NK, gut, skin": 7, "NK": 9},
+        ),
+        ([counted(5, **NK, by=[1, 2]), counted(7, **NK, by={"k": 2})], {"NK, by=[1, 2]": 5, 'NK, by={"k": 2}': 7}),
+        ([counted(5, **NK, by=None), counted(7, **NK, by=0.5)], {"NK": 5, "NK, by=0.5": 7}),
         ([counted(5, **NK, site="gut"), counted(7, **NK, site="skin")], {"NK, gut": 5, "NK, skin": 7}),
         ([counted(5, **NK), counted(7, **NK, site="skin")], {"NK": 5, "NK, skin": 7}),
         ([counted(5, **NK, site=["gut"]), counted(7, site="gut")], {"NK": 5, None: 7}),
