@@ -82,7 +82,8 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     episodes, rules = logs.episodes, logs.rules
     everything = bool(views.get("all"))
     if len(logs.ledger) == 1 and len(episodes) == 1:
-        return [Part("the trace", trace_text(*results_of(episodes, rules)).split("\n"), always=True)]
+        lines = trace_text(*results_of(episodes, rules)).split("\n")
+        return [Part("the trace", lines, always=True, frame=analysis.mean_scores(episodes))]
     by = ["model_name", "difficulty"] if views.get("by_difficulty") else ["model_name"]
     verbose = results_of(episodes, rules) if views.get("verbose") else ()
     reasons = analysis.invalid_actions(logs.events, [])  # the most frequent first
@@ -119,7 +120,8 @@ def parts(
     groups = []
     for group in by:
         rows, frame = group_rows(episodes, group), analysis.mean_scores(analysis.per_budget(episodes), group)
-        groups.append(Part(titles[group], rows=rows, always=True, spare=_SPARE, frame=frame))
+        written = frame if group == by[-1] else None
+        groups.append(Part(titles[group], rows=rows, always=True, spare=_SPARE, frame=written))
 
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     n = f"n = {row['n']}"

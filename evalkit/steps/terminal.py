@@ -8,7 +8,7 @@ import pandas as pd
 from evalkit._text import counted_noun, format_interval, listed
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table, unmeasured_lines
-from evalkit.io import plain
+from evalkit.io import distinct_names, plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs
 from evalkit.steps import analysis
@@ -23,17 +23,21 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format the summary of several histories, and the steps of one; `views` ask for all steps, or for checks."""
     checks, everything = views.get("checks"), views.get("all")
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
-    numbers = list(map(_found_cells, to_jsonable(analysis.found(logs.results))))
+    of_results = analysis.found(logs.results)
+    names = distinct_names(of_results["cell_type"].dropna().unique(), 24)
+    numbers = [_found_cells(row, names) for row in to_jsonable(of_results)]
     found = Part("numbers that steps found", rows=numbers, always=True, most=6, last=1)
     parts = _overview(logs, rows) if len(logs.runs) > 1 else []
     if len(rows) > 1 and not (checks or everything):
         return [*parts, found]
     parts = [part._replace(frame=None) for part in parts]  # the steps below have more
-    shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
+    table = logs.checks if checks else logs.steps
+    shown = dict(iter(table.groupby("history")))
     cells = _check_cells if checks else _step_cells
     counted = {row["history"]: row for row in rows}
     for history in (one for one in logs.histories if one.label in counted):
-        steps = list(map(cells, to_jsonable(shown[history.label]))) if history.records else []
+        own = shown.get(history.label, table.iloc[:0])
+        steps = list(map(cells, to_jsonable(own)))
         row = counted[history.label]
         ended = ", ".join(f"{row[verdict]} {verdict}" for verdict in VERDICTS if row[verdict])
         lines = [plain(history.label), f"{counted_noun(row['records'], 'record')}: {ended or 'none'}"]
@@ -52,7 +56,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
             lines.append(f"router: {end} after record {reached}{rest}")
         parts.append(Part("history", lines, always=True))
         most, spare = None if checks else 8, ("cut", "result", "cell type", "step")
-        parts.append(Part("steps", rows=steps, always=True, most=most, spare=spare, frame=shown.get(history.label)))
+        parts.append(Part("steps", rows=steps, always=True, most=most, spare=spare, frame=own))
     return parts if checks else [*parts, found]
 
 
@@ -86,11 +90,11 @@ def _check_cells(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _found_cells(row: dict[str, Any]) -> dict[str, str]:
-    """Format a row of `analysis.found` by its headers."""
+def _found_cells(row: dict[str, Any], names: Mapping[str, str]) -> dict[str, str]:
+    """Format a row of `analysis.found` by its headers; `names` are the short ones of cell types."""
     return {
         "found": row["quantity"],
-        "cell type": plain(row["cell_type"] or "–", 24),
+        "cell type": names.get(row["cell_type"]) or "–",
         "by": plain(row["method"] or row["category"] or "–", 40),
         "number": "?" if row["value"] is None else f"{row['value']:g}",
         "histories": str(row["histories"]),

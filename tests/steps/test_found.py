@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.display import finding_text
-from evalkit.steps import analysis, evaluate_step, figures, load, save_history, show
+from evalkit.steps import analysis, evaluate_step, figures, load, save_history, show, terminal
 from evalkit.steps.judge import as_history
 from evalkit.steps.kind import frames_of
 from evalkit.steps.table import QUANTITY
@@ -174,3 +174,21 @@ def test_a_skipped_step_is_no_failed_call_and_its_history_has_no_judged_step(tmp
     calls = {run: [turn.call.has_failed for turn in logs.show(run).turns if turn.call] for run in logs.runs["run_id"]}
     assert list(calls.values()) == [[False, False], [False], [True], [False, None]]
     assert "on average over 3 histories (3 steps)" in finding_text(show.findings(logs)[0])
+
+
+@pytest.mark.parametrize("options", [[], ["--checks"], ["--all"]])
+def test_a_history_without_records_gives_a_written_table_without_rows(tmp_path, options):
+    save_history([], tmp_path / "none.json")
+    path = tmp_path / "steps.csv"
+    CliRunner().invoke(
+        main, ["steps", str(tmp_path / "none.json"), *options, "--output", str(path)], catch_exceptions=False
+    )
+    assert len(path.read_text().splitlines()) == 1
+
+
+def test_long_settings_that_begin_alike_have_names_of_their_own(tmp_path):
+    genes = [f"GENE{n}" for n in range(9)]
+    records = [counted(n, cell_type="Monocyte", genes=[*genes, str(n)]) for n in (5, 7)]
+    save_history(records, tmp_path / "a.json")
+    printed = {part.title: part.rows for part in terminal.describe(load(tmp_path), {})}["numbers that steps found"]
+    assert len({row["cell type"] for row in printed}) == 2
