@@ -90,7 +90,7 @@ def rows_of(judged: Judged) -> tuple[dict[str, Any], list[tuple]]:
     rows = list[tuple]()
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
         n = len(event.actions) if isinstance(event.actions, list) else None
-        if verdict is NOTHING:  # most events
+        if verdict == NOTHING:  # most events
             rows.append((position, event.turn, event.kind, n, None, 0, None, (), ()))
             continue
         hooks = " ".join([f"{name}:{count}:{known}" for name, count, known in verdict.hooks]) or None

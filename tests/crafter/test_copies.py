@@ -11,6 +11,7 @@ EVENTS = [
     for turn, name in enumerate(NAMES)
     for event in (runtime(turn, actions=[5, 5]), environment(turn, [hook("easy_achievement", [name])]))
 ]
+LATER = [environment(0), *EVENTS]
 TOLD = config(model_name="rowan", seed=4)
 
 
@@ -24,6 +25,7 @@ def save(n=12, *, events=EVENTS, told=TOLD, ended=(), **more):
         ([save(), save()], [0]),
         ([save(2), save(7), save()], [2]),
         ([save(), save(5), save(5)], [0]),
+        ([save(1, events=LATER), save(3, events=LATER), save(events=LATER)], [2]),  # at first without a hook
         ([save(), save(ended=[results(*NAMES)])], [1]),  # saved again with its results
         ([save(4), save(events=EVENTS[4:])], [0, 1]),  # parts, of which none begins the other
         ([save(4), save(events=EVENTS[:3] + EVENTS[5:])], [0, 1]),
