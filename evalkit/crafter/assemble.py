@@ -1,7 +1,7 @@
 """Assemble frames from the records of traces, and score their hooks by the user's weights and way of counting."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -25,7 +25,6 @@ PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
 DIGITS = 10  # decimals of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
 _NO_TURN = np.iinfo(np.int64).min
 _OF_SESSION = ("session_id", "model_name", "task_id", "difficulty", "experiment", "seed", "max_turns", "started")
-_TOKENS = ("tokens_in", "tokens_out")
 
 
 class EventScore(NamedTuple):
@@ -140,14 +139,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     weights = check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events = records.tables["episodes"], records.tables["events"]
     columns = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags")}
-    ends = np.cumsum(columns["events"])
-
-    def events_of(place: int) -> list[Any]:
-        n_events = columns["events"][place]
-        return events.slice(ends[place] - n_events, n_events).drop_columns("source").to_pylist()
-
-    sessions = episodes.select([*_OF_SESSION, *_TOKENS, "status", "events"]).to_pylist()
-    copies = find_copies(sessions, events_of)
+    copies = find_copies(records.tables)
     for copy in copies:
         columns["flags"][copy] = [*columns["flags"][copy], "duplicate"]
     hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
@@ -203,28 +195,24 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})
 
 
-def find_copies(sessions: Sequence[Mapping[str, Any]], events_of: Callable[[int], Iterable[Any]]) -> list[int]:
-    """Return the places of traces that repeat another one of their session, or its beginning, as an earlier save does.
-
-    The longest trace is the original; of equally long ones, one with a status, then the first.
-    """
+def find_copies(tables: Mapping[str, pa.Table]) -> list[int]:
+    """Return the places of traces that repeat a longer or earlier one of their session, or the beginning of one."""
+    sessions = tables["episodes"].select([*_OF_SESSION, "events"]).to_pylist()
+    events, ends = tables["events"].drop_columns("source"), np.cumsum([session["events"] for session in sessions])
     n_of_session = Counter(session["session_id"] for session in sessions)
     n_of_session[None] = 0
     shared = [place for place, session in enumerate(sessions) if n_of_session[session["session_id"]] > 1]
-    shared.sort(key=lambda place: sessions[place]["status"] is None)
     shared.sort(key=lambda place: sessions[place]["events"], reverse=True)
-    seen = set[int]()  # hashes of whole traces, and of their beginnings
+    seen = set[int]()  # hashes of traces and of their beginnings
     copies = []
     for place in shared:
         session = sessions[place]
         beginning = hash(tuple(map(session.get, _OF_SESSION)))
         beginnings = []
-        for event in events_of(place):
+        for event in events.slice(ends[place] - session["events"], session["events"]).to_pylist():
             beginning = hash((beginning, repr(event)))
             beginnings.append(beginning)
-        whole = hash((beginning, *map(session.get, _TOKENS)))
-        if beginning in seen or whole in seen:
+        if beginning in seen:
             copies.append(place)
-        else:
-            seen.update(beginnings[:-1], [whole])
+        seen.update(beginnings or [beginning])
     return copies

@@ -25,9 +25,10 @@ from evalkit._notes import Notes, note
 from evalkit.crafter.assemble import find_copies
 from evalkit.crafter.format import ACHIEVEMENTS, UNKNOWN, OtherShapeError
 from evalkit.crafter.parse import judge_trace, rows_of
-from evalkit.crafter.table import FLAGS
+from evalkit.crafter.table import FLAGS, RECORDS
 from evalkit.io import BrokenFileError, Ledger, SourceError, absolute, decode_json, list_source, read_files, reason_of
 from evalkit.io import Source as Files
+from evalkit.kinds.reading import tables_of
 from evalkit.stats import Estimate, jackknife_interval, mean_interval
 
 __all__ = [
@@ -203,7 +204,7 @@ def load_runs(source: Files) -> Runs:
     listing = list_source(source)
     ledger = Ledger()
     found: list[tuple[Run, str]] = []
-    traces: dict[str, tuple[dict[str, Any], list[tuple]]] = {}
+    traces: dict[str, dict[str, list[tuple]]] = {}
     for path, data in read_files(p for p in listing.files if p.lower().endswith((".json", ".jsonl"))):
         try:
             runs, remark = _runs_of_file(path, data, listing.root, traces)
@@ -212,10 +213,8 @@ def load_runs(source: Files) -> Runs:
         else:
             ledger.add(path, "used", remark)
             found += [(run, path) for run in runs]
-    sessions = [session for session, _ in traces.values()]
-    events = [events for _, events in traces.values()]
     paths = list(traces)
-    copies = {paths[place] for place in find_copies(sessions, events.__getitem__)}
+    copies = {paths[place] for place in find_copies(tables_of(RECORDS, traces))}
     for place, entry in enumerate(ledger.entries):
         if entry.source in copies:
             ledger.entries[place] = entry._replace(status="skipped", reason=FLAGS["duplicate"])

@@ -13,9 +13,9 @@ from evalkit.crafter.terminal import TraceScore as TraceScore
 from evalkit.crafter.terminal import parts, results_of, trace_text
 from evalkit.display.terminal import file_lines, on_screen
 from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, plain, storage
-from evalkit.io.frames import cut_texts
 from evalkit.io.read import read_file, reason_of
 from evalkit.kinds import Parsed, read_records
+from evalkit.kinds.reading import tables_of
 
 
 class TraceScores(list[TraceScore]):
@@ -97,12 +97,7 @@ def evaluate_trace(
     except OSError as error:
         parsed = Parsed("failed", reason_of(error))
     if parsed.status == "used":
-        traces = {}
-        for name, columns in RECORDS.items():  # Arrow columns take longer for one trace
-            rows = parsed.rows.get(name, ())
-            values = zip(*rows, strict=True) if rows else [()] * len(columns)
-            traces[name] = {one.name: cut_texts(own, one.dtype) for one, own in zip(columns, values, strict=True)}
-        traces["episodes"]["source"] = [place]
+        traces = {name: table.to_pydict() for name, table in tables_of(RECORDS, {place: parsed.rows}).items()}
         scores, _ = score_traces(traces["episodes"], traces["events"], weights, counting)
         return results_of({**traces["episodes"], **scores}, {"weights": weights, "counting": counting})[0]
     broken: TraceScore = {"total_score": None, "counts": {}, "trajectory": NO_SCORED_EVENTS, "num_events": 0}

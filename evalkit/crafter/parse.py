@@ -81,12 +81,11 @@ def parse_file(path: str, data: bytes) -> Parsed:
         several = data.count(b'"event_history"')
         hint = f"; {several} traces in one file: give each its own" if several > 1 else ""
         return Parsed("skipped" if isinstance(error, OtherShapeError) else "failed", f"{error}{hint}")
-    episode, events = rows_of(judged)
-    return Parsed("used", judged.recovered, {"episodes": [tuple(map(episode.get, _EPISODE_COLUMNS))], "events": events})
+    return Parsed("used", judged.recovered, rows_of(judged))
 
 
-def rows_of(judged: Judged) -> tuple[dict[str, Any], list[tuple]]:
-    """Return the columns of `table.RECORDS` for the episode of a trace, and a row for each event."""
+def rows_of(judged: Judged) -> dict[str, list[tuple]]:
+    """Return the rows of a trace, by table of `table.RECORDS`."""
     rows = list[tuple]()
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
         n = len(event.actions) if isinstance(event.actions, list) else None
@@ -112,7 +111,7 @@ def rows_of(judged: Judged) -> tuple[dict[str, Any], list[tuple]]:
         "tokens_out": tokens_out,
         "cost": sum(costs) if costs else None,
     }
-    return episode, rows
+    return {"episodes": [tuple(map(episode.get, _EPISODE_COLUMNS))], "events": rows}
 
 
 def judge_trace(data: bytes, *, images: bool = False) -> Judged:
