@@ -1,7 +1,7 @@
 """Assemble frames from the records of traces, and score their hooks by the user's weights and way of counting."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +17,6 @@ Counting = Literal["achievement", "hook"]
 COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
 # of an event: name as in `WEIGHTS`, achievements named (none: 1), and whether the original trace_eval counts it
 Hooks = tuple[tuple[str, int, int], ...]
-Columns = Mapping[str, Sequence[Any]]
 
 BANDS = {"Excellent": 2.0, "Good": 1.0, "Limited": 0.0, "Poor": float("-inf")}  # lowest scores; the first that fits
 NO_SCORED_EVENTS = "(no scored events)"
@@ -66,16 +65,18 @@ def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) 
 
 
 def score_traces(
-    episodes: Columns, events: Columns, weights: Mapping[str, float], counting: Counting
+    tables: Mapping[str, pa.Table], weights: Mapping[str, float], counting: Counting
 ) -> tuple[dict[str, list], dict[str, Any]]:
-    """Score the records of traces, lists by column; return columns of episodes (None without events), and of events."""
-    sizes = np.array(episodes["events"], dtype="int64")
+    """Score the records of traces; return columns of episodes (None without events), and of events."""
+    episodes, events = tables["episodes"], tables["events"]
+    sizes = episodes["events"].to_numpy()
     n = len(sizes)
     episode_of = np.repeat(np.arange(n), sizes)  # of each event
 
     # each distinct text of hooks is scored once
     places: dict[str | None, int] = {None: 0}
-    codes = np.array([places.setdefault(text, len(places)) for text in events["hooks"]], dtype="int64")
+    texts = events["hooks"].to_pylist()
+    codes = np.array([places.setdefault(text, len(places)) for text in texts], dtype="int64")
     hooks = list[Hooks]()
     for text in places:
         parts = [hook.split(":") for hook in text.split(" ")] if text else []
@@ -97,15 +98,18 @@ def score_traces(
         **{name: count.tolist() for name, count in sums.items()},
     }
     for name, values in columns.items():
-        columns[name] = [value if size else None for value, size in zip(values, episodes["events"], strict=True)]
-    pairs = list(zip(episodes["flags"], episodes["session_id"], strict=True))
-    n_of_session = Counter(session for flags, session in pairs if "duplicate" not in flags)
+        columns[name] = [value if size else None for value, size in zip(values, sizes, strict=True)]
+    columns["run_flags"] = episodes["flags"].to_pylist()
+    sessions, copies = episodes["session_id"].to_pylist(), find_copies(tables)
+    n_of_session = Counter(session for place, session in enumerate(sessions) if place not in copies)
+    n_of_session[None] = 0
     order = {flag: place for place, flag in enumerate(FLAGS)}
-    columns["run_flags"] = []
-    for flags, session in pairs:
-        is_shared = session is not None and n_of_session[session] > 1 and "duplicate" not in flags
-        known = [*flags, "duplicate_session"] if is_shared else flags
-        columns["run_flags"].append(sorted(known, key=lambda flag: order.get(flag, len(order))))
+    for place, flags in enumerate(columns["run_flags"]):
+        if place in copies:
+            flags.append("duplicate")
+        elif n_of_session[sessions[place]] > 1:
+            flags.append("duplicate_session")
+        flags.sort(key=lambda flag: order.get(flag, len(order)))
     return columns, {"score": np.where(codes > 0, scores, np.nan), **event_counts}
 
 
@@ -138,14 +142,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     counting = options.get("counting", "achievement")
     weights = check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events = records.tables["episodes"], records.tables["events"]
-    columns = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags")}
-    copies = find_copies(records.tables)
-    for copy in copies:
-        columns["flags"][copy] = [*columns["flags"][copy], "duplicate"]
-    hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
-    scores, event_scores = score_traces(columns, hooks, weights, counting)
-    n = len(episodes)
-    episode_of = np.repeat(np.arange(n), columns["events"])  # of each event
+    scores, event_scores = score_traces(records.tables, weights, counting)
+    n, sizes = len(episodes), episodes["events"].to_numpy()
+    episode_of = np.repeat(np.arange(n), sizes)  # of each event
     # whether an episode unlocks an achievement, and the turn of the first hook that names it
     unlocked = np.zeros((n, len(PLACE)), bool)
     turns = np.full(unlocked.shape, _NO_TURN)
@@ -165,7 +164,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
     }
     score, suspects = np.array([scores[name] for name in ("score", "suspect_invalid_actions")], dtype=float)
-    is_known = can_tell & (np.array(columns["events"], dtype=int) > 0)
+    is_known = can_tell & (sizes > 0)
     n_unlocked = unlocked.sum(axis=1)
     rows = {
         **dict.fromkeys((column.name for column in RUN_COLUMNS), [None] * n),  # of what no trace states
@@ -188,14 +187,15 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "events": frame_of(event_rows, EVENTS),
         "achievements": frame_of(achievements, ACHIEVEMENT_ROWS),
     }
-    if copies:
-        sources = episodes["source"].take(copies).to_pylist()
+    is_copy = ["duplicate" in flags for flags in scores["run_flags"]]
+    if any(is_copy):
+        sources = episodes["source"].filter(pa.array(is_copy)).to_pylist()
         for name in ("events", "achievements"):
             frames[name] = frames[name][~frames[name]["source"].isin(sources)].reset_index(drop=True)
     return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})
 
 
-def find_copies(tables: Mapping[str, pa.Table]) -> list[int]:
+def find_copies(tables: Mapping[str, pa.Table]) -> set[int]:
     """Return the places of traces that repeat a longer or earlier one of their session, or the beginning of one."""
     sessions = tables["episodes"].select([*_OF_SESSION, "events"]).to_pylist()
     events, ends = tables["events"].drop_columns("source"), np.cumsum([session["events"] for session in sessions])
@@ -204,7 +204,7 @@ def find_copies(tables: Mapping[str, pa.Table]) -> list[int]:
     shared = [place for place, session in enumerate(sessions) if n_of_session[session["session_id"]] > 1]
     shared.sort(key=lambda place: sessions[place]["events"], reverse=True)
     seen = set[int]()  # hashes of traces and of their beginnings
-    copies = []
+    copies = set[int]()
     for place in shared:
         session = sessions[place]
         beginning = hash(tuple(map(session.get, _OF_SESSION)))
@@ -213,6 +213,6 @@ def find_copies(tables: Mapping[str, pa.Table]) -> list[int]:
             beginning = hash((beginning, repr(event)))
             beginnings.append(beginning)
         if beginning in seen:
-            copies.append(place)
+            copies.add(place)
         seen.update(beginnings or [beginning])
     return copies

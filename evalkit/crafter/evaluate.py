@@ -97,9 +97,7 @@ def evaluate_trace(
     except OSError as error:
         parsed = Parsed("failed", reason_of(error))
     if parsed.status == "used":
-        traces = {name: table.to_pydict() for name, table in tables_of(RECORDS, {place: parsed.rows}).items()}
-        scores, _ = score_traces(traces["episodes"], traces["events"], weights, counting)
-        return results_of({**traces["episodes"], **scores}, {"weights": weights, "counting": counting})[0]
+        return _results(tables_of(RECORDS, {place: parsed.rows}), weights, counting)[0]
     broken: TraceScore = {"total_score": None, "counts": {}, "trajectory": NO_SCORED_EVENTS, "num_events": 0}
     return {**broken, "trace_file": os.path.basename(place), "source": place, "flags": [], "error": parsed.reason}
 
@@ -147,10 +145,14 @@ def evaluate_all_traces(
     weights = check_rules(weights, counting)
     with storage(storage_options):
         records = read_records(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs, keep=False)
-    rules = {"weights": weights, "counting": counting}
-    episodes = KIND.assemble(records, rules).frames["episodes"]
     entries = [Entry(**row) for row in records.files.select(Entry._fields).to_pylist()]
-    return TraceScores(results_of(episodes, rules), Ledger(entries))
+    return TraceScores(_results(records.tables, weights, counting), Ledger(entries))
+
+
+def _results(tables: Mapping[str, Any], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
+    """Score the records of traces, as `assemble` does."""
+    scores, _ = score_traces(tables, weights, counting)
+    return results_of({**tables["episodes"].to_pydict(), **scores}, {"weights": weights, "counting": counting})
 
 
 def print_trace_evaluation(result: TraceScore) -> None:
