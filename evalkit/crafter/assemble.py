@@ -75,8 +75,7 @@ def score_traces(
 
     # each distinct text of hooks is scored once
     places: dict[str | None, int] = {None: 0}
-    texts = events["hooks"].to_pylist()
-    codes = np.array([places.setdefault(text, len(places)) for text in texts], dtype="int64")
+    codes = np.array([places.setdefault(text, len(places)) for text in events["hooks"].to_pylist()], dtype="int64")
     hooks = list[Hooks]()
     for text in places:
         parts = [hook.split(":") for hook in text.split(" ")] if text else []
@@ -187,29 +186,28 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "events": frame_of(event_rows, EVENTS),
         "achievements": frame_of(achievements, ACHIEVEMENT_ROWS),
     }
-    is_copy = ["duplicate" in flags for flags in scores["run_flags"]]
-    if any(is_copy):
-        sources = episodes["source"].filter(pa.array(is_copy)).to_pylist()
+    flagged = zip(rows["source"].to_pylist(), scores["run_flags"], strict=True)
+    if copies := [source for source, flags in flagged if "duplicate" in flags]:
         for name in ("events", "achievements"):
-            frames[name] = frames[name][~frames[name]["source"].isin(sources)].reset_index(drop=True)
+            frames[name] = frames[name][~frames[name]["source"].isin(copies)].reset_index(drop=True)
     return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})
 
 
 def find_copies(tables: Mapping[str, pa.Table]) -> set[int]:
     """Return the places of traces that repeat a longer or earlier one of their session, or the beginning of one."""
-    sessions = tables["episodes"].select([*_OF_SESSION, "events"]).to_pylist()
-    events, ends = tables["events"].drop_columns("source"), np.cumsum([session["events"] for session in sessions])
-    n_of_session = Counter(session["session_id"] for session in sessions)
-    n_of_session[None] = 0
-    shared = [place for place, session in enumerate(sessions) if n_of_session[session["session_id"]] > 1]
-    shared.sort(key=lambda place: sessions[place]["events"], reverse=True)
+    episodes, events = tables["episodes"], tables["events"].drop_columns("source")
+    sessions = list(zip(*[episodes[name].to_pylist() for name in _OF_SESSION], strict=True))
+    sizes, n_of_session = episodes["events"].to_numpy(), Counter(sessions)
+    ends = np.cumsum(sizes)
     seen = set[int]()  # hashes of traces and of their beginnings
     copies = set[int]()
-    for place in shared:
+    for place in np.argsort(-sizes, kind="stable").tolist():  # the longest first
         session = sessions[place]
-        beginning = hash(tuple(map(session.get, _OF_SESSION)))
+        if session[0] is None or n_of_session[session] == 1:
+            continue
+        beginning = hash(session)
         beginnings = []
-        for event in events.slice(ends[place] - session["events"], session["events"]).to_pylist():
+        for event in events.slice(ends[place] - sizes[place], sizes[place]).to_pylist():
             beginning = hash((beginning, repr(event)))
             beginnings.append(beginning)
         if beginning in seen:

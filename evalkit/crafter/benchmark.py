@@ -24,7 +24,7 @@ import pandas as pd
 from evalkit._notes import Notes, note
 from evalkit.crafter.assemble import find_copies
 from evalkit.crafter.format import ACHIEVEMENTS, UNKNOWN, OtherShapeError
-from evalkit.crafter.parse import judge_trace, rows_of
+from evalkit.crafter.parse import judge_trace, names_in, rows_of
 from evalkit.crafter.table import FLAGS, RECORDS
 from evalkit.io import BrokenFileError, Ledger, SourceError, absolute, decode_json, list_source, read_files, reason_of
 from evalkit.io import Source as Files
@@ -278,10 +278,7 @@ def _runs_of_file(path: str, data: bytes | OSError, root: str, traces: dict[str,
             if isinstance(runs[0], Mapping) and any(column in runs[0] for column in COLUMNS.values()):
                 return [check_run(run) for run in runs], ", ".join(notes)
             if isinstance(value, Mapping) and "progression" in value and "achievements" in value:  # of BALROG
-                unlocked, client = value["achievements"], value.get("client")
-                if isinstance(unlocked, Mapping):  # counts; else a list
-                    unlocked = [name for name, n in unlocked.items() if n]
-                names = {str(name).lower().replace(" ", "_") for name in unlocked}
+                names, client = names_in(value["achievements"]), value.get("client")  # counts, or a list
                 if unknown := sorted(names - COLUMNS.keys()):
                     raise ValueError(f"{unknown[0]!r} is not an achievement of the game")
                 model = client.get("model_id") if isinstance(client, Mapping) else None

@@ -134,8 +134,7 @@ def evaluate_all_traces(
     Returns
     -------
     list of dict
-        Results of `evaluate_trace`, the highest total_score first; copies have the flag ``duplicate``. The attribute
-        ``ledger`` lists all files.
+        Results of `evaluate_trace`, the highest total_score first, with copies flagged; ``ledger`` lists all files.
 
     Examples
     --------

@@ -30,7 +30,6 @@ from evalkit.io import BrokenFileError
 from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import Parsed
 
-_EPISODE_COLUMNS = [column.name for column in RECORDS["episodes"]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _WORD_END = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s-]+")
@@ -111,7 +110,7 @@ def rows_of(judged: Judged) -> dict[str, list[tuple]]:
         "tokens_out": tokens_out,
         "cost": sum(costs) if costs else None,
     }
-    return {"episodes": [tuple(map(episode.get, _EPISODE_COLUMNS))], "events": rows}
+    return {"episodes": [tuple([episode[column.name] for column in RECORDS["episodes"]])], "events": rows}
 
 
 def judge_trace(data: bytes, *, images: bool = False) -> Judged:
@@ -124,9 +123,8 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     config = [entry.data for entry in entries if entry.data] + ([trace.metadata] if trace.metadata else [])
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
-    with_hooks = [verdict for verdict in verdicts if verdict is not NOTHING]
-    named = {name for verdict in with_hooks for name in verdict.achievements}
-    has_unnamed = any(verdict.has_unnamed for verdict in with_hooks)
+    named = {name for verdict in verdicts for name in verdict.achievements}
+    has_unnamed = any(verdict.has_unnamed for verdict in verdicts)
     if not named and not derived:  # hooks of another name may name achievements
         hooks = [hook.data for event in events for hook in event.event_metadata or ()]
         has_unnamed |= any(data and data.achievements for data in hooks)
@@ -140,14 +138,14 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     n_claimed = _first([m.num_achievements for m in config])
     shows_nothing = bool(events) and not named and all(event.kind != "environment" for event in events)
     can_tell = bool(events) and not has_unnamed and not shows_nothing
-    differs = claimed is not None and _names(claimed) != named
+    differs = claimed is not None and names_in(claimed) != named
     flags = {
         "aborted": not events,
         "error_entry": error is not None,
         "derived": derived and bool(named),
         "unnamed_achievements": has_unnamed,
         "no_environment_events": shows_nothing,
-        "suspect_invalid_actions": any(action.suspect for verdict in with_hooks for action in verdict.invalid),
+        "suspect_invalid_actions": any(action.suspect for verdict in verdicts for action in verdict.invalid),
         "verdicts_disagree": disagree,
         "results_mismatch": can_tell and (differs or n_claimed not in (None, len(named))),
     }
@@ -170,18 +168,15 @@ def read_hooks(event: Event) -> Verdict:
     if not event.event_metadata and not event.hooks_triggered:
         return NOTHING
     entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or ()]
-    named = []
-    for hook in entries:
-        if name := hook.hook_name:  # newer writers use the plural
-            singular = snake_case(name).removesuffix("s")
-            named.append((singular, name in WEIGHTS, hook))
-    named.sort(key=lambda own: own[0] in _NEW)  # these come last
+    # newer writers use the plural
+    named = [(snake_case(hook.hook_name).removesuffix("s"), hook) for hook in entries if hook.hook_name]
+    named.sort(key=lambda own: own[0] in _NEW)
     hooks: list[tuple[str, int, int]] = []
     achievements: list[str] = []
     invalid: list[Invalid] = []
     has_unnamed = lacks_names = False
-    for name, is_own, hook in named:
-        data, known = hook.data or HookData(), int(is_own and bool(event.event_metadata))
+    for name, hook in named:
+        data, known = hook.data or HookData(), int(hook.hook_name in WEIGHTS and bool(event.event_metadata))
         names = [snake_case(one).removeprefix("achievement_") for one in data.achievements or ()]
         of_game = [one for one in names if one in TIER_OF]
         if name == "invalid_action":
@@ -212,12 +207,11 @@ def snake_case(name: str) -> str:
     return _WORD_END.sub("_", name.strip()).lower()
 
 
-def _names(status: Any) -> set[str]:
+def names_in(status: Any) -> set[str]:
     """Return the names of the achievements that a status has as unlocked, which may be a text; or those of a list."""
     if isinstance(status, Mapping):
         status = [name for name, got in status.items() if got and str(got).lower() not in ("false", "no", "none", "0")]
-    unlocked = [str(name) for name in status] if isinstance(status, list) else [str(status)]
-    return {snake_case(name).removeprefix("achievement_") for name in unlocked}
+    return {snake_case(str(name)).removeprefix("achievement_") for name in status}
 
 
 def derive(events: list[Event]) -> list[Verdict]:
@@ -229,9 +223,10 @@ def derive(events: list[Event]) -> list[Verdict]:
         has_unnamed = False
         for raw in (event.system_state_before, event.system_state_after):
             shown = observed(raw)
-            if shown is None or shown.achievements_status is None:
+            status = shown.achievements_status if shown else None
+            if status is None:
                 continue
-            now = _names(shown.achievements_status)
+            now = names_in(status if isinstance(status, Mapping | list) else [status])
             has_unnamed |= not now <= TIER_OF.keys()
             now &= TIER_OF.keys()
             new += sorted(now - seen) if seen is not None else []

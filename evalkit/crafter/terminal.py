@@ -115,11 +115,9 @@ def parts(
     """Format every trace of `verbose`, the groups, all traces together, and the ranking of traces."""
     traces = [line for result in verbose for line in (trace_text(result), "")]
     titles = {"model_name": "models", "difficulty": "difficulties"}
-    groups = []
-    for group in by:
-        rows, frame = group_rows(episodes, group), analysis.mean_scores(analysis.per_budget(episodes), group)
-        written = frame if group == by[-1] else None
-        groups.append(Part(titles[group], rows=rows, always=True, spare=_SPARE, frame=written))
+    groups = [Part(titles[group], rows=group_rows(episodes, group), always=True, spare=_SPARE) for group in by]
+    if groups:  # a file has one table, the last of these
+        groups[-1] = groups[-1]._replace(frame=analysis.mean_scores(analysis.per_budget(episodes), by[-1]))
 
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     n = f"n = {row['n']}"

@@ -32,11 +32,10 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
         return [*parts, found]
     parts = [part._replace(frame=None) for part in parts]  # the steps below have more
     table = logs.checks if checks else logs.steps
-    shown = dict(iter(table.groupby("history")))
     cells = _check_cells if checks else _step_cells
     counted = {row["history"]: row for row in rows}
     for history in (one for one in logs.histories if one.label in counted):
-        own = shown.get(history.label, table.iloc[:0])
+        own = table[table["history"].eq(history.label)]
         steps = list(map(cells, to_jsonable(own)))
         row = counted[history.label]
         ended = ", ".join(f"{row[verdict]} {verdict}" for verdict in VERDICTS if row[verdict])
