@@ -168,8 +168,7 @@ def progression(path_or_runs: Source) -> Estimate:
 def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None) -> CrafterScore:
     """Score episodes (an array of episodes × 22, 1 where unlocked) as one group; a jackknife over them, or `tasks`."""
     logs = jackknife_interval(100 * unlocked, lambda rows: float(np.log1p(rows.mean(axis=0)).mean()), tasks)
-    estimate = float(np.expm1(logs.estimate))
-    low, high = np.clip(np.expm1([logs.low, logs.high]), 0.0, 100.0).tolist()
+    estimate, low, high = np.clip(np.expm1([logs.estimate, logs.low, logs.high]), 0.0, 100.0).tolist()
     seeds = (estimate,) if len(unlocked) else ()
     method = f"score of one group; {logs.method} over {'episodes' if tasks is None else 'tasks'}"
     return CrafterScore(estimate, math.nan, seeds, len(seeds), len(unlocked), low, high, method, logs.warning)

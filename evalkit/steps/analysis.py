@@ -276,7 +276,9 @@ def found(results: pd.DataFrame) -> pd.DataFrame:
     """
     by = ["function_name", "cell_type", "method", "category"]
     rows = _with_settings(originals(results))
-    rows = rows[rows["position"] == rows.groupby(["history", *by], dropna=False)["position"].transform("max")]
+    for same in (["function_name", "parameters"], by):  # of a call that was made again, and of an analysis
+        last = rows.groupby(["history", *same], dropna=False)["position"].transform("max")
+        rows = rows[rows["position"] == last]
     numbers = rows[rows["term"].isna()].groupby([*by, "quantity"], dropna=False, sort=False)
     table = numbers.agg(
         histories=("history", "nunique"), value=("value", "median"), lowest=("value", "min"), highest=("value", "max")

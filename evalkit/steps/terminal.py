@@ -31,8 +31,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     if len(rows) > 1 and not (checks or everything):
         return [*parts, found]
     parts = [part._replace(frame=None) for part in parts]  # the steps below have more
-    table = logs.checks if checks else logs.steps
-    cells = _check_cells if checks else _step_cells
+    table, cells = (logs.checks, _check_cells) if checks else (logs.steps, _step_cells)
     counted = {row["history"]: row for row in rows}
     for history in (one for one in logs.histories if one.label in counted):
         own = table[table["history"].eq(history.label)]

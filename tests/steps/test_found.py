@@ -81,6 +81,18 @@ def test_the_summary_counts_each_history_once_by_its_last_step(tmp_path):
     assert len(row["terms"]) == 4
 
 
+def test_a_call_made_again_replaces_all_that_it_found():
+    first = {"go": {"top_terms": ["a"], "top_pvalues": [0.1], "total_significant": 1}}
+    both = {**first, "kegg": {"top_terms": ["k"], "top_pvalues": [0.1], "total_significant": 2}}
+    parameters = {"cell_type": "T"}
+    steps = [
+        make("perform_enrichment_analyses", one, kind="structured", parameters=parameters) for one in (both, first)
+    ]
+    assert analysis.found(results_of(*steps))["method"].tolist() == ["GO"]
+    queries = [make("search_enrichment_semantic", SEARCH, kind="structured", parameters={"query": q}) for q in "ab"]
+    assert analysis.found(results_of(*queries))["category"].tolist() == ["a", "b"]
+
+
 def test_figures_draw_one_quantity_or_say_that_there_is_none(logs):
     found = analysis.found(logs.results)
     texts = [text.get_text() for text in figures.found(found, "significant terms").texts]
