@@ -58,9 +58,6 @@ class Verdict(NamedTuple):
     has_unnamed: bool = False  # an achievement hook or a state names nothing of the game
 
 
-NOTHING = Verdict()
-
-
 class Judged(NamedTuple):
     """A trace: its session, as columns of a record, and its verdicts by event."""
 
@@ -88,7 +85,7 @@ def rows_of(judged: Judged) -> dict[str, list[tuple]]:
     rows = list[tuple]()
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
         n = len(event.actions) if isinstance(event.actions, list) else None
-        if verdict == NOTHING:  # most events
+        if not any(verdict):  # most events
             rows.append((position, event.turn, event.kind, n, None, 0, None, (), ()))
             continue
         hooks = " ".join([f"{name}:{count}:{known}" for name, count, known in verdict.hooks]) or None
@@ -166,7 +163,7 @@ def read_hooks(event: Event) -> Verdict:
     a difficulty has no names. An invalid action is suspect where a turn has several, unless the hook says otherwise.
     """
     if not event.event_metadata and not event.hooks_triggered:
-        return NOTHING
+        return Verdict()
     entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or ()]
     # newer writers use the plural
     named = [(snake_case(hook.hook_name).removesuffix("s"), hook) for hook in entries if hook.hook_name]
