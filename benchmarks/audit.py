@@ -158,6 +158,14 @@ def _submitted_twice(logs: Board, rng: Random) -> None:
     logs["elm-9b.json"] = twin
 
 
+@defect("a submission repeats another one with other times and tokens", "equal runs")
+def _repeated(logs: Board, rng: Random) -> None:
+    _submitted_twice(logs, rng)
+    for one in logs["elm-9b.json"]["samples"]:
+        other = sample(rng, "elm-9b", one["id"], one["epoch"], True)
+        one |= {name: other[name] for name in ("model_usage", "started_at", "total_time")}
+
+
 @defect("the sandbox broke in runs of one model", "infrastructure")
 def _broken(logs: Board, rng: Random) -> None:
     for one in some(logs, rng, 15):

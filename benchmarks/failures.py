@@ -676,19 +676,26 @@ def measured(name: str, n: int, seed: int) -> tuple[pd.DataFrame, list[tuple[str
     return pd.DataFrame(rows, columns=columns), wrong
 
 
-def contrast_of_made(rng: np.random.Generator, tasks: int, runs: int, shares: tuple[float, ...] = ()) -> pd.DataFrame:
+def contrast_of_made(
+    rng: np.random.Generator, tasks: int, runs: int, shares: tuple[float, ...] = (), models: int = 1
+) -> pd.DataFrame:
     """Return the contrast of 12 rare and frequent events, correlated within runs, in runs of tasks of unequal ease.
 
-    The first event is in the two `shares` of failed and of successful runs; without them, none relates to outcomes.
+    Each task has `runs` of each model. Models differ in success and in events. The first event is in the two `shares`
+    of failed and of successful runs; without them, none relates to outcomes of the same model.
     """
-    n = tasks * runs
-    unit = np.repeat(np.arange(tasks), runs)
-    failed = rng.random(n) > rng.uniform(0.1, 0.9, tasks)[unit]
-    table = pd.DataFrame({"run_id": [f"r{i}" for i in range(n)], "unit": unit, "failed": failed})
+    n = tasks * models * runs
+    unit = np.repeat(np.arange(tasks), models * runs)
+    model = np.tile(np.repeat(np.arange(models), runs), tasks)
+    skill = np.linspace(-0.35, 0.35, models) if models > 1 else np.zeros(1)
+    failed = rng.random(n) > np.clip(rng.uniform(0.1, 0.9, tasks)[unit] + skill[model], 0.03, 0.97)
+    table = pd.DataFrame({"run_id": [f"r{i}" for i in range(n)], "unit": unit, "model_name": model, "failed": failed})
     common = rng.random(n)  # what events of a run share
     found = []
     for event in range(12):
         rate = rng.choice([0.02, 0.1, 0.3, 0.6]) * rng.uniform(0.2, 1.5, tasks)[unit]
+        if models > 1:
+            rate = rate * rng.uniform(0.2, 1.8, models)[model]
         if shares and event == 0:
             rate = np.where(failed, *shares)
         drawn = np.where(rng.random(n) < 0.5, common, rng.random(n))
@@ -696,34 +703,42 @@ def contrast_of_made(rng: np.random.Generator, tasks: int, runs: int, shares: tu
     return contrast_of(table, pd.concat(found), {f"e{i}": "" for i in range(12)})
 
 
-def null(samples: int, seed: int) -> tuple[int, int]:
-    """Return in how many samples, in which no event relates to outcomes, a contrast claims anything."""
+def null(samples: int, seed: int, models: int = 1) -> tuple[int, int]:
+    """Return in how many samples, in which no event relates to outcomes of a model, a contrast claims anything."""
     rng = np.random.default_rng(seed)
     claims = 0
     for _ in range(samples):
         tasks, runs = int(rng.integers(6, 51)), int(rng.integers(4, 41))
-        claims += bool(contrast_of_made(rng, tasks, runs)["claimed"].any())
+        if models > 1:
+            runs = int(rng.integers(1, 11))
+        claims += bool(contrast_of_made(rng, tasks, runs, (), models)["claimed"].any())
     return claims, samples
 
 
-POWER = (  # tasks, runs of each, and the shares of failed and successful runs with the event
-    (8, 30, 0.8, 0.1),
-    (6, 20, 0.9, 0.05),
-    (10, 20, 0.7, 0.2),
-    (10, 10, 0.9, 0.1),
-    (20, 40, 0.35, 0.15),
-    (20, 10, 0.6, 0.2),
-    (20, 4, 0.6, 0.2),
-    (50, 4, 0.6, 0.2),
+POWER: tuple[tuple[int, int, float, float, int], ...] = (  # tasks, runs of each, shares with the event, models
+    (8, 30, 0.8, 0.1, 1),
+    (6, 20, 0.9, 0.05, 1),
+    (10, 20, 0.7, 0.2, 1),
+    (10, 10, 0.9, 0.1, 1),
+    (20, 40, 0.35, 0.15, 1),
+    (20, 10, 0.6, 0.2, 1),
+    (20, 4, 0.6, 0.2, 1),
+    (50, 4, 0.6, 0.2, 1),
+    (20, 5, 0.6, 0.2, 2),
+    (12, 10, 0.7, 0.2, 2),
+    (50, 2, 0.7, 0.2, 4),
+    (50, 1, 0.7, 0.2, 4),
+    (100, 1, 0.6, 0.2, 4),
+    (100, 1, 0.7, 0.2, 2),
 )
 
 
-def power(samples: int, seed: int, tasks: int, runs: int, *shares: float) -> int:
+def power(samples: int, seed: int, tasks: int, runs: int, failed: float, successful: float, models: int) -> int:
     """Return in how many samples a contrast claims an event that is in such shares of failed and successful runs."""
     rng = np.random.default_rng(seed)
     claims = 0
     for _ in range(samples):
-        table = contrast_of_made(rng, tasks, runs, shares)
+        table = contrast_of_made(rng, tasks, runs, (failed, successful), models)
         claims += bool((table["claimed"] & (table["event"] == "e0") & (table["low"] > 0)).any())
     return claims
 
@@ -733,24 +748,25 @@ def cpu_time() -> float:
     return sum(os.times()[:4])
 
 
-def speed(n: int) -> str:
+def speed(name: str, n: int) -> str:
     """Return the processor times of reading small runs, and of finding their events and modes."""
+    kind, make = KINDS[name]
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "logs"
         folder.mkdir()
-        mindcraft(random.Random(1), folder, n)
+        make(random.Random(1), folder, n)
         start = cpu_time()
-        logs = evalkit.load(folder, "mindcraft")
+        logs = evalkit.load(folder, kind)
         read = cpu_time() - start
         start = cpu_time()
         evalkit.failures.modes(logs)
         searched = cpu_time() - start
-        logs = evalkit.load(folder, "mindcraft")
+        logs = evalkit.load(folder, kind)
         start = cpu_time()
         evalkit.failures.modes(logs)
         again = cpu_time() - start
     ratio = f"{searched / read:.2f} and, nothing changed, {again / read:.2f} times that"
-    return f"{n:,} runs: reading {read:.1f} s; events and modes {ratio}"
+    return f"{n:,} runs of {name}: reading {read:.1f} s; events and modes {ratio}"
 
 
 def tables(n: int, seed: int) -> Iterator[str]:
@@ -776,14 +792,18 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true", help="print the runs in which detectors are wrong")
     options = parser.parse_args()
     if options.null:
-        claims, samples = null(options.null, options.seed)
-        print(f"no event relates to outcomes: {claims} of {samples} contrasts claim something, {claims / samples:.1%}")
-        for tasks, runs, *shares in POWER:
-            claims = power(options.null, options.seed, tasks, runs, *shares)
-            text = f"{tasks} tasks × {runs} runs, an event in {shares[0]:.0%} of failed, {shares[1]:.0%} of successful"
-            print(f"{text}: claimed in {claims / samples:.0%}")
+        for models in (1, 2, 4):
+            claims, samples = null(options.null, options.seed, models)
+            text = f"{models} models, no event relates to their outcomes"
+            print(f"{text}: {claims} of {samples} contrasts claim something, {claims / samples:.1%}")
+        for cell in POWER:
+            claims = power(options.null, options.seed, *cell)
+            tasks, runs, failed, successful, models = cell
+            text = f"{tasks} tasks × {runs} runs of {models} models, an event in {failed:.0%} of failed runs"
+            print(f"{text}, {successful:.0%} of successful: claimed in {claims / samples:.0%}")
     elif options.speed:
-        print(speed(options.speed))
+        for name in KINDS:
+            print(speed(name, options.speed), flush=True)
     elif options.wrong:
         for name in KINDS:
             for event, key, how in measured(name, options.runs, options.seed)[1]:

@@ -235,6 +235,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         "several of the sources have runs of {models}, which count together without --compare-by source,model_name"
     ),
     "filter": "only runs with {where}",
+    "amounts": (
+        "the runs left out show that scores here are amounts, though these alone look like outcomes or shares; "
+        "of tables, --column success=NAME (parameter columns) makes outcomes of the column"
+    ),
     "compared_by": lambda columns: f"compared by {columns_in_words(columns)}",
     "agents_merged": "compared by model: the runs of {models} are of several agents, taken together",
     "table": "{file}: {doubts}",
@@ -267,7 +271,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "conditions_differ": _conditions_differ,
     "settings_differ": _settings_differ,
-    "units_differ": "scores of {shares} are from 0 to 1, scores of {others} far above: their units may differ",
+    "units_differ": "scores of {shares} are from 0 to 1, scores of {others} far above: units may differ (80% is 0.8)",
     "variants": (
         "the {tasks} tasks look like variants of {few:template}; if so, the intervals are too narrow: "
         "set --cluster COLUMN (parameter cluster) to the column of their families"

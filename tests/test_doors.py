@@ -17,10 +17,10 @@ from evalkit.cli import main
 from evalkit.compare.ranking import ranked
 from evalkit.display.follow import Following
 from evalkit.display.words import finding_text, headline_text
-from evalkit.io import plain
+from evalkit.io import plain, write_frame
 from evalkit.kinds import Logs, collect, kind_named, load, rates, rates_by_denominator
 from evalkit.kinds.options import COMMON
-from evalkit.kinds.runs import compared_in
+from evalkit.kinds.runs import compared_in, exported
 from evalkit.reports import plan, run
 from tests import messy
 from tests.golden.record import ROOT
@@ -334,9 +334,10 @@ def test_doors_that_compare_models_give_the_same_with_each_option(kind, way):
 def test_an_exported_table_of_runs_gives_the_answer_of_their_folder(kind, way, tmp_path):
     given = {way: kind.ways[way]} if way else {}
     files = {ending: str(tmp_path / f"runs.{ending}") for ending in ("csv", "json", "parquet")}
-    for file in files.values():
-        kind.said("", "--list", "all", "--output", file, **given)
+    kind.said("", "--list", "all", "--output", files["csv"], **given)
     logs = kind.load(**{name: values[0] for name, values in given.items()})
+    for ending in ("json", "parquet"):
+        write_frame(exported(logs.runs, logs.kind), files[ending])
     wanted = compare.leaderboard(logs.runs)
     read = {ending: load(file).runs for ending, file in files.items()}
     read["csv, by pandas"] = pd.read_csv(files["csv"])

@@ -41,7 +41,7 @@ def trajectories(model: int, task: int) -> tuple[str, object]:
     return harbor_trial(name_of(model), f"t{task}", float(succeeded(model, task)), number=model)
 
 
-@pytest.mark.parametrize("models", [1, 9, 40])
+@pytest.mark.parametrize("models", [1, 9, LINES + 1])
 @pytest.mark.parametrize("made", [mindcraft, crafter, steps, trajectories], ids=lambda made: made.__name__)
 def test_the_answer_stands_on_one_screen(tmp_path, monkeypatch, made, models):
     folder = write_all(tmp_path / "logs", dict(made(model, task) for model in range(models) for task in TASKS))

@@ -1,8 +1,9 @@
-"""Deliberate mistakes that the golden comparison must notice: ``python -m tools.mistakes [WORD]``.
+"""Deliberate mistakes that the golden comparison, or a test, must notice: ``python -m tools.mistakes [WORD]``.
 
 With a word, only mistakes whose name or file contains it.
 Each is made in a throw-away copy of the tree, where the reports and commands that the file has a part in are compared
 with their expected texts. A mistake that only breaks the run proves nothing: a text must have come out, and differ.
+A mistake in what no text of the samples shows names the test that must fail.
 """
 
 import json
@@ -35,12 +36,14 @@ class Mutation(NamedTuple):
     old: str
     new: str
     times: int = 1  # how often the old text occurs in the file
+    test: str = ""  # that notices it where no expected text does: a file, and the name of a test in it
 
 
 COOKING, COMPARISON, OVERVIEW, CRAFTER, STEPS = (
     f"notebooks/{name}.ipynb"
     for name in ("cooking_blocked_agents", "model_comparison", "model_overview", "crafter_scores", "step_evaluation")
 )
+CRAFTING_GROUPS = "tests/mindcraft/test_analysis.py::test_crafting_groups_follow_the_definitions_of_minecollab"
 MUTATIONS = (
     # Mindcraft: notebooks
     Mutation(
@@ -76,6 +79,7 @@ MUTATIONS = (
     # Mindcraft: analyses and figures
     Mutation(
         "high depth above 1", "evalkit/mindcraft/analysis.py", '(1 or 2)": depth >= 1', '(1 or 2)": depth > 1',
+        test=CRAFTING_GROUPS,
     ),
     Mutation(
         "base without plan at depth 1", "evalkit/mindcraft/analysis.py",
@@ -100,7 +104,7 @@ MUTATIONS = (
     ),
     Mutation(
         "partial plan among full plans", "evalkit/mindcraft/analysis.py",
-        '"full plan": plan == "full"', '"full plan": plan != "none"',
+        '"full plan": plan == "full"', '"full plan": plan != "none"', test=CRAFTING_GROUPS,
     ),
     Mutation(
         "missing items by their definition only", "evalkit/mindcraft/analysis.py",
@@ -221,7 +225,8 @@ MUTATIONS = (
     ),
     Mutation(
         "figures: the estimate as the upper bound", "evalkit/display/plots.py",
-        'bounded["low"], bounded["high"], **band', 'bounded["low"], bounded["x"], **band',
+        'bounded["low"], bounded["high"], **band', 'bounded["low"], bounded["y"], **band',
+        test="tests/display/test_plots.py::test_bands_reach_from_the_lower_to_the_upper_bound",
     ),
     Mutation(
         "figures: curves through all groups as one", "evalkit/display/plots.py",
@@ -256,22 +261,31 @@ def part_of(file: str) -> str:
     return {"mindcraft": mindcraft, "crafter": "crafter", "steps": "steps or step_"}.get(rest.partition("/")[0], "")
 
 
-def compare(tree: Path, part: str) -> str:
+def compare(tree: Path, part: str, test: str = "") -> str:
     """Run the golden comparison in a copy of the tree up to the first text that differs, and name it; empty: none.
+
+    With a test, run this instead, and name it if an assertion of it fails.
 
     Raises
     ------
     RuntimeError
-        Where no text differs, but the comparison broke off.
+        Where no text differs and no assertion fails, but the comparison broke off.
     """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-o", "addopts=", "--import-mode=importlib"]
-    command += ["-p", "no:cacheprovider", "tests/golden/test_golden.py", "-k", f"says_what_it_said and ({part or 'a'})"]
+    command += ["-p", "no:cacheprovider"]
+    if test:
+        command.append(test)
+    else:
+        command += ["tests/golden/test_golden.py", "-k", f"says_what_it_said and ({part or 'a'})"]
     environment = {**os.environ, "PYTHONPATH": str(tree), "EVALKIT_CACHE": "off", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
-    found = re.search(r"AssertionError: (\S+) differs in \d+ places", done.stdout)
+    wanted = r"AssertionError" if test else r"AssertionError: (\S+) differs in \d+ places"
+    found = re.search(wanted, done.stdout)
     if done.returncode and not found:
         raise RuntimeError(f"the comparison itself failed:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
-    return found[1] if found else ""
+    if not found:
+        return ""
+    return test.rpartition("::")[2] or found[1]
 
 
 @contextmanager
@@ -302,10 +316,10 @@ def copy_tree(to: Path) -> Path:
 
 
 def check(mutation: Mutation, tree: Path) -> str:
-    """Make a mistake in a copy of the tree, and give the expected text that differs; empty: it is not noticed."""
+    """Make a mistake in a copy of the tree, and name the text that differs or the test; empty: it is not noticed."""
     with mutated(tree, mutation):
         try:
-            return compare(tree, part_of(mutation.file))
+            return compare(tree, part_of(mutation.file), mutation.test)
         except RuntimeError as error:
             print(f"{mutation.name}: {error}", file=sys.stderr)
             return ""
@@ -334,7 +348,7 @@ def main(word: str = "") -> int:
                 raise SystemExit(f"{differs} differs without any mistake: python -m tests.golden")
             found = list(pool.map(run, chosen))
     rows = [(m.name, m.file, text or "NOT NOTICED") for m, text in zip(chosen, found, strict=True)]
-    print(tabulate(rows, ("mistake", "in", "first text that differs")))
+    print(tabulate(rows, ("mistake", "in", "first text that differs, or test")))
     print(f"\n{sum(map(bool, found))} of {len(found)} noticed, {time.monotonic() - start:.0f} s, {JOBS} processes")
     return int(not found or not all(found))
 

@@ -12,7 +12,7 @@ from evalkit.compare.audit import audit as audit_logs
 from evalkit.compare.baseline import against
 from evalkit.compare.ranking import leaderboard, rank_table
 from evalkit.compare.terminal import describe_audit, describe_baseline, describe_comparison
-from evalkit.display.terminal import choose, chosen_lines
+from evalkit.display.terminal import choose, chosen_lines, file_lines
 from evalkit.io.text import plain
 from evalkit.io.write import write_frame
 from evalkit.kinds.detection import describe_source, kinds_of_source
@@ -44,9 +44,13 @@ def show(
     given: dict[str, Any],
 ) -> None:
     """Print a run turn by turn. Without --run, list the runs of SOURCE: a log, a folder, a dataset or a URL."""
-    if run and not kind:  # an id begins with the first letter of its kind
-        kind = next((known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")), None)
-    logs = load(source, kind or "", **given)
+    kinds = [kind or ""]
+    if run and not kind:  # an id begins with the first letter of its kind, which kinds may share
+        kinds = [known.name for known in kinds_of_source(source) if run.startswith(f"{known.name[0]}-")] or kinds
+    for name in kinds:
+        logs = load(source, name, **given)
+        if logs.runs["run_id"].str.startswith(run or "").any():
+            break
     if which or (not run and len(logs.runs) > 1):
         options.print_runs(logs, which or "all", output)
         return
@@ -115,17 +119,17 @@ def compare(
     logs = read()
     runs = logs.runs
     passed = True
+    warned, below = chosen_lines(logs, stated=[] if baseline else ["compared_by"])
+    if logs.ledger["status"].ne("used").any():
+        files = file_lines(logs.ledger, len(runs), everything=everything)
+        below += files if everything else files[:1]
+    shown: dict[str, Any] = {"below": below, "everything": everything}
     if baseline:
         how["target"] = TARGETS[target or "new"]
-        text, passed = describe_baseline(runs, baseline, strict=strict, everything=everything, **how)
+        text, passed = describe_baseline(runs, baseline, strict=strict, **shown, **how)
     else:
-        text = describe_comparison(
-            runs, planned=logs.kind.planned(logs), detect=detect or 0.0, everything=everything, **how
-        )
-    warned, chosen = chosen_lines(logs, stated=[] if baseline else ["compared_by"])
-    if chosen:
-        chosen = ["", *chosen]
-    print("\n".join([*warned, text, *chosen]))
+        text = describe_comparison(runs, planned=logs.kind.planned(logs), detect=detect or 0.0, **shown, **how)
+    print("\n".join([*warned, text]))
     if output:
         table = against(runs, baseline, **how) if baseline else rank_table(leaderboard(runs, **how))
         write_frame(table, output)

@@ -13,7 +13,6 @@ from evalkit.compare.ranking import Leaderboard, leaderboard
 from evalkit.kinds import Logs, outcomes
 from evalkit.kinds.runs import UNKNOWN, counted
 from evalkit.kinds.success_rates import best_first
-from evalkit.stats import adjusted_rates
 from evalkit.stats.adjusted import NONE
 
 Verdict = Literal["fine", "look", "wrong", "not computed"]
@@ -165,9 +164,8 @@ class Audited:
         if len(cells.models) > MOST_ADJUSTED:
             means = pd.DataFrame(cells.over_conditions.means, columns=cells.models).mean()
             return means.drop(UNKNOWN, errors="ignore").sort_values(ascending=False, kind="stable")
-        adjusted = adjusted_rates(cells, kind=runs.outcomes.kind)
-        column = "estimate" if adjusted.basis == NONE else "adjusted"
-        table = best_first(adjusted.table, column).set_index("model_name")
+        column = "estimate" if runs.adjusted.basis == NONE else "adjusted"
+        table = best_first(runs.adjusted.table, column).set_index("model_name")
         return table[column].drop(UNKNOWN, errors="ignore").dropna()
 
     def without(self, runs: pd.DataFrame) -> pd.DataFrame:

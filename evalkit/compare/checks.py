@@ -5,9 +5,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
-import scipy  # the first use of `scipy.stats` imports it, which takes half a second
+import scipy  # the first use of `scipy.stats` or `scipy.special` imports it, which takes half a second
 
+from evalkit import stats
 from evalkit._notes import Notes, note
 from evalkit._text import listed
 from evalkit.compare.check import Audited, Found, NotComputed, check
@@ -20,18 +22,23 @@ from evalkit.kinds.success_rates import rates_by_denominator
 from evalkit.kinds.transcript import transcripts
 
 SURE = 0.001  # p value from which a difference between models, or between endings, is no chance
-FEWEST = 10  # runs of a model, from which endings can be compared
+FEWEST = 10  # runs of a model, from which endings and results can be compared
 MOST_NAMED = 3  # models or reasons with their counts
 LONGEST = 120  # characters of a name or a reason
 MOST_READ = 100  # transcripts, chosen evenly
 LEAST_DISTINCT = 0.2  # share of values that differ, in a column that distinguishes runs
 SHORTEST_ANSWER = 8  # characters of an expected answer that is not in a text by chance
 LONG_NUMBER = re.compile(r"-?[\d.,]{4,}")  # that is not a word of a text by chance
+MOST_COMPARED = 20  # runs of two models whose texts are compared
+LEAST_WRITTEN = 500  # characters that two models do not both write by chance
 MOST_UNDECIDED = 0.5  # share of tasks that separate no models
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
+PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
+ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # a cell of a table
+ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
 OWN_FILES = re.compile(  # of benchmarks, opened; the harness itself runs the tests, and agents write solutions
     r"(?:\b(?:cat|head|tail|less|more|sed|grep|vim?|nano|cp)\b|read|view|open)[^\n>]{0,300}"
     r"(?:run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/)|FAIL_TO_PASS|laude-institute/terminal-bench"
@@ -106,23 +113,69 @@ def copies(audited: Audited) -> Found:
     return Found(len(rows), len(runs), rows, counted, notes=notes)
 
 
-@check("equal runs", "Do runs repeat each other in every number, even under another model?")
+@check("equal runs", "Do runs repeat each other, even under another model?")
 def equal_runs(audited: Audited) -> Found:
-    """Count the runs that have the task, times, tokens and cost of an earlier one; otherwise they are left out.
+    """Count the runs with the numbers of an earlier run of the task, or of a model that repeats another one.
 
-    Only columns whose values seldom repeat distinguish runs, and a run needs two of them.
+    Of times, tokens and cost, only those whose values seldom repeat distinguish runs, and a run needs two of them.
     """
     runs = audited.runs
     known = ["started", "duration", "tokens_in", "tokens_out", "cost"]
     telling = [name for name in known if runs[name].nunique() >= LEAST_DISTINCT * max(runs[name].count(), 1)]
     enough = runs[(runs[telling].notna() & runs[telling].ne(0)).sum(axis=1) >= 2]
-    if enough.empty:
+    repeating = _repeating_models(audited)
+    if enough.empty and not repeating:
         raise NotComputed("no_numbers", "runs state too few times and tokens to distinguish them")
     keys = [name for name in ("task_id", "dataset", *known, "turns") if name in runs]
-    rows = enough[enough.duplicated(keys)]
+    rows = pd.concat([enough[enough.duplicated(keys)], runs[runs["model_name"].isin(repeating)]])
+    rows = rows.drop_duplicates("run_id")
     others = enough.groupby(keys, dropna=False)["model_name"].nunique().gt(1).sum()
     notes = _by_model(rows) + _counted("between", "{count:group} with runs of several models", others)
-    return Found(len(rows), len(enough), rows, audited.without(rows), verdict="wrong", notes=notes)
+    for model, earlier in [*repeating.items()][:MOST_NAMED]:
+        notes += note("repeats", "{model} repeats all runs of {earlier}", model=model, earlier=earlier)
+    n = len(runs) if repeating else len(enough)
+    return Found(len(rows), n, rows, audited.without(rows), verdict="wrong", notes=notes)
+
+
+def _repeating_models(audited: Audited) -> dict[str, str]:
+    """Return the models that repeat an earlier one, which is the value.
+
+    Such a model has the earlier one's result in each run of each task. That is no chance if the results of the runs of
+    tasks could have other orders, or if the agents wrote the same text.
+    """
+    runs = audited.runs
+    results = runs.reindex(columns=["score", "is_successful", "turns", "status", "exit_reason"]).astype("str")
+    table = audited.board.outcomes.table.assign(result=pd.util.hash_pandas_object(results, index=False))
+    table = table[table["model_name"].ne(UNKNOWN)].sort_values(["task", "repetition"], kind="stable")
+    seen: dict[tuple[Any, ...], pd.DataFrame] = {}
+    repeating = {}
+    for model, own in table.groupby("model_name", sort=False):
+        earlier = seen.setdefault((*own["task"], *own["result"]), own)
+        if earlier is own or len(own) < FEWEST:
+            continue
+        runs_of, equal_of = (own.groupby(keys).size() for keys in (["task"], ["task", "result"]))
+        log_orders = scipy.special.gammaln(runs_of + 1).sum() - scipy.special.gammaln(equal_of + 1).sum()
+        if log_orders >= -np.log(SURE) or _is_written_twice(audited, earlier["run_id"], own["run_id"]):
+            repeating[str(model)] = str(earlier["model_name"].iloc[0])
+    return repeating
+
+
+def _is_written_twice(audited: Audited, one: pd.Series, other: pd.Series) -> bool:
+    """Return whether the agents wrote the same in pairs of runs, of which some are read, and enough to compare."""
+    if audited.logs.kind.transcript is None:
+        return False
+    runs = audited.runs.set_index("run_id", drop=False)
+    step = max(len(one) // MOST_COMPARED, 1)
+    written = 0
+    pairs = zip(*(transcripts(audited.logs, runs.loc[ids.iloc[::step]]) for ids in (one, other)), strict=False)
+    for pair in pairs:
+        first, second = (
+            [turn.text for turn in transcript.turns if turn.role in ("assistant", "action")] for _, transcript in pair
+        )
+        if first != second:
+            return False
+        written += sum(map(len, first))
+    return written >= LEAST_WRITTEN
 
 
 @check("infrastructure", "Did something other than the agent end runs?")
@@ -188,18 +241,21 @@ def out_of_range(audited: Audited) -> Found:
 
 @check("success without an answer", "Did runs succeed without any output?")
 def without_answer(audited: Audited) -> Found:
-    """Count the successes without a turn or a token that their model's other runs have; otherwise they have failed."""
+    """Count the successes without a turn, token or answer that their model's other runs have; else they failed."""
     runs = audited.runs
     is_stated = pd.Series(False, runs.index)
     is_silent = runs["status"].isin(NO_ANSWER)
     logged = _as_logged(runs, "turns", "tokens_in", "tokens_out")
-    for counts in (logged["turns"], logged["tokens_out"].mask(logged["tokens_in"].eq(0).fillna(False))):
+    written = logged["tokens_out"].mask(logged["tokens_in"].eq(0).fillna(False))
+    cells = runs.get("extra", pd.Series("", runs.index)).astype("str")
+    answers = cells.str.contains(ANSWERED).astype("Int64").where(cells.str.contains(ANSWER))
+    for counts in (logged["turns"], written, answers):
         usual = counts.groupby(runs["model_name"].fillna(UNKNOWN)).transform("median").fillna(0) > 0
         is_stated |= usual & counts.notna()
         is_silent |= (usual & counts.eq(0)).fillna(False)
     successes = runs[audited.outcome.eq("success") & (is_stated | is_silent)]
     if successes.empty:
-        raise NotComputed("no_output", "no successful run states its turns or tokens")
+        raise NotComputed("no_output", "no successful run states its turns, tokens or answer")
     rows = successes[is_silent[successes.index]]
     return Found(len(rows), len(successes), rows, audited.ending(rows, False), verdict="wrong")
 
@@ -243,10 +299,12 @@ def published_figures(audited: Audited) -> Found:
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
         raise NotComputed("none_published", "the logs contain no published figures")
-    runs = audited.runs
-    columns = {"model_name": "model_name", "agent": "agent", "dataset": "dataset", "metric": "score_key"}
-    scorers: Any = runs.get("score_key", ())
-    table = table[table["metric"].isin(scorers) | table["metric"].str.match(RATE)].dropna(subset="value")
+    columns = ["model_name", "logged_model", "agent", "dataset", "score_key", "source", "plan", "experiment"]
+    runs = audited.runs.reindex(columns=[*columns, "task_id", "is_successful", "score"])
+    of_model = {model: own for name in ("logged_model", "model_name") for model, own in runs.groupby(name)}
+    known = {name: set(runs[name].dropna()) for name in ("agent", "dataset", "score_key")}
+    is_rate = table["metric"].isin(known["score_key"]) | table["metric"].str.match(RATE)
+    table = table[is_rate | table["metric"].str.fullmatch(PASS)].dropna(subset="value")
     is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
     sizes = runs["model_name"].value_counts()
     order = audited.estimates.copy()
@@ -254,19 +312,16 @@ def published_figures(audited: Audited) -> Found:
     unlike = list[Notes]()
     for row, leads in zip(table.to_dict("records"), is_first, strict=True):
         # the runs that it is of: its model, agent, data set and scorer, in its folder or below
-        is_own = pd.Series(True, runs.index)
-        for name, column in columns.items():
-            if name == "model_name" and "logged_model" in runs and not runs["model_name"].eq(row["model_name"]).any():
-                column = "logged_model"  # of several that are compared
-            is_known = isinstance(row[name], str) and row[name] and column in runs
-            if is_known and (name in ("model_name", "dataset") or runs[column].eq(row[name]).any()):
-                is_own &= runs[column].eq(row[name])
+        model = row["model_name"]
+        matching = of_model.get(model, runs.iloc[:0]) if isinstance(model, str) and model else runs
+        for name, value in {"agent": row["agent"], "dataset": row["dataset"], "score_key": row["metric"]}.items():
+            if value in known[name] or (name == "dataset" and isinstance(value, str) and value and known[name]):
+                matching = matching[matching[name].eq(value)]
         folder, file = os.path.split(row["source"])
-        matching = runs[is_own]
         inside = matching[matching["source"].str.startswith(f"{folder}/")]
         own = inside if len(inside) else matching
         # several runs may have their figures in one folder
-        of_file = [matching[matching[column].eq(row["source"])] for column in ("source", "plan") if column in runs]
+        of_file = [matching[matching[column].eq(row["source"])] for column in ("source", "plan")]
         is_named = [isinstance(one, str) and bool(one) and one in file for one in inside["experiment"]]
         for exact in (*of_file, inside[is_named]):
             if len(exact) == row["n"]:
@@ -275,15 +330,15 @@ def published_figures(audited: Audited) -> Found:
         is_partial = of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any())
         if own.empty:  # it is about other runs
             continue
-        if is_partial:
+        rates = _rates_of(own, row["metric"])
+        if is_partial or not rates:
             skipped += 1
             continue
         compared += 1
-        rates = _rates_of(own)
         digits = min(max(len(f"{row['value']:.12g}".partition(".")[2]), 2), 4)
         if min(abs(rate - row["value"]) for rate in rates) > 0.5 * 10**-digits + 1e-9:
             model = own["model_name"].iloc[0]
-            if len(own) == sizes[model]:
+            if len(own) == sizes[model] and not PASS.fullmatch(row["metric"]):
                 order[model] = row["value"]
             values = {"one": row["value"], "of_one": "published", "other": rates[0], "of_other": "from the runs"}
             unlike.append(note("unlike_published", _two_rates, of=f"{model}, {row['metric']}", **values))
@@ -508,10 +563,17 @@ def _by_model(rows: pd.DataFrame) -> Notes:
     return _counts(rows["model_name"].fillna(UNKNOWN).value_counts())
 
 
-def _rates_of(runs: pd.DataFrame) -> list[float]:
-    """Return what may be published of runs: the rate of all, or of those measured, or the mean score; or over tasks."""
+def _rates_of(runs: pd.DataFrame, metric: str) -> list[float]:
+    """Return what may be published of runs: rates of all, or of those measured, or mean scores, also over tasks."""
     success = runs["is_successful"].astype("Float64")
-    columns = [success.fillna(0), success.dropna(), runs["score"].dropna()]
-    means = [float(values.mean()) for values in columns if len(values)]
-    means += [float(values.groupby(runs["task_id"]).mean().mean()) for values in columns if len(values)]
-    return means or [float("nan")]
+    columns = [success.fillna(0), success.dropna()]
+    if measure := PASS.fullmatch(metric):
+        share = stats.pass_at_k if measure[1] == "@" else stats.pass_hat_k
+        counts = [values.groupby(runs["task_id"]).agg(["size", "sum"]).astype("float") for values in columns]
+        shares = [pd.Series(share(one["size"], one["sum"], int(measure[2]))).dropna() for one in counts]
+        return [float(one.mean()) for one in shares if len(one)]
+    columns = [values for values in (*columns, runs["score"].dropna()) if len(values)]
+    means = [float(values.mean()) for values in columns]
+    if runs["task_id"].duplicated().any():
+        means += [float(values.groupby(runs["task_id"]).mean().mean()) for values in columns]
+    return means

@@ -7,16 +7,18 @@ import pandas as pd
 
 from evalkit._notes import Notes, note
 from evalkit._text import check_number
-from evalkit.io import SourceError
+from evalkit.io import SourceError, short_paths
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.pipeline import runs_of
 from evalkit.kinds.runs import leading
-from evalkit.stats import Cells, cells_of, repeats_test
+from evalkit.stats import Cells, adjusted_rates, cells_of, repeats_test
+from evalkit.stats.adjusted import AdjustedRates
 from evalkit.stats.pairwise import MOST_PAIRED
 
 WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparisons take into account, as in `cells_of`
 RETRIED = 0.02  # p value, corrected for all models, from which the number of runs depends on outcomes
-FEW_VALUES = 5  # of a model, too few to show the unit of its scores
+FEW_VALUES = 5  # of a model or a file, too few to show the unit of its scores
+FAR_ABOVE = 10  # a mean of scores that are no shares
 MOST_SHOWN = 30  # models whose pairs are made where there are too many for all
 
 
@@ -36,6 +38,11 @@ class Comparison:
         """The cells of the models with an outcome."""
         cells = self.all_cells
         return cells.take(models=[i for i, sizes in enumerate(cells.sizes.T) if sizes.any()])
+
+    @cached_property
+    def adjusted(self) -> AdjustedRates:
+        """The rates of these models, raw and adjusted for the tasks that each ran."""
+        return adjusted_rates(self.cells, kind=self.outcomes.kind, conditions_of=self.outcomes.conditions_of)
 
     @cached_property
     def retried(self) -> list[str]:
@@ -63,14 +70,7 @@ class Comparison:
         if self.retried:
             found += note("retried_models", models=self.retried, first=table["repetition"].min())
         if self.outcomes.kind == "mean" and not self.outcomes.unit:
-            shares, others = list[str](), list[str]()
-            for name, own in table.groupby("model_name")["value"]:
-                if own.between(0, 1).all() and not own.isin([0, 1]).all():
-                    shares.append(str(name))
-                elif len(own) >= FEW_VALUES and (own.min() > 1 or own.median() > 10):
-                    others.append(str(name))
-            if shares and others:
-                found += note("units_differ", shares=shares, others=others)
+            found += _units_differ(table)
         return found
 
     def with_failures(self, absent: pd.DataFrame) -> "Comparison":
@@ -86,6 +86,27 @@ class Comparison:
         columns = ["task", "model_name", "value", *WITHIN]
         rows = pd.concat([table[columns], failed.reindex(columns=columns)], ignore_index=True)
         return Comparison(self.outcomes._replace(table=rows))
+
+
+def _units_differ(table: pd.DataFrame) -> Notes:
+    """Note models, files or types of tasks some of whose scores are from 0 to 1, and those of others far above.
+
+    Scores of 0 and 1 only may be points of a weak model, unless others are percentages; of a file they are outcomes.
+    """
+    table = table.assign(is_between=~table["value"].isin([0, 1]))
+    for column in ("model_name", "source", "task_type"):
+        groups = table.groupby(column)
+        values = groups["value"].agg(["size", "min", "max", "mean"])
+        is_large = values["size"] >= FEW_VALUES
+        is_above = is_large & (values["min"].gt(1) | values["mean"].gt(FAR_ABOVE))
+        are_shares = groups["is_between"].any()
+        if column != "model_name" or table["value"].max() == 100:
+            are_shares |= is_large
+        is_share = are_shares & values["min"].ge(0) & values["max"].between(0, 1, inclusive="right")
+        if is_share.any() and is_above.any():
+            names = values.index.map(short_paths(values.index) if column == "source" else str)
+            return note("units_differ", shares=names[is_share].tolist(), others=names[is_above].tolist())
+    return Notes()
 
 
 def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:

@@ -20,7 +20,7 @@ from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.pipeline import runs_of
 from evalkit.kinds.runs import UNKNOWN, compared_in, copied, kind_of
 from evalkit.kinds.success_rates import best_first, with_usage
-from evalkit.stats import adjusted_rates, best_model, pair_structure, rank_models
+from evalkit.stats import best_model, pair_structure, rank_models
 from evalkit.stats.adjusted import NONE, RAW
 from evalkit.stats.pair_tests import PARTLY, UNPAIRED
 from evalkit.stats.pairwise import MOST_PAIRED
@@ -110,7 +110,7 @@ def leaderboard(
     scored, cells = compared.outcomes, compared.cells
     rows = scored.table[scored.table["model_name"].isin(cells.models)]
     pairs = pairs_of(cells, scored, margin=margin)
-    adjusted = adjusted_rates(cells, kind=scored.kind)
+    adjusted = compared.adjusted
     table = best_first(adjusted.table, "estimate" if adjusted.basis == NONE else "adjusted")
     first = str(table["model_name"].iloc[0]) if len(table) else ""
     ranks = rank_models(cells, first=first, pairs=pairs if len(table) <= MOST_PAIRED else None)
@@ -135,12 +135,17 @@ def leaderboard(
     is_scored = scored.table["outcome"].eq("scored") & scored.table["value"].isna()
     counts = pd.DataFrame({"unmeasured": is_unmeasured, "scored": is_scored, "n": 1})
     counts = counts.groupby(scored.table["model_name"]).sum()
-    if some := list(counts.query("0 < unmeasured < n")[["unmeasured", "n"]].itertuples(name=None)):
+    some = counts[counts["unmeasured"].between(1, counts["n"] - 1)]
+    if len(some):
         is_counted = bool(scored.table.loc[is_unmeasured, "value"].notna().any())
-        notes += note("not_measured", models=some, counted=is_counted)
-    if graded := counts.query("scored > 0 and scored + unmeasured == n").index.tolist():
+        models = list(some[["unmeasured", "n"]].itertuples(name=None))
+        notes += note("not_measured", models=models, counted=is_counted)
+    is_graded = counts["scored"].gt(0) & (counts["scored"] + counts["unmeasured"]).eq(counts["n"])
+    graded = counts.index[is_graded].tolist()
+    if graded:
         notes += note("only_scores", models=graded)
-    if unmeasured := counts.query("unmeasured == n").index.tolist():
+    unmeasured = counts.index[counts["unmeasured"] == counts["n"]].tolist()
+    if unmeasured:
         notes += note("none_measured", models=unmeasured)
     others = scored.table[is_scored & ~scored.table["model_name"].isin(graded)]
     if len(others):
@@ -315,9 +320,8 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
     about["variants"] = "variants" in board.notes
-    doubtful = {"code": "doubtful", "models": rated["model_name"].tolist()} if board.notes.only(*DOUBTS) else {}
-    if row["rank_high"] == 1 and doubtful:
-        return doubtful
+    if board.notes.only(*DOUBTS):
+        return {"code": "doubtful", "models": rated["model_name"].tolist()}
     if row["rank_high"] == 1:
         return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
     if len(own) and own["estimate"].isna().all():
@@ -331,8 +335,6 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     is_behind = others["behind_first"].astype(bool)
     if not board.has_means and board.basis == NONE and not is_behind.any():  # the order of means under other conditions
         return {"code": "unlike", "models": rated["model_name"].tolist(), "conditions": True}
-    if doubtful and is_behind.any():
-        return doubtful
     sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
     few = bool((own["n_tasks"].lt(FEW_PAIRS) & own["method"].ne(UNPAIRED) & own["method"].ne(PARTLY)).all())
     return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, board.has_means)

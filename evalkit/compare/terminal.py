@@ -62,12 +62,14 @@ def describe_comparison(
     margin: float | None = None,
     planned: Sequence[str] = (),
     detect: float = 0.0,
+    below: Sequence[str] = (),
     everything: bool = False,
 ) -> str:
     """Format which model is best, the models with their ranks and rates, and pairs, starting with the first model's.
 
     Below is how many tasks would decide, also for a difference of `detect` (`evalkit.compare.plan_findings`);
-    `planned` as for `leaderboard`. What does not fit on a screen is left out, or with `everything` printed, too.
+    `planned` as for `leaderboard`, `below` are lines to print, too. What does not fit on a screen is left out, or with
+    `everything` printed, too.
     """
     board = leaderboard(runs, value or "", margin=margin, planned=planned)
     in_sentences = with_short_names(board, name_width())
@@ -116,6 +118,7 @@ def describe_comparison(
         Part("at equal budgets", rows=_budget_rows(board) if everything else []),
         Part("pairs in words", pairs_text(board.pairs).split("\n") if everything and pairs else []),
         Part("rates of measured runs only", unmeasured_lines(runs, ["model_name"], kind_of(runs), value or "")),
+        Part("files and choices", below, always=True),
     ]
     return on_screen(parts, everything=everything, compared_by=board.outcomes.compared_by)
 
@@ -174,9 +177,10 @@ def describe_baseline(
     margin: float | None = None,
     target: Target = "new tasks",
     strict: bool = False,
+    below: Sequence[str] = (),
     everything: bool = False,
 ) -> tuple[str, bool]:
-    """Format each model's verdict against a baseline; also return whether a build may pass.
+    """Format each model's verdict against a baseline, then `below`; also return whether a build may pass.
 
     It may not if a model is a regression or, with `strict`, is not shown to be no worse.
     """
@@ -184,7 +188,7 @@ def describe_baseline(
     baseline = baseline_named(compared, baseline)
     table = against(compared, baseline, margin=margin, target=target)
     if table.empty:
-        return f"{plain(baseline)} is the only model, so there is no comparison.", not strict
+        return "\n".join([f"{plain(baseline)} is the only model, so there is no comparison.", *below]), not strict
     table = table.sort_values("verdict", key=lambda verdicts: verdicts.map(VERDICTS.index), kind="stable")
     data, share = compared.outcomes, compared.outcomes.is_share
     unit = "percentage points" if share else data.unit
@@ -221,6 +225,7 @@ def describe_baseline(
         Part("models", rows=rows, always=True, most=MOST_VERDICTS, spare=("tasks",)),
         Part("tasks broken and fixed", rows=tasks, most=MOST_PAIRS, last=0, left=2),
         Part("doubts", [*lacking, *_lines(compared.doubts + variants(data))], always=True),
+        Part("files and choices", below, always=True),
     ]
     text = on_screen(parts, everything=everything, compared_by=data.compared_by)
     return text, not table["verdict"].isin(bad).any()

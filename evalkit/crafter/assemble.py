@@ -1,15 +1,15 @@
 """Assemble frames from the records of traces, and score their hooks by the user's weights and way of counting."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
-from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS
+from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, RECORDS
 from evalkit.io import frame_of
 from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
 
@@ -17,6 +17,7 @@ Counting = Literal["achievement", "hook"]
 COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
 # of an event: name as in `WEIGHTS`, achievements named (none: 1), and whether the original trace_eval counts it
 Hooks = tuple[tuple[str, int, int], ...]
+Columns = Mapping[str, Sequence[Any]]
 
 BANDS = {"Excellent": 2.0, "Good": 1.0, "Limited": 0.0, "Poor": float("-inf")}  # lowest scores; the first that fits
 NO_SCORED_EVENTS = "(no scored events)"
@@ -65,17 +66,16 @@ def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) 
 
 
 def score_traces(
-    tables: Mapping[str, pa.Table], weights: Mapping[str, float], counting: Counting
+    episodes: Columns, events: Columns, weights: Mapping[str, float], counting: Counting
 ) -> tuple[dict[str, list], dict[str, Any]]:
-    """Score the records of traces; return columns of episodes (None without events), and of events."""
-    episodes, events = tables["episodes"], tables["events"]
-    sizes = episodes["events"].to_numpy()
+    """Score the records of traces, lists by column; return columns of episodes (None without events), and of events."""
+    sizes = np.array(episodes["events"], dtype="int64")
     n = len(sizes)
     episode_of = np.repeat(np.arange(n), sizes)  # of each event
 
     # each distinct text of hooks is scored once
     places: dict[str | None, int] = {None: 0}
-    codes = np.array([places.setdefault(text, len(places)) for text in events["hooks"].to_pylist()], dtype="int64")
+    codes = np.array([places.setdefault(text, len(places)) for text in events["hooks"]], dtype="int64")
     hooks = list[Hooks]()
     for text in places:
         parts = [hook.split(":") for hook in text.split(" ")] if text else []
@@ -97,9 +97,9 @@ def score_traces(
         **{name: count.tolist() for name, count in sums.items()},
     }
     for name, values in columns.items():
-        columns[name] = [value if size else None for value, size in zip(values, sizes, strict=True)]
-    columns["run_flags"] = episodes["flags"].to_pylist()
-    sessions, copies = episodes["session_id"].to_pylist(), find_copies(tables)
+        columns[name] = [value if size else None for value, size in zip(values, episodes["events"], strict=True)]
+    columns["run_flags"] = list(map(list, episodes["flags"]))
+    sessions, copies = episodes["session_id"], find_copies(episodes, events)
     n_of_session = Counter(session for place, session in enumerate(sessions) if place not in copies)
     n_of_session[None] = 0
     order = {flag: place for place, flag in enumerate(FLAGS)}
@@ -141,7 +141,11 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     counting = options.get("counting", "achievement")
     weights = check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events = records.tables["episodes"], records.tables["events"]
-    scores, event_scores = score_traces(records.tables, weights, counting)
+    columns = {name: episodes[name].to_pylist() for name in ("events", "flags", *_OF_SESSION)}
+    hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
+    scores, event_scores = score_traces(
+        columns, {**dict(zip(events.column_names, events.columns, strict=True)), **hooks}, weights, counting
+    )
     n, sizes = len(episodes), episodes["events"].to_numpy()
     episode_of = np.repeat(np.arange(n), sizes)  # of each event
     # whether an episode unlocks an achievement, and the turn of the first hook that names it
@@ -193,21 +197,21 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})
 
 
-def find_copies(tables: Mapping[str, pa.Table]) -> set[int]:
+def find_copies(episodes: Columns, events: Columns) -> set[int]:
     """Return the places of traces that repeat a longer or earlier one of their session, or the beginning of one."""
-    episodes, events = tables["episodes"], tables["events"].drop_columns("source")
-    sessions = list(zip(*[episodes[name].to_pylist() for name in _OF_SESSION], strict=True))
-    sizes, n_of_session = episodes["events"].to_numpy(), Counter(sessions)
-    ends = np.cumsum(sizes)
+    sessions = list(zip(*[episodes[name] for name in _OF_SESSION], strict=True))
+    sizes, n_of_session = episodes["events"], Counter(sessions)
+    ends = list(accumulate(sizes))
     seen = set[int]()  # hashes of traces and of their beginnings
     copies = set[int]()
-    for place in np.argsort(-sizes, kind="stable").tolist():  # the longest first
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):  # the longest first
         session = sessions[place]
         if session[0] is None or n_of_session[session] == 1:
             continue
         beginning = hash(session)
         beginnings = []
-        for event in events.slice(ends[place] - sizes[place], sizes[place]).to_pylist():
+        own = [events[column.name][ends[place] - sizes[place] : ends[place]] for column in RECORDS["events"]]
+        for event in zip(*own, strict=True):
             beginning = hash((beginning, repr(event)))
             beginnings.append(beginning)
         if beginning in seen:

@@ -212,8 +212,9 @@ def load_runs(source: Files) -> Runs:
         else:
             ledger.add(path, "used", remark)
             found += [(run, path) for run in runs]
-    paths = list(traces)
-    copies = {paths[place] for place in find_copies(tables_of(RECORDS, traces))}
+    paths, tables = list(traces), tables_of(RECORDS, traces)
+    repeated = find_copies(tables["episodes"].to_pydict(), tables["events"].to_pydict())
+    copies = {paths[place] for place in repeated}
     for place, entry in enumerate(ledger.entries):
         if entry.source in copies:
             ledger.entries[place] = entry._replace(status="skipped", reason=FLAGS["duplicate"])

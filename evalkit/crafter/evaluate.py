@@ -12,10 +12,13 @@ from evalkit.crafter.table import EPISODES, RECORDS
 from evalkit.crafter.terminal import TraceScore as TraceScore
 from evalkit.crafter.terminal import parts, results_of, trace_text
 from evalkit.display.terminal import file_lines, on_screen
-from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, plain, storage
+from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, paused_gc, plain, storage
+from evalkit.io.frames import cut_texts
 from evalkit.io.read import read_file, reason_of
+from evalkit.io.sources import source_names
+from evalkit.io.store import read_manifest
 from evalkit.kinds import Parsed, read_records
-from evalkit.kinds.reading import tables_of
+from evalkit.kinds.reading import list_logs, parse_logs
 
 
 class TraceScores(list[TraceScore]):
@@ -97,11 +100,12 @@ def evaluate_trace(
     except OSError as error:
         parsed = Parsed("failed", reason_of(error))
     if parsed.status == "used":
-        return _results(tables_of(RECORDS, {place: parsed.rows}), weights, counting)[0]
+        return _results(_columns({place: parsed.rows}), weights, counting)[0]
     broken: TraceScore = {"total_score": None, "counts": {}, "trajectory": NO_SCORED_EVENTS, "num_events": 0}
     return {**broken, "trace_file": os.path.basename(place), "source": place, "flags": [], "error": parsed.reason}
 
 
+@paused_gc()
 def evaluate_all_traces(
     trace_dir: Source,
     pattern: str = "*.json",
@@ -141,17 +145,36 @@ def evaluate_all_traces(
     >>> crafter.evaluate_all_traces("samples:crafter")[0]["total_score"] > 0
     True
     """
-    weights = check_rules(weights, counting)
+    weights, named = check_rules(weights, counting), source_names(trace_dir)
     with storage(storage_options):
-        records = read_records(KIND, trace_dir, pattern=pattern, recursive=recursive, jobs=jobs, keep=False)
-    entries = [Entry(**row) for row in records.files.select(Entry._fields).to_pylist()]
-    return TraceScores(_results(records.tables, weights, counting), Ledger(entries))
+        if not named or any(map(read_manifest, named)):  # nothing, or a dataset
+            records = read_records(KIND, named, pattern=pattern, recursive=recursive)
+            traces = {name: table.to_pydict() for name, table in records.tables.items()}
+            entries = [Entry(**row) for row in records.files.select(Entry._fields).to_pylist()]
+        else:
+            listing = list_logs(KIND, named, pattern, recursive=recursive)
+            chunks = parse_logs(KIND, listing.files, listing.states, {}, jobs)
+            parsed = {path: contents for files, _ in chunks for path, _, contents in files}
+            traces = _columns({path: parsed[path].rows for path in listing.files})
+            entries = [Entry(path, parsed[path].status, parsed[path].reason) for path in listing.files]
+    return TraceScores(_results(traces, weights, counting), Ledger(entries))
 
 
-def _results(tables: Mapping[str, Any], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
-    """Score the records of traces, as `assemble` does."""
-    scores, _ = score_traces(tables, weights, counting)
-    return results_of({**tables["episodes"].to_pydict(), **scores}, {"weights": weights, "counting": counting})
+def _columns(traces: Mapping[str, Mapping[str, Sequence[tuple]]]) -> dict[str, dict[str, list]]:
+    """Return the rows of traces as lists, by the tables of `RECORDS`; Arrow columns take longer for few traces."""
+    tables = {}
+    for name, columns in RECORDS.items():
+        rows = [row for trace in traces.values() for row in trace.get(name, ())]
+        values = zip(*rows, strict=True) if rows else [()] * len(columns)
+        tables[name] = {column.name: cut_texts(own, column.dtype) for column, own in zip(columns, values, strict=True)}
+    tables["episodes"]["source"] = [path for path, trace in traces.items() if trace]
+    return tables
+
+
+def _results(traces: Mapping[str, Any], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
+    """Score the records of traces, by table, as `assemble` does."""
+    scores, _ = score_traces(traces["episodes"], traces["events"], weights, counting)
+    return results_of({**traces["episodes"], **scores}, {"weights": weights, "counting": counting})
 
 
 def print_trace_evaluation(result: TraceScore) -> None:

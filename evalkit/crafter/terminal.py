@@ -38,7 +38,9 @@ def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[Tr
     hooks = {f"{name}s": name for name in WEIGHTS}
     names = ("source", "score", "trajectory", "events", "run_flags", "suspect_invalid_actions", *ABOUT, *hooks)
     results = []
-    columns = [pa.array(episodes[name], from_pandas=True).to_pylist() for name in names]  # None: missing
+    columns = [episodes[name] for name in names]
+    if isinstance(episodes, pd.DataFrame):  # with None for what is missing, as lists have
+        columns = [pa.array(column, from_pandas=True).to_pylist() for column in columns]
     for values in zip(*columns, strict=True):
         row = dict(zip(names, values, strict=True))
         result = {

@@ -3,9 +3,7 @@
 import base64
 import os
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
-
-import pandas as pd
+from itertools import accumulate, groupby
 
 from evalkit.crafter.assemble import score_event
 from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Observation, peek
@@ -25,8 +23,9 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
     # an event without a turn belongs to the next one: a model's call comes before the actions that it chose
-    numbers = pd.Series([event.turn for event in judged.events], dtype="Int64").bfill().ffill()
-    names = [f"event {i}" if number is pd.NA else f"turn {number}" for i, number in enumerate(numbers)]
+    backwards = accumulate((event.turn for event in reversed(judged.events)), _known)
+    numbers = accumulate(reversed(list(backwards)), _known)
+    names = [f"event {i}" if number is None else f"turn {number}" for i, number in enumerate(numbers)]
     turns, points = [], []
     for name, group in groupby(zip(names, judged.events, judged.verdicts, strict=True), lambda step: step[0]):
         steps = [(event, verdict) for _, event, verdict in group]
@@ -44,6 +43,10 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     elif judged.unlocked is not None:
         facts.append(f"{len(judged.unlocked)} of {len(TIER_OF)} achievements")
     return Transcript(os.path.basename(path), facts, turns)
+
+
+def _known(before: int | None, turn: int | None) -> int | None:
+    return before if turn is None else turn
 
 
 def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:

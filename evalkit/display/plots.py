@@ -29,30 +29,30 @@ from evalkit.io.text import shorten
 
 __all__ = ["curves", "estimates", "facets", "heatmap", "mirrored", "shares", "strips", "timeline"]
 
-sns: Any = lazy_loader.load("seaborn")  # it takes half a second to import, which only heatmaps need
+sns: Any = lazy_loader.load("seaborn")  # the import takes half a second, and only heatmaps need it
 
 Keys = Sequence[Hashable]
 Row = Mapping[Hashable, Any]
 
-WIDTH = 7.0  # of a figure, in inches
-ROOM = WIDTH - 2.4  # for the label below axes with names of rows, in inches
-LANES = 13  # of single values in a row
-MOST_ROWS = 40  # of a figure
-MOST_DESCRIBED = 40  # groups that an alt text lists one by one
-HEIGHT = 3.4  # of a figure of curves, in inches
-FEW = 12  # positions of curves with a marker and an interval each; more get a band and sparse markers
-COLUMNS = 4  # panels side by side
+WIDTH = 7.0  # width of a figure, in inches
+ROOM = WIDTH - 2.4  # width of the label below axes whose rows have names, in inches
+LANES = 13  # number of lanes over which a row spreads its single values
+MOST_ROWS = 40  # maximum number of rows of a figure
+MOST_DESCRIBED = 40  # maximum number of groups that an alt text lists one by one
+HEIGHT = 3.4  # height of a figure of curves, in inches
+FEW = 12  # curves with at most this many positions have a marker and an interval at each, others a band
+COLUMNS = 4  # maximum number of panels side by side
 PANEL = 2.4  # width of a panel, in inches
 
 _RIGHT: dict[str, Any] = {  # style of texts to the right of the axes
     "xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center", "color": QUIET
 }  # fmt: skip
-_DARK = "#1a1a1a"  # text on light cells, which keep their colour on dark pages
-# Colours are clear at 0, so that the page shows through, and full at 100 %, or at the largest differences
+_DARK = "#1a1a1a"  # text on light cells, whose colour is the same on dark pages
+# colours are transparent at 0 and opaque at 100 %, or at the largest differences
 _SHARES = mpl.colors.LinearSegmentedColormap.from_list("", ["#0b62a400", "#0b62a4ff"])
 _SIGNED = [(0.0, "#6a3d9aff"), (0.5, "#6a3d9a00"), (0.5, "#b3580600"), (1.0, "#b35806ff")]
 _DIFFERENCES = mpl.colors.LinearSegmentedColormap.from_list("", _SIGNED)
-_ON_DARK = 0.7  # the share of such a colour in a cell from which its text is white
+_ON_DARK = 0.7  # from this opacity of a cell on, its text is white
 _FOLLOWING = (GROUND, GRID, PALE, SHADE)  # colours that change on dark pages
 _EVENTS = 380  # width of the axes for events, in points
 _NUMBERS = ("x", "y", "low", "high", "n")
@@ -116,7 +116,7 @@ def estimates(
     if marks.empty:
         return drawing.nothing_to_draw(ax=ax)
     published = pd.DataFrame(columns=["name", "mean"]) if references is None else references
-    n_series = 1 if hue == category else len(look_of)  # in a row
+    n_series = 1 if hue == category else len(look_of)  # number of series in each row
     ylabel = _title(category)
     entries = [] if hue in (None, category) else legend_entries(short_labels(look_of), look_of.values(), "line")
     owns_figure = ax is None
@@ -131,7 +131,7 @@ def estimates(
         between = np.arange(1, len(names)) - 0.5
         ax.hlines(between, 0, 1, color=GRID, lw=0.8, zorder=0, transform=ax.get_yaxis_transform())
     _name_rows(ax, [*short_labels(names, 30), *short_labels(published["name"], 30)], ylabel)
-    for y, row in enumerate(published.to_dict("records"), start=len(names)):  # in grey, with a line through the rows
+    for y, row in enumerate(published.to_dict("records"), start=len(names)):  # in grey, with a line across
         ax.plot([row["mean"]] * 2, [-0.55, y], color=QUIET, lw=0.7, ls=(0, (4, 3)), alpha=0.6, zorder=0)
         ax.errorbar(row["mean"], y, xerr=as_number(row.get("spread")), fmt="|", color=QUIET, ms=9, lw=1.6)
     if len(published):
@@ -175,7 +175,7 @@ def strips(
             mark = _mark(row, float(row[value]), float(names.index(name)), name, look_of[name], tip)
             drawn.append({**mark, "is_pale": highlight is not None and name != key_of(highlight)})
     points = _marks(drawn, "is_pale")
-    lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # neighbours are in different ones
+    lane = 5 * points.groupby("y")["x"].rank(method="first") % LANES  # neighbours get different lanes
     points["y"] += 0.55 * (lane / LANES - 0.5) - 0.1
     for is_pale in (True, False):
         draw_points(ax, points[points["is_pale"] == is_pale], size=18, alpha=0.3 if is_pale else 0.6, edge=0)
@@ -193,8 +193,9 @@ def strips(
 def shares(table: pd.DataFrame, category: str, parts: Mapping[str, Look], *, ax: Axes | None = None) -> Axes:
     """Draw counts as one stacked bar per row; parts differ in colour and hatch, and are labelled with their counts.
 
-    `table` has one row per bar, with `category`, a column of counts per part and, optionally, href, of the bar or as a
-    mapping of its parts. `parts` maps these columns, from left to right, to their looks, whose texts are in the legend.
+    `table` has one row per bar, with `category`, a column of counts per part and, optionally, href: a link for the bar,
+    or a mapping from parts to links. `parts` maps the columns of counts, from left to right, to their looks; the text
+    of a look appears in the legend.
     """
     table, cut = first_of(table, category)
     counts = table[list(parts)].astype(float).fillna(0)
@@ -259,7 +260,7 @@ def _place(
 
 
 def _mark(row: Row, x: float | None, y: float | None, series: Any, look: Look, tip: str) -> dict[str, Any]:
-    """Return where and how a row of a table is drawn, with its interval and its n, if it has them."""
+    """Return the position and style of a row's mark, with its interval and its n if it has them."""
     numbers = {"x": x, "y": y} | {name: as_number(row.get(name)) for name in ("low", "high", "n")}
     style = {"colour": look.colour, "marker": look.marker, "tip": row.get("tip") or tip, "href": row.get("href")}
     return {**numbers, **style, "series": series}
@@ -288,7 +289,7 @@ def _write_beside(
     below: float = 0.0,
     others: Iterable[float] = (),
 ) -> None:
-    """Write n and the estimate, or why there is none, next to marks `below` rows; scale the axis, with `others`."""
+    """Write n and the estimate, or the reason for none, to the right of each mark; scale the axis to all values."""
     for y, reason in marks.loc[marks["x"].isna(), ["y", "reason"]].to_numpy().tolist():
         ax.annotate(shorten(plain(reason), 60), (0.0, y + below), (6, 0), style="italic", size=8, **_RIGHT)
     sized = marks if has_n else marks[:0]
@@ -329,7 +330,7 @@ def heatmap(
     rows: Keys = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a table of shaded cells with the value and n in each; of many rows, the ones with the largest differences.
+    """Draw a table of shaded cells with the value and n in each; of many rows, only those with the largest differences.
 
     Parameters
     ----------
@@ -413,7 +414,7 @@ def heatmap(
         x, y = across.index(c), down.index(r)
         if math.isnan(shades[r, c]):  # no value, or an unknown kind: seaborn leaves the cell empty
             ax.text(x + 0.5, y + 0.5, texts[r, c], ha="center", va="center", size=8, color=QUIET)
-        # a transparent shape covers each cell, for its tooltip and link, with a frame if asked for
+        # cover each cell with a transparent shape that has its tooltip, its link and, if asked for, a frame
         is_framed = bool(frame and cell[frame])
         line: dict[str, Any] = {"edgecolor": INK, "linewidth": 1.8} if is_framed else {"linewidth": 0}
         shape = Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=(1, 1, 1, 0), zorder=3 + is_framed, **line)
@@ -447,7 +448,7 @@ def heatmap(
 
 
 def _widest_rows(cells: Mapping[tuple[Any, Any], Row], down: Sequence[Any], value: str) -> tuple[list[Any], str]:
-    """Return the rows whose values differ most, as many as a figure has room for, and which these are."""
+    """Return the 40 rows whose values differ most, in their order, and a text that describes the selection."""
     values = pd.to_numeric(pd.Series([cell[value] for cell in cells.values()]), errors="coerce")
     places = {key: i for i, key in enumerate(down)}
     by_row = values.groupby([places[key] for key, _ in cells])
@@ -460,7 +461,7 @@ def _widest_rows(cells: Mapping[tuple[Any, Any], Row], down: Sequence[Any], valu
 def _shades(
     cells: Mapping[Any, Row], value: str, percent: bool, signed: bool, kinds: Mapping[Any, Look]
 ) -> tuple[dict[Any, float], dict[str, Any]]:
-    """Return the number that shades each cell, and the colours and limits of these numbers."""
+    """Return the number that determines the shade of each cell, and the colour map with its limits."""
     if kinds:
         places = {kind: float(i) for i, kind in enumerate(kinds)}
         shades = {key: places.get(cell[value], math.nan) for key, cell in cells.items()}
@@ -515,11 +516,11 @@ def curves(
     dodge: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw curves with their intervals: as bars at up to 12 positions, as bands at more.
+    """Draw curves with their intervals: as bars at up to 12 positions, otherwise as bands.
 
     `table` has `x` (numbers), `hue`, estimate, low, high, n and, optionally, tip and href; rows without x or estimate
-    are left out. The curve to `highlight` is drawn with its intervals and n, the others pale behind it. With `steps`
-    values apply until the next position. Without `dodge`, points at the same x hide each other.
+    are left out. The curve to `highlight` is drawn with its intervals and n, in front of the others, which are pale.
+    With `steps`, values apply until the next position. `dodge` moves points at the same x apart.
     """
     drawn, cut = first_of(table[table[x].notna() & table["estimate"].notna()], hue)
     drawn = drawn.sort_values(x, kind="stable")
@@ -528,7 +529,7 @@ def curves(
     names = keys(drawn[hue])
     look_of = drawing.looks(names)
     is_sparse = drawn[x].nunique() <= FEW
-    apart = 0.0  # between points at the same x, so that none is hidden
+    apart = 0.0  # distance between points at the same x, so that they don't hide each other
     if dodge and is_sparse and highlight is None:
         apart = 0.3 * min(np.diff(np.unique(drawn[x].astype(float))), default=1.0) / len(names)
     marks = []
@@ -566,7 +567,7 @@ def curves(
         marked.append(curve if is_sparse or len(curve) < 2 else curve.iloc[spaced])
     if marked:
         draw_points(ax, pd.concat(marked), size=48)
-    if highlight is not None and len(strong) <= FEW / 2:  # more of them have no room in a panel
+    if highlight is not None and len(strong) <= FEW / 2:  # a panel has no room for more
         above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
         for place, n in strong[["x", "n"]].dropna(subset="n").itertuples(index=False):
             ax.annotate(f"n={n:.0f}", (place, 1.0), (0, 2), size=7.5, color=QUIET, **above)
@@ -601,9 +602,9 @@ def timeline(
 ) -> Axes:
     """Draw events from left to right, a line per row, the kind of each as colour and marker.
 
-    `table` has one row per event: `row` names its line, `x` its position (a number), `kind` its kind, which `kinds`
-    maps to a look whose text is in the legend; optionally tip and href. Events of other kinds are not drawn, but
-    their line is. If marks overlap, the kinds named last are in front. With `path`, all events are connected in order.
+    `table` has one row per event, with its line (`row`), its position (`x`, a number), its kind and, optionally, tip
+    and href. `kinds` maps kinds to looks, whose texts are in the legend. Events of other kinds are not drawn, but their
+    lines are. If marks overlap, the kinds named last are in front. With `path`, all events are connected in order.
     """
     if table.empty:
         return drawing.nothing_to_draw("events", ax)
@@ -652,8 +653,8 @@ def facets(
 ) -> np.ndarray:
     """Draw a panel for every group of a table, in its order; returns the axes of each.
 
-    `draw` is a function of (table, axes) that draws the rows of one panel, `height` inches high; with a label for all,
-    panels have none of their own.
+    `draw` is a function of (table, axes) that draws the rows of one panel, `height` inches high. With `xlabel` or
+    `ylabel`, the figure has one label instead of one per panel.
     """
     names = keys(table[by])
     if not names:
@@ -669,7 +670,7 @@ def facets(
     for i, (panel, name, title) in enumerate(zip(panels, names, titles, strict=False)):
         draw(table[[group == name for group in groups]], panel)
         panel.set_title(title, size=10, pad=14)
-        is_last = i + across >= len(names)  # in its column
+        is_last = i + across >= len(names)  # the lowest panel of its column
         panel.set_xlabel("" if xlabel or not is_last else panel.get_xlabel())
         panel.set_ylabel("" if ylabel or i % across else panel.get_ylabel())
         if is_last:
@@ -681,7 +682,7 @@ def facets(
 
 
 def first_of(table: pd.DataFrame, column: str, cut: str = "") -> tuple[pd.DataFrame, str]:
-    """Keep the rows of the first 40 groups, as many as fit a figure; also return how many there are, or `cut`."""
+    """Keep the rows of the first 40 groups, which fit a figure; also return a text on the cut, by default `cut`."""
     names = keys(table[column])
     if len(names) <= MOST_ROWS:
         return table, cut
@@ -695,7 +696,7 @@ def keys(values: Iterable) -> list:
 
 
 def draw_points(ax: Axes, points: pd.DataFrame, *, size: float, alpha: float = 1.0, edge: float = 0.6) -> None:
-    """Draw points, of the columns `_MARK`, with tooltips and links; `size` is an area in square points."""
+    """Draw points, with the columns `_MARK`, with tooltips and links; `size` is their area in square points."""
     if points.empty:
         return
     look: dict[str, Any] = {"c": points["colour"].tolist(), "edgecolors": GROUND, "linewidths": edge, "alpha": alpha}
@@ -708,7 +709,7 @@ def draw_points(ax: Axes, points: pd.DataFrame, *, size: float, alpha: float = 1
 def legend_entries(
     names: Sequence[object], looks: Iterable[Look], shape: Literal["line", "point", "area"], width: int = 32
 ) -> list[Artist]:
-    """Create the entries of a legend: of points on lines, of points, or of areas."""
+    """Create the entries of a legend: points on lines, points, or areas."""
     entries: list[Artist] = []
     for text, look in zip(short_labels(names, width), looks, strict=True):
         label = f" {text}" if text.startswith("_") else text  # matplotlib leaves out names with an underscore
@@ -765,14 +766,14 @@ def describe_value(row: Row, *names: Any, percent: bool = True, digits: int = 2,
 def describe_estimates(
     table: pd.DataFrame, *keys: str, percent: bool = True, digits: int = 2, value: str = "estimate"
 ) -> str:
-    """Describe the groups that `keys` name, of more than 40 only the extremes: ``alder: 63 % [52, 73] (n = 40); …``."""
+    """Describe groups, or the extremes if there are more than 40: ``alder: 63 % [52, 73] (n = 40); …``."""
     groups = with_data(table)
     texts = [describe_value(row, *map(row.get, keys), percent=percent, digits=digits, value=value) for row in groups]
     return _described(texts, [as_number(row[value]) for row in groups])
 
 
 def _described(texts: Sequence[str], values: Sequence[float | None] = ()) -> str:
-    """List descriptions of groups; where there are more than 40 `values` of them, only the extremes."""
+    """List the descriptions of groups; if there are more than 40 `values`, only the extremes."""
     if len(values) <= MOST_DESCRIBED:
         return "; ".join(texts) + "." if len(texts) else "Nothing to show."
     known = [(value, i) for i, value in enumerate(values) if not pd.isna(value)]
@@ -781,18 +782,18 @@ def _described(texts: Sequence[str], values: Sequence[float | None] = ()) -> str
 
 
 def _title(column: str) -> str:
-    """Return what an axis calls a column: as tables do."""
+    """Return the title of a column for an axis, the same as in tables."""
     return TITLES.get(column, plain(column).replace("_", " "))
 
 
 def about(what: str, *by: str) -> str:
-    """Return the first sentence of an alt text: what is shown, by which columns."""
+    """Return the first sentence of an alt text: the quantity, and the columns that group it."""
     names = " and ".join(_title(name) if name == "model_name" else name for name in by)
     return sentence(f"{what} by {names}".replace("_", " "))
 
 
 def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any]) -> str:
-    """Describe counts: ``alder: 12 success, 3 timed out of 15; …``; parts that are 0 are left out."""
+    """Describe counts: ``alder: 12 success, 3 timed out of 15; …``; omit parts that are 0."""
     texts = []
     for row in table.to_dict("records"):
         counts = {look.text or part: as_number(row[part]) or 0 for part, look in parts.items()}
@@ -804,7 +805,7 @@ def describe_shares(table: pd.DataFrame, category: str, parts: Mapping[str, Any]
 
 
 def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = True) -> str:
-    """Describe curves: the value at each x, or, for more than 6, at the first and the last."""
+    """Describe curves by the value at each x, or at the first and the last of more than 6."""
     texts = []
     for name, rows in table.dropna(subset=[x, "estimate"]).sort_values(x).groupby(hue, sort=False, dropna=False):
         shown = (rows if len(rows) <= 6 else rows.iloc[[0, -1]]).to_dict("records")
@@ -817,7 +818,7 @@ def describe_curves(table: pd.DataFrame, x: str, hue: str, *, percent: bool = Tr
 
 
 def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[Any, Any]) -> str:
-    """Describe events: the number of each kind in each row; for more than 40 rows, in all of them."""
+    """Describe events by the number of each kind in each row, or in total if there are more than 40 rows."""
     groups: Iterable[Any] = table.groupby(row, sort=False, dropna=False)
     if table[row].nunique(dropna=False) > MOST_DESCRIBED:
         groups = [("all", table)]
@@ -830,7 +831,7 @@ def describe_timeline(table: pd.DataFrame, row: str, kind: str, looks: Mapping[A
 
 
 def with_data(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
-    """List the rows of a table that have data, or a reason in `warning` why they have none, with their n."""
+    """List the rows of a table that have data, or a reason for having none in `warning`, with their n."""
     rows = []
     for row in table.to_dict("records"):
         n = as_number(row.get("n"))
@@ -859,7 +860,7 @@ def name_of(value: Any) -> str:
 
 
 def short_labels(names: Iterable[Any], width: int = 32) -> list[str]:
-    """Name groups on about `width` characters each, cut in their middle; different ones never look the same."""
+    """Shorten the names of groups to about `width` characters, in their middle; different names stay different."""
     groups = list(names)
     texts = list(map(name_of, groups))
     if texts.count("unknown") > 1:

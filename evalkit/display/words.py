@@ -320,7 +320,8 @@ def _nothing(ended: Mapping[str, int], n: int, **_: Any) -> str:
         return "no best model: no run was measured"
     unstated = ended.get("", 0)
     if unstated == n:
-        return f"no best model: {'the log' if n == 1 else 'no log'} of {counted_noun(n, 'run')} states an outcome"
+        logs = "the log of 1 run states no outcome" if n == 1 else f"no log of {n:,} runs states an outcome"
+        return f"no best model: {logs}"
     ways = sorted(((way, count) for way, count in ended.items() if way), key=lambda item: -item[1])
     counts = [f"{count:,} with {way}" for way, count in ways]
     counts[0] = f"{ways[0][1]:,} of {counted_noun(n, 'run')} ended with {ways[0][0]}"

@@ -201,8 +201,8 @@ class Evidence:
         """Return a link to the only run of a group, or to the rows of its runs; empty if no run is shown."""
         if by not in self._groups:
             groups = self._groups.setdefault(by, {})
-            for position, keys in enumerate(zip(*(map(_keys, self._runs[name]) for name in by), strict=True)):
-                for group in product(*keys):
+            for position, row in enumerate(self._runs[list(by)].itertuples(index=False, name=None)):
+                for group in product(*(cell if isinstance(cell, (list, tuple)) else [key_of(cell)] for cell in row)):
                     groups.setdefault(group, []).append(position)
         positions = self._groups[by].get(key, [])
         if len(positions) == 1:
@@ -322,8 +322,3 @@ def _with_links(table: pd.DataFrame, hrefs: Sequence[str | Mapping[str, str]]) -
 def _rows(anchor: str, texts: Iterable[tuple[str, str]]) -> str:
     """Return the address of the rows of a table on the same page with these texts in these columns."""
     return f"#{anchor}?{urlencode(list(texts), quote_via=quote)}"
-
-
-def _keys(cell: Any) -> Sequence[Any]:
-    """Return the keys of the groups that a cell belongs to: its value, or each item of a list."""
-    return cell if isinstance(cell, (list, tuple)) else [key_of(cell)]

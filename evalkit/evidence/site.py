@@ -18,9 +18,12 @@ from evalkit.io import SourceError, masked, masking, read_json, shown_paths, sto
 from evalkit.io.paths import is_url
 from evalkit.io.sources import NOTES, state_of
 from evalkit.io.store import collected_from
+from evalkit.io.write import check_no_links
 from evalkit.kinds import Logs, RunFiles, Transcript, Turn, kind_named, read_log, transcript_of
 
 MANIFEST = f"{NOTES}/pages.json"  # in this folder: a digest of each page's inputs
+# patterns of what is written into an output folder, and its folders
+WRITTEN = ("index.html", RUNS, f"{RUNS}/*.html", f"{RUNS}/{NOTES}", f"{RUNS}/{NOTES}/*")
 
 
 def write_pages(
@@ -99,6 +102,7 @@ def write_view(logs: Logs, runs: pd.DataFrame, output: Path, title: str = "", *,
     --------
     >>> evidence.write_view(logs, runs, Path("view"))  # doctest: +SKIP
     """
+    check_no_links(output, WRITTEN)
     references = [reference(logs, run) for run in runs.to_dict("records")]
     shown = shown_paths([*logs.sources, *(origin for place in logs.sources for origin in collected_from(place))])
     heading = shown(f"{title} runs of {logs.source}".strip())

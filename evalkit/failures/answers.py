@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalkit._text import sentence
 from evalkit.failures import words
-from evalkit.failures.contrasts import contrast
+from evalkit.failures.contrasts import comparable, contrast
 from evalkit.failures.failure_modes import (
     UNEXPLAINED,
     UNSEARCHED,
@@ -81,10 +81,10 @@ def findings_of(
         example = Example("the error", top["run_id"], turn=int(top["turn"]))
         found.append(Finding("errors", "Errors", values, (example,), words.errors))
     if rule != "events":
-        searched = runs[runs["run_id"].isin(search(logs).searched)]
-        n_tasks = int((searched.groupby("unit")["failed"].nunique() == 2).sum())
+        own, across_models = comparable(runs[runs["run_id"].isin(search(logs).searched)])
         claimed: list[Any] = compared[compared["claimed"]].to_dict("records")
-        differing = {"claimed": claimed, "tested": len(compared), "n_tasks": n_tasks}
+        counts = {"events": len(compared), "tested": int(compared["p_value"].notna().sum())}
+        differing = {"claimed": claimed, **counts, "n_tasks": own["unit"].nunique(), "across_models": across_models}
         found.append(Finding("contrast", "What differs from successful runs", differing, (), words.contrasts))
     return found
 

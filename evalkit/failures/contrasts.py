@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from evalkit._text import check_number
@@ -14,27 +15,27 @@ from evalkit.kinds import Logs
 from evalkit.kinds.detectors import Made, Seen
 from evalkit.kinds.transcript import transcripts
 from evalkit.stats.intervals import LEVEL, by_cluster
-from evalkit.stats.pair_tests import compare_groups
+from evalkit.stats.pair_tests import compare_across, compare_groups
 from evalkit.stats.pairwise import holm
 
 MOST_PAIRS = 100  # of runs whose calls are compared
 FEWEST_TASKS = 2  # with both failed and successful runs, below which nothing is compared
-_COLUMNS = [
-    *("event", "question", "n_tasks", "failed", "successful", "failed_share", "successful_share"),
-    *("estimate", "low", "high", "p_value", "p_adjusted", "claimed"),
-]
+_RESULTS = ["failed_share", "successful_share", "estimate", "low", "high", "p_value"]
+_COLUMNS = ["event", "question", "n_tasks", "across_models", "failed", "successful", *_RESULTS, "p_adjusted", "claimed"]
 _DIVERGENCE = [
     *("task", "model_a", "model_b", "same_calls", "turn_a", "turn_b", "next_a", "next_b", "run_id_a", "run_id_b")
 ]
 
 
 def contrast(logs: Logs) -> pd.DataFrame:
-    """Compare how frequent each event is in failed and in successful runs of the same task.
+    """Compare how frequent each event is in failed and in successful runs of the same task and the same model.
 
-    Only tasks with both kinds of runs under equal conditions count. For each, the share of failed runs with the event
-    minus the share of successful ones is one difference; tasks weigh equally. The test is exact if unrelated outcomes
-    are exchangeable within tasks (`evalkit.stats.pair_tests.compare_groups`). P values are corrected for the number of
-    events by Holm's method. An event that is as frequent in successes explains nothing.
+    For each task that a model both failed and did under equal conditions, the share of failed runs with the event minus
+    the share of successful runs with it is one difference; all differences have equal weight. The test is exact if
+    outcomes that are unrelated to events are exchangeable among these runs (`evalkit.stats.pair_tests.compare_groups`).
+    If few tasks have both outcomes of one model, as with one run of each task, runs of different models are compared,
+    adjusted for models (`evalkit.stats.pair_tests.compare_across`). P values are corrected for the number of events
+    (Holm).
 
     Parameters
     ----------
@@ -43,16 +44,18 @@ def contrast(logs: Logs) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        event, question, n_tasks, failed, successful (runs), failed_share, successful_share (means over tasks), estimate
-        (their difference), low, high, p_value, p_adjusted, claimed (p_adjusted at most 0.05); the smallest p value
-        first. No rows for kinds whose failures are made of events, and without two tasks with both kinds of runs.
+        event, question, n_tasks, across_models (whether runs of different models were compared), failed, successful
+        (runs), failed_share, successful_share (means over tasks and models, or adjusted for models), estimate (their
+        difference), low, high, p_value, p_adjusted, claimed (p_adjusted at most 0.05); the smallest p value first. No
+        rows for kinds whose failures are made of events, and without two tasks with both kinds of runs. The p value is
+        NaN if differences between models can't be separated from failures.
 
     Examples
     --------
     >>> failures.contrast(logs)[["event", "n_tasks", "estimate", "p_adjusted"]].head(2).round(2)
-               event  n_tasks  estimate  p_adjusted
-    0  limit_reached        8      0.19        0.07
-    1        cut_off        8      0.19        0.07
+                     event  n_tasks  estimate  p_adjusted
+    0  submitted_unchanged        6      0.45        0.34
+    1        ignored_error        6      0.35        0.71
     """
     runs, rule = failed_runs(logs)
     if rule == "events":
@@ -62,41 +65,66 @@ def contrast(logs: Logs) -> pd.DataFrame:
     return contrast_of(runs, found, {one.name: one.question for one in detectors(logs.kind)})
 
 
+def comparable(runs: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
+    """Return the `runs` that can be compared, each with its `stratum`, and whether strata mix models.
+
+    A stratum has failed and successful runs of a task by one model. It has them by all models if this gives at least
+    two tasks, and more than twice as many.
+    """
+    choices = []
+    for names in (["unit", "model_name"], ["unit"]):
+        own = runs.assign(stratum=runs.groupby(names, dropna=False).ngroup())
+        choices.append(own[own.groupby("stratum")["failed"].transform("nunique") == 2])
+    within, across = choices
+    across_models = across["unit"].nunique() > max(2 * within["unit"].nunique(), FEWEST_TASKS - 1)
+    return across if across_models else within, across_models
+
+
 def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, str]) -> pd.DataFrame:
-    """Compare events in failed and successful `runs`, with the columns run_id, unit and failed; as `contrast`."""
-    both = runs.groupby("unit")["failed"].transform("nunique") == 2
-    runs = runs[both]
-    units = pd.factorize(runs["unit"])[0]
+    """Compare events in failed and successful `runs`, with columns run_id, unit, model_name, failed; as `contrast`."""
+    runs, across_models = comparable(runs)
     is_failed = runs["failed"].to_numpy(dtype=bool)
-    if runs["unit"].nunique() < FEWEST_TASKS:
-        questions = {}
+    n_tasks = runs["unit"].nunique()
     rows = []
+    has_events = []
     for event, question in questions.items():
         has_event = runs["run_id"].isin(found.loc[found["event"] == event, "run_id"]).to_numpy()
-        if not has_event.any():
-            continue
-        failed = by_cluster(has_event[is_failed], units[is_failed])
-        successful = by_cluster(has_event[~is_failed], units[~is_failed])
-        compared = compare_groups(failed, successful)
-        rows.append(
-            {
-                "event": event,
-                "question": question,
-                "n_tasks": len(failed.means),
-                "failed": int(failed.sizes.sum()),
-                "successful": int(successful.sizes.sum()),
-                "failed_share": failed.means.mean(),
-                "successful_share": successful.means.mean(),
-                "estimate": (failed.means - successful.means).mean(),
-                "low": compared.low,
-                "high": compared.high,
-                "p_value": compared.p_value,
-            }
-        )
-    table = pd.DataFrame(rows, columns=_COLUMNS[:-2])
+        if has_event.any() and n_tasks >= FEWEST_TASKS:
+            rows.append({"event": event, "question": question})
+            has_events.append(has_event)
+    table = pd.DataFrame(rows, columns=_COLUMNS[:2])
+    table = table.assign(n_tasks=n_tasks, across_models=across_models, failed=is_failed.sum())
+    table = table.assign(successful=(~is_failed).sum())
+    compare = _across_models if across_models else _within_models
+    results = [compare(runs, is_failed, np.column_stack(has_events))] if has_events else []
+    table = table.join(pd.concat([pd.DataFrame(columns=_RESULTS, dtype="float64"), *results]))
     table["p_adjusted"] = holm(table["p_value"])
     table["claimed"] = table["p_adjusted"] <= LEVEL
     return table.sort_values("p_value", kind="stable", ignore_index=True)
+
+
+def _within_models(runs: pd.DataFrame, is_failed: np.ndarray, has_events: np.ndarray) -> pd.DataFrame:
+    """Compare each event (column) in failed and successful runs of the same task and model."""
+    units = pd.factorize(runs["stratum"])[0]
+    rows = []
+    for has_event in has_events.T:
+        failed = by_cluster(has_event[is_failed], units[is_failed])
+        successful = by_cluster(has_event[~is_failed], units[~is_failed])
+        compared = compare_groups(failed, successful)
+        shares = failed.means.mean(), successful.means.mean()
+        rows.append((*shares, shares[0] - shares[1], compared.low, compared.high, compared.p_value))
+    return pd.DataFrame(rows, columns=_RESULTS)
+
+
+def _across_models(runs: pd.DataFrame, is_failed: np.ndarray, has_events: np.ndarray) -> pd.DataFrame:
+    """Compare each event (column) in failed and successful runs of the same task, adjusted for models."""
+    tasks = pd.factorize(runs["unit"])[0]
+    models = pd.factorize(runs["model_name"], use_na_sentinel=False)[0]
+    compared = compare_across(tasks, models, is_failed, has_events)
+    share = has_events.mean(axis=0)
+    failed_share = (share + compared.estimate * (~is_failed).mean()).clip(0, 1)
+    successful_share = (share - compared.estimate * is_failed.mean()).clip(0, 1)
+    return pd.DataFrame(np.column_stack([failed_share, successful_share, *compared]), columns=_RESULTS)
 
 
 def divergences(logs: Logs, most: int = MOST_PAIRS) -> pd.DataFrame:

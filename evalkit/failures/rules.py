@@ -103,10 +103,12 @@ _OWN_LIMIT = re.compile(  # in a short message that a framework puts where the a
     re.IGNORECASE | re.DOTALL,
 )
 _LONGEST_LIMIT = 200  # characters of such a message
-_LIMIT_STATUS = re.compile(  # why a run ended, as a status
-    r"limit|max_|^max |exceeded|time-?_?out|exit_(?:cost|context|total_execution_time|command_timeout)|too_many|length"
-    r"|out_of|exhausted|budget",
-    re.IGNORECASE,
+_LIMIT_STATUS = re.compile(  # why a run ended, as a status; not a time-out of what the agent runs in, or calls
+    r"(?!.*(?:environment|setup|install|verifier|test_?time|docker|container|sandbox|runtime_?time|rate_?limit"
+    r"|(?:api|connect|connection|read|request|gateway|server)_?time))"
+    r".*(?:limit|max_|\bmax |exceeded|time-?_?out|exit_(?:cost|context|total_execution_time)|too_many|length|out_of"
+    r"|exhausted|budget)",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -259,7 +261,7 @@ def limit_reached(transcript: Seen) -> Iterator[Found]:
     """Find a run that a limit (steps, tokens, time, cost) ended, as its status or a message of its last two states."""
     ended = transcript.ended
     turns = transcript.turns
-    if ended and _LIMIT_STATUS.search(ended):
+    if ended and _LIMIT_STATUS.match(ended):
         yield max(len(turns), 1), ended, ended
         return
     answers = {number + turn.call.result_after for number, turn in enumerate(turns, 1) if turn.call}

@@ -1,5 +1,7 @@
 """Terminal output of ``evalkit failures``."""
 
+import math
+
 from evalkit._text import format_interval
 from evalkit.display.terminal import INTERVAL, Part, chosen_lines, on_screen
 from evalkit.display.words import finding_text
@@ -43,7 +45,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
                 "failed": format_interval(row["failed_share"], None, None),
                 "successful": format_interval(row["successful_share"], None, None),
                 f"difference, points{INTERVAL}": format_interval(*points, percent=False, digits=0),
-                "p, corrected": f"{row['p_adjusted']:.2g}",
+                "p, corrected": "–" if math.isnan(row["p_adjusted"]) else f"{row['p_adjusted']:.2g}",
                 "": "differs" if row["claimed"] else "not decided",
             }
         )

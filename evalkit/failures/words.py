@@ -64,16 +64,19 @@ def mode_of_models(mode: str, rows: Sequence[Mapping[str, Any]]) -> str:
     return sentence(f"{mode}, of failed runs: {counts}")
 
 
-def contrasts(claimed: Sequence[Mapping[str, Any]], tested: int, n_tasks: int) -> str:
-    """Describe which events differ between failed and successful runs of the same tasks."""
+def contrasts(claimed: Sequence[Mapping[str, Any]], events: int, tested: int, n_tasks: int, across_models: bool) -> str:
+    """Describe which events differ between failed and successful runs of the same tasks and models."""
     tasks = f"{counted_noun(n_tasks, 'task')} with both outcomes"
     nothing = "No event can be compared between failed and successful runs"
     if n_tasks < FEWEST_TASKS:
         return f"{nothing}: {'only one' if n_tasks else 'no'} task has transcripts of both."
-    if not tested:
+    if not events:
         return f"{nothing}: none occurs in the {tasks}."
+    if not tested:
+        return f"{nothing}: in the {tasks}, models may be the reason, since the same ones fail."
+    same = "the same task, adjusted for models" if across_models else "the same task and model"
     if not claimed:
-        return f"No event is shown to differ between failed and successful runs of the same task ({tasks})."
+        return f"No event is shown to differ between failed and successful runs of {same} ({tasks})."
     shown = listed(
         (
             f"{row['event'].replace('_', ' ')} ({row['failed_share']:.0%} against {row['successful_share']:.0%})"
@@ -81,4 +84,4 @@ def contrasts(claimed: Sequence[Mapping[str, Any]], tested: int, n_tasks: int) -
         ),
         2,
     )
-    return f"More or less frequent in failed than in successful runs of the same task: {shown}, over {tasks}."
+    return f"More or less frequent in failed than in successful runs of {same}: {shown}, over {tasks}."

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -84,8 +84,7 @@ def arrow_table(values: Sequence[Sequence], columns: Sequence[Column]) -> pa.Tab
     empty = _empty_table(tuple(columns))
     if not (values and values[0]):
         return empty
-    dtypes = [column.dtype for column in columns]
-    return pa.Table.from_arrays(list(map(_array, values, dtypes)), schema=empty.schema)
+    return pa.Table.from_arrays(list(map(_array, values, map(attrgetter("dtype"), columns))), schema=empty.schema)
 
 
 @cache
@@ -127,7 +126,7 @@ def frame(rows: Iterable[Mapping[Any, Any]], columns: Sequence[Column]) -> pd.Da
     return frame_of({column.name: map(methodcaller("get", column.name), rows) for column in columns}, columns)
 
 
-def frame_of(values: Mapping[str, Iterable], columns: Sequence[Column]) -> pd.DataFrame:
+def frame_of(values: Mapping[str, Iterable] | pd.DataFrame | pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
     """Build a frame, faster than `frame` does, from the iterable, NumPy or Arrow array of the values of each column."""
     return pd.DataFrame({column.name: _column(values[column.name], column.dtype) for column in columns}, copy=False)
 

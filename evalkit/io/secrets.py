@@ -64,7 +64,7 @@ _SIGNATURES = (
 # The login of a URL is all up to its last @, which a password may contain; the port of a host without login is no
 # password, and a short name alone is no secret
 _LOGIN = r"[^\s\"'<>:@\\]|:(?!\\{0,8}/\\{0,8}/)|\\(?!\")"
-_ENCODED_LOGIN = r"[^\s\"'<>&%]|%(?!40|3A%2F%2F)"
+_ENCODED_LOGIN = r"[^\s\"'<>&%]|%(?!40|3A(?:(?:%5C){0,8}%2F){2})"
 
 
 class Secret(NamedTuple):

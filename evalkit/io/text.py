@@ -6,7 +6,7 @@ import sys
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -130,6 +130,15 @@ def cut_end(text: str, width: int) -> str:
 def cut_line(text: str) -> str:
     """Cut the text of a message, which may repeat what others wrote, in its middle."""
     return shorten(text, MOST_LINE)
+
+
+def map_texts(value: Any, change: Callable[[str], Any]) -> Any:
+    """Return a value with a function applied to every text in it, in its lists and mappings too."""
+    if isinstance(value, dict):
+        return type(value)({map_texts(key, change): map_texts(item, change) for key, item in value.items()})
+    if isinstance(value, list):
+        return [map_texts(item, change) for item in value]
+    return change(value) if isinstance(value, str) else value
 
 
 class UniqueNames:

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -101,16 +102,12 @@ def _write_json(table: pd.DataFrame, path: str) -> None:
     pd.DataFrame({**table, **epochs}).to_json(path, orient="records", indent=1, force_ascii=False)
 
 
-def _write_parquet(table: pd.DataFrame, path: str) -> None:
-    with_texts(table).to_parquet(path, index=False)
-
-
 WRITERS: dict[str, Callable[[pd.DataFrame, str], None]] = {  # by the suffix of a file
     ".csv": _write_csv,
     ".xlsx": _write_excel,
     ".tex": _write_latex,
     ".json": _write_json,
-    ".parquet": _write_parquet,
+    ".parquet": lambda table, path: with_texts(table).to_parquet(path, index=False),
 }
 OUTPUT = f"FILE{', '.join(list(WRITERS)[:-1])} or {list(WRITERS)[-1]}"  # as help texts name it
 
@@ -126,6 +123,14 @@ def check_output(path: str) -> None:
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise SourceError(f"{path}: no folder {folder}")
+
+
+def check_no_links(folder: str | os.PathLike, patterns: Iterable[str]) -> None:
+    """Raise SourceError for a link, pipe or device where evalkit writes: somebody may have put it there."""
+    for pattern in patterns:
+        for path in Path(folder).glob(pattern):
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                raise SourceError(f"{path}: a link, pipe or device, which evalkit does not write to; remove it")
 
 
 def write_frame(table: pd.DataFrame, path: str) -> None:

@@ -9,7 +9,7 @@ from evalkit._version import code_version
 from evalkit.io.paths import SourceError, StorageOptions, absolute, check_path, is_url, protocol_of, storage
 from evalkit.io.sources import Source, anchored, expand, fits, list_source, source_names
 from evalkit.io.store import Manifest, RecordStore, StoreError, read_manifest
-from evalkit.io.write import exclusive
+from evalkit.io.write import check_no_links, exclusive
 from evalkit.kinds.kind import LogKind, Records
 from evalkit.kinds.reading import Changes, Progress, list_logs, records_of, update
 
@@ -98,6 +98,7 @@ def collect(
         with exclusive(path) as alone:
             if not alone:
                 raise SourceError(f"{path}: another process is collecting into it")
+            check_no_links(path, store.tables)
             if manifest := read_manifest(path):
                 before = manifest.about
                 same = {**about, "code": before.get("code"), "sources": before.get("sources", [])}

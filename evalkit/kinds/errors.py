@@ -11,7 +11,7 @@ from itertools import chain
 
 import msgspec
 
-EDGE = 600  # characters at the beginning and at the end of a result that are searched for a failure
+EDGE = 600  # characters at the beginning and at the end of a result, and of a name, that are searched
 
 _WRAPPING = re.compile(  # before the text itself, but no heading
     r"[^\w#]*(?:(?:tool|code|action|command|execution|function|api|request)?s? ?"
@@ -38,7 +38,7 @@ _CODE = r"[45]\d\d\b"
 _FIRST = re.compile(
     "|".join((
         r"something went wrong(?! in)",
-        r"fail(?:ed|ure)\b(?! rate| modes?\b| \w+\s*[:=])|fatal(?: error|\s*[:!-])",
+        r"(?:temporary |transient )?fail(?:ed|ure)\b(?! rate| modes?\b| \w+\s*[:=])|fatal(?: error|\s*[:!-])",
         r"(?:unable to|could ?n[o']t|cannot|can['’]?t|could not)\b(?! (?:be \w+er|recommend|wait|complain)\b)",
         r"traceback \(most recent|\d+ validation errors? for ",
         r"(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing) (?:\w+ ){0,2}?(?:tool|function"
@@ -178,7 +178,7 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     unknown = unknown_tool_in(first)
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
-    if _shows_contents(name):
+    if _shows_contents(name[:EDGE]):
         return False
     if last != first and (_NAMED.match(last) or _PROGRAM.match(last)):
         return True

@@ -16,7 +16,7 @@ from evalkit.kinds import sections
 from evalkit.kinds.runs import UNKNOWN, Outcomes, has_flag, kind_of
 
 MOST_EXAMPLES = 3  # runs that a finding links to
-VARIANT = re.compile(r"[\W_]*(?:variants?|var|version|seed|copy|rep|v)[\W_]*\d+$", re.IGNORECASE)  # an id's end
+VARIANT = re.compile(r"(?<![\W_])[\W_]*(?:variants?|var|version|seed|copy|rep|v)[\W_]*\d+$", re.IGNORECASE)  # of an id
 FEW_VARIANTS = 6  # tasks of one stem on average: fewer are no sign of few tasks
 
 
@@ -169,8 +169,8 @@ def absent_runs(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFram
     is_due = n.groupby("condition").transform("sum").gt(0) | n.index.isin(unrun)[:, None]
     is_planned = is_due.mul(n.index.isin(planned, level="task"), axis=0)
     absent = n.rsub(n.max(axis=1), axis=0).where(n.gt(0), is_planned.astype(int))
-    frames = {"n": n, "absent": absent, "is_planned": is_planned}
-    return pd.DataFrame({name: frame.stack() for name, frame in frames.items()}).reset_index()
+    cells = pd.DataFrame({"n": n.stack()})
+    return cells.assign(absent=absent.to_numpy().ravel(), is_planned=is_planned.to_numpy().ravel()).reset_index()
 
 
 def absent_counts(cells: pd.DataFrame, models: Iterable[str] = ()) -> dict[str, Any]:

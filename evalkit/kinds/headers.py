@@ -1,7 +1,7 @@
 """Tables with a row for each run, whose columns have any usual names: what the columns mean, and the runs."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +13,13 @@ from evalkit.io.paths import SourceError
 from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet
 
+OWN_TASK = "file_and_row"  # the column of the task of rows that name none, each of which is a task of its own
 # For each column of runs the names that tables give it. A tuple before others is preferred; names in one are equals
 COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "task_id": [
         ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
         ("id", "question", "instance", "problem", "doc_id"),
+        (OWN_TASK,),
     ],
     "model_name": [("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")],
     "agent": [("agent", "agent_name", "scaffold", "system")],
@@ -36,6 +38,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "turns": [("turns", "n_turns", "steps", "n_steps", "num_steps")],
     "tokens_in": [("tokens_in", "input_tokens", "prompt_tokens", "n_input_tokens", "total_input_tokens")],
     "tokens_out": [("tokens_out", "output_tokens", "completion_tokens", "n_output_tokens", "total_output_tokens")],
+    "temperature": [("temperature",)],
     "cost": [("cost", "cost_usd", "total_cost", "price", "usd")],
     "error": [("error", "exception", "error_message")],
     "target": [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
@@ -45,13 +48,13 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
 _EXPORTED = {role: role for role in (*COLUMN_NAMES, "run_flags", "counts_as")}
 _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "dataset": "task_type", "agent": ""}
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
-_NUMBERS = {"score", "is_successful", "repetition", "duration", "turns", "tokens_in", "tokens_out", "cost"}
-_TRUTH = dict.fromkeys(
-    ("true", "t", "yes", "y", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"), 1.0
-)
+_AMOUNTS = ("duration", "turns", "tokens_in", "tokens_out", "cost")
+_NUMBERS = ("score", "is_successful", "repetition", "temperature", *_AMOUNTS)
+_TRUTH = dict.fromkeys(("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"), 1.0)
 _TRUTH |= dict.fromkeys(
-    ("false", "f", "no", "n", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
+    ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
 )
+_ALL_WORDS = [_TRUTH | {yes: 1.0, no: 0.0} for yes, no in ("tf", "yn", "pf")]  # of a whole column: F may be a grade
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # in columns of numbers and times
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII)  # `float` also reads 1_0
@@ -128,7 +131,7 @@ def _called(columns: Iterable[str], names: Sequence[str]) -> list[str]:
 def _are_outcomes(values: Iterable[Any]) -> bool:
     """Return whether all values that are known are words for outcomes; of numbers, 0 may be a success."""
     words = {str(value).strip().lower() for value in values} - {"", "none", "nan"}
-    return bool(words) and words <= _TRUTH.keys()
+    return bool(words) and any(words <= known.keys() for known in _ALL_WORDS)
 
 
 def columns_of_runs(
@@ -137,9 +140,9 @@ def columns_of_runs(
     """Read the columns of runs from tables that have the same columns.
 
     `meaning` has the column of the table for each column of runs (`meanings`); `files` has the file of each row, by
-    default one for all: the unit of scores and the order of day and month are decided for each. Returns the columns of
-    runs, in which cells that can't be read are missing, and these cells as they are in the table, of the columns that
-    have any.
+    default one for all: the unit of scores, the meaning of letters and the order of day and month are decided for each.
+    Returns the columns of runs, in which cells that can't be read are missing, and these cells as they are in the
+    table, of the columns that have any.
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # a table that evalkit wrote, perhaps for spreadsheets
@@ -150,12 +153,12 @@ def columns_of_runs(
         missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
         values = table[name].astype("object").where(~missing, None)
         if role == "started":
-            runs[role] = pd.concat([_times(own) for _, own in values.groupby(file)] or [_times(values)])
+            runs[role] = _by_file(_times, values, file)
         elif role == "is_successful":
-            truths = values.map(truth_or_number).astype("float64")
+            truths = _by_file(truths_or_numbers, values, file)
             runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
-            runs[role] = values.map(truth_or_number).astype("float64")
+            runs[role] = _by_file(truths_or_numbers, values, file)
             in_percent = texts.str.endswith("%").groupby(file).transform("any")
             has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% has none
             runs[role] = runs[role].where(~in_percent | has_unit)
@@ -175,6 +178,11 @@ def columns_of_runs(
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
     return runs, unread
+
+
+def _by_file(read: Callable[[pd.Series], pd.Series], values: pd.Series, file: pd.Series) -> pd.Series:
+    parts = [read(own) for _, own in values.groupby(file)]
+    return pd.concat(parts) if parts else read(values)
 
 
 def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:
@@ -290,9 +298,12 @@ def _number(value: Any) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def truth_or_number(value: Any) -> float | None:
-    """Return 1 or 0 for a word of truth or an outcome, or the number that a text is; None for others."""
-    return _TRUTH.get(str(value).strip().lower(), _number(value))
+def truths_or_numbers(values: pd.Series) -> pd.Series:
+    """Return 1 or 0 for words of truth or outcomes, and numbers for their texts; NaN for others."""
+    texts = values.astype("str").str.strip().str.lower().where(values.notna() & values.ne(""))
+    words = next((words for words in _ALL_WORDS if texts.dropna().isin(words).all()), _TRUTH)
+    truths = texts.map(words).astype("float64")
+    return truths.fillna(values.map(_number).astype("float64"))
 
 
 def _without_thousands(text: str) -> str:

@@ -133,6 +133,7 @@ class RateRules:
     # the runs that the leading rate counts: those measured, or all, where one not measured is no success
     denominator: Literal["measured", "all"] = "measured"
     conditions: Sequence[str] = ()  # columns that, with the task, make runs comparable, such as a budget of turns
+    conditions_of: Literal["run", "task"] = "run"  # whether a run may choose its conditions, or its task states them
     # columns of settings, such as a temperature: where models differ in one, the leaderboard has a warning
     reported_settings: Sequence[str] = ()
     task_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["task_id"]  # so that repetitions are known

@@ -17,10 +17,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit._notes import note
+from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, did_you_mean
 from evalkit._version import code_version
-from evalkit.io.frames import LEDGER, Entry, arrow_table, frame_of, paused_gc
+from evalkit.io.frames import LEDGER, Entry, Ledger, arrow_table, frame_of, paused_gc
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
 from evalkit.io.sources import Listing, Source, list_source, resolve, source_names
 from evalkit.io.store import FILES, StoreError, cached_store, collected_from, read_manifest
@@ -110,7 +110,7 @@ def load(
         if name not in kind.defaults and name not in kind.settings:
             raise SourceError(f"{kind.name} logs have no option {name!r}; {did_you_mean(name, kind.defaults)}")
     named = source_names(source)
-    with storage(storage_options):
+    with storage(storage_options), paused_gc():
         prepared = prepare(kind, named, options)
         records = read_records(kind, source, pattern=pattern, recursive=recursive, jobs=jobs)
         used = pc.filter(records.files["source"], pc.equal(records.files["status"], "used")).combine_chunks()
@@ -121,7 +121,7 @@ def load(
             files = records.files.filter(pc.invert(records.files["context"]))
             entries = [Entry(**row) for row in files.select(Entry._fields).to_pylist()]
             raise nothing_used(named, entries, kind.title, pattern or kind.files.pattern, recursive=recursive)
-    return assemble(kind, records, prepared, named, storage_options)
+        return assemble(kind, records, prepared, named, storage_options)
 
 
 def prepare(kind: LogKind, sources: Sequence[str], options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -187,7 +187,6 @@ def read_records(
     return records_of(store, listing)
 
 
-@paused_gc()
 def assemble(
     kind: LogKind,
     records: Records,
@@ -218,24 +217,34 @@ def assemble(
     if where or cluster:
         assembled = select_runs(assembled, kind, where, cluster)
     if where:
-        assembled = assembled._replace(chosen=assembled.chosen + note("filter", where=as_list(where)))
+        chosen = assembled.chosen + note("filter", where=as_list(where)) + _unit_of_others(assembled.frames[kind.runs])
+        assembled = assembled._replace(chosen=chosen)
     assembled = compare_units(assembled, kind, compare_by)
-    own = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
-    ledger = frame_of(dict(zip(Entry._fields, own.columns, strict=True)), LEDGER)
+    ledger = frame_of(records.files.filter(pc.invert(records.files["context"])), LEDGER)
     if assembled.notes:  # they replace the entries of their files
-        notes = frame_of(dict(zip(Entry._fields, zip(*assembled.notes, strict=True), strict=True)), LEDGER)
+        notes = Ledger(assembled.notes).frame()
         ledger = pd.concat([ledger, notes]).groupby("source", as_index=False, sort=False).last()
     return Logs(kind, sources, assembled, ledger, storage_options)
 
 
+def _unit_of_others(runs: pd.DataFrame) -> Notes:
+    """Note that scores of these runs look like outcomes or shares, while those of runs that were left out do not."""
+    scores = runs["score"].dropna()
+    if scores.empty or runs["is_successful"].notna().any() or "is_share" not in runs:
+        return NO_NOTES
+    are_alike = scores.isin([0, 1]).all() or (scores.between(0, 1).all() and not runs["is_share"].all())
+    return note("amounts") if are_alike else NO_NOTES
+
+
 def runs_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of a table with a row for each, as `load` does of a file with these rows.
+    """Return the runs of a table with a row for each, as `load` does of a file with these rows and a named index.
 
     Frames of runs that evalkit made stay as they are. SourceError for a table that is none of runs.
     """
     if {"kind", "run_flags"} <= set(table) and "counts_as" not in table:
         return table
     kind, name = kind_named(TABLE_KIND), "table"
+    table = table.reset_index([name for name in table.index.names if name not in (None, *table)])
     rows = table.astype("object").where(table.notna(), None).to_dict("records")
     data = msgspec.json.Encoder(enc_hook=_as_json).encode_lines(rows) or b"[]"
     parsed = kind.parse(f"{name}.jsonl", data)
@@ -267,5 +276,5 @@ def as_recorded(kind: LogKind, records: Records) -> Assembled:
             values.setdefault("model_name", [UNKNOWN] * n)
             values.setdefault("run_flags", [[] for _ in range(n)])
             values |= {column: [None] * n for column in {common.name for common in RUN_COLUMNS} - values.keys()}
-        frames[name] = frame_of({column.name: values[column.name] for column in columns}, columns)
+        frames[name] = frame_of(values, columns)
     return Assembled(frames)

@@ -23,6 +23,7 @@ _PACKED = (".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # the archives that are
 # what Arrow raises for a value that does not fit its column
 _COLUMN_ERRORS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)
 _Rows = Mapping[str, Sequence[tuple]]  # the rows of a file, by table of records
+_Read = tuple[str, bool, Parsed]  # the path of a file, whether it was read and parsed, and its parsed contents
 Progress = Callable[[int, int], object] | None  # of files read, files to read
 
 
@@ -43,15 +44,6 @@ def list_logs(
         if path not in states and (found := state_of(path)):
             states[path] = found
     return listing._replace(states=states)
-
-
-class _Read(NamedTuple):
-    """A file that was read, or not since its name shows that it is no log."""
-
-    path: str
-    status: Status
-    reason: str = ""
-    is_final: bool = True  # until it changes; reading or parsing it may succeed next time, where it raised an exception
 
 
 class Changes(NamedTuple):
@@ -105,20 +97,20 @@ def update(
 
     settled_before = time.time_ns() - int(SETTLED * 1e9)
     done, commit_at = 0, time.monotonic() + COMMIT_EVERY
-    for read, tables in _parse_logs(kind, to_read, listing.states, jobs):
+    for read, tables in parse_logs(kind, to_read, listing.states, kind.records, jobs):
         rows, kept = list[tuple](), list[str]()  # of files; those whose former contents are kept
-        for path, status, reason, is_final in read:
+        for path, was_read, parsed in read:
             state = listing.states[path]
-            is_unfinished = bool(changed_recently and status == "failed" and changed_recently(path))
+            is_unfinished = bool(changed_recently and parsed.status == "failed" and changed_recently(path))
             if is_unfinished:
                 being_written.add(path)
                 if path in known.states:
                     kept.append(path)
                     continue
             left_alone = bool(state.tag) if is_url(path) else state.modified < settled_before
-            if is_unfinished or not (is_final and left_alone):
+            if is_unfinished or not (was_read and left_alone):
                 state = state._replace(changed=-1)  # which no file has: it is read again next time
-            rows.append((path, *state, path in above, status, reason))
+            rows.append((path, *state, path in above, parsed.status, parsed.reason))
         if kept:
             names = pa.array(kept, pa.large_string())
             tables = {name: table.filter(pc.invert(pc.is_in(table["source"], names))) for name, table in tables.items()}
@@ -139,10 +131,17 @@ def update(
     return Changes(*counts, frozenset(being_written))
 
 
-def _parse_logs(
-    kind: LogKind, paths: Iterable[str], states: Mapping[str, FileState], jobs: int | None
+def parse_logs(
+    kind: LogKind,
+    paths: Iterable[str],
+    states: Mapping[str, FileState],
+    records: Mapping[str, Sequence[Column]],
+    jobs: int | None = None,
 ) -> Iterator[tuple[list[_Read], dict[str, pa.Table]]]:
-    """Read and parse files; yield chunk by chunk the files, and the tables of their records."""
+    """Read and parse files; yield chunk by chunk the parsed files, and their rows as the tables of `records`.
+
+    Without `records` there are no tables: the parsed files keep their rows.
+    """
     to_parse = list[str]()
     skipped = list[_Read]()
     size, accepts = 0, kind.files.accepts
@@ -154,11 +153,11 @@ def _parse_logs(
         if is_packed:
             reason = "packed: unpack it first"
         if reason and not os.path.isdir(path):
-            skipped.append(_Read(path, status, reason))
+            skipped.append((path, True, Parsed(status, reason)))
         else:
             to_parse.append(path)
             size += 0 if path.endswith(kind.files.excerpted) else states[path].size
-    work = partial(_parse_chunk, kind.parse, kind.unreadable, kind.files.excerpt, kind.records, storage_options())
+    work = partial(_parse_chunk, kind.parse, kind.unreadable, kind.files.excerpt, records, storage_options())
     return chain([(skipped, {})] if skipped else [], in_chunks(work, to_parse, size, jobs))
 
 
@@ -177,12 +176,12 @@ def _parse_chunk(
     read, rows = list[_Read](), dict[str, _Rows]()
     with storage(options), paused_gc():
         for path, data in read_files(paths, excerpt=excerpt):
-            is_final = False
+            was_read = False
             try:
                 if isinstance(data, OSError):
                     raise data
                 parsed = parse(path, data)
-                is_final = True
+                was_read = True
             except IsADirectoryError as error:
                 parsed = Parsed("failed", f"the folder can't be listed: {reason_of(error)}")
             except (MemoryError, RecursionError) as error:
@@ -191,16 +190,18 @@ def _parse_chunk(
             except Exception as error:
                 parsed = unreadable(path, reason_of(error))
             rows[path] = parsed.rows
-            read.append(_Read(path, parsed.status, parsed.reason, is_final))
+            if records:
+                parsed = Parsed(parsed.status, parsed.reason)  # without its rows
+            read.append((path, was_read, parsed))
             del data  # before the next file is read into the same memory
     try:
         return read, tables_of(records, rows)
     except _COLUMN_ERRORS:
-        for place, (path, *_) in enumerate(read):
+        for place, (path, was_read, _) in enumerate(read):
             try:
                 tables_of(records, {path: rows[path]})
             except _COLUMN_ERRORS as error:
-                read[place] = read[place]._replace(status="failed", reason=f"a value does not fit its column: {error}")
+                read[place] = path, was_read, Parsed("failed", f"a value does not fit its column: {error}")
                 del rows[path]
         return read, tables_of(records, rows)
 

@@ -16,7 +16,7 @@ from evalkit.stats.intervals import numbers
 
 MOST_MODELS = 200  # of a table that takes long to make; a page shows no more rows
 UNKNOWN = "unknown"  # the model of runs whose logs name none
-AS_LOGGED = "as logged"  # the unit of scores of other programs: shares where all are between 0 and 1
+AS_LOGGED = "as logged"  # the unit of scores of other programs: shares where all that were loaded are from 0 to 1
 NO_OUTCOME = note("no_outcome")
 NO_SCORE = note("no_score")
 NO_RUN = note("no_run")
@@ -25,7 +25,8 @@ BY_JUDGE = " by a judge"  # behind the name of every estimate that rests on such
 MOST_NAMED = 8  # models in a sentence; of more, it has the number
 MOST_SCORER = 30  # characters of a scorer's name, which follows the name of an estimate
 MEASURED = ("success", "failure")
-_KEPT = ["run_id", "model_name", "task_type", "repetition", "started", "duration", "cost", "tokens_in", "tokens_out"]
+_KEPT = ["run_id", "source", "model_name", "task_type", "repetition", "started", "duration", "cost"]
+_KEPT += ["tokens_in", "tokens_out"]
 
 
 class Outcomes(NamedTuple):
@@ -33,9 +34,9 @@ class Outcomes(NamedTuple):
 
     `table` has one row per run: model_name, task (what repeats; a run without a task is its own), family (of tasks that
     are variants of one, as the runs were loaded with ``cluster``; else the task), task_type, repetition, seed, value
-    (NaN if it has none), run_id, started, duration, cost, tokens, outcome (success, failure, not measured, running, or
-    scored: with a score that is neither success nor failure), ended (how: an error, a limit, a status in words; "" if a
-    log states no outcome) and condition (what else makes runs comparable: ``max_turns=20``, or "").
+    (NaN if it has none), run_id, source, started, duration, cost, tokens, outcome (success, failure, not measured,
+    running, or scored: with a score that is neither success nor failure), ended (how: an error, a limit, a status in
+    words; "" if a log states no outcome) and condition (what else makes runs comparable: ``max_turns=20``, or "").
     """
 
     table: pd.DataFrame
@@ -45,6 +46,7 @@ class Outcomes(NamedTuple):
     left_out: int = 0  # runs whose flags exclude them from all rates
     by: str = ""  # the scorer or reward of all of them, if logs name one
     compared_by: tuple[str, ...] = ()  # the columns whose values `model_name` has, where these are not the models
+    conditions_of: Literal["run", "task"] = "run"  # what conditions describe, as `RateRules` states it
     judged: Notes = NO_NOTES  # on outcomes that are verdicts of a judge
 
     @property
@@ -143,6 +145,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
         left_out=int((~counts).sum()),
         by=plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else "",
         compared_by=compared_by,
+        conditions_of=kind.rates.conditions_of,
         judged=judged,
     )
     is_measured = table["outcome"].isin(MEASURED)
@@ -160,7 +163,8 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     made = made._replace(table=table)
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
-    if unit.startswith("share") or (unit == AS_LOGGED and score.dropna().between(0, 1).all()):
+    are_shares = rows["is_share"].all() if "is_share" in rows else score.dropna().between(0, 1).all()
+    if unit.startswith("share") or (unit == AS_LOGGED and are_shares):
         return made._replace(kind="score")
     return made._replace(unit=unit.removeprefix(AS_LOGGED))
 

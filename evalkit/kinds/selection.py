@@ -16,6 +16,7 @@ from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, did_you_mean
 from evalkit.io.paths import SourceError
 from evalkit.io.text import short_paths
+from evalkit.kinds.ids import find_runs
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.stats.cells import check_families
@@ -160,6 +161,24 @@ def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame
             if role in runs:
                 table[name] = runs[role]
     return table
+
+
+def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
+    """Return the run_id of each id, also for an id from before a move or an own id of a table; else missing.
+
+    An own id is a column of the runs, or of the table that they were read from, with another value in each row.
+    """
+    found = best = find_runs(ids, runs["run_id"])
+    if found.notna().all():
+        return found
+    for columns in (runs.select_dtypes(["object", "str"]), logged_columns(runs)):
+        for name in columns:
+            texts = columns[name].astype("str").str.strip()
+            if columns[name].notna().all() and texts.ne("").all() and texts.is_unique:
+                own = found.fillna(ids.map(dict(zip(texts, runs["run_id"], strict=True))))
+                if own.count() > best.count():
+                    best = own
+    return best
 
 
 def with_logged(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from evalkit._text import as_list, did_you_mean
 from evalkit.io import SourceError, check_path, read_file, resolve
 from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet, to_spreadsheet
-from evalkit.kinds.headers import truth_or_number
+from evalkit.kinds.headers import truths_or_numbers
 from evalkit.trajectories.formats.table import read_rows
 
 COLUMNS = ("run_id", "turn", "question", "label", "who", "when", "note")
@@ -95,7 +95,7 @@ def _read_table(
         if found and column == "score" and table["score"].eq("").all():
             raise SourceError(f"{path}: no column label or score with any value (--column label=NAME names it)")
         texts = table[column].str.lower()
-        values = texts.map(truth_or_number).astype("float64")
+        values = truths_or_numbers(texts)
         if yes and column == "label":
             values = texts.eq(yes.strip().lower()).astype("float64").where(texts.ne(""))
         turn = pd.to_numeric(table["turn"], errors="coerce")

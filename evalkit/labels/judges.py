@@ -12,8 +12,8 @@ from scipy import special
 from evalkit._notes import Notes, note
 from evalkit._text import check_number, counted_noun, format_interval
 from evalkit.io import SourceError
-from evalkit.kinds import Finding, Logs, find_runs, sections
-from evalkit.kinds.selection import logged_columns
+from evalkit.kinds import Finding, Logs, sections
+from evalkit.kinds.selection import run_ids_of
 from evalkit.labels import words
 from evalkit.labels.answers import UNIT, Majority, Table, majority, of_question
 from evalkit.labels.sample import draw
@@ -115,24 +115,6 @@ def compare_judges(
     return Comparison(units, wide, own_labels, people, unknown, problems)
 
 
-def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
-    """Return the run_id of each id, also for an id from before a move or an own id of a table; else missing.
-
-    An own id is a column of the runs, or of the table that they were read from, with another value in each row.
-    """
-    found = best = find_runs(ids, runs["run_id"])
-    if found.notna().all():
-        return found
-    for columns in (runs.select_dtypes(["object", "str"]), logged_columns(runs)):
-        for name in columns:
-            texts = columns[name].astype("str").str.strip()
-            if columns[name].notna().all() and texts.ne("").all() and texts.is_unique:
-                own = found.fillna(ids.map(dict(zip(texts, runs["run_id"], strict=True))))
-                if own.count() > best.count():
-                    best = own
-    return best
-
-
 def judge_table(comparison: Comparison) -> pd.DataFrame:
     """Estimate for each judge the rate that it gives, the corrected one, and how it agrees with people.
 
@@ -187,9 +169,9 @@ def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate)
     known = verdicts[np.isfinite(verdicts)]
     is_yes_or_no = len(known) and np.isin(known, (0.0, 1.0)).all()
     arguments = _arguments(units, verdicts)
-    half_width, after = (found.high - found.low) / 2, np.nan
-    if len(arguments[2]) >= MORE:  # of all labels together, while `found` may be weighted from estimates of models
-        after = half_width * half_width_after(MORE, *arguments) / half_width_after(0, *arguments)
+    after = np.nan
+    if len(arguments[2]) >= MORE:
+        after = _scale(found, arguments) * half_width_after(MORE, *arguments)
     return {
         "judge": judge,
         "n": found.n,
@@ -199,7 +181,7 @@ def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate)
         "estimate": found.estimate,
         "low": found.low,
         "high": found.high,
-        "half_width": half_width,
+        "half_width": (found.high - found.low) / 2,
         "after": after,
         "method": found.method,
         "warning": found.warning,
@@ -212,6 +194,12 @@ def _arguments(units: pd.DataFrame, verdicts: np.ndarray) -> tuple[np.ndarray, n
     is_labelled = np.isfinite(label)
     tasks = np.concatenate([task[is_labelled], task[~is_labelled]])
     return label[is_labelled], verdicts[is_labelled], verdicts[~is_labelled], tasks
+
+
+def _scale(found: Estimate, arguments: tuple[np.ndarray, ...]) -> float:
+    """Return how much wider an interval that may be weighted from models' own is than that of all labels together."""
+    together = half_width_after(0, *arguments)
+    return (found.high - found.low) / 2 / together if together > 0 else 1.0
 
 
 def _of_models(comparison: Comparison, verdicts: np.ndarray) -> dict[str, Estimate]:
@@ -613,7 +601,9 @@ def label_plan(
     0  43.0        0.05
     1  80.0        0.04
     """
-    arguments = _arguments(comparison.units, _verdicts_of(comparison, judge))
-    rows = [(labels_for(width, *arguments), width) for width in half_widths]
-    rows += [(float(count), half_width_after(count, *arguments)) for count in more]
+    verdicts = _verdicts_of(comparison, judge)
+    arguments, found = _arguments(comparison.units, verdicts), _overall(comparison, verdicts)
+    scale = _scale(found, arguments)
+    rows = [(labels_for(width / scale, *arguments), width) for width in half_widths]
+    rows += [(float(count), scale * half_width_after(count, *arguments)) for count in more]
     return pd.DataFrame(rows, columns=["more", "half_width"]).sort_values("more", ignore_index=True)

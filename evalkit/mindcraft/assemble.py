@@ -1,7 +1,8 @@
 """Assemble records of files into frames of runs and agents; the user's options are applied here."""
 
+import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import compress
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -13,26 +14,21 @@ import pyarrow.compute as pc
 
 from evalkit._notes import Notes, note
 from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of
-from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
-from evalkit.mindcraft.layout import (
-    Named,
-    Repetition,
-    TaskFolder,
-    count_ids,
-    name_models,
-    split_repetitions,
-    task_folders,
-)
-from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, FLAGS, LOG_FLAGS, OUTCOMES, RECORDS, RUNS, CompletionStatus
+from evalkit.kinds import Assembled, Records, run_ids
+from evalkit.mindcraft.layout import Named, Repetition, TaskFolder, name_models, split_repetitions, task_folders
+from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, LOG_FLAGS, OUTCOMES, RECORDS, RUNS, CompletionStatus
 from evalkit.mindcraft.tasks import Definition, TaskDefinitions, metrics_of, task_facts
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
 LEFT_OVER = 300_000  # milliseconds: agents of one run do not start so far apart
+_SERVER = re.compile(r"_\d{1,9}\Z", re.ASCII)  # the number of an agent's server
+_ID = re.compile(r"(?:\d\D*){4}|\A[0-9a-f-]{6,}\Z", re.ASCII)
 _OF_TASKS = {"task_id", "has_definition", "definition_file", *task_facts("", None)}
 _TASK_COLUMNS = [column for column in RUNS if column.name in _OF_TASKS]
 _TASK_COLUMNS.append(Column("is_ambiguous", "bool", "several definitions fit the task"))
 _LOG_COLUMNS = (*(column for column in AGENTS if column.name in ("source", "agent_name")), *RECORDS["logs"])
 _COUNTS = [column.name for column in COUNT_COLUMNS[1:]]  # but messages, which are the turns of a run
+_UNSTATED = ("seed", "tokens_in", "tokens_out", "cost")  # columns of all kinds that no log states
 _NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
 
 
@@ -64,8 +60,8 @@ def assemble(
     runs = _known(found).join(frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True))
     logs = _logs(found, records, has_times=bool(options.get("original_mtimes")))
     sizes = np.bincount(logs["run"], logs["size"], len(runs)).astype(int)
-    paths, ids, numbers = runs[["path", "task_id", "repetition"]].to_numpy("object").T
-    runs["run_id"] = run_ids("mindcraft", paths, ids, numbers, records=records, sizes=sizes)
+    paths, task_ids, numbers = runs[["path", "task_id", "repetition"]].to_numpy("object").T
+    runs["run_id"] = run_ids("mindcraft", paths, task_ids, numbers, records=records, sizes=sizes)
     logs["original"] = _originals(logs, runs["path"])
     runs["agent_count"] = runs["agents_asked_for"].fillna(runs["n_agents"])
     runs = runs.join(_gathered(logs))
@@ -75,9 +71,8 @@ def assemble(
     runs["run_flags"] = _flags(runs, logs)
     ids = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"].to_numpy())
     logs = logs.join(ids.reset_index(drop=True))
-    agents = frame_of({column.name: logs[column.name] for column in AGENTS}, AGENTS)
-    runs = runs.assign(**dict.fromkeys({column.name for column in RUN_COLUMNS}.difference(runs)))  # which no log states
-    runs = frame_of({column.name: runs[column.name] for column in RUNS}, RUNS)
+    agents = frame_of(logs, AGENTS)
+    runs = frame_of(runs.assign(**dict.fromkeys(_UNSTATED)), RUNS)
     metrics = metrics_frame([metrics_of(task.definition) for task in tasks])
     if not metrics.columns.empty:
         runs = runs.join(metrics.take(places).reset_index(drop=True))
@@ -146,27 +141,32 @@ def _find_runs(
 
 def _known(found: Sequence[Run]) -> pd.DataFrame:
     """Return what is known of runs before their logs are read, apart from the facts of their tasks."""
-    paths = [run.folder.path for run in found]
-    numbers = [run.repetition.number for run in found]
     values = {
         "kind": "mindcraft",
         "source": [run.folder.folder for run in found],
         "model_name": [run.named.model_name for run in found],
         "model_source": [run.named.model_source for run in found],
         "experiment": [run.named.experiment for run in found],
-        "repetition": numbers,
+        "repetition": [run.repetition.number for run in found],
         "experiment_folder": [run.named.experiment_folder for run in found],
         "flat_layout": [run.folder.flat for run in found],
         "experiment_total": [run.named.total for run in found],
         "suite": [run.named.fields.get("suite") for run in found],
         "total_agent_logs_found": np.array([len(run.repetition.logs) for run in found], int),
         "repetition_rule": [run.repetition.rule for run in found],
-        "path": pd.Series(paths, dtype="str"),
+        "path": pd.Series([run.folder.path for run in found], dtype="str"),
         "n_agents": np.array([len(set(run.repetition.agents)) for run in found], int),
-        "n_ids": np.array([count_ids(run.repetition.agents) for run in found], int),
+        "n_ids": np.array([_count_ids(run.repetition.agents) for run in found], int),
         "fits_layout": np.array([run.named.fits_layout for run in found], bool),
     }
     return pd.DataFrame(values)
+
+
+@lru_cache(maxsize=4096)  # the agents of many runs have the same names
+def _count_ids(agents: tuple[str, ...]) -> int:
+    """Count the names that are ids or dates, apart from the number of a server; agents have names such as gpt-4o."""
+    names = {_SERVER.sub("", agent) for agent in agents}
+    return sum(_ID.search(name) is not None for name in names)
 
 
 def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.DataFrame:
@@ -280,7 +280,7 @@ def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
         "unreadable_logs": runs["n_read"] < runs["total_agent_logs_found"],
         "inferred_timeout": runs["inferred_timeout"],
     }
-    flags = [flag for flag in FLAGS if flag in raised]
+    flags = sorted(raised)  # as `FLAGS`
     columns = [np.asarray(raised[flag], bool).tolist() for flag in flags]
     return [list(compress(flags, own)) for own in zip(*columns, strict=True)]
 
@@ -314,9 +314,12 @@ def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
 def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Build a column ``metric_NAME`` of every metric: numbers, truth values, or text where they are neither."""
     types, columns = dict[str, set[type]](), list[Column]()
-    named = [{cut_name(f"metric_{metric}"): value for metric, value in row.items()} for row in rows]
-    for row in named:
-        for name, value in row.items():
+    named = list[dict[str, Any]]()
+    for row in rows:
+        named.append({})
+        for metric, value in row.items():
+            name = cut_name(f"metric_{metric}")
+            named[-1][name] = value
             types.setdefault(name, set()).add(type(value))
     for name, own in types.items():
         dtype = "bool?" if own == {bool} else "float" if own <= {int, float} else "str"

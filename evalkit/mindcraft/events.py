@@ -32,7 +32,7 @@ _KNOW_HOW = rf"(?:{_RECIPE}|ingredients?)"
 _MAKE = r"(?:craft|make|made|cook|bake|baked|smelt|build|built)"
 _OFFER = r"(?:i(?:'ll| will| can)? |let me |do you (?:need|want)|should i|shall i|want me|i have |i(?:'ve)? got )"
 _ASKED = re.compile(
-    rf"(?:^|[.!?\n])\s*(?!{_OFFER})[^.!?\n]{{0,99}}(?:\b{_KNOW_HOW}\b[^.!?\n]{{0,99}}\?"
+    rf"(?:^|[.!?\n])[^\S\n]*(?!{_OFFER})[^.!?\n]{{0,99}}(?:\b{_KNOW_HOW}\b[^.!?\n]{{0,99}}\?"
     rf"|\b(?:what(?:'s| is| are)|which|tell|share|give|send|show|can you)\b[^.!?\n]{{0,99}}\b{_RECIPE}\b"
     r"|\b(?:how (?:do|can|should|would|to|is|are)|what do (?:i|we|you) need to)\b[^.!?\n]{0,99}"
     rf"\b{_MAKE}\b[^.!?\n]{{0,99}}\?|\bwhat goes into\b[^.!?\n]{{0,99}}\?)"
@@ -57,7 +57,7 @@ _ITEM = re.compile(r"[a-z][a-z_]{2,}")
 # ingredients of other items, and tools: making one of these is no mistake
 _ON_THE_WAY = re.compile(
     r"(?:.*_)?(?:planks|log|stick|sticks|ingot|nugget|dye|slab|wool|string|leather|paper|book|sugar|wheat|flour"
-    r"|bucket|coal|charcoal|crafting_table|furnace|smoker|chest|glass|glass_pane|stone|cobblestone|brick"
+    r"|bucket|coal|charcoal|torch|crafting_table|furnace|smoker|chest|glass|glass_pane|stone|cobblestone|brick"
     r"|pickaxe|axe|shears|block|dust|redstone|egg|seeds|bone_meal|gunpowder|cocoa_beans|milk)"
 )
 _REQUEST = re.compile(

@@ -69,6 +69,7 @@ KIND = LogKind(
         outcome_of=table.OUTCOMES,
         denominator="all",
         conditions=("agents_asked_for", "n_blocked_agents", "plan_availability", "depth"),
+        conditions_of="task",
         task_of=tasks_of,
         excluding_flags=("stale_copy",),
         lower_bounds=("turns",),

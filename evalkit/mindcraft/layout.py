@@ -22,8 +22,6 @@ _REPETITION = re.compile(  # a number, alone or of a seed, or a date
     r"|(?:20\d\d[-_.]?)?\d\d[-_.]?\d\d(?:[-_t]\d\d[-_.]?\d\d(?:[-_.]?\d\d)?)?",
     re.IGNORECASE,
 )
-_SERVER = re.compile(r"_\d{1,9}\Z", re.ASCII)  # the number of an agent's server
-_ID = re.compile(r"(?:\d\D*){4}|\A[0-9a-f-]{6,}\Z", re.ASCII)
 _GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|samples?")
 _LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
 _NAMING_MODELS = (RESULTS, "results.json", "last_profile.json", "profile.json")
@@ -215,13 +213,6 @@ def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[
     rule = "single" if len(names) == 1 else rule
     own = sorted(members.items())
     return tuple(Repetition(number, rule, *map(tuple, zip(*entries, strict=True))) for number, entries in own)
-
-
-@lru_cache(maxsize=4096)
-def count_ids(agents: tuple[str, ...]) -> int:
-    """Count the names of agents that are ids or dates, which agents do not have; names such as gpt-4o are none."""
-    names = {_SERVER.sub("", agent) for agent in agents}
-    return sum(_ID.search(name) is not None for name in names)
 
 
 class Named(NamedTuple):

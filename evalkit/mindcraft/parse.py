@@ -68,9 +68,6 @@ FINAL_START = re.compile("|".join(map(re.escape, FINAL_STARTS)))
 _NO_SCORE = "Task ended (?:with|in) score"
 NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # within a longer text
 OUTCOME = re.compile(f"{_pattern('scored')}|{_pattern('succeeded')}|{_NO_SCORE}")
-# all outcomes begin with this text, which is quicker to find than the pattern
-_outcome_starts = [_NO_SCORE, *(text.start for text in WORDINGS["scored"] + WORDINGS["succeeded"])]
-OUTCOME_START = os.path.commonprefix(_outcome_starts)  # noqa: RUF071 - these are no paths
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
@@ -108,6 +105,7 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
+OUTCOME_PHRASES = Phrases(["Task ended", *(text.start for text in WORDINGS["scored"] + WORDINGS["succeeded"])])
 EVENT_PHRASES = Phrases([event.start for event in EVENTS.values()])
 
 # the keys that distinguish the other JSON files of an experiment from agent logs
@@ -206,6 +204,7 @@ def parse(path: str, data: bytes) -> Parsed:
 
     In its folder, every JSON file is a log but one of another shape under a name without a number (``notes.json``).
     """
+    is_numbered = split_stem(stem_of(path))[1] is not None
     may_be_log = _may_be_log(path)
     try:
         if path.rpartition("/")[2] == RESULTS:
@@ -224,15 +223,10 @@ def parse(path: str, data: bytes) -> Parsed:
         broken = unreadable(path, str(error))
         start = decode_start(data[:HEAD]) if may_be_log else None
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
-            is_numbered = split_stem(stem_of(path))[1] is not None
-            rows = {
-                "logs": broken.rows["logs"] if is_numbered else [],
-                "other_files": [_other_row(other=NO_TURNS)],
-            }
+            rows = {"logs": broken.rows["logs"] if is_numbered else [], "other_files": [_other_row(other=NO_TURNS)]}
             return Parsed("failed", f"{error} (it does not begin like an agent log)", rows)
         return broken
 
-    is_numbered = split_stem(stem_of(path))[1] is not None
     logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
     if isinstance(value, dict):
         is_memory = not value or bool((LOG_KEYS - {"name"}) & value.keys())
@@ -263,7 +257,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, names a score or a success in one of the game's final wordings."""
-    return OUTCOME_START in text and OUTCOME.search(text) is not None
+    return OUTCOME_PHRASES.are_in(text) and OUTCOME.search(text) is not None
 
 
 def parse_results(data: bytes) -> dict[str, Any]:

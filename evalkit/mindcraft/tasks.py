@@ -176,8 +176,10 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
     task_type = TYPE_NAMES.get(task_type, task_type)
     is_cooking, is_crafting = task_type == "cooking", task_type == "techtree"
     in_kitchen = "hells_kitchen" in task_id
-    matches = {name: pattern.search(task_id) for name, pattern in _NAMED.items()}
-    named = {name: match[1] if match else "" for name, match in matches.items()}
+    named = dict.fromkeys(_NAMED, "")
+    for name, pattern in _NAMED.items():
+        if match := pattern.search(task_id):
+            named[name] = match[1]
     blocked: set[str] | None = set()  # agents without access to the recipe; None: unknown
     plan = table = None
     target: Any

@@ -23,7 +23,7 @@ LOOKS_OR_TALKS = frozenset((
     "!wait", "!stop", "!stfu", "!viewChest", "!checkBlueprint", "!checkBlueprintLevel", "!getBlueprint",
     "!getBlueprintLevel",
 ))  # fmt: skip
-_OUTPUT = re.compile(r"\s*(?:code|action) output:\s*", re.IGNORECASE)
+_OUTPUT = re.compile(r"(?<!\s)\s*(?:code|action) output:\s*", re.IGNORECASE)
 _FAILED = re.compile(  # how an answer of the game to a command that did nothing begins, or its last line
     r"\s*(?:failed|could ?n[o']t|could not|cannot|can't|unable|invalid|(?:you )?(?:do not|don't) have"
     r"|you (?:do not|don't|cannot|have no\b)|not enough|there (?:is|are) no|no (?!more )\w+ |path not found(?!, but)"

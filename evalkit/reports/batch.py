@@ -1,6 +1,7 @@
 """Run a batch: every report in its own process, several at a time, isolated from the failures of others."""
 
 import contextlib
+import glob
 import math
 import multiprocessing
 import os
@@ -18,13 +19,14 @@ from typing import Any, NamedTuple
 import psutil
 
 from evalkit.display.show import REPORT
+from evalkit.evidence.site import WRITTEN
 from evalkit.io.paths import SourceError, check_path, redacted
 from evalkit.io.read import end_with_parent
 from evalkit.io.secrets import MASK, masking
 from evalkit.io.sources import NOTES
 from evalkit.io.store import read_note
 from evalkit.io.text import plain, warnings_as_usual
-from evalkit.io.write import remove_left
+from evalkit.io.write import check_no_links, remove_left
 from evalkit.reports.index import is_missing, write_evidence, write_index
 from evalkit.reports.kernels import FOLDER_PREFIX, preload, start_method
 from evalkit.reports.report import Job, Record, Report, input_fingerprint, read_record, stamp_of, why_due, write_record
@@ -100,6 +102,9 @@ def run(
     check_path(str(output))
     try:
         output.mkdir(parents=True, exist_ok=True)
+        names = {report.notebook.name for report in reports} | {path.name for path in output.glob(f"{NOTES}/*")}
+        own = (f"{glob.escape(name)}{below}" for name in names for below in ("", "/*", "/*/*"))
+        check_no_links(output, (NOTES, f"{NOTES}/**/*", "manifest.json", *own, *WRITTEN))
         for report in reports:  # noted at once: one of them may read the folder in which another is written
             (output / NOTES / report.notebook.name).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -24,11 +24,11 @@ from evalkit.evidence import EVIDENCE, read_references
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.secrets import is_masking, masked
 from evalkit.io.store import write_note
-from evalkit.io.text import plain
+from evalkit.io.text import map_texts, plain
 from evalkit.reports.kernels import FOLDER_PREFIX, PYTHON, manager_of
 from evalkit.reports.notebooks import title_of
 from evalkit.reports.page import render
-from evalkit.reports.report import Failure, Job, Record, files_beside, map_texts, read_record, write_file, write_record
+from evalkit.reports.report import Failure, Job, Record, files_beside, read_record, write_file, write_record
 
 _is_text = re.compile(r"text/|application/(json|javascript|x-latex)").match  # of types of outputs
 _INJECTED = "injected-parameters"  # tag of the cell in which papermill puts parameters

@@ -18,10 +18,10 @@ from evalkit.evidence.references import RUNS
 from evalkit.evidence.site import MANIFEST
 from evalkit.io.sources import is_sample, shown_paths, without_projects
 from evalkit.io.store import read_note
-from evalkit.io.text import plain, short_paths
+from evalkit.io.text import map_texts, plain, short_paths
 from evalkit.io.write import from_spreadsheet
 from evalkit.reports.notebooks import LAST
-from evalkit.reports.report import Record, map_texts, places_of, read_records, write_file
+from evalkit.reports.report import Record, places_of, read_records, write_file
 
 STANDINGS = "standings"  # the published table of a report from which the index lists models
 _NEEDED = {"kind", "outcome", "model_name", "n", "n_tasks", "estimate", "text", "task_set"}

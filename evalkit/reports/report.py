@@ -22,6 +22,7 @@ from evalkit.io.read import read_json
 from evalkit.io.secrets import is_masking, masked
 from evalkit.io.sources import MISSING, NOTES, is_sample, list_source, shown_paths, source_names, state_of
 from evalkit.io.store import collected_from, read_note, write_note
+from evalkit.io.text import map_texts
 from evalkit.io.write import write_bytes
 from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
 
@@ -208,15 +209,6 @@ def read_records(output: Path) -> list[Record]:
     keys = sorted(f"{path.parent.name}/{path.stem}" for path in output.glob(f"{NOTES}/*/*.json"))
     records = (record for key in keys if (record := read_record(output, key)))
     return [record for record in records if not record["page"] or (output / record["page"]).is_file()]
-
-
-def map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a value with a function applied to every text in it, in its lists and mappings too."""
-    if isinstance(value, dict):
-        return type(value)({map_texts(key, change): map_texts(item, change) for key, item in value.items()})
-    if isinstance(value, list):
-        return [map_texts(item, change) for item in value]
-    return change(value) if isinstance(value, str) else value
 
 
 def places_of(record: Record) -> list[str]:

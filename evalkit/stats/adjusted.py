@@ -1,7 +1,7 @@
 """Rates of models that ran different tasks, made comparable: adjusted for tasks, or for one mix of types of tasks."""
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,25 +15,27 @@ from evalkit.stats.pairwise import components
 
 RAW, NONE = "raw", "none"
 ADJUSTED, STANDARDISED = "adjusted for tasks", "standardised"
-MOST_GROUPS = 40  # of tasks, that are left out in turn
-EASE = np.linspace(-6, 6, 25)  # of tasks, on the logit scale
-PRIOR = 3.0
+MOST_GROUPS = 40  # maximum number of groups of tasks that the jackknife leaves out in turn
+EASE = np.linspace(-6, 6, 25)  # grid of task effects, in logits
+PRIOR = 3.0  # standard deviation of the prior of model effects, in logits
 
 
 class AdjustedRates(NamedTuple):
-    """Rates of models with and without adjustment for the tasks they ran; the table of `adjusted_rates`."""
+    """Rates of models, raw and adjusted for the tasks that each ran: the result of `adjusted_rates`."""
 
     table: pd.DataFrame
-    basis: str  # of the adjusted estimates: "raw", "adjusted for tasks", "standardised" or "none"
-    reason: Notes  # why these
+    basis: str  # kind of adjustment: "raw", "adjusted for tasks", "standardised" or "none"
+    reason: Notes  # why it was chosen
 
 
-def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
+def adjusted_rates(
+    cells: Cells, *, kind: Kind = "proportion", conditions_of: Literal["run", "task"] = "run"
+) -> AdjustedRates:
     """Return the raw rate of each model, its coverage of the tasks, and its rate adjusted for tasks.
 
-    If all models ran the same tasks, adjusted rates are the raw rates. Otherwise they are the rates that models would
-    have on all tasks (docs/statistics.md), if shared tasks link all models; else they are standardised to the pooled
-    mix of strata, if all models have all strata; else NaN. They use only conditions that all models ran.
+    If all models ran the same tasks, adjusted rates equal raw rates. Otherwise, if shared tasks link all models, they
+    are the rates that models would have on all tasks (docs/statistics.md). Otherwise, if all models ran tasks of all
+    strata, they are standardised to the pooled mix of strata. In all other cases they are NaN.
 
     Parameters
     ----------
@@ -41,12 +43,16 @@ def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
         Result of `cells_of`.
     kind : {"proportion", "score", "mean"}
         Type of the values, as for `estimate_by`.
+    conditions_of : {"run", "task"}
+        What conditions describe. Adjusted rates use only the conditions that all models ran, unless each task has one
+        condition because conditions are facts of tasks, such as the number of agents that a task needs.
 
     Returns
     -------
     AdjustedRates
         `table` with model_name, n (runs), n_tasks, coverage (share of tasks), estimate, low, high, method (raw),
-        adjusted, adjusted_low, adjusted_high, warning; and the reason, which names models with another order.
+        adjusted, adjusted_low, adjusted_high, warning; and `reason`, which names two models that the adjustment
+        reorders.
 
     Examples
     --------
@@ -55,12 +61,15 @@ def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
     """
     model, task, value = cells.columns[:3]
     is_used = cells.runs[task].notna() & np.isfinite(numbers(cells.runs[value]))
-    used = cells.runs[is_used].astype({model: "str"})
+    used = cells.runs if is_used.all() else cells.runs[is_used]
+    if used[model].dtype != "str":
+        used = used.astype({model: "str"})
     families, seeds = cells.columns.family or None, cells.columns.seed or None
     rates = estimate_by(used, model, value, task, kind, families=families, seeds=seeds)
     table = pd.DataFrame({"model_name": pd.Series(cells.models, dtype="str")})
     table["coverage"] = (cells.sizes > 0).mean(axis=0) if cells.tasks else math.nan
-    table = table.merge(rates.rename(columns={model: "model_name"}).drop(columns="target"), how="left")
+    of_model = rates.drop(columns="target").set_index(model).reindex(cells.models)
+    table = table.join(of_model.reset_index(drop=True))
     table = table.fillna({"n": 0, "n_tasks": 0, "method": ""}).astype({"n": "int64", "n_tasks": "int64"})
     warnings = [warning if isinstance(warning, Notes) else note("no_values") for warning in table["warning"]]
     warnings = [warning + cells.lost_of(i) for i, warning in enumerate(warnings)]
@@ -71,7 +80,8 @@ def adjusted_rates(cells: Cells, *, kind: Kind = "proportion") -> AdjustedRates:
         return AdjustedRates(table, RAW, note("same_tasks" if len(table) > 1 else "one_model"))
     basis = ADJUSTED
     table[columns] = math.nan
-    if cells.conditions is not None:
+    tasks_vary = cells.conditions is not None and len({task for task, _ in cells.tasks}) < len(cells.tasks)
+    if cells.conditions is not None and (conditions_of == "run" or tasks_vary):
         ran = pd.DataFrame(cells.sizes > 0).groupby(cells.conditions).transform("any").all(axis=1)
         if not ran.any():
             return AdjustedRates(table, NONE, note("incomparable"))
@@ -129,10 +139,10 @@ def standardise(cells: Cells, strata: np.ndarray, kind: Kind) -> np.ndarray:
 def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Estimate what each model would score on all tasks, from the tasks it ran and the other models' results on them.
 
-    Values from 0 to 1: a logistic model with tasks of any distribution (Laird 1978), and Wilson's interval on the
-    effective n. Others: least squares and t. Intervals leave out one task, or group of tasks, at a time, and are wider
-    where both fits disagree. No estimates where shared tasks do not link the models, no interval where they do not
-    without some tasks.
+    Values from 0 to 1 use a logistic model, with any distribution of task effects (Laird 1978), and Wilson's interval
+    on the effective n. Other values use least squares and t. Standard errors come from leaving out one task, or group
+    of tasks, at a time; they grow if the logistic and the least-squares fit disagree. All is NaN if shared tasks don't
+    link the models; the bounds are NaN if the link breaks once some tasks are left out.
     """
     there = cells.sizes > 0
     missing = np.full(there.shape[1], math.nan)
@@ -144,7 +154,7 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     is_bounded = all(_linked(there[used]) for used in left)
     means, sizes = np.nan_to_num(cells.means), cells.sizes.astype(float)
     if cells.shares:
-        # tasks that different models ran may differ in kind: their effects have distributions of their own
+        # tasks that different models ran may differ in difficulty, so each such set has its own distribution of effects
         columns = [there, *([] if cells.strata is None else [cells.strata[:, None]])]
         kinds = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
         start = np.zeros(there.shape[1]), np.full((kinds.max() + 1, len(EASE)), 1 / len(EASE))
@@ -160,9 +170,10 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         runs, rates = np.maximum(sizes.sum(axis=0), 1), np.clip(estimates, 0, 1)
         ran = np.maximum(there.sum(axis=0), 1)
         variance = variance * (intervals.quantile(freedom=groups.max()) / intervals.quantile()) ** 2
-        variance = np.maximum(variance, rates * (1 - rates) / runs)  # what is expected of tasks not run has no noise
-        # on tasks that a model did not run, the rate depends on its differences from others on shared tasks: on their
-        # variance, after half a pair is added to each kind of pairs, with t for their number
+        # at least the binomial variance, since the expected results of tasks that were not run have no noise
+        variance = np.maximum(variance, rates * (1 - rates) / runs)
+        # On tasks that a model did not run, its rate is as uncertain as its mean difference from other models on shared
+        # tasks. The variance of these differences includes two pseudo-pairs, at ± 1; t depends on the number of pairs.
         models = there.sum(axis=1)[:, None]
         shared = there & (models > 1)
         others = (means.sum(axis=1)[:, None] - means) / np.maximum(models - 1, 1)
@@ -173,9 +184,9 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         unrun = 1 - there.sum(axis=0) / len(there)
         least = unrun**2 * of_links / count * factor**2 + (1 - unrun) ** 2 * rates * (1 - rates) / ran
         variance = np.maximum(variance, least)
-        # on tasks that a model did not run, the rate rests on the scale on which models differ: logits, or points
+        # on tasks that a model did not run, the rate depends on whether models differ by logits or by points
         variance = variance + (estimates - np.clip(_least_squares(means, there.astype(float)), 0, 1)) ** 2
-        # near 0 or 1 a success and a failure are added to the rate, as in its variance, for the effective n
+        # add a success and a failure to the rate, so that the effective n stays finite near 0 or 1
         padded = (rates * ran + 1) / (ran + 2)
         fewest = np.clip(padded * (1 - padded) / np.maximum(variance, 1e-15), 1, ran)
         return estimates, *intervals.effective_wilson(rates, variance, fewest, ran)
@@ -193,9 +204,9 @@ def _linked(there: np.ndarray) -> bool:
 def _logistic(
     means: np.ndarray, sizes: np.ndarray, strata: np.ndarray, start: tuple[np.ndarray, np.ndarray], most: int
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Fit effects of models and the distribution of task effects by EM from `start`, and standardise over the tasks.
+    """Fit model effects and the distribution of task effects by EM from `start`, and average over all tasks.
 
-    Normal priors keep effects finite where all runs end alike. Also returns what another fit may start from.
+    Normal priors keep effects finite if all runs end alike. Also return the fit, which another fit can start from.
     """
     (effects, shares), successes = start, means * sizes
     for _ in range(most):
@@ -207,7 +218,7 @@ def _logistic(
         step = np.clip(slope / ((runs * rates * (1 - rates)).sum(axis=0) + PRIOR**-2), -1, 1)
         effects, counts = effects + step, np.zeros_like(shares)
         np.add.at(counts, strata, chances)
-        counts += chances.mean(axis=0)  # a small stratum is drawn to the others
+        counts += chances.mean(axis=0)  # shrink small strata towards the others
         shares = np.maximum(counts / counts.sum(axis=1, keepdims=True), 1e-9)
         if np.abs(step).max() < 1e-4:
             break
@@ -216,7 +227,7 @@ def _logistic(
 
 
 def _least_squares(values: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Fit effects of models, which add up to 0, and of tasks; return each model's plus the mean effect of tasks."""
+    """Fit additive effects of models (summing to 0) and tasks; return each model's effect plus the mean task effect."""
     shares = there / there.sum(axis=1)[:, None]
     levels = (values * shares).sum(axis=1)
     laplacian = np.diag(there.sum(axis=0)) - shares.T @ there

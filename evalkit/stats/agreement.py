@@ -1,4 +1,4 @@
-"""Agreement of people or judges who labelled the same units, beyond what chance gives."""
+"""Agreement beyond chance of people or judges who labelled the same units."""
 
 import math
 from collections.abc import Iterable
@@ -11,36 +11,36 @@ from evalkit._notes import NO_NOTES, left_out, note
 from evalkit.stats.intervals import Estimate, jackknife_interval, quantile
 
 KAPPA, ALPHA = "Cohen's kappa", "Krippendorff's alpha, jackknife t"
-PSEUDO = 0.5  # of each pair of labels, for the variance: no agreement is certain
-MOST_BLOCKS = 200  # of units that the jackknife leaves out at a time
-FEW_UNITS = 20
+PSEUDO = 0.5  # pseudo-units per pair of labels, so that the variance is never 0
+MOST_BLOCKS = 200  # maximum number of blocks of units that the jackknife leaves out in turn
+FEW_UNITS = 20  # with fewer units, kappa gets a warning
 EXTRA = "the package krippendorff: pip install 'evalkit-agents[labels]'"
 
 
 def agreement(a: Iterable[Any], b: Iterable[Any], *others: Iterable[Any]) -> Estimate:
-    """Estimate how much people or judges agree beyond chance: 1 for always, 0 for as often as by chance.
+    """Estimate how much people or judges agree beyond chance: 1 is perfect agreement, 0 is chance.
 
-    Of two, Cohen's kappa (1960) over the units that both labelled, with the large-sample interval of Fleiss, Cohen and
-    Everitt (1969) after half a unit is added to each pair of labels, so that no interval has width 0. Of several,
-    Krippendorff's alpha for nominal labels (2011), over the units that at least two of them labelled, by the package
-    krippendorff, with the interval of the jackknife.
+    For two raters this is Cohen's kappa (1960) over the units that both labelled. Its interval is the large-sample one
+    of Fleiss, Cohen and Everitt (1969), with half a pseudo-unit for each pair of labels, so that no interval has width
+    0. For more raters it is Krippendorff's alpha for nominal labels (2011), over the units that at least two of them
+    labelled, from the package krippendorff, with a jackknife interval.
 
     Parameters
     ----------
     a, b, *others : sequences of labels, shape (n,)
-        One label of each unit, in the same order; None or NaN where someone gave none.
+        One label per unit, in the same order for all raters; None or NaN if a rater gave none.
 
     Returns
     -------
     Estimate
-        From −1 to 1. NaN, with the reason in `warning`, where all labels are the same.
+        Between −1 and 1. NaN, with the reason in `warning`, if all labels are the same.
 
     Raises
     ------
     ValueError
-        For lengths that differ.
+        If the lengths differ.
     ImportError
-        For several, without the extra `labels`.
+        For more than two raters, without the extra `labels`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Average runs by task and model, which comparisons of models start from."""
+"""Average runs by task and model: the table that comparisons of models start from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from evalkit.stats.seeds import SeedSpread, seed_spreads
 
 
 class Columns(NamedTuple):
-    """The names of columns of a table of runs; an empty one is not used."""
+    """The names of the columns of runs that cells were made from; empty if a column is not used."""
 
     model: str = ""
     task: str = ""
@@ -28,12 +28,12 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class Cells:
-    """Runs by task and model, as `cells_of` makes them: what ranks, pairs, plans and costs of models are computed from.
+    """Runs averaged by task and model, as from `cells_of`: the input for ranks, pairs, plans and costs of models.
 
-    Arrays are of shape (tasks, models), NaN or 0 where a model has no run of a task. `lost` counts the runs of each
-    model without a task or a value, `unnamed` those without a model. Where runs differ in condition, a row is a task
-    under one condition, and `clusters` has the code of its task; where tasks are of families, `clusters` has that of
-    its family, and `are_families` is true. `strata` are codes of the kinds of tasks, and conditions, if asked for.
+    Arrays have the shape (tasks, models), with NaN or 0 if a model did not run a task. `lost` counts the runs of each
+    model without a task or a value, and `unnamed` the runs without a model. If runs differ in condition, a row is a
+    task under one condition, and `clusters` has the code of its task. If tasks belong to families, `clusters` has the
+    code of the family, and `are_families` is true. `strata` are codes of the combinations of task type and condition.
     `runs` are the runs themselves, with the `columns` that were read.
     """
 
@@ -47,26 +47,26 @@ class Cells:
     clusters: np.ndarray | None = None
     strata: np.ndarray | None = None
     are_families: bool = False
-    seeds: list[SeedSpread] | None = None  # of each model
-    conditions: np.ndarray | None = None  # the condition of each row, where runs differ in it
+    seeds: list[SeedSpread] | None = None  # one per model
+    conditions: np.ndarray | None = None  # the condition of each row, if runs differ in it
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
     columns: Columns = field(default_factory=Columns)
 
     @cached_property
     def shares(self) -> bool:
-        """Whether all means are from 0 to 1."""
+        """Whether all means lie between 0 and 1."""
         known = self.means[self.sizes > 0]
         return bool(((known >= 0) & (known <= 1)).all())
 
     @cached_property
     def over_conditions(self) -> "Cells":
-        """The cells with a row for each task, whatever the conditions of its runs."""
+        """The cells with one row per task, averaged over conditions."""
         if self.conditions is None:
             return self
         return cells_of(self.runs, *self.columns[:3], family=self.columns.family)
 
     def means_of(self, column: str, other: str) -> np.ndarray:
-        """Return the means (tasks, models) of a column of the runs that also have a value in another one."""
+        """Return the means (tasks, models) of `column`, over the runs that have a value and one in `other`, too."""
         model, task, value = self.columns[:3]
         both = self.runs[np.isfinite(numbers(self.runs[other])) & np.isfinite(numbers(self.runs[value]))]
         means = cells_of(both, model, task, column)
@@ -75,7 +75,7 @@ class Cells:
         return found
 
     def take(self, rows: np.ndarray | slice = slice(None), models: Sequence[int] | slice = slice(None)) -> "Cells":
-        """Return the cells of some rows and models, without the rows that none of these models ran."""
+        """Select rows and models, and drop the rows that none of these models ran."""
         columns = np.arange(len(self.models))[models]
         places = np.arange(len(self.tasks))[rows]
         places = places[(self.sizes[np.ix_(places, columns)] > 0).any(axis=1)]
@@ -98,19 +98,19 @@ class Cells:
         )
 
     def has(self, *columns: int) -> np.ndarray:
-        """Return which tasks all these models, by default all models, have runs of."""
+        """Return which rows were run by all these models, by default by all models."""
         return np.asarray((self.sizes[:, columns or slice(None)] > 0).all(axis=1))
 
     def of(self, column: int, tasks: np.ndarray | slice = slice(None)) -> Clusters:
-        """Return the runs of one model on these tasks, without tasks that it has no runs of."""
+        """Return the statistics of one model's runs on each of these tasks that it ran."""
         rows = np.arange(len(self.tasks))[tasks]
         rows = rows[self.sizes[rows, column] > 0]
         return Clusters(self.sizes[rows, column], self.means[rows, column], self.variances[rows, column])
 
     def by_task(self, values: np.ndarray, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Average the rows (first axis) of each task, NaN left out, where there are several.
+        """Average the rows (first axis) of each task or family, ignoring NaN.
 
-        The average of families is weighted by their rows, so that it equals the mean of the rows.
+        Averages of families are weighted by their numbers of rows, so that their mean equals the mean of the rows.
         """
         if self.clusters is None:
             return values
@@ -125,7 +125,7 @@ class Cells:
         return means
 
     def lost_of(self, *columns: int) -> Notes:
-        """Describe how many runs of these models, and how many without a model, were left out."""
+        """Note how many runs of these models, and how many without a model, were left out."""
         runs = left_out(int(self.lost[list(columns)].sum()), "run")
         return runs + (note("no_name", count=self.unnamed) if self.unnamed else Notes())
 
@@ -161,7 +161,7 @@ def cells_of(
     family : str
         Column with the family of a task, if tasks are variants of a few.
     seed : str
-        Column of what runs of several tasks share, such as a trained checkpoint.
+        Column of a grouping that crosses tasks, such as the trained checkpoint.
 
     Returns
     -------
@@ -237,7 +237,9 @@ def cells_of(
 
 
 def check_families(tasks: pd.Series, families: pd.Series) -> None:
-    """Raise ValueError where a task is in several families, with their names."""
+    """Raise ValueError if a task belongs to several families."""
+    if tasks.equals(families):
+        return
     known = pd.DataFrame({"task": tasks, "family": families}).dropna().drop_duplicates()
     doubled = known[known["task"].duplicated(keep=False)]
     if len(doubled):

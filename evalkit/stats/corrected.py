@@ -43,8 +43,9 @@ class _Fit(NamedTuple):
         low, high = intervals.wilson(self.rate, effective)
         exact_low, exact_high = intervals.clopper_pearson(self.rate, effective)
         step = 1 / self.units  # a rate over N units is a multiple of 1 / N
-        low = (1 - EXACT) * low + EXACT * exact_low - step
-        high = (1 - EXACT) * high + EXACT * exact_high + step
+        exact = 1 - (1 - EXACT) / self.design  # whole clusters are few, and those with a rare label fewer
+        low = (1 - exact) * low + exact * exact_low - step
+        high = (1 - exact) * high + exact * exact_high + step
         return max(float(low), 0.0), min(float(high), 1.0)
 
     def half_width(self, more: int) -> float:
@@ -64,9 +65,9 @@ def corrected_rate(
     all units and that on labelled ones. λ is the slope of labels on verdicts, so a judge that knows nothing changes
     nothing. The interval is Wilson's on the effective n, that is n / (1 − r²) for the correlation r of labels and
     verdicts, over 1 − n / N as the target is the rate over these N units. Wilson's interval misses rare failures too
-    often, so each bound is moved by one unit, 1 / N, and by a fifth of the way to the bound of Clopper and Pearson.
-    Pseudo-labels keep λ and r honest where few labels show an error: half a label for each pair of a label and an
-    extreme verdict for λ, a whole one for r.
+    often, so each bound is moved by one unit, 1 / N, and by a fifth of the way to the bound of Clopper and Pearson; the
+    farther, the more clusters enlarge the variance. Pseudo-labels keep λ and r honest where few labels show an error:
+    half a label for each pair of a label and an extreme verdict for λ, a whole one for r.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from evalkit._text import check_columns
 from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import mean_interval, positive_mean_interval, ratio_interval, typed
 
-RESAMPLED = 20  # times 100 resamples of tasks, for the front
+RESAMPLED = 20  # batches of 100 resamples of tasks, for the share on the front
 
 _COLUMNS = (
     "model_name n_tasks estimate low high cost cost_low cost_high "
@@ -20,7 +20,7 @@ _COLUMNS = (
 
 
 def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = None) -> pd.DataFrame:
-    """Return success and cost of each model, and the models on the Pareto front.
+    """Return the success and cost of each model, and find the models on the Pareto front.
 
     A model is on the front if no other model is at least as good at the same or a lower cost, and strictly better in
     one of them. Runs of a task are averaged first. If all models ran some tasks, only these count; otherwise each
@@ -98,11 +98,11 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
 
 
 def _is_on_front(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """Return which models (last axis) no other dominates, without a comparison of every pair."""
+    """Return which models (last axis) are not dominated, in O(n log n) instead of comparing every pair."""
     order = np.lexsort((-success, cost), axis=-1)
     success, cost = np.take_along_axis(success, order, -1), np.take_along_axis(cost, order, -1)
     best = np.maximum.accumulate(success, axis=-1)
-    is_higher = np.diff(best, axis=-1, prepend=-math.inf) > 0  # than all that cost no more
+    is_higher = np.diff(best, axis=-1, prepend=-math.inf) > 0  # higher than all models that cost no more
     last = np.maximum.accumulate(np.where(is_higher, np.arange(best.shape[-1]), 0), axis=-1)
     is_equal = (success == best) & (cost == np.take_along_axis(cost, last, -1))
     on_front = np.empty_like(is_equal)

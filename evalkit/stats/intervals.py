@@ -1,8 +1,8 @@
 """Intervals for one proportion, mean or smooth statistic, plain or robust to clusters such as runs of a task; by group.
 
-What the data can't show is NaN, and `Estimate.warning` says why. Missing values are left out and counted there. The
-formulas, at the end, work on whole arrays, so that `benchmarks/coverage.py` runs them on many samples at once: the
-leading axes of an argument are samples, the last its values.
+A number that the data can't support is NaN, and `Estimate.warning` gives the reason. Missing values are excluded, and
+the warning counts them. The formulas at the end of the module are vectorised, so that `benchmarks/coverage.py` can run
+them on many samples at once: the last axis of an argument contains values, the leading axes are samples.
 """
 
 import math
@@ -22,26 +22,26 @@ Target = Literal["new tasks", "these tasks"]
 Kind = Literal["proportion", "score", "mean"]
 Numbers = np.ndarray | float
 
-CONFIDENCE = 0.95  # of all intervals; figures, tables and sentences state it
-LEVEL = 1 - CONFIDENCE  # of all tests
-KNOWN_SHARE = 2 / 3  # of the binomial variance, taken as known whatever the clusters show (docs/coverage.md)
-SKEW_OF_RATES, SKEW_OF_SCORES = 3, 2  # times skewness² / C: by how much the variance between clusters is widened
-HALL_FROM = 5  # values from which skewness can be estimated
-HALL_MOST = 2.0  # the corrected half-width, at most this many times the half-width of t
-RARE_CLUSTERS = 2  # with a success, or with a failure: too few for the interval of a rate
-LARGEST = 1e60  # value; the powers that intervals need of larger ones overflow
-COCHRAN = 25  # times the squared skewness: as many values does an interval of their mean take
+CONFIDENCE = 0.95  # confidence level of all intervals; figures, tables and sentences state it
+LEVEL = 1 - CONFIDENCE  # significance level of all tests
+KNOWN_SHARE = 2 / 3  # share of the binomial variance that is assumed even if clusters vary less (docs/coverage.md)
+SKEW_OF_RATES, SKEW_OF_SCORES = 3, 2  # the variance between clusters grows by this × skewness² / clusters
+HALL_FROM = 5  # minimum number of values to estimate their skewness from
+HALL_MOST = 2.0  # maximum of the corrected half-width, in half-widths of t
+RARE_CLUSTERS = 2  # a rate gets a warning if at most this many clusters have a success, or a failure
+LARGEST = 1e60  # largest usable value: powers of larger ones overflow
+COCHRAN = 25  # the interval of a mean needs this × skewness² values (Cochran 1977)
 
-NEW_VALUES = "new values"  # the target where values are independent
+NEW_VALUES = "new values"  # the target if values are independent
 
-# an interval from fewer may cover less than 95 %, and warns (docs/coverage.md has the figures)
-FEW_VALUES = 15  # of a proportion
-RARE = 3  # its successes, or failures
-FEW_CLUSTERS = 5  # of rates and means
+# below these numbers, an interval may cover less than 95 %, and gets a warning (docs/coverage.md has the figures)
+FEW_VALUES = 15  # values of a proportion
+RARE = 3  # successes, or failures, of a proportion
+FEW_CLUSTERS = 5  # clusters of rates and means
 FEW_SCORES = 12  # clusters of scores from 0 to 1
 FEW_LEFT_OUT = 50  # values or clusters of the jackknife
-FEW_FAMILIES = 12  # of equal size
-LEAST_FAMILIES = 2  # for any interval
+FEW_FAMILIES = 12  # families of equal size
+LEAST_FAMILIES = 2  # with fewer families there is no interval
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 _TYPES = {
@@ -60,10 +60,10 @@ class Estimate(NamedTuple):
     low: float
     high: float
     n: int  # values used
-    n_tasks: int  # independent units: clusters, or `n` where the values are taken as independent
+    n_tasks: int  # number of independent units: clusters, or `n` if the values are independent
     method: str
-    target: str = NEW_VALUES  # what is estimated: for "new tasks", "these tasks" run again, "new values", "these units"
-    warning: Notes = Notes()  # doubts about the interval, false without any; ``str(warning)`` is the text
+    target: str = NEW_VALUES  # what it applies to: "new tasks", "these tasks" (run again), "new values", "these units"
+    warning: Notes = Notes()  # doubts about the interval, falsy if there are none; ``str(warning)`` is the text
 
 
 def proportion_interval(successes: int, n: int) -> Estimate:
@@ -114,9 +114,9 @@ def rate_interval(
 ) -> Estimate:
     """Estimate a proportion from 0/1 values, which may repeat within clusters such as tasks.
 
-    Wilson's interval; with clusters, on the effective n, the number of independent trials with the same variance
-    (docs/statistics.md). For these tasks, clusters need several values, and the interval is narrower. With families,
-    the estimate is still the mean over clusters, and the interval is for new families.
+    The interval is Wilson's. With clusters, it uses the effective n: the number of independent trials with the same
+    variance (docs/statistics.md). The target "these tasks" needs clusters with several values, and gives a narrower
+    interval. With families, the estimate is still the mean over clusters, but the interval is for new families.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ def mean_interval(
 ) -> Estimate:
     """Estimate a mean of values, which may repeat within clusters such as tasks.
 
-    Without bounds: Student's t over values or over the means of clusters, with Hall's correction for skewness from 5
-    on. With bounds: Wilson's interval on the effective n, as for rates, even if all values are equal.
+    Without bounds, the interval is Student's t over values or cluster means, with Hall's correction for skewness if
+    there are at least 5. With bounds, it is Wilson's on the effective n, as for rates, even if all values are equal.
 
     Parameters
     ----------
@@ -231,12 +231,12 @@ def _interval(
     bounds: tuple[float, float] = (0.0, 1.0),
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Estimate from values and the codes of their clusters, as from `clean`, and of their families."""
+    """Estimate from the results of `clean`: values and the codes of their clusters; `families` are codes, too."""
     check_choice("target", target, get_args(Target))
     is_rate, is_bounded = kind == "proportion", kind != "mean"
     within = target == "these tasks"
     if families is not None:
-        families = families[np.unique(codes, return_index=True)[1]]  # of each cluster
+        families = families[np.unique(codes, return_index=True)[1]]  # the family of each cluster
         if within or not is_clustered or len(np.unique(families)) == len(families):
             families = None
     if within and not is_clustered:
@@ -327,8 +327,8 @@ def jackknife_interval(
 ) -> Estimate:
     """Estimate a smooth statistic by leaving out one value or cluster at a time (Tukey 1958).
 
-    The interval is Student's t of the pseudo-values, extended to the estimate. Pass the statistic on a scale, such as a
-    logarithm, on which it is nearly linear in means.
+    The interval is Student's t of the pseudo-values, extended to include the estimate. Transform the statistic, such as
+    by a logarithm, so that it is nearly linear in means.
 
     Parameters
     ----------
@@ -371,19 +371,19 @@ def jackknife_interval(
 
 
 class Units(NamedTuple):
-    """What varies independently: clusters, or families of them."""
+    """The independent units of an estimate: clusters, or families of clusters."""
 
-    values: np.ndarray  # whose mean is the estimate, and whose variance between units is its variance
-    sizes: np.ndarray  # independent trials of each
+    values: np.ndarray  # one per unit: their mean is the estimate, and their variance gives its standard error
+    sizes: np.ndarray  # number of independent trials per unit
     means: np.ndarray
-    independent: float  # the number of units of equal size with the same information
+    independent: float  # number of equally large units that would carry the same information
 
 
 def by_family(means: np.ndarray, sizes: np.ndarray, codes: np.ndarray) -> Units:
     """Return families of clusters as independent units, given the means, sizes and family codes of the clusters.
 
-    The variance of the mean of their values is the cluster-robust one of the mean over clusters. Deviations of families
-    with many clusters are enlarged as by the jackknife (CR3 of Bell and McCaffrey 2002).
+    The mean of their values has the cluster-robust variance of the mean over clusters. Deviations of families with many
+    clusters are enlarged as in the jackknife (CR3 of Bell and McCaffrey 2002).
     """
     codes = np.unique(codes, return_inverse=True)[1]
     counts = np.bincount(codes)
@@ -403,8 +403,8 @@ def positive_mean_interval(
 ) -> Estimate:
     """Estimate the mean of values that are never negative, such as costs, on the log scale.
 
-    The bounds are the mean multiplied and divided by e to the power of the relative half-width of t (the delta method).
-    With a negative value, which has no logarithm, they are the bounds of `mean_interval`.
+    The bounds are mean × exp(± half-width of t / mean), by the delta method. If a value is negative, they are the
+    bounds of `mean_interval`.
 
     Parameters
     ----------
@@ -456,7 +456,7 @@ def ratio_interval(
     Returns
     -------
     Estimate
-        estimate, low, high, n. NaN if a mean is 0; no bounds if one unit has all successes.
+        estimate, low, high, n. NaN if a mean is 0; no bounds if one cluster or family has all successes.
 
     Examples
     --------
@@ -514,11 +514,11 @@ def estimate_by(
     frame : DataFrame
         One row per value.
     by : str or sequence of str
-        Columns of the groups; a missing key is a group of its own. An empty list gives one row for all.
+        Columns of the groups; rows with a missing key form a group. An empty list gives one row for all values.
     value : str
         Column of 0/1 values or numbers.
     clusters : str, optional
-        Column of what repeats, such as the task.
+        Column of the cluster, such as the task.
     kind : {"proportion", "score", "mean"}
         `rate_interval`, `mean_interval` of values from 0 to 1, or of any values.
     target : {"new tasks", "these tasks"}
@@ -526,8 +526,8 @@ def estimate_by(
     families : str, optional
         Column with the family of a cluster, if clusters are variants of a few.
     seeds : str, optional
-        Column of what values of several clusters share, such as a trained checkpoint. Intervals include the variation
-        between them (two-way clustering, Cameron, Gelbach and Miller 2011).
+        Column of a second grouping that crosses clusters, such as the trained checkpoint. Intervals include the
+        variation between its groups (two-way clustering, Cameron, Gelbach and Miller 2011).
 
     Returns
     -------
@@ -557,7 +557,7 @@ def estimate_by(
     kin = None if families is None else pd.factorize(frame[families])[0]
     order = np.argsort(number, kind="stable")
     ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1
-    seen: dict[tuple, Estimate] = {}  # thousands of groups of a run or two have the same values
+    seen: dict[tuple, Estimate] = {}  # thousands of groups with a run or two have the same values: estimate them once
     estimates = []
     for start, end in pairwise([0, *ends.tolist()]):
         members = order[start:end]
@@ -578,7 +578,7 @@ def estimate_by(
 
 
 def _with_seeds(found: Estimate, spread: SeedSpread, is_bounded: bool) -> Estimate:
-    """Widen an interval by the variation between seeds; it becomes at least as wide as t over the means of seeds."""
+    """Widen an interval by the variation between seeds, at least to the interval of t over the means of seeds."""
     if not (spread.total > 0 and found.low < found.high):
         return found
     t = quantile(freedom=spread.freedom)
@@ -597,16 +597,16 @@ def quantile(confidence: float = CONFIDENCE, freedom: float = np.inf) -> float:
 
 
 def wilson(rate: Numbers, n: Numbers, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
-    """Return Wilson's score interval (Wilson 1927); n may be an effective number, and whole arrays are fine."""
+    """Return Wilson's score interval (Wilson 1927); n may be an effective n, and both arguments may be arrays."""
     square = quantile(confidence) ** 2 / np.asarray(n, dtype=float)
     centre = (rate + square / 2) / (1 + square)
     half = np.sqrt(rate * (1 - rate) * square + square**2 / 4) / (1 + square)
-    low, high = np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)  # rounding may end beyond them
+    low, high = np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)  # rounding may exceed 0 or 1
     return np.where(rate == 0, 0.0, low), np.where(rate == 1, 1.0, high)
 
 
 def clopper_pearson(rate: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson (1934), which is never too narrow; n may be an effective number."""
+    """Return the interval of Clopper and Pearson (1934), which is never too narrow; n may be an effective n."""
     tail = (1 - confidence) / 2
     low = special.betaincinv(n * rate, n - n * rate + 1, tail) if rate > 0 else 0.0
     high = special.betaincinv(n * rate + 1, n - n * rate, 1 - tail) if rate < 1 else 1.0
@@ -624,7 +624,7 @@ def by_t(
 def variance_of_mean(means: np.ndarray) -> np.ndarray:
     """Return the variance of the mean of C >= 2 independent values, such as the means of clusters of any sizes.
 
-    It is also unbiased where their variances differ, as they do for clusters of different sizes.
+    It stays unbiased if the values have different variances, as the means of clusters of different sizes do.
     """
     return means.var(-1, ddof=1) / means.shape[-1]
 
@@ -644,7 +644,7 @@ def hall(t: float, slant: Numbers) -> np.ndarray:
 
 
 def corrected_t(means: np.ndarray, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
-    """Return the interval of a mean by t, from 5 values on with the correction of Hall (1992) for skewness."""
+    """Return the interval of a mean by t; from 5 values on, with the correction of Hall (1992) for skewness."""
     count = means.shape[-1]
     mean, variance = means.mean(-1), variance_of_mean(means)
     if count < HALL_FROM:
@@ -660,7 +660,7 @@ def effective_wilson(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Wilson's interval on the effective n = rate (1 − rate) / variance, which is at least `fewest`.
 
-    Where all values are 0 or all 1, or there is no variance, the effective n is `when_equal`.
+    If all values are 0, all are 1, or the variance is 0, the effective n is `when_equal`.
     """
     spread = rate * (1 - rate)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -674,9 +674,9 @@ def bounded(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of values from 0 to 1 in C >= 2 clusters.
 
-    Wilson on the effective n, at least C. Of 0/1 values two thirds of the variance of as many independent trials are
-    taken as known. What exceeds them is multiplied by (t / z)² (Korn and Graubard 1998), and widened where means are
-    skewed (docs/coverage.md). `units` is the number of clusters of equal weight with this information, by default C.
+    It is Wilson's on the effective n, which is at least C. For 0/1 values, two thirds of the binomial variance count as
+    known. The rest is multiplied by (t / z)² (Korn and Graubard 1998), and widened if means are skewed
+    (docs/coverage.md). `units` is the number of equally weighted clusters with the same information, by default C.
     """
     rate, variance = means.mean(-1), variance_of_mean(means)
     count = len(sizes)
@@ -694,8 +694,8 @@ def bounded(
 def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tuple[np.ndarray, float]:
     """Return the variance of the mean of task means over repetitions of the same tasks, and its degrees of freedom.
 
-    These are Satterthwaite's (1946) if runs of all tasks vary alike. Tasks with a single run get the mean variance of
-    the others. `pseudo` are the squared deviations of one pseudo-observation; 0 adds none.
+    The degrees of freedom are Satterthwaite's (1946) for equal variances of all tasks. Tasks with a single run get the
+    mean variance of the others. `pseudo` is the squared deviation of one pseudo-observation; 0 adds none.
     """
     repeated = sizes > 1
     weights = 1 / sizes[repeated]
@@ -707,17 +707,17 @@ def within_tasks(variances: np.ndarray, sizes: np.ndarray, pseudo: float) -> tup
 
 
 def variances_within(variances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the sum over tasks of the variance of a task's mean, over repetitions of the tasks."""
+    """Return the sum over tasks of the variance of each task's mean over its repetitions."""
     repeated = sizes > 1
     typical = variances[..., repeated].mean(-1, keepdims=True)
     return (np.where(repeated, variances, typical) / sizes).sum(-1)
 
 
 def most_unseen(sizes: np.ndarray, confidence: float = CONFIDENCE) -> float:
-    """Return how far the sum of the rates of tasks may be from what was seen if all runs of each task agreed.
+    """Return the largest possible sum of failure rates over tasks if no run of any task failed.
 
-    That is the largest sum of failure rates with which no run fails in 5 % (1 − confidence) of samples; about 3 / r for
-    r runs of each of many tasks, as in the rule of three.
+    With larger rates, fewer than 5 % (1 − confidence) of samples would have no failure. For r runs of each of many
+    tasks it is about 3 / r, as in the rule of three.
     """
     ordered = np.sort(sizes).astype(float)
     totals = ordered.cumsum()
@@ -731,8 +731,8 @@ def bounded_within(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the interval of the mean of task means of values from 0 to 1 for repetitions of these tasks.
 
-    Wilson on the effective n of the variance within tasks and the variance of `most_unseen`. Where a task's mean is 1,
-    the lower bound is at most the normal distribution's; where one is 0, the upper bound is at least the normal's.
+    It is Wilson's on the effective n, from the variance within tasks and `most_unseen`. If a task's mean is 1, the
+    lower bound is at most that of the normal distribution; if one is 0, the upper bound is at least that.
     """
     count, z = len(sizes), quantile(confidence)
     rate = means.mean(-1)
@@ -748,7 +748,7 @@ def bounded_within(
 
 
 def unmixed(means: np.ndarray) -> np.ndarray:
-    """Return whether 1 or 2 of the clusters (last axis) have a success, or a failure: too few for a rate."""
+    """Return whether only 1 or 2 clusters (last axis) have a success, or a failure: too few for a rate."""
     holding = np.minimum((means > 0).sum(-1), (means < 1).sum(-1))
     return (holding > 0) & (holding <= RARE_CLUSTERS)
 
@@ -767,7 +767,7 @@ class Clusters(NamedTuple):
 
 
 def numbers(values: Iterable[Any]) -> np.ndarray:
-    """Return floats, in two dimensions for rows of numbers; what is missing is NaN, as is what is beyond ±1e60."""
+    """Return values as floats, two-dimensional for rows of numbers; missing values and values beyond ±1e60 are NaN."""
     given: Any = values  # pandas and NumPy accept more than their type stubs name
     if np.ndim(given) == 2:
         given = pd.DataFrame(given)
@@ -778,7 +778,7 @@ def numbers(values: Iterable[Any]) -> np.ndarray:
 
 
 def coded(labels: Iterable[Any], n: int | None = None) -> tuple[np.ndarray, list]:
-    """Return codes 0, 1, ... of labels in the order of their texts, and these labels; missing ones have one code."""
+    """Encode labels as 0, 1, ... in the order of their texts; also return these labels. Missing ones share a code."""
     series = labels if isinstance(labels, pd.Series) else pd.Series(list(labels), dtype="object")
     if n is not None and len(series) != n:
         raise ValueError(f"{n} values, but {len(series)} cluster labels")
@@ -788,9 +788,9 @@ def coded(labels: Iterable[Any], n: int | None = None) -> tuple[np.ndarray, list
 
 
 def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.ndarray, np.ndarray, Notes]:
-    """Return the finite values (or rows of them), the codes of their clusters and what was left out.
+    """Return the finite values (or rows), the codes of their clusters, and a note on the values left out.
 
-    Without clusters, each value has its own code.
+    Without clusters, each value gets a code of its own.
     """
     values = numbers(values)
     finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
@@ -800,7 +800,7 @@ def clean(values: Iterable[Any], clusters: Iterable[Any] | None) -> tuple[np.nda
 
 
 def by_cluster(values: np.ndarray, codes: np.ndarray) -> Clusters:
-    """Return sizes, means and variances of the clusters 0, 1, ... of values."""
+    """Return the size, mean and variance of the values in each of the clusters 0, 1, ..."""
     sizes = np.bincount(codes)
     means = np.bincount(codes, weights=values) / sizes
     squares = np.bincount(codes, weights=(values - means[codes]) ** 2)
@@ -809,24 +809,24 @@ def by_cluster(values: np.ndarray, codes: np.ndarray) -> Clusters:
 
 
 def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
-    """Raise ValueError for a value that is none of the choices."""
+    """Raise ValueError for a value that is not one of the choices."""
     if value not in choices:
         raise ValueError(f"unknown {name} {value!r}: {' or '.join(map(repr, choices))}")
 
 
 def check_groups(by: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise ValueError for columns of groups with a name that a result with these columns would have twice."""
+    """Raise ValueError if a result with these columns would have a group column's name twice."""
     doubled = [repr(name) for name in dict.fromkeys(by) if name in columns or by.count(name) > 1]
     if doubled:
         raise ValueError(f"can't group by {', '.join(doubled)}: the result would have two columns of that name")
 
 
 def typed(table: pd.DataFrame, columns: str = "") -> pd.DataFrame:
-    """Select the columns named, or all; each gets the type that goes with its name, and the others are of floats."""
+    """Select columns, by default all, and convert each to the type of its name; columns without one become floats."""
     names = columns.split() or list(map(str, table))
-    selected = table[names]
-    for name in names:
+    selected = {name: table[name] for name in names}
+    for name, column in selected.items():
         dtype = _TYPE_OF.get(name, "float64")
-        if selected[name].dtype != dtype:  # asked first, since pandas takes three times as long to convert all at once
-            selected[name] = selected[name].astype(dtype)
-    return selected
+        if column.dtype != dtype:  # converting all columns at once takes pandas three times as long
+            selected[name] = column.astype(dtype)
+    return pd.DataFrame(selected, table.index)

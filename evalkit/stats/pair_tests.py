@@ -13,18 +13,20 @@ from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import FEW, FEW_CLUSTERS, LEVEL, Clusters, of_repetitions
 from evalkit.stats.seeds import SeedSpread
 
-# what an error of at most 6.5 % takes where 5 % are promised (docs/coverage.md)
-FEW_SHARES, FEW_SCORES = 5, 12  # tasks, below which they can't show how skewed the differences are
-ENOUGH_SCORES = 16  # tasks, from which on they can
-SKEWED = 16  # times the squared skewness, at most the tasks: else the differences are too skewed for t
-AT_FEW, AT_SKEWED = 0.3, 0.02  # the part of the level at which a difference of such scores is claimed
-FEW_FOR_MARGIN = 10  # with fewer tasks, no difference is shown to be within a margin
-RARE_SHARES, ENOUGH_SHARES = 2, 6  # units with a share above 0, or below 1: up to 2 are rare, from 6 on not
-PSEUDO_PAIR = 0.5  # squared deviations of two runs of a task that end differently
-MOST_PAIRS = 500  # of McNemar's exact distribution, which for more pairs is equal to three digits
-BEYOND_CHANCE = 3.84  # times the variance: a squared difference that is seldom larger by chance
-FEW_SHOW_EASE = 6  # squared number of tasks from which other models' results show which tasks are easier
-SMALLEST = 1e-300  # p value, whose normal quantile is still finite
+# these constants keep the error of the tests at 6.5 % or less at a nominal 5 % (docs/coverage.md)
+FEW_SHARES, FEW_SCORES = 5, 12  # with fewer tasks, the skewness of differences of shares, or scores, is unknown
+ENOUGH_SCORES = 16  # with this many tasks, the skewness of differences of scores is known
+SKEWED = 16  # t needs SKEWED × skewness² tasks
+AT_FEW, AT_SKEWED = 0.3, 0.02  # factors of the level at which a difference of few, or skewed, scores is claimed
+FEW_FOR_MARGIN = 10  # with fewer tasks, shares are never shown to be equivalent
+RARE_SHARES, ENOUGH_SHARES = 2, 6  # units with a share above 0, or below 1: at most 2 are rare, 6 or more are enough
+PSEUDO_PAIR = 0.5  # sum of squared deviations of two runs of a task with different outcomes
+MOST_PAIRS = 500  # McNemar's exact distribution for more pairs is equal to three digits
+BEYOND_CHANCE = 3.84  # the chi-square quantile: larger squared differences, in variances, are seldom chance
+FEW_SHOW_EASE = 6  # square of the number of tasks at which other models' results on the ease of tasks count half
+N_PERMUTATIONS = 9_999  # of `compare_across`
+MOST_CELLS = 2_000_000  # maximum number of cells that are permuted at once
+SMALLEST = 1e-300  # smallest p value with a finite normal quantile
 
 MCNEMAR, PAIRED_T = "Agresti-Min; McNemar exact unconditional", "paired t"
 WITHIN_TASKS, UNPAIRED = "t within tasks", "Welch t, unpaired"
@@ -33,10 +35,10 @@ PARTLY = "paired and unpaired, combined by weighted z"
 
 
 class Compared(NamedTuple):
-    """An interval of a mean difference and the p value of the same test; `method` names both.
+    """The interval of a mean difference and the p value of its test; `method` names both.
 
-    A difference may be claimed up to the p value `claim_at`. `p_above` and `p_below` are one-sided, for a difference
-    above −margin and below the margin.
+    A difference is claimed if its p value is at most `claim_at`. `p_above` and `p_below` are one-sided p values, for a
+    difference above −margin and below the margin.
     """
 
     low: float
@@ -52,11 +54,11 @@ class Compared(NamedTuple):
 def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Compared:
     """Compare the values of two models on at least two units, such as their means of tasks (docs/statistics.md).
 
-    0/1 outcomes by McNemar's exact unconditional test, with Agresti and Min's interval; else by the larger p value of
-    Student's t and of t without its skewness (Hall 1992). For shares (values from 0 to 1) half a pair is added to each
-    kind of pairs (Agresti and Min 2005) the more, the fewer or more skewed the differences are, and the p value is at
-    least the chance that no unit shows a failure that would make both means equal. The interval excludes 0 exactly
-    where p <= 0.05.
+    0/1 outcomes are compared by McNemar's exact unconditional test, with the interval of Agresti and Min. Other values
+    get the larger p value of Student's t and of Hall's (1992) transformation of t. Shares (values from 0 to 1) also get
+    up to half a pseudo-pair of each kind (Agresti and Min 2005), more if differences are few or skewed. Their p value
+    is at least the chance of not observing the rare failures that would make the means equal. The interval excludes 0
+    exactly if p <= 0.05.
     """
     differences, both = a - b, np.concatenate([a, b])
     count, skew = len(a), 0.0
@@ -84,20 +86,20 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
             high = mean + max(quantile, -float(intervals.hall(-quantile, slant))) * error
             doubt = Notes()
         if shares:
-            # how much of half a pair of each kind: all where tasks are few, skewed, or hardly any differ from 0 or 1
+            # the part of half a pair of each kind: 1 if tasks are few, skewed, or nearly all 0 or all 1
             rarest = np.min(np.sum([a > 0, a < 1, b > 0, b < 1], axis=1))
             rare = (ENOUGH_SHARES - rarest) / (ENOUGH_SHARES - RARE_SHARES)
             added = min(max(rare, 2 * FEW_SHARES / count - 1, 2 * SKEWED * skew**2 / count - 1, 0.0), 1.0)
             added = 1.0 if has_no_spread else added
             centre, cautious = padded(mean, squares, count, added)
-            unseen = 1 - (LEVEL / 2) ** (1 / count)  # the largest share of differences of -1, or 1, that none shows
+            unseen = 1 - (LEVEL / 2) ** (1 / count)  # the largest plausible share of differences of -1, or 1
             low = min(low, centre - quantile * cautious, mean - unseen * (1 + mean))
             high = max(high, centre + quantile * cautious, mean + unseen * (1 - mean))
             p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious))
-            # with failures of -1 at the rate that makes the mean 0, the chance of none in so many units
+            # the chance of no difference of -1 in `count` units, if their rate makes the mean 0
             p_unseen = min(1.0, 2 * (1 + abs(mean)) ** -count)
             p_value = max(p_value, p_cautious, p_unseen)
-        else:  # the level at which a difference is claimed falls step by step
+        else:  # the level falls gradually with fewer tasks and with more skewness
             few = min(max((ENOUGH_SCORES - count) / (ENOUGH_SCORES - FEW_SCORES), 0.0), 1.0)
             skewed = min(max(2 * SKEWED * skew**2 / count - 1, 0.0), 1.0)
             at_few, at_skewed = LEVEL * AT_FEW**few, LEVEL * AT_SKEWED**skewed
@@ -114,7 +116,7 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
 
 
 def padded(mean: float, squares: float, count: int, added: float) -> tuple[float, float]:
-    """Return the mean difference and its standard error after `added` halves of a pair of each of the four kinds.
+    """Return the mean difference and its standard error, with `added` halves of a pseudo-pair of each of four kinds.
 
     `squares` is the sum of the squared differences of `count` units.
     """
@@ -130,7 +132,7 @@ def mcnemar(wins: int, losses: int, count: int) -> float:
         return 1.0
     count, z = min(count, MOST_PAIRS), abs(wins - losses) / math.sqrt(wins + losses)
     differing = np.arange(1, count + 1)
-    fewest = np.ceil((differing + z * np.sqrt(differing)) / 2 - 1e-9)  # wins of these that reach z
+    fewest = np.ceil((differing + z * np.sqrt(differing)) / 2 - 1e-9)  # number of wins that reaches z
     beyond = 2 * special.bdtr(differing - fewest, differing, 0.5)
     beyond = np.where(fewest <= differing, np.minimum(beyond, 1.0), 0.0)
     return float(min(1.0, (_chances_to_differ(count) @ beyond).max()))
@@ -138,7 +140,7 @@ def mcnemar(wins: int, losses: int, count: int) -> float:
 
 @lru_cache(maxsize=64)
 def _chances_to_differ(count: int) -> np.ndarray:
-    """Return the chance that 1, 2, ... of so many pairs differ (columns), for shares that differ from 0 to 1 (rows)."""
+    """Return the chance that 1, 2, ... of `count` pairs differ (columns), for a grid of differing shares (rows)."""
     shares = np.sin(np.linspace(0, math.pi / 2, max(64, int(6 * math.sqrt(count))))[1:, None]) ** 2
     k = np.arange(1, count + 1)
     ways = special.gammaln(count + 1) - special.gammaln(k + 1) - special.gammaln(count - k + 1)
@@ -146,7 +148,7 @@ def _chances_to_differ(count: int) -> np.ndarray:
 
 
 def _tail(differences: np.ndarray, null: float = 0.0) -> float:
-    """Return the one-sided p value of a mean above `null`: the larger one of t and of Hall's transformation of t."""
+    """Return the one-sided p value of a mean above `null`: the larger of those of t and Hall's transformation of t."""
     count, error = len(differences), math.sqrt(intervals.variance_of_mean(differences))
     if error == 0:
         return math.nan
@@ -156,10 +158,10 @@ def _tail(differences: np.ndarray, null: float = 0.0) -> float:
 
 
 def tango(differences: np.ndarray, null: float) -> np.ndarray:
-    """Return the one-sided p value of a mean difference of pairs (last axis) above `null`, which is below 0.
+    """Return the one-sided p value of a mean difference of pairs (last axis) above `null`, which must be negative.
 
-    The score test of Tango (1998) for differences −1, 0 and 1, by t; a difference of a share counts as part of a whole
-    one.
+    This is the score test of Tango (1998) for differences −1, 0 and 1, by t; a fractional difference counts as that
+    fraction of a pair.
     """
     n = differences.shape[-1]
     wins, losses = differences.clip(0).sum(-1), -differences.clip(None, 0).sum(-1)
@@ -171,7 +173,7 @@ def tango(differences: np.ndarray, null: float) -> np.ndarray:
 
 
 def agreeing(low: float, high: float, estimate: float, p_value: float, null: float = 0.0) -> tuple[float, float]:
-    """Return the interval so that it includes the null value exactly where the test does not reject it."""
+    """Extend or cut the interval so that it includes the null value exactly if the test does not reject it."""
     if p_value > LEVEL:
         return min(low, null), max(high, null)
     if low <= null <= high:
@@ -180,7 +182,7 @@ def agreeing(low: float, high: float, estimate: float, p_value: float, null: flo
 
 
 def _within_bounds(compared: Compared, estimate: float, shares: bool) -> Compared:
-    """Cut the interval of a difference of shares at −1 and 1, and let it agree with the test."""
+    """Cut the interval of a difference of shares at −1 and 1, and make it agree with the test."""
     low, high = (max(compared.low, -1.0), min(compared.high, 1.0)) if shares else compared[:2]
     low, high = agreeing(low, high, estimate, compared.p_value)
     return compared._replace(low=low, high=high)
@@ -189,8 +191,8 @@ def _within_bounds(compared: Compared, estimate: float, shares: bool) -> Compare
 def compare_runs(a: Clusters, b: Clusters, shares: bool, margin: float = math.nan) -> Compared | None:
     """Compare two models for repetitions of the same tasks, by Welch's t with the variance within tasks.
 
-    For shares, two runs of a task that disagree are added to the runs of each model. None where a model has no task
-    with several runs.
+    For shares, each model gets two pseudo-runs of a task, one success and one failure. Return None if a model has no
+    task with several runs.
     """
     if not ((a.sizes > 1).any() and (b.sizes > 1).any()):
         return None
@@ -214,11 +216,11 @@ def compare_runs(a: Clusters, b: Clusters, shares: bool, margin: float = math.na
 def compare_groups(a: Clusters, b: Clusters) -> Compared:
     """Compare the 0/1 values of two groups of runs of the same tasks, such as failed and successful ones.
 
-    Exact if each run of a task is as likely to be in one group as any other run of it: the p value is the chance that
-    the sum over tasks of ones in the first group (Mantel and Haenszel 1959) is at least as far from its mean, by the
-    convolution of the tasks' hypergeometric distributions (Mehta, Patel and Gray 1985). It is 1 where the mean
-    difference has the other sign. The interval is for these tasks (`compare_runs`, without repetitions
-    `compare_units`), and excludes 0 exactly where p <= 0.05.
+    The test is exact if all runs of a task are equally likely to be in the first group. Its statistic is the number of
+    ones in the first group (Mantel and Haenszel 1959), whose distribution is the convolution of the tasks'
+    hypergeometric distributions (Mehta, Patel and Gray 1985). The p value is 1 if the mean difference has the opposite
+    sign. The interval is for these tasks: from `compare_runs`, or without repetitions from `compare_units`. It excludes
+    0 exactly if p <= 0.05.
     """
     compared = compare_runs(a, b, shares=True) or compare_units(a.means, b.means)
     ones = np.rint(a.means * a.sizes)
@@ -242,16 +244,78 @@ def compare_groups(a: Clusters, b: Clusters) -> Compared:
     return _within_bounds(compared._replace(p_value=p_value, method=EXACT_WITHIN), difference, shares=True)
 
 
+class Across(NamedTuple):
+    """Values compared between failed and successful runs of different models; arrays of shape (values,)."""
+
+    estimate: np.ndarray  # difference of failed minus successful runs
+    low: np.ndarray
+    high: np.ndarray
+    p_value: np.ndarray
+
+
+def compare_across(
+    tasks: np.ndarray,
+    models: np.ndarray,
+    failed: np.ndarray,
+    values: np.ndarray,
+    rng: np.random.Generator | None = None,
+) -> Across:
+    """Compare 0/1 values (runs, values) of failed and successful runs of the same tasks, adjusted for models.
+
+    Whether each model failed is permuted between tasks that the same models ran with the same number of failures. The
+    p value is exact if the logit of a failure is the sum of an effect of the task and one of the model (Rasch 1960):
+    given the number of failures, tasks are then exchangeable, however values depend on tasks and models. The difference
+    is the least-squares one, within these groups of tasks and within models. All is NaN if the same models fail in all
+    tasks of each group. `tasks` and `models` are codes.
+    """
+    rng = np.random.default_rng(0 if rng is None else rng)
+    shape = tasks.max() + 1, models.max() + 1
+    sizes, failures = np.zeros(shape), np.zeros(shape)
+    totals = np.zeros((*shape, values.shape[1]))
+    np.add.at(sizes, (tasks, models), 1)
+    np.add.at(failures, (tasks, models), failed)
+    np.add.at(totals, (tasks, models), values)
+    shares = failures / np.maximum(sizes, 1)
+    means = totals / np.maximum(sizes, 1)[..., None]
+    alike = np.column_stack([sizes > 0, np.round(shares.sum(axis=1), 9)])
+    groups = np.unique(alike, axis=0, return_inverse=True)[1].ravel()
+    order = np.argsort(groups, kind="stable")
+    groups, shares, means = groups[order], shares[order], means[order]
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    expected = np.add.reduceat(shares, starts) / np.bincount(groups)[:, None]
+    deviations = shares - expected[groups]
+    scale = float((deviations**2).sum())
+    if scale < 1e-9:
+        nothing = np.full(values.shape[1], math.nan)
+        return Across(nothing, nothing, nothing, nothing)
+    means = means.reshape(-1, values.shape[1])
+    estimate = deviations.ravel() @ means / scale
+    chunk = max(1, MOST_CELLS // deviations.size)
+    drawn = []
+    for start in range(0, N_PERMUTATIONS, chunk):
+        ranks = rng.random((min(chunk, N_PERMUTATIONS - start), len(groups))) + groups
+        permuted = deviations[np.argsort(ranks, axis=1)]
+        drawn.append(permuted.reshape(len(permuted), -1) @ means / scale)
+    differences = np.concatenate(drawn)
+    beyond = np.abs(differences) >= np.abs(estimate) - 1e-9
+    p_value = (beyond.sum(axis=0) + 1) / (N_PERMUTATIONS + 1)
+    half = intervals.quantile() * differences.std(axis=0)
+    low, high = np.clip(estimate - half, -1, 1), np.clip(estimate + half, -1, 1)
+    bounds = [agreeing(*map(float, one)) for one in zip(low, high, estimate, p_value, strict=True)]
+    low, high = np.array(bounds).T
+    return Across(estimate, low, high, p_value)
+
+
 class Unshared(NamedTuple):
-    """Two models on the tasks that only one of them ran, compared as if these were drawn alike."""
+    """Two models compared on the tasks that only one of them ran, as if both sets were samples of the same tasks."""
 
     mean_a: float
     mean_b: float
-    gap: float  # between the means; of shares, after a success and a failure are added to each model and stratum
+    gap: float  # between the means; for shares, with a pseudo-success and a pseudo-failure per model and stratum
     variance: float  # of the gap
     freedom: float
-    tasks: tuple[int, int]  # of each model
-    parts: np.ndarray  # of each row of the cells in the gap
+    tasks: tuple[int, int]  # number of tasks of each model
+    parts: np.ndarray  # contribution of each row of the cells to the gap
 
 
 def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
@@ -272,7 +336,7 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
     if not len(common):
         return None
     weights = 1 / (1 / counts[:, common]).sum(axis=0)
-    means = np.zeros(2)  # of each model, as all that follow
+    means = np.zeros(2)  # one value per model, as in the next three arrays
     variances = np.zeros(2)
     freedoms = np.zeros(2)
     numbers = np.zeros(2)
@@ -295,7 +359,7 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
             used |= rows
         codes = np.unique(np.concatenate(labels), return_inverse=True)[1]
         sums = np.bincount(codes, weights=np.concatenate(terms))
-        if len(sums) < 2:  # one family, whose spread nothing shows
+        if len(sums) < 2:  # the spread of a single family is unknown
             return None
         freedoms[side] = len(sums) - len(common)
         variances[side] = (sums**2).sum() * len(sums) / (len(sums) - 1)
@@ -311,10 +375,11 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
 
 
 def _of_ease(cells: Cells, a: int, b: int, only: np.ndarray, strata: np.ndarray, weights: np.ndarray) -> float:
-    """Return the variance for how much easier the tasks of only one model may be than the tasks of only the other.
+    """Return the variance due to the difference in ease between the unshared tasks of two models.
 
-    It is the squared difference that other models show, plus its variance, which counts less if they ran few tasks of
-    both sides. Of shares, the difference is the largest that such a shift of logits makes in a rate, tanh(shift / 4).
+    It is the squared difference between the results of other models on both sets, plus its variance, which counts less
+    if they ran few of these tasks. For shares, the difference is tanh(shift / 4), the largest difference of two rates
+    whose logits differ by the shift.
     """
     assert cells.strata is not None
     others = np.delete(cells.means, [a, b], axis=1)
@@ -339,7 +404,7 @@ def _of_ease(cells: Cells, a: int, b: int, only: np.ndarray, strata: np.ndarray,
             gap = float(np.subtract(*(sums / counts)).mean())
             eases = [np.nanmean(side[np.isfinite(side).any(axis=1)], axis=1) for side in sides]
             error = sum(float(intervals.variance_of_mean(ease)) for ease in eases if len(ease) > 1)
-        most = float((2 / (1 / counts).sum(axis=0)).max())  # tasks on each side, the harmonic mean
+        most = float((2 / (1 / counts).sum(axis=0)).max())  # harmonic mean of the numbers of tasks on both sides
         total += weight * gap
         variance += weight**2 * error * most**2 / (most**2 + FEW_SHOW_EASE)
     return total**2 + variance
@@ -350,10 +415,10 @@ def combine(
 ) -> tuple[Compared, float]:
     """Combine a comparison on shared tasks with one on the others; also return the weight of the shared tasks.
 
-    Weights are inverse to the variances; to the variance of the unshared tasks, the disagreement of the two
-    differences beyond chance is added. Tests are combined by their normal quantiles (Lipták 1958), intervals by Zou and
-    Donner (2008). Without shared tasks it is Welch's t, without others `paired`. `variance` is the variance of the mean
-    of the `differences` on shared tasks.
+    Weights are the inverse variances. The variance on unshared tasks grows by the disagreement of the two differences
+    that exceeds chance. Tests are combined by their normal quantiles (Lipták 1958), intervals by Zou and Donner (2008).
+    Without shared tasks, the result is Welch's t. `variance` is the variance of the mean of the `differences` on shared
+    tasks.
     """
     unlike, difference = apart.variance, apart.mean_a - apart.mean_b
     if paired is not None:
@@ -391,7 +456,7 @@ def combine(
 def allow_for_seeds(
     compared: Compared, estimate: float, variance: float, seeds: list[SeedSpread], shares: bool
 ) -> Compared:
-    """Widen a comparison by the variances between the seeds of both models, by t with Satterthwaite's freedom."""
+    """Widen a comparison by the variance between seeds of both models, by t (degrees of freedom by Satterthwaite)."""
     extra = sum(one.variance for one in seeds)
     if not extra > 0 or math.isnan(compared.p_value):
         return compared
@@ -416,5 +481,5 @@ def _signed(p_value: float, difference: float) -> float:
 
 
 def _quantile(p_value: float, weight: float) -> float:
-    """Return the weighted normal quantile of a one-sided p value; of none, NaN."""
+    """Return the weighted normal quantile of a one-sided p value; NaN for NaN."""
     return math.sqrt(weight) * float(special.ndtri(min(max(p_value, SMALLEST), 1 - 1e-16)))

@@ -1,4 +1,4 @@
-"""Compare every pair of models on the tasks it shares, and every model with a baseline; do verdicts fit one order?"""
+"""Compare every pair of models on shared tasks, and every model with a baseline; find cycles among the verdicts."""
 
 import math
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import LEVEL, Target, check_choice, numbers, typed, variance_of_mean
 from evalkit.stats.pair_tests import Compared
 
-MOST_PAIRED = 100  # models of which every pair is compared; of more, only the pairs of the first
-N_DRAWS = 10_000  # for max-T
-CHUNK = 250  # draws at a time, which keeps 5,000 tests within 10 MB
+MOST_PAIRED = 100  # maximum number of models for comparing every pair; with more, only pairs of the first are compared
+N_DRAWS = 10_000  # number of random draws for max-T
+CHUNK = 250  # draws per step, so that 5,000 tests need less than 10 MB
 
 _COLUMNS = (
     "model_a model_b n_tasks n_unshared n_runs mean_a mean_b estimate low high p_value p_holm p_adjusted claim_at "
@@ -37,11 +37,11 @@ def compare_all(
 ) -> pd.DataFrame:
     """Compare every pair of models, paired on shared tasks (docs/statistics.md).
 
-    Runs of a model on a task are averaged first, so that each task counts once. Interval and p value of a pair are
-    uncorrected. A pair is decided if its p value, corrected for all pairs with shared tasks (by max-T; for these tasks
-    by Holm), is at most `claim_at`: 0.05, or less for few or skewed scores. Models are compared within conditions, over
-    families of tasks, and with the variance of seeds. With strata, new tasks also use the tasks that only one model
-    ran.
+    Runs of a model on a task are averaged first, so that each task counts once. The interval and p value of a pair are
+    uncorrected. A pair is decided if its p value, corrected for all pairs with shared tasks (by max-T; for the target
+    "these tasks" by Holm), is at most `claim_at`: 0.05, or less for few or skewed scores. Models are compared within
+    conditions, over families of tasks, and with the variance between seeds. If cells have strata, comparisons for new
+    tasks also use the tasks that only one model ran.
 
     Parameters
     ----------
@@ -143,11 +143,10 @@ def compare_to_baseline(
 def pair_rows(
     cells: Cells, pairs: list[tuple[int, int]], target: str, margin: float | None = None
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Compare the models of each pair, without any correction; with strata also on the tasks that they do not share.
+    """Compare the models of each pair without corrections; if cells have strata, also on tasks they don't share.
 
-    The table has the columns of `compare_all` up to p_value, method and warning, with `a` and `b` (places of the
-    models) and the fields of `Compared`. Also returns what each task (row) contributes to the statistic of each pair
-    (column).
+    The table has `a` and `b` (positions of the models), columns of `compare_all` up to the estimate, and the fields of
+    `Compared`. Also return the contribution of each task (row) to the statistic of each pair (column).
     """
     if margin is not None and not margin > 0:
         raise ValueError(f"margin must be positive (got {margin})")
@@ -215,7 +214,7 @@ def _unit(values: np.ndarray) -> np.ndarray:
 
 
 def holm(p_values: Iterable[Any]) -> np.ndarray:
-    """Adjust p values for their number (Holm 1979); NaN stays NaN and is not counted."""
+    """Adjust p values for multiple tests (Holm 1979); NaN stays NaN and does not count as a test."""
     p_values = numbers(p_values)
     order = np.argsort(p_values)  # NaN last
     count = int((~np.isnan(p_values)).sum())
@@ -227,12 +226,12 @@ def holm(p_values: Iterable[Any]) -> np.ndarray:
 def max_t(
     parts: np.ndarray, p_values: Iterable[Any], rng: np.random.Generator | None = None, n_draws: int = N_DRAWS
 ) -> np.ndarray:
-    """Adjust two-sided p values for their number, by the distribution of the smallest one.
+    """Adjust two-sided p values for multiple tests by the distribution of the smallest one.
 
-    Step-down max-T (Westfall and Young 1993, algorithm 2.8; Romano and Wolf 2005) on normal quantiles. `parts`, of
-    shape (tasks, tests), are what each task contributes to each statistic, up to a factor of each test: tests that
-    share data count for less than as many independent ones. Without a test, p is NaN, and its adjusted value 1. A
-    single test is not adjusted.
+    This is step-down max-T (Westfall and Young 1993, algorithm 2.8; Romano and Wolf 2005) on normal quantiles. `parts`,
+    of shape (tasks, tests), are the contributions of each task to each statistic, up to a factor per test. They show
+    which tests share data, so that the adjustment is smaller than for independent tests. A p value of NaN means that
+    there was no test; its adjusted value is 1. A single test is not adjusted.
     """
     rng = np.random.default_rng(0 if rng is None else rng)
     p_values = numbers(p_values)
@@ -296,7 +295,7 @@ def pair_structure(pairs: pd.DataFrame) -> Notes:
 
 
 def components(start: np.ndarray, end: np.ndarray, count: int, directed: bool = False) -> np.ndarray:
-    """Return the number of the (strongly) connected component of each of `count` nodes, given edges."""
+    """Label each of `count` nodes with the number of its (strongly) connected component, given edges."""
     if not count:
         return np.empty(0, dtype=int)
     graph = csr_array((np.ones(len(start)), (start, end)), shape=(count, count))

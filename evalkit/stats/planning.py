@@ -1,4 +1,4 @@
-"""Plan how many tasks, and how many runs of each, show a given difference, from how tasks and runs vary so far."""
+"""Plan how many tasks, and runs per task, detect a given difference, from the variances between and within tasks."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ from evalkit.stats.intervals import CONFIDENCE, LEVEL, skewness, typed
 from evalkit.stats.pair_tests import ENOUGH_SCORES, FEW_SHARES, SKEWED
 
 POWER = 0.8
-PLANNED = 0.6  # confidence of the interval whose upper end one variance of five exceeds
-MOST = 10**7  # pairs
-MOST_DEVIATIONS = 10**9  # of a difference
-HALVINGS = 70
-FAR = 500  # critical value of t beyond which its noncentral distribution depends on the deviation alone
+PLANNED = 0.6  # confidence level of an interval whose upper end is an upper limit at 80 %
+MOST = 10**7  # maximum number of pairs to plan
+MOST_DEVIATIONS = 10**9  # maximum detectable difference, in standard deviations
+HALVINGS = 70  # steps of the bisection
+FAR = 500  # above this critical value, the noncentral t distribution depends only on the estimated deviation
 
 _COLUMNS = "target difference repeats tasks low high detectable runs between within n_tasks warning"
 
@@ -28,8 +28,8 @@ _COLUMNS = "target difference repeats tasks low high detectable runs between wit
 def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 5, 10)) -> pd.DataFrame:
     """Plan how many tasks, or runs per task, detect a true difference with 80 % power (docs/statistics.md).
 
-    The variance of a task's difference has two parts: between tasks, and within tasks, which repetitions reduce. Both
-    are means over the pairs of models. The level is divided by the number of pairs with shared tasks.
+    The variance of the difference on a task has two parts: between tasks, and within tasks. Repetitions reduce the
+    second. Both are means over the pairs of models. The level is divided by the number of pairs with shared tasks.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
     DataFrame
         One row per number of repeats (target "new tasks"): tasks needed (planned with the 80 % upper limit of the
         variances, Browne 1995), low to high (their uncertainty), detectable (difference that the present tasks detect);
-        and one row (target "these tasks") with the repeats of the present tasks. Also runs (of both models), between,
-        within (standard deviations), n_tasks, warning. No rows for fewer than two models; no plan, with the reason in
-        warning, if pairs are decided over families, seeds or conditions.
+        and one row (target "these tasks") with the repeats needed on the present tasks. Also runs (of both models),
+        between, within (standard deviations), n_tasks, warning. There are no rows for fewer than two models. If pairs
+        are decided over families, seeds or conditions, values are NaN, with the reason in warning.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
     level = LEVEL / max(sum(count > 0 for count in shared), 1)
     binary = bool(np.isin(cells.means[cells.sizes > 0], (0.0, 1.0)).all()) & (np.array(repeats) == 1)
     needed = np.maximum(pairs_needed(difference, np.sqrt(variances), level, binary), fewest_pairs(level))
-    # from so many tasks on, the test claims a difference at the level itself: skew and rare failures show
+    # with fewer tasks, the test is stricter than its level, because skewness and rare failures may be hidden
     skews = [float(skewness((cells.means[:, a] - cells.means[:, b])[cells.has(a, b)])) for a, b in used]
     skewed = 2 * SKEWED * float(np.median(skews or [0.0])) ** 2
     fewest = max(ENOUGH_SCORES, skewed)
@@ -93,7 +93,7 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
     if n_tasks and not math.isnan(within):
         quantiles = special.ndtri(1 - level / 2) + special.ndtri(POWER)
         again = max(math.ceil(within * (quantiles / difference) ** 2 / n_tasks), 2)
-    columns = {  # for each number of repeats, then for the tasks at hand
+    columns = {  # one row per number of repeats, then one for the present tasks
         "target": ["new tasks"] * len(repeats) + ["these tasks"],
         "repeats": [*repeats, again],
         "tasks": [*needed[0], n_tasks],
@@ -111,9 +111,9 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
 
 
 def _variances(cells: Cells, a: int, b: int, repeats: np.ndarray) -> tuple[Any, Any, Any, Notes]:
-    """Return the variances of two models' difference on a task: between tasks, within tasks, and with some repeats.
+    """Return the variances of two models' difference on a task: between tasks, within tasks, and by number of repeats.
 
-    The last are of shape (3, repeats): the variance to plan with, the least and the largest.
+    The last has the shape (3, repeats): the variance to plan with, and its lower and upper limits.
     """
     shared, nothing = cells.has(a, b), np.full(len(repeats), math.nan)
     first, second = cells.of(a, shared), cells.of(b, shared)
@@ -131,12 +131,12 @@ def _variances(cells: Cells, a: int, b: int, repeats: np.ndarray) -> tuple[Any, 
     _, _, most = _limits(squares - noise + single, between + single.mean())
     limits = [_limits(squares - noise + single / r, between + single.mean() / r) for r in repeats]
     planned, low, high = np.array(limits).T
-    variances = [np.fmin(planned, most), low, np.minimum(high, most)]  # at most the variances of single runs
+    variances = [np.fmin(planned, most), low, np.minimum(high, most)]  # never above the variance of single runs
     return between, float(single.mean()), variances, Notes()
 
 
 def _limits(contributions: np.ndarray, mean: float) -> tuple[float, float, float]:
-    """Return the upper limit at 80 % of a mean of contributions to a variance, and its interval, by logarithms."""
+    """Return the 80 % upper limit of a variance and its interval, on the log scale, from contributions to it."""
     if mean <= 0:
         return 0.0, 0.0, math.nan
     error = math.sqrt(intervals.variance_of_mean(contributions)) / mean
@@ -148,14 +148,14 @@ def _limits(contributions: np.ndarray, mean: float) -> tuple[float, float, float
 
 
 def detectable_difference(n: int, deviation: np.ndarray, level: float, binary: np.ndarray) -> np.ndarray:
-    """Return the true mean differences that n pairs show with 80 % power; NaN where nothing would show.
+    """Return the true mean differences that n pairs detect with 80 % power; NaN if n pairs can't detect any.
 
-    By the noncentral t distribution (Cohen 1988, chapter 2), or where `binary` for McNemar's unconditional test by the
-    formula of Connor (1987). `deviation` is the standard deviation of the differences.
+    They come from the noncentral t distribution (Cohen 1988, chapter 2); for `binary` outcomes, from the formula of
+    Connor (1987) for McNemar's unconditional test. `deviation` is the standard deviation of the differences.
     """
     pairs = np.full(deviation.shape, float(n))
 
-    def shows(units: np.ndarray) -> np.ndarray:  # of the difference: deviations, or for 0/1 outcomes 1
+    def shows(units: np.ndarray) -> np.ndarray:  # the difference in standard deviations, or as it is for 0/1 outcomes
         by_mcnemar = _mcnemar_shows(pairs, units, deviation, level)
         return np.where(binary, by_mcnemar, _t_shows(pairs, units, level))
 
@@ -164,7 +164,7 @@ def detectable_difference(n: int, deviation: np.ndarray, level: float, binary: n
 
 
 def pairs_needed(difference: float, deviation: np.ndarray, level: float, binary: np.ndarray) -> np.ndarray:
-    """Return the least numbers of pairs that show a true mean difference; the inverse of `detectable_difference`."""
+    """Return the smallest numbers of pairs that detect a mean difference; the inverse of `detectable_difference`."""
     differences = np.full(deviation.shape, difference)
 
     def shows(n: np.ndarray) -> np.ndarray:
@@ -204,7 +204,7 @@ def detectable_gap(n: int) -> float:
 
 
 def _least(shows: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return the least values between two at which something shows, by bisection; NaN where it does at none."""
+    """Return the smallest values between `low` and `high` that are detected, by bisection; NaN if none is."""
     possible = shows(high)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -214,24 +214,24 @@ def _least(shows: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.
 
 
 def _t_shows(n: np.ndarray, effect: np.ndarray, level: float) -> np.ndarray:
-    """Return whether n pairs show a difference of so many deviations by t."""
+    """Return whether n pairs detect an effect, in standard deviations, by t."""
     freedom = np.maximum(n, 2) - 1
     critical = special.stdtrit(freedom, 1 - level / 2)
     near, noncentrality = np.minimum(critical, FAR), effect * np.sqrt(n)
-    # bounded, as far out the distribution takes for ever to compute
+    # bounded, because the distribution takes very long to compute far out
     missed = special.nctdtr(freedom, np.minimum(noncentrality, 2 * near + 10), near)
     far = critical * np.sqrt(special.chdtri(freedom, 1 - POWER) / freedom)
     return (n >= 2) & np.where(critical > FAR, noncentrality >= far, missed <= 1 - POWER)
 
 
 def _mcnemar_shows(n: np.ndarray, difference: np.ndarray, deviation: np.ndarray, level: float) -> np.ndarray:
-    """Return whether n pairs of 0/1 outcomes show a difference by McNemar's unconditional test (Connor 1987)."""
-    share = np.clip(deviation**2 + difference**2, np.minimum(difference, 1), 1)  # of pairs that differ
+    """Return whether n pairs of 0/1 outcomes detect a difference by McNemar's unconditional test (Connor 1987)."""
+    share = np.clip(deviation**2 + difference**2, np.minimum(difference, 1), 1)  # share of pairs that differ
     spread = np.sqrt(np.maximum(share - difference**2, 0))
     enough = np.sqrt(n) * difference >= special.ndtri(1 - level / 2) * np.sqrt(share) + special.ndtri(POWER) * spread
     return enough & (n >= fewest_pairs(level))
 
 
 def fewest_pairs(level: float) -> int:
-    """Return how many pairs must differ, all the same way, for an exact paired test to reach the level."""
+    """Return the number of pairs that must differ, all in the same direction, for an exact test to reach the level."""
     return 1 + math.ceil(-math.log2(level) - 1e-9)

@@ -1,4 +1,4 @@
-"""Rank models: the ranks that the tests of pairs allow, the best model, and estimates corrected for picking."""
+"""Rank models: ranges of ranks from the tests of pairs, the best model, and estimates corrected for selection."""
 
 import math
 
@@ -20,18 +20,20 @@ def rank_models(
 ) -> pd.DataFrame:
     """Rank models on new tasks like these, with the uncertainty of the ranks (docs/statistics.md).
 
-    - The range of ranks of a model begins after the models that are decided to be better, and ends before those decided
-      to be worse. Of more than 100 models, only the pairs of the first are tested, by Bonferroni for all pairs.
+    - The range of ranks of a model begins after the models that are shown to be better, and ends before the models that
+      are shown to be worse. With more than 100 models, only pairs with the first model are tested, with Bonferroni's
+      correction for all pairs.
     - If the first model is the best (`best_model`), its rank is 1.
-    - The corrected estimate offsets the selection of the top model: it is shrunk towards the mean of all models by the
-      share of their spread that is noise (Efron and Morris 1975). Its interval covers all models together (Bonferroni).
+    - The corrected estimate offsets the selection of the top model. It is shrunk towards the mean of all models by the
+      share of their variance that is noise (Efron and Morris 1975). The corrected intervals cover all models at once
+      (Bonferroni).
 
     Parameters
     ----------
     cells : Cells
         Result of `cells_of`.
     first : str
-        Model that is tested for being best; by default the one with the highest estimate.
+        Model to test for being the best; by default the one with the highest estimate.
     pairs : DataFrame, optional
         Result of `compare_all`, if already computed.
     rng : Generator, optional
@@ -41,7 +43,7 @@ def rank_models(
     -------
     DataFrame
         One row per model, the highest estimate first: model_name, n_tasks, estimate, rank_low, rank_high, behind_first
-        (decided to be worse than the first), ties_with_first, corrected, corrected_low, corrected_high, target.
+        (shown to be worse than the first), ties_with_first, corrected, corrected_low, corrected_high, target.
 
     Examples
     --------
@@ -60,7 +62,7 @@ def rank_models(
         return intervals.typed(table, _COLUMNS)
     leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
     tests, is_best = _against_others(cells, leading)
-    if pairs is None and count > MOST_PAIRED:  # by Bonferroni for all pairs
+    if pairs is None and count > MOST_PAIRED:  # Bonferroni's correction for all pairs
         is_behind = tests["p_value"] * (count * (count - 1) / 2) <= tests["claim_at"]
         pairs = tests.assign(decided=is_behind & (tests["estimate"] > 0))
     elif pairs is None:
@@ -88,8 +90,8 @@ def rank_models(
 def best_model(cells: Cells) -> str:
     """Return the model that is better than each other model in the uncorrected test of the pair.
 
-    A model that was selected because of the highest estimate needs no correction for all pairs (Gutmann and Maymin
-    1987; Hsu 1984).
+    Only the model with the highest estimate is tested, so the tests need no correction for the number of pairs (Gutmann
+    and Maymin 1987; Hsu 1984).
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ def best_model(cells: Cells) -> str:
     Returns
     -------
     str
-        Name of the model; empty without one.
+        Name of the model; empty if no model is shown to be the best.
 
     Examples
     --------
@@ -114,7 +116,7 @@ def best_model(cells: Cells) -> str:
 
 
 def _against_others(cells: Cells, leading: int) -> tuple[pd.DataFrame, bool]:
-    """Test one model against each other one; also return whether it is better than all, as an only model is."""
+    """Test one model against each other model; also return whether it is better than all (true for an only model)."""
     others = [(leading, i) for i in range(len(cells.models)) if i != leading]
     tests = pair_rows(cells, others, "new tasks")[0]
     return tests, bool(((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all())
@@ -128,7 +130,7 @@ def _share_of_signal(by_task: Cells, estimates: pd.Series) -> float:
     common = by_task.has()
     if common.sum() > 1:
         values = by_task.means[common]
-        values = values - values.mean(axis=1, keepdims=True)  # the difficulty of a task does not show who is best
+        values = values - values.mean(axis=1, keepdims=True)  # remove the difficulty of each task
         noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
     else:
         of_tasks = [by_task.of(i).means for i in range(len(by_task.models))]
@@ -138,7 +140,7 @@ def _share_of_signal(by_task: Cells, estimates: pd.Series) -> float:
 
 
 def _interval_for_all(by_task: Cells, model: int, values: np.ndarray) -> tuple[float, float]:
-    """Return the interval of the mean of a model, at a level divided by the number of models."""
+    """Return the interval of a model's mean, with Bonferroni's correction for the number of models."""
     confidence = 1 - intervals.LEVEL / len(by_task.models)
     if by_task.clusters is not None:
         families = by_task.clusters[by_task.sizes[:, model] > 0]
@@ -151,10 +153,10 @@ def _interval_for_all(by_task: Cells, model: int, values: np.ndarray) -> tuple[f
 
 
 def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float, float]:
-    """Return an interval of the mean of values of tasks that is valid at a confidence far above 95 %.
+    """Return an interval of the mean of task values that is valid at confidence levels far above 95 %.
 
-    Of shares by Clopper and Pearson (1934), which is never too narrow, on the number of tasks, or on the effective
-    number (Korn and Graubard 1998) where that is larger; of other values by t with Hall's correction.
+    Shares use Clopper and Pearson (1934), which is never too narrow, with the number of tasks or the effective n (Korn
+    and Graubard 1998), whichever is larger. Other values use t with Hall's correction.
     """
     count = len(values)
     if count < 2:

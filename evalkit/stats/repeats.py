@@ -22,18 +22,18 @@ _COLUMNS = "measure k n n_tasks tasks_used estimate low high method target warni
 class RepeatsTest(NamedTuple):
     """A test of whether the number of runs of a task depends on their outcomes."""
 
-    p_value: float  # two-sided; NaN where the data can't show it
-    flagged: bool  # p is at most 0.01, last runs succeed more often, and tasks have different numbers of runs
+    p_value: float  # two-sided; NaN if it can't be computed
+    flagged: bool  # whether p <= 0.01, last runs succeed more often, and tasks have different numbers of runs
     n_tasks: int  # tasks used
     method: str
     warning: Notes = Notes()
 
 
 def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | None = None) -> pd.DataFrame:
-    """Estimate for each model pass@k, pass^k and the agreement of runs, on new tasks like these.
+    """Estimate pass@k, pass^k and the agreement of runs for each model, on new tasks like these.
 
-    Each k uses all tasks with at least k runs, with equal weight, so that pass@1 is the success rate. If some tasks
-    have fewer runs, different k use different tasks.
+    Each k uses all tasks with at least k runs, with equal weight, so pass@1 equals the success rate. If some tasks have
+    fewer runs, different k use different tasks.
 
     Parameters
     ----------
@@ -48,13 +48,14 @@ def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | N
     -------
     DataFrame
         The model's column, measure ("pass@k", "pass^k", "agreement": whether two runs of a task have the same outcome),
-        k, n (runs), n_tasks, tasks_used (share with k runs), estimate, low, high, method, target, warning (also if the
-        number of runs depends on their outcome).
+        k, n (runs), n_tasks, tasks_used (share of tasks with k runs), estimate, low, high, method, target, warning
+        (including one if the number of runs depends on outcomes).
 
     Raises
     ------
     ValueError
-        For values other than 0 and 1, a k below 1, or a model's column with the name of a column of the result.
+        For values other than 0 and 1, for k below 1, or if the model's column has the name of another column of the
+        result.
 
     Examples
     --------
@@ -101,11 +102,11 @@ def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | N
 
 
 def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[Any] | None = None) -> RepeatsTest:
-    """Test whether the number of runs of a task depends on their outcomes, such as by retries.
+    """Test whether the number of runs of a task depends on their outcomes, as it does with retries.
 
-    If runs are exchangeable, the last of n runs with c successes succeeds with probability c / n; the number of such
-    tasks has the exact distribution of independent trials with these probabilities. If all tasks have equally many
-    runs, a small p shows only that later runs differ from earlier ones.
+    If runs are exchangeable, the last of n runs with c successes is a success with probability c / n. The number of
+    tasks whose last run is a success then has the exact distribution of independent trials with these probabilities. If
+    all tasks have the same number of runs, a small p shows only that later runs differ from earlier ones.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
     Returns
     -------
     RepeatsTest
-        p_value, its method, and whether runs were added until one succeeded.
+        p_value, method, and `flagged`: whether runs were repeated until one succeeded.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
         reason = note("nothing_mixed") if (sizes > 1).any() else note("never_repeated", why="")
         return RepeatsTest(math.nan, False, 0, method, reason)
     last = np.zeros(len(sizes))
-    last[codes] = known  # the last assignment of each task stays
+    last[codes] = known  # a task keeps the value of its last run
     chances = np.column_stack([1 - means, means])[mixed]
     distribution, seen = reduce(np.convolve, chances, np.ones(1)), int(last[mixed].sum())
     tail = min(distribution[: seen + 1].sum(), distribution[seen:].sum())
@@ -176,7 +177,7 @@ def pass_at_k(n: Any, c: Any, k: int) -> np.ndarray | float:
     0.5
     """
     attempts, passed = numbers(np.atleast_1d(n)), numbers(np.atleast_1d(c))
-    share = 1 - np.asarray(pass_hat_k(attempts, attempts - passed, k))  # of the subsets with a success
+    share = 1 - np.asarray(pass_hat_k(attempts, attempts - passed, k))  # share of the subsets that have a success
     return float(share[0]) if np.broadcast(n, c).ndim == 0 else share
 
 

@@ -1,4 +1,4 @@
-"""The variation between seeds that runs of several tasks share, such as trained checkpoints."""
+"""The variation between seeds, such as trained checkpoints, if each of them ran several tasks."""
 
 from typing import Any, NamedTuple
 
@@ -6,21 +6,23 @@ import pandas as pd
 
 
 class SeedSpread(NamedTuple):
-    """The variance of a model's mean between its seeds, and its degrees of freedom; 0 where seeds are not crossed."""
+    """The variance of a model's mean between its seeds, and its degrees of freedom; 0 if tasks don't share seeds."""
 
-    variance: float = 0.0
+    variance: float = 0.0  # without the noise of single runs, if it can be separated
     freedom: int = 0
-    total: float = 0.0  # with the noise of single runs, which `variance` lacks where it can be told apart
+    total: float = 0.0  # including the noise of single runs
 
 
 def seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
     """Return the variance of each model's mean between its seeds (Cameron, Gelbach and Miller 2011).
 
-    Seeds count where a model has several of them, and one of these ran several tasks. What a run deviates by is taken
-    from the mean of its task, or, where the task has one seed, from the mean of the model.
+    Seeds count if a model has several of them, and at least one ran several tasks. The deviation of a run is from the
+    mean of its task, or from the mean of the model if the task has one seed.
     """
     spreads = [SeedSpread()] * count
     runs = runs[runs["seed"].notna()]
+    if runs.empty:
+        return spreads
     by_model = runs.groupby("model")
     most_tasks = runs.groupby(["model", "seed"])["row"].nunique().groupby("model").max()
     crossed = by_model["seed"].nunique().gt(1) & most_tasks.gt(1)

@@ -17,14 +17,14 @@ from evalkit.stats.pair_tests import agreeing, compare_units
 from evalkit.stats.pairwise import holm
 
 N_PERMUTATIONS = 9_999
-CHUNK = 1_000  # permutations at a time
-UNEVEN = 2  # times as many runs in the clusters of one level as in the clusters of another
-_STEPS = 100  # of the logistic fit, which usually takes fewer than 10
-UNLIKE, AT_UNLIKE = 3, 0.5  # times the variance of another level's clusters; the part of the level that is left then
+CHUNK = 1_000  # permutations per step
+UNEVEN = 2  # no trend is claimed if clusters of one level have more than this many times the runs of another level's
+_STEPS = 100  # maximum number of steps of the logistic fit, which usually needs fewer than 10
+UNLIKE, AT_UNLIKE = 3, 0.5  # if variances of clusters differ by more than this factor, the level is halved
 
 
 class Rows(NamedTuple):
-    """Counts with trials, one row per cluster and level in this order; `codes` 0, 1, … of clusters."""
+    """Counts of successes and trials, one row per cluster and level in this order; `codes` number the clusters."""
 
     successes: np.ndarray
     n: np.ndarray
@@ -45,15 +45,16 @@ class Rows(NamedTuple):
 class Trend(NamedTuple):
     """A trend of success over an ordered factor.
 
-    Where the levels separate successes from failures, the odds ratio is 0 or infinite, without bounds. The bounds
-    include 1 exactly where the test does not reject it.
+    If a level separates all successes from all failures, the odds ratio is 0 or infinite, without bounds. The bounds
+    include 1 exactly if the test does not reject it.
 
-    The direction is what the data show: "falls" where the test finds a trend and the interval of every step is
-    below 0; "falls overall" where no step rises, but some step alone is not shown; "falls, not steadily" where a step
-    rises; likewise "rises"; "no" where no trend is found, or clusters are too uneven to claim one; "" without a test.
+    The direction is "falls" if the test finds a trend and the interval of every step from one level to the next is
+    below 0; "falls overall" if no step rises but the interval of some step includes 0; "falls, not steadily" if a step
+    rises; and likewise for "rises". It is "no" if no trend is found, or clusters are too uneven to claim one, and empty
+    without a test.
     """
 
-    estimate: float  # odds ratio per step of the score: below 1 where success falls; NaN where it can't be computed
+    estimate: float  # odds ratio per step of the score: below 1 if success falls; NaN if it can't be computed
     low: float
     high: float
     p_value: float  # two-sided; 1 means no trend at all
@@ -75,9 +76,9 @@ def trend_test(
 ) -> Trend:
     """Test for a trend of success rates over an ordered factor (docs/statistics.md).
 
-    The p value is from a permutation test of Σ (score − mean) × rate, studentised (DiCiccio and Romano 2017). It
-    assigns whole clusters to new levels or, if at least half of the clusters span levels, permutes the levels within
-    each. Clusters have equal weight. The odds ratio comes from a logistic fit.
+    The p value comes from a permutation test of Σ (score − mean) × rate, studentised (DiCiccio and Romano 2017). The
+    test assigns whole clusters to new levels; if at least half of the clusters span several levels, it permutes the
+    levels within each cluster. Clusters have equal weight. The odds ratio comes from a logistic fit.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def trend_test(
     rows, lost = _counted(successes, n, scores, clusters)
     total, count = int(rows.n.sum()), int(rows.codes.max(initial=-1)) + 1
     method = f"permutation of {'levels within ' * rows.are_spanning}clusters"
-    # of the variance between clusters: what is left after the rates of the levels
+    # degrees of freedom of the variance between clusters, after the rates of the levels are estimated
     freedom = count - (len(np.unique(rows.scores)) if count == len(rows.codes) else 1)
     nothing = {
         "no_trials": not total,
@@ -123,7 +124,7 @@ def trend_test(
     low, high = agreeing(low, high, odds, p_value, null=1.0)
     few = note("never_small", least=least) if least > intervals.LEVEL else Notes()
     doubt, claim_at = Notes(), intervals.LEVEL
-    if not rows.are_spanning:  # whole clusters are permuted, which may differ by level
+    if not rows.are_spanning:  # the test permutes whole clusters, whose variance may differ by level
         levels = np.unique(rows.scores, return_inverse=True)[1]
         sizes = np.bincount(levels)
         runs = np.bincount(levels, rows.n) / sizes
@@ -148,10 +149,6 @@ def trend_by(
 ) -> pd.DataFrame:
     """Test for a trend in each group of rows, corrected for the number of groups.
 
-    The columns contain the group (such as the model), the ordered factor (numbers), the 0/1 outcome of a run, and what
-    repeats, such as the task. The table has one row per group: `by`, the fields of `Trend`, and p_holm
-    after p_value. A direction is "no" where Holm's correction over the groups leaves no trend.
-
     Parameters
     ----------
     frame : DataFrame
@@ -163,7 +160,7 @@ def trend_by(
     value : str
         Column of the 0/1 outcome.
     clusters : str
-        Column of what repeats, such as the task.
+        Column of the cluster, such as the task.
     rng : Generator, optional
         Random generator; by default with a fixed seed.
 
@@ -176,7 +173,7 @@ def trend_by(
     Raises
     ------
     ValueError
-        For a missing column, or a `by` with the name of a column of the result.
+        For a missing column, or if `by` is also the name of another column of the result.
 
     Examples
     --------
@@ -217,7 +214,7 @@ def _counted(successes: Any, n: Any, scores: Any, clusters: Any) -> tuple[Rows, 
 
 
 def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the p value, and the least possible one with these rates and levels."""
+    """Return the p value, and the smallest possible p value with these rates and levels."""
     groups = rows.codes
     scores, rates = rows.scores, rows.rates
     if not rows.are_spanning:
@@ -229,7 +226,7 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
     starts = np.flatnonzero(np.diff(groups, prepend=-1)) if groups.any() else np.arange(len(groups))
 
     def studentised(assigned: np.ndarray) -> np.ndarray:
-        """Return Σ score × rate over its standard error, so that levels whose clusters vary more count as such."""
+        """Return Σ score × rate divided by its standard error, so that unequal variances of levels don't matter."""
         parts = np.add.reduceat(assigned * centred, starts, axis=-1)
         error = np.sqrt((parts**2).sum(axis=-1))
         return np.divide(parts.sum(axis=-1), error, out=np.zeros_like(error), where=error > 1e-12)
@@ -244,15 +241,15 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
 
 
 def _odds_ratio(rows: Rows, freedom: int) -> tuple[float, float, float, Notes]:
-    """Return the odds ratio per step of the score, its bounds, and why it has none."""
+    """Return the odds ratio per step of the score, its bounds, and a note if it has no bounds."""
     passed, failed = rows.scores[rows.successes > 0], rows.scores[rows.successes < rows.n]
     if passed.min() >= failed.max() or passed.max() <= failed.min():
         return (math.inf if passed.max() > failed.min() else 0.0), math.nan, math.nan, note("separated")
     weights = 1 / np.bincount(rows.codes)[rows.codes]
     design = np.column_stack([np.ones(len(rows.n)), rows.scores - rows.scores.mean()])
     coefficients, fitted = _logistic(design, rows.rates, weights)
-    # from the scores of clusters around the rates of their levels; at least the error of independent runs of the
-    # tasks, so that a few clusters that happen to agree don't seem certain
+    # The sandwich variance, from the residuals of clusters around the rates of their levels. It is at least the
+    # binomial variance of independent runs, so that a few clusters that happen to agree don't look certain.
     levels = np.unique(rows.scores, return_inverse=True)[1]
     rates = (np.bincount(levels, weights * rows.rates) / np.bincount(levels, weights))[levels]
     bread = np.linalg.inv((design * (weights * fitted * (1 - fitted))[:, None]).T @ design)
@@ -285,9 +282,9 @@ def _logistic(design: np.ndarray, rates: np.ndarray, weights: np.ndarray) -> tup
 def _steps(rows: Rows) -> pd.DataFrame:
     """Estimate the difference of success rates from each level to the next: estimate, low and high.
 
-    Two levels are compared by their differences where at least half of their clusters have both, else as independent
-    (square-and-add, Newcombe 1998). Where all intervals are below 0, all steps fall, without a correction (Berger
-    1982).
+    The comparison is paired if at least half of the clusters have both levels; otherwise the levels count as
+    independent (square-and-add, Newcombe 1998). The claim that all steps fall needs every interval below 0, so it needs
+    no correction (Berger 1982).
     """
     steps = []
     for levels in pairwise(np.unique(rows.scores)):

@@ -300,7 +300,7 @@ def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.Dat
     made = groups[list(_SUMMED)].sum(min_count=1)
     made.insert(0, "runs", groups["run_id"].nunique())
     used = tools[tools["run_id"].isin(rows["run_id"])].groupby("model_name")[["calls", "errors"]].sum()
-    used = used.reindex(usage["model_name"].unique(), fill_value=0)
+    used = used.reindex(usage.dropna(subset="calls")["model_name"].unique(), fill_value=0)
     made[["tool_calls", "tool_errors"]] = used.reindex(made.index).astype("Int64")
     names = "logged_model" if "logged_model" in runs else "model_name"
     return made.sort_values("runs", ascending=False, kind="stable").rename_axis(names).reset_index()

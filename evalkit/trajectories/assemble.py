@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from evalkit._notes import NO_NOTES, note
 from evalkit._text import as_list
 from evalkit.io import SourceError, frame_of, reason_of
-from evalkit.kinds import Assembled, Records, find_runs, run_ids
+from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.kinds.runs import JUDGED, UNKNOWN
+from evalkit.kinds.selection import run_ids_of
 from evalkit.trajectories.calls import join_sessions
 from evalkit.trajectories.formats import every_eval_ever, harbor, lm_eval, openhands, tau2, terminal_bench
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, LOGGED, Rows, Run, Runs
@@ -76,7 +77,9 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     _number_repetitions(runs)
     _flag_duplicates(runs)
     _overrule(runs, str(options.get("outcomes") or ""))
+    amounts = {run.dataset for run in runs if run.score is not None and (run.score < 0 or run.score > 1)}
     for run in runs:
+        run.is_share = run.dataset not in amounts
         if run.is_judged:
             run.run_flags.append(JUDGED)
         if run.score is None and run.is_successful is None and run.status in ENDED:
@@ -284,10 +287,12 @@ def _overrule(runs: Runs, path: str) -> None:
     for name in ("run_id", "outcome"):
         if name not in stated:
             raise SourceError(f"{path}: no column {name}; there are {', '.join(map(str, stated))}")
-    ids = pd.Series([run.run_id for run in runs])
-    stated["run_id"] = find_runs(stated["run_id"], ids).fillna(stated["run_id"])
-    if not (missing := stated.loc[~stated["run_id"].isin(ids), "run_id"]).empty:
+    names = ("run_id", "log_id", "task_id", "extra")
+    known = pd.DataFrame({name: [getattr(run, name) for run in runs if not run.is_copy] for name in names})
+    found = run_ids_of(stated["run_id"], known)
+    if not (missing := stated.loc[found.isna(), "run_id"]).empty:
         raise SourceError(f"{path}: no run has the id {missing.iloc[0]!r}")
+    stated["run_id"] = found
     if not (others := stated.loc[~stated["outcome"].isin(list(OUTCOMES)), "outcome"]).empty:
         raise SourceError(f"{path}: {others.iloc[0]!r} is no outcome; outcomes are {', '.join(OUTCOMES)}")
     by_run = {row["run_id"]: row for row in stated.to_dict("records")}  # the last row of a run counts

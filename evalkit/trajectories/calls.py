@@ -33,8 +33,9 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
     runs = [run for run in runs if run.format in SESSION_FORMATS]
     if not runs:  # most sources have no sessions, and joining none takes as long as joining few
         return {name: pd.DataFrame(columns=["source", *columns]) for name, columns in _COUNTED.items()}
-    columns = ("source", "format", "log_id", "started")
-    files = pd.DataFrame({name: [getattr(run, name) for run in runs] for name in columns}).astype({"source": "str"})
+    columns = ("source", "format", "log_id", "started", "cost", "turns")
+    files = pd.DataFrame({name: [getattr(run, name) for run in runs] for name in columns})
+    files = files.astype({"source": "str", "cost": "float", "turns": "float"})
     calls, tools = (tables[name].to_pandas() for name in ("calls", "tools"))
     calls["model_name"] = calls["model_name"].fillna(UNKNOWN)
     totals = calls[calls["call_id"].eq("")]
@@ -56,13 +57,17 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
     groups = own.groupby(keys)
     usage = groups[list(TOKENS)].sum(min_count=1)
     usage.insert(0, "calls", groups.size())
-    # what the totals of a model count and its calls don't, once for all files of a run
-    stated = files[["source", "run"]].merge(totals, on="source").drop_duplicates([*keys, *TOKENS])
-    rest = stated.groupby(keys)[list(TOKENS)].sum(min_count=1) - usage[list(TOKENS)].fillna(0)
+    # what the totals of a model count and its calls don't; those of a resumed session count what was before, too
+    stated = files[["source", "run"]].merge(totals, on="source").groupby(keys)[list(TOKENS)].max()
+    rest = stated - usage[list(TOKENS)].fillna(0)
     usage[list(TOKENS)] = usage[list(TOKENS)].add(rest.clip(lower=0).reindex(usage.index), fill_value=0)
+    alone = stated[~stated.index.get_level_values("run").isin(own["run"])]  # of runs without calls
+    usage = pd.concat([usage, alone.assign(calls=np.nan)])
     sums = usage.groupby("run").sum(min_count=1).to_dict("index")
     with_calls = set(calls["run"])
     continuing = set(calls.loc[~calls["is_own"], "source"])
+    costs = files.groupby("run")["cost"].max()  # of a resumed session, of what was before, too
+    turns = files.groupby("run")["turns"].sum()
     joined = files[files["source"].ne(files["run"])]
     left_out = set(joined["source"])
     others = joined.groupby("run")["source"].agg(list).to_dict()
@@ -71,13 +76,13 @@ def join_sessions(runs: Runs, facts: Rows, tables: Mapping[str, pa.Table]) -> di
         if source in left_out:
             run.is_left_out = True
             continue
-        taken = sums.get(source, {"calls": 0})
-        run.turns = taken["calls"]
+        taken = sums.get(source, {"calls": None})
+        run.turns = int(turns[source] if pd.isna(taken["calls"]) else taken["calls"])
         for name in TOKENS:
             value = taken.get(name)
             setattr(run, name, None if pd.isna(value) else int(value))
-        if source in continuing:
-            run.cost = None  # a session that continues another one counts the cost of both
+        # a session that continues another one counts the cost of both
+        run.cost = None if source in continuing or pd.isna(costs[source]) else costs[source]
         run.trajectories = others.get(source, [])
         run.is_copy = source not in sums and source in with_calls
     used = tools.merge(own[["source", "call_id", *keys]], on=["source", "call_id"])
@@ -113,15 +118,19 @@ def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
         else:
             repeated[rows] = is_replayed[rows] == True  # noqa: E712 - None: the file doesn't state it
             calls.loc[rows[pd.isna(is_replayed[rows])], list(TOKENS)] = np.nan
-        of_session[file.log_id] = ids[rows]
+        if not repeated[rows].all():
+            of_session[file.log_id] = ids[rows]
     return repeated
 
 
 def _replay(own: list[str], parent: set[str]) -> list[bool]:
     """Return which calls of a session replay calls of its parent.
 
-    These are all calls up to the last one with totals that the parent has too, and the equal calls right after it.
+    These are all calls up to the last one with totals that the parent has too, and the equal calls right after it. What
+    ``codex exec`` printed of a session has no totals of single calls, and repeats its parent.
     """
+    if any("/" in one for one in parent) and not any("/" in one for one in own):
+        return [True] * len(own)
     end = max((at + 1 for at, one in enumerate(own) if "/" in one and one in parent), default=0)
     while end < len(own) and own[end] in parent:
         end += 1

@@ -1,4 +1,4 @@
-"""Messages of trajectories of any format, and the messages of chat interfaces."""
+"""Messages of trajectories of any format, and functions that read them from the formats of chat APIs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Any
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
 _ROLES = ("system", "user", "assistant", "tool")
-_NAMED = {"human": "user", "ai": "assistant", "model": "assistant", "system": "system", "tool": "tool"}  # by frameworks
-# parts of messages, by their type or their key
+_NAMED = {"human": "user", "ai": "assistant", "model": "assistant", "system": "system", "tool": "tool"}  # by framework
+# parts of messages, recognised by their type or their key
 _CALLS = ("tool_use", "tool-call", "functionCall", "toolUse")
 _RESULTS = ("tool_result", "tool-result", "functionResponse", "toolResult")
 _OF_RESULT = {
@@ -17,38 +17,39 @@ _OF_RESULT = {
     "content": ("content", "result", "output", "response"),
     "error": ("is_error", "isError"),
 }
-# decodes a file in the folder of a trajectory that names it, or reads one in or below it with `is_text`; else None
+# a function that decodes a file that a trajectory names, or with `is_text` returns its text; the file must be in the
+# trajectory's folder, with `is_text` also in a subfolder; returns None if there is no such file
 OpenNamed = Callable[..., Any]
 
 
 @dataclass
 class ToolCall:
-    """A call of a tool: its arguments as text, its result, and whether that is an error."""
+    """A call of a tool."""
 
     name: str
-    arguments: str
+    arguments: str  # as text, usually JSON
     call_id: str = ""
-    result: str | None = None
-    is_error: bool = False
+    result: str | None = None  # None if unknown
+    is_error: bool = False  # whether the result is an error
 
 
 @dataclass
 class Message:
-    """A message of a trajectory: of the system, the user, the assistant, or a tool whose call is unknown."""
+    """A message of a trajectory."""
 
-    role: str
+    role: str  # such as system, user, assistant, error, or tool if the call is unknown
     text: str
-    actor: str = ""
+    actor: str = ""  # name of the sender, if known
     reasoning: str = ""
     calls: Sequence[ToolCall] = ()
-    when: str = ""
+    when: str = ""  # time, in ISO format; "" if unknown
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost: float | None = None
 
 
 def content_text(content: Any) -> str:
-    """Return the text of a message's content: text, or parts; other parts are named, such as ``[image: dog.png]``."""
+    """Return the text of a message's content or its parts. Other parts are named, such as ``[image: dog.png]``."""
     if not isinstance(content, list):
         return text_of(content)
     return "\n".join(filter(None, map(_part_text, content)))
@@ -68,20 +69,20 @@ def _part_text(part: Any) -> str:
 
 
 def chat_messages(messages: Any) -> list[Message]:
-    """Read messages in the form of chat interfaces; the answer of a tool becomes the result of its call."""
+    """Read messages in the format of a chat API. The reply of a tool becomes the result of its call."""
     out: list[Message] = []
-    called: dict[str, ToolCall] = {}  # by its id
+    called: dict[str, ToolCall] = {}  # by call id
     for message in chain.from_iterable(_apart(_as_chat(given)) for given in objects(messages)):
         extra = message.get("extra")
         actor = text_of(message.get("name"))
         role = text_of(message.get("role")) or (actor if actor in _ROLES else "user")
         text = content_text(message.get("content"))
         returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
-        error = error or message.get("status") == "error"
-        is_answer = role == "tool" or returned is not None  # mini-swe-agent answers a command as the user
-        ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # the first: SWE-agent
+        is_answer = role == "tool" or returned is not None  # mini-swe-agent returns results as user messages
+        ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # a list in SWE-agent
         if is_answer and (call := called.get(text_of(ids[0]))):
-            call.result, call.is_error = text or error_text(error), bool(error) or returned not in (None, 0)
+            call.result = text or ("" if isinstance(error, bool) else error_text(error))
+            call.is_error = bool(error) or message.get("status") == "error" or returned not in (None, 0)
             continue
         calls = list(map(_chat_call, objects(message, "tool_calls")))
         calls = calls or [ToolCall("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
@@ -89,18 +90,18 @@ def chat_messages(messages: Any) -> list[Message]:
         usage = message.get("usage") or part_of(extra, "response", "usage")
         when = message.get("timestamp") or part_of(extra, "timestamp")
         if not isinstance(when, str):
-            when = time.isoformat() if (time := time_of(when)) else ""
-        read, written = (count_of(part_of(usage, key)) for key in ("prompt_tokens", "completion_tokens"))
+            when = time.isoformat() if when and (time := time_of(when)) else ""
+        read, written = count_of(part_of(usage, "prompt_tokens")), count_of(part_of(usage, "completion_tokens"))
         cost = number_of(message.get("cost", part_of(extra, "cost")))
         out.append(Message(role, text, actor, _reasoning(message), calls, when, read, written, cost))
     return out
 
 
 def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Split a message whose parts are calls and results of tools (Anthropic's form), or of one function (OpenAI's)."""
+    """Split a message with tool calls and results as parts (Anthropic), or with a ``function_call`` (OpenAI)."""
     if isinstance(message.get("function_call"), dict) and not message.get("tool_calls"):
         return [message | {"tool_calls": [message["function_call"]]}]
-    parts = objects(message, "content")
+    parts = objects(message.get("content"))
     if not parts:
         return [message]
     calls = [call for part in parts for call in _within(part, _CALLS)]
@@ -118,18 +119,18 @@ def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _within(part: dict[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the part itself if its type is one of some names, or else what it has under them."""
+    """Return the part itself if its type is one of the names, or else the objects under these keys."""
     return [part] if part.get("type") in names else objects([part.get(name) for name in names])
 
 
 def _first(value: Mapping[str, Any], *keys: str) -> Any:
-    """Return the value of the first of some keys that is there."""
+    """Return the first value that is not None under the given keys."""
     return next((value[key] for key in keys if value.get(key) is not None), None)
 
 
 def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message of another interface in the form of a chat's: of responses, of Gemini, of LangChain."""
-    if message.get("role") in _ROLES and not message.keys() & {"type", "parts", "object"}:  # most are
+    """Convert a message of another API (OpenAI Responses, Gemini, LangChain) to the format of a chat API."""
+    if message.get("role") in _ROLES and not message.keys() & {"type", "parts", "object"}:  # already in the format
         return message
     kind = text_of(message.get("type"))
     if kind.endswith("_call_output"):
@@ -164,7 +165,9 @@ def _chat_call(call: Mapping[str, Any]) -> ToolCall:
 
 def _reasoning(message: Mapping[str, Any]) -> str:
     thought = content_text(message.get("reasoning_content") or message.get("thought"))
-    texts = [thought] if thought != content_text(message.get("content")) else []
+    texts = [thought] if thought and thought != content_text(message.get("content")) else []
+    if not isinstance(message.get("content"), list):
+        return "".join(texts)
     thinking = [part for part in objects(message, "content") if part.get("type") in ("reasoning", "thinking")]
     texts += [text_of(part.get("reasoning") or part.get("thinking") or part.get("summary")) for part in thinking]
     return "\n".join(filter(None, texts))

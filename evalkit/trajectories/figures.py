@@ -1,4 +1,4 @@
-"""Figures of trajectories, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
+"""Figures of trajectories. Each function draws a frame from `analysis` with `evalkit.display.plots`."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from evalkit.trajectories.table import ENDINGS
 __all__ = ["cost", "endings", "reliability"]
 
 _UNITS = {"cost": "US dollars per run", "tokens": "tokens per run", "duration": "seconds per run"}
-MOST_MODELS = 12  # curves or points of one figure: the highest estimates
+MOST_MODELS = 12  # models in a figure, chosen by highest estimate
 
 
 def endings(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw how the runs of each model ended, as one stacked bar.
+    """Draw how the runs of each model ended, as stacked bars.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def endings(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        A bar per model.
+        One bar per model.
 
     Examples
     --------
@@ -41,23 +41,23 @@ def endings(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | None = None) -> Axes:
-    """Draw the results of models against what they take.
+    """Draw the results of models against their cost, tokens or duration.
 
     Parameters
     ----------
     front : DataFrame
-        As from `evalkit.compare.cost`; at most the 12 models with the highest estimates are drawn.
+        As from `evalkit.compare.cost`. The figure shows at most the 12 models with the highest estimates.
     unit : {"cost", "tokens", "duration"}
-        What runs take, as from `evalkit.compare.cost`: US dollars, tokens or seconds per run.
+        Unit of the costs, as from `evalkit.compare.cost`: US dollars, tokens or seconds per run.
     percent : bool
-        Whether results are success rates, and not mean scores.
+        Whether results are success rates, not mean scores.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
     Returns
     -------
     Axes
-        A point per model, with its 95 % interval; the horizontal axis is logarithmic if costs differ more than tenfold.
+        One point per model, with its 95 % interval. The x axis is logarithmic if costs differ more than tenfold.
 
     Examples
     --------
@@ -80,21 +80,21 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
 
 
 def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Axes:
-    """Draw ``pass@`` or ``pass^`` by k, per model; if not all tasks have k runs, k is labelled with their share.
+    """Draw ``pass@k`` or ``pass^k`` by k for each model. Labels show the share of tasks with k runs if it is below 1.
 
     Parameters
     ----------
     table : DataFrame
-        As from `analysis.reliability`; rows over measured trials only are not drawn.
+        As from `analysis.reliability`. Rows over measured trials only are not drawn.
     measure : {"pass@", "pass^"}
-        Which of the two.
+        Measure to draw.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
     Returns
     -------
     Axes
-        A curve per model, of at most the 12 models with the highest rate at k = 1; nothing where no task was repeated.
+        One curve per model, for at most the 12 models with the highest rate at k = 1. Empty if no task was repeated.
 
     Examples
     --------

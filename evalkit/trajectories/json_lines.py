@@ -1,4 +1,4 @@
-"""Read files of JSON lines whose lines are large: of each line, only the values that are needed are decoded."""
+"""Read JSON lines files with large lines, and decode only the necessary values of each line."""
 
 import io
 from collections import Counter
@@ -16,13 +16,13 @@ _LINE = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the object in each line; after the last, name in `left_out` how many lines were broken or no objects.
+    """Yield the object in each line. At the end, append the numbers of broken lines and other values to `left_out`.
 
-    The values of the keys in `encoded` stay `msgspec.Raw`, which `decoded` decodes.
+    The values of the keys in `encoded` stay `msgspec.Raw`; `decoded` decodes them.
     """
     most = most_bytes()
-    may_be_large = CELL * len(data) > most  # a smaller file fits even if each byte is a value
-    values = 0  # that are decoded, of all lines, which are kept
+    may_be_large = CELL * len(data) > most  # smaller files fit in memory even if each byte is a value
+    values = 0  # number of decoded values in all lines, since the caller keeps all lines
     broken = others = 0
     for line in filter(bytes.strip, io.BytesIO(without_mark(data)[0])):
         if CHARACTER * len(line) > most:
@@ -34,7 +34,7 @@ def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> It
                 check_size(CELL * values)
             yield {key: value if key in encoded else msgspec.json.decode(value) for key, value in raw.items()}
             continue
-        except (msgspec.DecodeError, UnicodeDecodeError):  # such as NaN, or a line that is still being written
+        except (msgspec.DecodeError, UnicodeDecodeError):  # such as NaN or an incomplete last line
             pass
         if may_be_large:
             values += count_values(line)
@@ -55,7 +55,7 @@ def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> It
 
 
 def decoded(value: Any) -> Any:
-    """Return a value of a line, decoded if it was left encoded; None if it is broken."""
+    """Return a value from `read_lines`, decoded if necessary, or None if it is broken."""
     if not isinstance(value, msgspec.Raw):
         return value
     try:
@@ -65,7 +65,7 @@ def decoded(value: Any) -> Any:
 
 
 def named_counts(counts: Counter[str], noun: str) -> str:
-    """Describe how many items of which unknown types there are: ``3 events of unknown types: A (2), B``."""
+    """Describe the numbers of items with unknown types: ``3 events of unknown types: A (2), B``."""
     if not counts:
         return ""
     names = [f"{name} ({n})" if n > 1 else name for name, n in sorted(counts.items())]

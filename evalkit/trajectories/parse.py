@@ -38,6 +38,7 @@ SESSIONS = (gemini_cli, claude_code, codex)
 SESSION_FORMATS = tuple(one.FORMAT for one in SESSIONS)
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".csv", ".tsv", ".parquet", "tb.lock")
+_MOST_EXAMINED = 100  # records of a document, in which a session is recognised
 # titles of files that describe logs, or that are no logs without options; every other title is a log's
 _NO_LOGS = {
     *("Harbor job lock", "Harbor job result", "Terminal-Bench lock", "Terminal-Bench run description"),
@@ -154,13 +155,18 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
                 lines, lost = decode_json(data)
             return lines_of, lines_of.by_part(lines) if messages else lines, lost
         rows, left_out = table.read_rows(data, messages=messages)  # lines may be documents of a format, too
-        return next((one for one in FORMATS if one.recognises(rows[:1])), table), rows, left_out
+        reader = next((one for one in FORMATS if one.recognises(rows[:1])), table)
+        return reader, _for_messages(reader, rows) if messages else rows, left_out
     value, recovered = decode_json(data)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
-    if reader is None and (of_session := _session([value])[0]):  # sessions of 2025 are one document
-        return of_session, msgspec.json.encode(value), recovered
-    if messages and reader in LINE_FORMATS:
-        return reader, reader.by_part(value if isinstance(value, list) else [value]), recovered
+    records = value if isinstance(value, list) else [value]
+    if reader is None and (of_session := _session(records[:_MOST_EXAMINED])[0]):  # one document, or a list of records
+        return of_session, msgspec.json.Encoder().encode_lines(records), recovered
     if reader is None and table.title_of(value):
         return table, table.read_rows(value)[0], recovered
-    return reader, value, recovered
+    return reader, _for_messages(reader, value) if messages else value, recovered
+
+
+def _for_messages(reader: Any, value: Any) -> Any:
+    """Return the contents of a file for `messages` of its reader: of a file of many runs these, by their parts."""
+    return reader.by_part(value if isinstance(value, list) else [value]) if hasattr(reader, "by_part") else value

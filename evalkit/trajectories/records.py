@@ -131,7 +131,7 @@ _MISSING_AT_FIRST = (
 _FIELDS: list[Any] = [
     *LOGGED,
     *((name, Any, None) for name in _MISSING_AT_FIRST),
-    *((name, bool, False) for name in ("is_turned", "is_copy", "is_judged", "is_left_out")),
+    *((name, bool, False) for name in ("is_turned", "is_share", "is_copy", "is_judged", "is_left_out")),
     *((name, list, field(default_factory=list)) for name in ("trajectories", "run_flags")),
     ("model_source", str, "log"),
 ]

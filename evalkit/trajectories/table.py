@@ -42,6 +42,7 @@ TABLES = {
     "runs": run_columns(
         *(column for column in RUNS if column.name not in _COMMON | {"continues"}),
         Column("score_key", "name", "name of the score in use"),
+        Column("is_share", "bool", "all scores of its dataset that were loaded are from 0 to 1"),
         Column("task_version", "str", "digest of the task's files, if the data contain several versions of a task"),
         Column("trajectories", "list", "files of its messages, if they are not in its source"),
         Column("plan", "str", "file with the number of planned trials"),
@@ -51,7 +52,7 @@ TABLES = {
     "plans": (Column("source", "str", "file with the plan"), *PLANS),
     "published": (Column("source", "str", "file with the figure"), *PUBLISHED),
     # of sessions, in which several models may take part; each call counts once
-    "usage": (RUN_ID, CALLS[1], Column("calls", "int", "its calls", "count"), *_SUMS),
+    "usage": (RUN_ID, CALLS[1], Column("calls", "int?", "its calls, unless only sums are logged", "count"), *_SUMS),
     "tools": (
         RUN_ID,
         CALLS[1],

@@ -12,7 +12,7 @@ import pandas as pd
 from evalkit._notes import Notes, note
 from evalkit._text import counted_noun, listed
 from evalkit.io import Entry, SourceError
-from evalkit.kinds.headers import add_outcomes, choices_of, columns_of_runs, meanings, other_scores, unread_cells
+from evalkit.kinds import headers
 from evalkit.kinds.runs import JUDGED
 from evalkit.trajectories.json_values import count_of
 from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
@@ -51,9 +51,9 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
         of_files = [at for source in sources for at in places[source]]
         table = pd.DataFrame([rows[at] for at in of_files], index=of_files, dtype="object")
         try:
-            meaning = meanings(table, given)
-            made, unread = columns_of_runs(table, meaning, [runs[at].source for at in of_files])
-            others = other_scores(made, score)
+            meaning = headers.meanings(table, given)
+            made, unread = headers.columns_of_runs(table, meaning, [runs[at].source for at in of_files])
+            others = headers.other_scores(made, score)
         except SourceError as error:
             entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
             continue
@@ -66,7 +66,7 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
         for source in sources:
             own, file = places[source], os.path.basename(source)
             try:
-                unread_notes = unread_cells(made.loc[own], unread.loc[own], meaning)
+                unread_notes = headers.unread_cells(made.loc[own], unread.loc[own], meaning)
             except SourceError as error:
                 entries[source] = Entry(source, "skipped", f"no table of runs: {error}")
                 continue
@@ -80,20 +80,26 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
             if source in first_with and "model_name" in meaning and not copies[source]:
                 first = os.path.basename(first_with[source])
                 problems.append(f"the same rows as {first}: both count, because no column has ids of runs")
+            repeats = len(own) - len({runs[at].extra for at in own})
+            if "repetition" in meaning and repeats and runs[own[0]].log_id is None:
+                rows_text = counted_noun(repeats, "row")
+                problems.append(f"{rows_text} equal to others with this repetition: all count (no column has run ids)")
+            if meaning["task_id"] == headers.OWN_TASK and len(own) > 1:
+                problems.append("no column is the task, so each row is one of its own (--column task_id=NAME)")
             if sums := list(filter(_SUMMARY.fullmatch, made.loc[own, "task_id"].dropna().unique())):
                 problems.append(f"rows of {listed(sums)} count as tasks; --where task_id!={sums[0]} excludes them")
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
             if problems:
                 doubts[source] = note("table", file=file, doubts="; ".join(problems))
-            choices = str(choices_of(table.loc[own], meaning, file))
+            choices = str(headers.choices_of(table.loc[own], meaning, file))
             entries[source] = Entry(source, "used", "; ".join([*problems, choices]))
         if used := [source for source in sources if entries[source].status == "used"]:
             files = os.path.basename(used[0])
             if len(used) > 1:
                 files += f" and {counted_noun(len(used) - 1, 'other file')}"
-            chosen += choices_of(table.loc[[at for source in used for at in places[source]]], meaning, files)
+            chosen += headers.choices_of(table.loc[[at for source in used for at in places[source]]], meaning, files)
         read.append((made, meaning))
-    add_outcomes([made for made, _ in read])
+    headers.add_outcomes([made for made, _ in read])
     for made, meaning in read:
         _fill_columns(runs, rows, made, meaning)
     in_order = [entries[source] for source in places]

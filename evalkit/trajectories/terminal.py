@@ -1,4 +1,4 @@
-"""Terminal output for trajectories, from the same estimates as the notebook's tables."""
+"""Terminal output for trajectories, made from the same estimates as the tables of the notebook."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,13 +23,13 @@ _TAKEN = {
     "tool_calls": "tool calls",
     "tool_errors": "errors",
 }
-_SPARE = [status.text for status in ENDINGS.values()]  # columns that a narrow screen can do without
+_SPARE = [status.text for status in ENDINGS.values()]  # columns that a narrow screen omits
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format rates or mean scores by model, how runs ended, and what is missing of the plan.
+    """Format rates or mean scores by model, how runs ended, and which planned trials are missing.
 
-    Where no log states an outcome, the table shows what runs took.
+    If no log records an outcome, the table shows turns, tokens and tool calls instead.
     """
     unmeasured: list[str] = []
     if has_outcomes(logs.runs):
@@ -47,7 +47,10 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Format the rates of the runs that have ended, how many of those planned there are, and how many still run."""
+    """Format the rates of the runs that have ended, progress against the plan, and the number of running runs.
+
+    The second value is whether all planned or expected trials are done and no run is running.
+    """
     logs = snapshot.logs
     running = outcome_of(logs.runs, logs.kind).eq("running")
     table = trials(logs.runs, logs.plans)
@@ -55,7 +58,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     models = counted(logs.runs)["model_name"].nunique()
     expected = planned if snapshot.expected is None else snapshot.expected * models
     if snapshot.expected is None and planned is not None:
-        table = table[table["planned"].notna()]  # runs of files without a plan are none of the planned trials
+        table = table[table["planned"].notna()]  # only planned trials count towards the total
     done = int(table["present"].sum())
     total = f"\ntotal: {so_far(done, expected, 'trial')} done, {counted_noun(int(running.sum()), 'run')} running"
     ended = logs.runs[~running]
@@ -66,7 +69,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
 
 
 def _rows(runs: pd.DataFrame) -> list[dict[str, str]]:
-    """Format the rate or mean score of each model, the best first, and how its runs ended."""
+    """Format the rate or mean score of each model, best first, and how its runs ended."""
     if runs.empty:
         return []
     data, table = outcomes(runs), best_first(rates(runs))
@@ -78,7 +81,7 @@ def _rows(runs: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _taken_rows(table: pd.DataFrame) -> list[dict[str, str]]:
-    """Format what the runs of each model took; what no log contains is left out."""
+    """Format the turns, tokens and tool calls of each model. Leave out columns that no log records."""
     column = str(table.columns[0])
     known = [name for name in _TAKEN if table[name].notna().any()]
     rows = []
@@ -89,7 +92,7 @@ def _taken_rows(table: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _notes(logs: Logs) -> list[str]:
-    """State what is missing of the plan, counts in no rate, or was overruled."""
+    """Describe missing trials, excluded runs, overruled outcomes and logs without outcomes."""
     table, runs = trials(logs.runs, logs.plans), logs.runs
     missing, planned = int(table["missing"].sum()), int(table["planned"].sum())
     repeated, overruled = int(table["repeated"].sum()), int(has_flag(runs, "overruled").sum())

@@ -1,4 +1,4 @@
-"""Messages and calls of tools of runs of any format: as transcripts, and as frames."""
+"""Messages and tool calls of runs in any format, as transcripts and as frames."""
 
 import os
 import re
@@ -17,39 +17,45 @@ from evalkit.trajectories.json_values import text_of
 from evalkit.trajectories.parse import SESSION_FORMATS, opened, parse
 from evalkit.trajectories.table import LAZY_TABLES
 
-# runs of one file follow each other
+# one entry is enough, since callers read all runs of a file one after another
 _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=True))
 
 
-MOST_WRITTEN = 20_000  # characters of a message that may contain calls as text
-# calls that are text only: of ReAct, in blocks of commands, code or JSON, in tags, or the whole message; the last group
-# is named for the form of a call, and matches what is given to the tool
+LONGEST_PROMPT = 400  # maximum number of characters of a shell prompt at the end of a result
+# the beginning of a tool call written as text: a ReAct action, a fenced command, code or JSON, a tag, or the whole
+# message; the name of the last matching group is the form of the call, and the arguments follow the match
 _WRITTEN = re.compile(
     r"^\**Action(?: \d+)?:\**\s*(?P<act>\w[\w.-]*)"
-    r"(?:\s*[\[(](?P<in>.*)[\])]|\s*\n\**Action Input(?: \d+)?:\**\s*(?P<input>.*?))?\s*(?:^Observation[ \d]*:)?\s*\Z"
-    r"|```(?P<language>bash|sh|shell|mswea_bash_command|python|py|tool_code)\n(?P<block>.*?)\n?```"
-    r"|(?:<(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\])\s*(?P<json>[{\[].*?[}\]])\s*(?:</|\Z)"
-    r"|(?:\A|```(?:json)?)\s*(?P<answer>\{.*?\})\s*(?:\Z|```)"
-    r"|<(?:\w+:)?(?P<tag>tool|invoke|function|tool_call)(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?>(?P<body>.*?)"
-    r"</(?:\w+:)?(?P=tag)>|<(?P<runs>(?!(?:tool|function)_)[a-z]+_[a-z_]+)>(?P<code>.*?)</(?P=runs)>"
-    r"|\A\s*\[(?P<python>\w[\w.]*)\((?P<values>.*)\)\]\s*\Z",
-    re.MULTILINE | re.DOTALL,
-)
-_MAY_BE_WRITTEN = re.compile(r"\bAction\b|```|<[a-z]|\[TOOL_CALLS\]|\A\s*[{\[]")
-_SEEMS_WRITTEN = re.compile(
-    r"^\**Action(?: \d+)?:\**\s*\S+\s*(?:[\[(]|\n\**Action Input)|<(?:\w+:)?(?:invoke|function=|tool_call\b)"
-    r"|\[TOOL_CALLS\]",
+    r"(?:\s*[\[(](?P<in>)|\s*\n\**Action Input(?: \d+)?:\**\s*(?P<input>)|(?=(?:\s*^Observation[ \d]*:)?\Z))"
+    r"|```(?P<language>bash|sh|shell|mswea_bash_command|python|py|tool_code)\n(?P<block>)"
+    r"|(?:<(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\])\s*(?=[{\[])(?P<json>)"
+    r"|(?:\A|```(?:json)?)\s*(?=\{)(?P<answer>)"
+    r"|```(?P<other>[\w+-]*)\n(?P<fence>)"
+    r"|<(?:\w+:)?(?=(?P<tag>\w+))(?:(?!(?:tool|function)_)[a-z]+_[a-z_]+>(?P<code>)"
+    r"|(?:tool|invoke|function|tool_call)(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?>(?P<body>))"
+    r"|\A\[(?P<python>\w[\w.]*)\((?P<values>)",
     re.MULTILINE,
 )
-_CERTAIN = ("act", "in", "input", "json", "body")  # forms of calls; other texts may be parts of an answer
-_OTHER_STEPS = re.compile(r"^\W*(?:Observation|Final Answer)\b", re.MULTILINE)
+_ENDS = {  # the end of a call by its form; calls in a tag end with the closing tag
+    "in": re.compile(r"[\])](?:\s*^Observation[ \d]*:)?\Z", re.MULTILINE),
+    **dict.fromkeys(("act", "input"), re.compile(r"(?:^Observation[ \d]*:)?\Z", re.MULTILINE)),
+    **dict.fromkeys(("block", "fence"), re.compile("```")),
+    "json": re.compile(r"(?<=[}\]])\s*(?:</|\Z)"),
+    "answer": re.compile(r"(?<=\})\s*(?:```|\Z)"),
+    "values": re.compile(r"\)\]\Z"),
+}
+_CLOSING = re.compile(r"</(?:\w+:)?(?P<tag>\w+)>")
+_SEEMS_WRITTEN = re.compile(
+    r"^\**Action(?: \d+)?:[\s*]*+(?:[^\s\[(]++\s*+)?(?:[\[(]|(?<=\n)\**Action Input)"
+    r"|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]",
+    re.MULTILINE,
+)
+_CERTAIN = ("act", "in", "input", "json", "body")  # forms that are always calls; others may be part of an answer
+_OTHER_STEPS = re.compile(r"^[^\w\n]*(?:Observation|Final Answer)\b", re.MULTILINE)
 _CODE = ("python", "py", "tool_code")
 _NAMES = ("name", "action", "tool", "function", "tool_name", "command")
 _ARGUMENTS = ("arguments", "action_input", "input", "parameters", "args", "params", "tool_input")
-_PARAMETER = re.compile(
-    r"<(?:\w+:)?(?P<tag>\w+)(?:(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?)?>(?P<value>.*?)</(?:\w+:)?(?P=tag)>",
-    re.DOTALL,
-)
+_PARAMETER = re.compile(r"<(?:\w+:)?(?P<tag>\w+)(?:(?:=| name=)[\"']?(?P<name>[\w.-]+)[\"']?)?>")
 _OBSERVED = re.compile(
     r"\s*(?:(?=<returncode>|<output>)|<function_results>\s*<result>\s*(?:<tool_name>.*?</tool_name>\s*)?(?:<stdout>\s*)?"
     r"|<(?:(?:tool|function)_(?:response|result|output)s?|observation)\b[^>]*>\s*|```tool_output\n"
@@ -59,21 +65,22 @@ _OBSERVED = re.compile(
 )
 _END_OF_TAG = re.compile(r"(?:(?:</(?:(?:tool|function)_\w+|observation|stdout|result)>|```)\s*)+\Z")
 _NEXT_RESULT = re.compile(r"</(?:(?:tool|function)_\w+|result)>\s*(?=<(?:tool_|function_|result>))")
+_PROMPT = re.compile(r"\s*(?:\(Open file: .*\)\s*)?(?:\(Current directory: .*\)\s*)?bash-\$\s*\Z")  # of SWE-agent
 _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
-    """Return the files with a run's messages, then the file that states its outcome, and its part of that file."""
+    """Return the files of a run (its `source` last, but first for sessions), its part, and its target and scorer."""
     facts = [("target", cell_text(run["target"])), ("scorer", cell_text(run["score_key"]))]
     paths = [*run["trajectories"], run["source"]]
-    if run["format"] in SESSION_FORMATS:  # the other files are of its subagents
+    if run["format"] in SESSION_FORMATS:  # the other files belong to its subagents
         paths = [run["source"], *run["trajectories"]]
     return RunFiles(paths, run["part"] or "", facts)
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "") -> Transcript:
-    """Return the transcript of a run: the messages of the model, the tools it called, and their results."""
-    if not part and len(paths) == 1:  # a file that was named, and not a run
+    """Return the transcript of a run: its messages, tool calls and results."""
+    if not part and len(paths) == 1:  # the user named a file, not a run
         parts = [row[0] for row in parse(paths[0], read(paths[0])).rows.get("runs", ())]
         if len(parts) > 1:
             hint = f"`evalkit trajectories {paths[0]} --list all` lists them, and --run RUN shows one"
@@ -85,15 +92,16 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "
 
 
 def answer_in_order(turns: list[Turn]) -> None:
-    """Give each call without a result the next message of a tool that names no call.
+    """Set the result of each call without one to the next tool message that names no call.
 
-    The result of a call that is text only may be a message of the user or the system that begins like a result, or any
-    next message of the user, if it is certain that the text is a call. Other texts are calls if any of their form has a
-    result.
+    The result of a call written as text may also be a user or system message that starts like a result. If the form of
+    the call is certain, its result may be any user message that follows immediately. Text in an uncertain form is a
+    call only if some text of the same form has a result.
     """
     waiting: list[int] = []
-    with_results = set[str]()  # forms of calls that are text only
+    with_results = set[str]()  # forms of written calls that have a result
     for place, turn in enumerate(turns):
+        before = turns[place - 1]
         if turn.call and turn.call.result is None:
             waiting.append(place)
         elif turn.role == "assistant":
@@ -101,7 +109,7 @@ def answer_in_order(turns: list[Turn]) -> None:
         elif waiting:
             form = turns[waiting[0]].values.get("written", "")
             is_next = form in _CERTAIN and turn.role == "user" and turns[place - 1].call is not None
-            if turn.role not in ("tool", "function") and not is_next and not (form and _OBSERVED.match(turn.text)):
+            if turn.role not in ("tool", "function") and not is_next and not (form and _is_result(turn.text)):
                 continue
             with_results.add(form)
             returned = _RETURNED.search(turn.text)
@@ -112,20 +120,32 @@ def answer_in_order(turns: list[Turn]) -> None:
                     call = call._replace(result=_unwrapped(result), has_failed=has_failed, result_after=place - asked)
                     turns[asked] = turns[asked]._replace(call=call)
             del waiting[: len(results)]
+        elif before.role == "assistant" and "```" in before.text and _is_result(turn.text):
+            turns[place - 1] = before._replace(values={"unread_call": True})
     for place, turn in enumerate(turns):
         form = turn.values.get("written", "")
         if form and form not in with_results and form not in _CERTAIN:
             turns[place] = turn._replace(call=None)
 
 
+def _is_result(text: str) -> bool:
+    """Return whether a message begins like a result, or ends with the prompt of a shell."""
+    return _OBSERVED.match(text) is not None or text.rstrip().endswith("bash-$")
+
+
 def _unwrapped(text: str) -> str:
-    """Return a result without the tags and the heading around it."""
+    """Return a result without its heading, the tags around it, and the prompt after it."""
+    if text.rstrip().endswith("bash-$"):
+        text = text[:-LONGEST_PROMPT] + _PROMPT.sub("", text[-LONGEST_PROMPT:])
     heading = _OBSERVED.match(text)
-    return _END_OF_TAG.sub("", text[heading.end() :]) if heading else text
+    if not heading:
+        return text
+    end = _END_OF_TAG.search(text, max(heading.end(), len(text) - 200))
+    return text[heading.end() : end.start() if end else None]
 
 
 def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
-    """Return the turns that show a message, of which there is one at least, each with the call that it shows."""
+    """Return the turns that show a message (at least one), each with the tool call that it shows, if any."""
     actor = message.actor or message.role
     if message.role == "error":
         return [(Turn("error", "system", message.text, ("what ended the run",), ("error", "decision")), None)]
@@ -158,33 +178,52 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
 
 
 def _written(text: str) -> list[tuple[str, Call]]:
-    """Return the calls in the text of a message, each with its form; several only in forms that are certain."""
-    if len(text) > MOST_WRITTEN or not _MAY_BE_WRITTEN.search(text):
-        return []
+    """Return the forms and calls in the text of a message. Several calls count only if all their forms are certain."""
     calls: list[tuple[str, Call]] = []
-    for match in _WRITTEN.finditer(text):
-        groups, form = match.groupdict(), match.lastgroup or ""
-        given = "" if form == "act" else groups[form]
+    for begin, given in _enclosed(_WRITTEN, text.strip()):
+        form = begin.lastgroup or ""
         if form in ("json", "answer"):
             with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
                 calls += [(form, made) for made in _json_calls(msgspec.json.decode(given), form == "json")]
             continue
-        found = {one["name"] or one["tag"]: one["value"].strip("\n") for one in _PARAMETER.finditer(given)}
-        is_tag = form == "body" or (form == "code" and (bool(found) or groups["runs"].startswith("execute_")))
+        found = {one["name"] or one["tag"]: value.strip("\n") for one, value in _enclosed(_PARAMETER, given)}
+        is_tag = form == "body" or (form == "code" and (bool(found) or begin["tag"].startswith("execute_")))
         if found and is_tag:
             with suppress(UnicodeError):
                 given = msgspec.json.encode(found).decode()
-        name = groups["act"] or groups["name"] or groups["runs"] or groups["python"]
-        if groups["language"]:
-            name = "python" if groups["language"] in _CODE else "shell"
-        has_other_steps = groups["act"] and _OTHER_STEPS.search(given)
+        name = begin["act"] or begin["name"] or begin["tag"] or begin["python"]
+        if begin["other"]:
+            continue
+        if form == "fence":
+            name = "shell"
+        elif begin["language"]:
+            name = "python" if begin["language"] in _CODE else "shell"
+        has_other_steps = begin["act"] and _OTHER_STEPS.search(given)
         if (is_tag or form != "code") and not has_other_steps:
             calls.append((form, Call(name, canonical(given.strip()))))
     return calls if len(calls) == 1 or all(form in _CERTAIN for form, _ in calls) else []
 
 
+def _enclosed(begins: re.Pattern, text: str) -> Iterator[tuple[re.Match, str]]:
+    """Yield each match, and the text between it and its end, in time linear in the text."""
+    if not begins.search(text):
+        return
+    ends = {form: list(pattern.finditer(text))[::-1] for form, pattern in _ENDS.items()}  # the first is last
+    for closing in list(_CLOSING.finditer(text))[::-1]:
+        ends.setdefault(f"<{closing['tag']}", []).append(closing)
+    place = 0
+    while begin := begins.search(text, place):
+        left = ends.get(f"<{begin['tag']}" if begin["tag"] else begin.lastgroup or "", [])
+        while left and left[-1].start() < begin.end():
+            left.pop()
+        place = begin.start() + 1
+        if left:
+            yield begin, text[begin.end() : left[-1].start()]
+            place = left[-1].end()
+
+
 def _json_calls(value: Any, is_marked: bool) -> list[Call]:
-    """Return the calls that JSON states: a name and arguments, without which only marked JSON is a call."""
+    """Return the calls in JSON. A name without arguments is a call only if the text marks it as one."""
     if isinstance(value, list):
         return [call for one in value for call in _json_calls(one, is_marked)]
     name = next((value[key] for key in _NAMES if key in value), None) if isinstance(value, dict) else None
@@ -196,9 +235,9 @@ def _json_calls(value: Any, is_marked: bool) -> list[Call]:
 
 
 def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> list[Message]:
-    """List the messages of a run in its files, and in files that these name if they exist.
+    """List the messages of a run in its files, and in the files that these name if they exist.
 
-    Each file is read once, in the place where it is named. SourceError for a broken one.
+    Each file is read once, where it is first named. Raises SourceError if a file in `paths` is broken.
     """
     visited = set[str]()
     spoken: list[Message] = []
@@ -212,7 +251,7 @@ def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> l
             return None
         if os.path.basename(name) != name:
             return None
-        before = own.partition("trajectory.")[0]  # files of several runs have a name before it
+        before = own.partition("trajectory.")[0]  # prefix if the folder contains several runs
         below = f"{own.removesuffix('.jsonl')}/subagents/{name}"
         beside = [os.path.join(folder, other) for other in (name, before + name, below)]
         for other in (*(one for one in paths if one.endswith(name)), *beside):
@@ -238,7 +277,7 @@ def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> l
 
 
 def messages_frame(runs: pd.DataFrame) -> pd.DataFrame:
-    """Build the frame of all messages of runs; a message has the number of the first turn that shows it."""
+    """Build the frame of all messages of runs. `turn` is the number of the first turn that shows the message."""
     rows = []
     for run_id, spoken in messages_of(runs):
         turn = 1
@@ -250,7 +289,7 @@ def messages_frame(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def tool_calls_frame(runs: pd.DataFrame) -> pd.DataFrame:
-    """Build the frame of all calls of tools; a call has the number of the turn that shows it."""
+    """Build the frame of all tool calls of runs. `turn` is the number of the turn that shows the call."""
     rows = []
     for run_id, spoken in messages_of(runs):
         shown = [(place, call) for place, message in enumerate(spoken) for _, call in turns_of(message)]
@@ -261,7 +300,7 @@ def tool_calls_frame(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def messages_of(runs: pd.DataFrame, options: StorageOptions = None) -> Iterator[tuple[str, list[Message]]]:
-    """Yield the messages of each run; none of a run whose file can't be read any more."""
+    """Yield the id and the messages of each run; the list is empty if its file can no longer be read."""
     read = lru_cache(maxsize=1)(read_log)
     with storage(options):
         columns = ["run_id", "source", "trajectories", "part", "format"]

@@ -1,4 +1,4 @@
-"""Sentences of the findings that only trajectories have; a `Finding` carries one of these as its template."""
+"""Sentences for the findings that only trajectories have. A `Finding` has one of these functions as its template."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from evalkit.display.words import model_names
 
 
 def missing_trials(gone: int, planned: int, running: int, succeeded: int | None) -> str:
-    """Describe how many planned trials are missing, and how many of all succeeded, if any can."""
+    """Describe how many planned trials are missing, and how many succeeded unless that is unknown."""
     text = f"{gone:,} of {counted_noun(planned, 'planned trial')} missing"
     if running:
         text += f", {running:,} still running"
@@ -27,7 +27,7 @@ def took(
     tool_errors: int | None,
     **_: Any,
 ) -> str:
-    """Describe what all runs took together, where logs state it but no outcome."""
+    """Describe the total turns, tokens and tool calls of runs without outcomes."""
     parts = []
     if turns is not None:
         parts.append(counted_noun(turns, "turn"))

@@ -16,12 +16,17 @@ from click.testing import CliRunner
 
 from evalkit import trajectories
 from evalkit.cli import main
+from evalkit.failures.rules import cause_of, claims_success
 from evalkit.io import SourceError
 from evalkit.io.paths import MOST_BYTES, LimitError
 from evalkit.kinds import load
+from evalkit.kinds.errors import is_error
+from evalkit.kinds.findings import VARIANT
 from evalkit.kinds.transcript import read_log
+from evalkit.mindcraft.transcript import transcript as mindcraft_transcript
+from evalkit.trajectories.chat import Message
 from evalkit.trajectories.formats import table
-from evalkit.trajectories.transcript import transcript
+from evalkit.trajectories.transcript import answer_in_order, transcript, turns_of
 from tests.trajectories import folders as make
 
 LIMIT = 200_000
@@ -365,3 +370,73 @@ def test_a_member_of_an_archive_that_is_no_file_fails_alone(tmp_path, monkeypatc
     ledger = load(str(tmp_path / "logs.tar"), "trajectories").ledger
     assert ledger["status"].tolist() == ["used", "failed"]
     assert ledger["reason"].tolist()[1] == "OSError: neither a regular file nor a link to one in the archive"
+
+
+OPENINGS = [  # of calls that are text only, and of results, in every syntax, without an end
+    "<tool=a>", "<tool_call>{", '<tool_use>[{"a": 1}', "[TOOL_CALLS][", "```{", "```json {", "```bash\n", "<a_b>",
+    "[f(", '<x:invoke name="f">', "</a_b><a_b>", "Action: a(\n", "Action: a(b)\n", "Action: a\n\n", "Action:\n",
+    "**Action: *", "Action: a\nAction Input:\n\n", "<tool=a><b>", "<tool=a></tool", "Action: a\nObservation 1",
+    "Observation:```", "\n", "</result> ", " ",
+]  # fmt: skip
+CLOSED = {  # calls after such openings
+    "<tool=a>1</tool>": ("a", "1"),
+    '```bash\nls -l "x"\n```': ("shell", 'ls -l "x"'),
+    '[TOOL_CALLS][{"name": "a", "arguments": 1}]': ("a", "1"),
+}
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_calls_are_sought_in_a_long_text_of_their_beginnings(opening):
+    many = opening * (300_000 // len(opening))  # a search of quadratic time would take minutes for each
+    for text in (many, f"Observation: {many} x", f"Action: {many} x", f"Action: a\nAction Input: {many} x"):
+        said = [turn for role in ("assistant", "user") for turn, _ in turns_of(Message(role, text))]
+        answer_in_order([*said, *said])
+
+
+@pytest.mark.parametrize(("text", "call"), CLOSED.items())
+def test_a_call_is_found_after_beginnings_of_other_forms(text, call):
+    for opening in ("<execute_a>", "<function=f>", "</b_c><b_c>"):
+        ((turn, _),) = turns_of(Message("assistant", f"{opening * 9}\n{text}"))
+        assert turn.call[:2] == call
+
+
+@pytest.mark.parametrize("times", [2, 20])
+def test_a_text_that_is_stored_once_and_shown_often_counts_each_time(tmp_path, monkeypatch, times):
+    monkeypatch.setenv(MOST_BYTES, str(LIMIT))
+    attached = {"role": "user", "content": [{"type": "text", "text": "attachment://a"}] * times}
+    sample = {"id": 1, "epoch": 1, "attachments": {"a": "x" * 4_000}, "messages": [attached]}
+    (tmp_path / "a.eval").write_bytes(archive(header=HEADER, samples__1_epoch_1=sample))
+    if times == 20:
+        with pytest.raises(SourceError, match=LARGE):
+            transcript([str(tmp_path / "a.eval")], read_log)
+    else:
+        (turn,) = transcript([str(tmp_path / "a.eval")], read_log).turns
+        assert turn.text.count("x") == times * 4_000
+
+
+def answered(text):
+    """Return how the game answered a command, in the log of an agent."""
+    turns = [{"role": "assistant", "content": "!a()"}, {"role": "system", "content": f"{text} output:"}]
+    return mindcraft_transcript(["Andy_0_0.json"], lambda _: json.dumps({"turns": turns}).encode()).turns
+
+
+SEARCHED = {  # what is searched, by a text of the attack's length
+    "a name of a tool": lambda text: is_error("fine", name=f"{text}!"),
+    "arguments of a tool": lambda text: is_error("fine", arguments=f"cd /&& {text}!"),
+    "an answer of the game": answered,
+    "ids of tasks": lambda text: VARIANT.sub("", f"{text}!"),
+    "a claim": claims_success,
+    "a cause": cause_of,
+}
+
+
+@pytest.mark.parametrize("what", SEARCHED)
+@pytest.mark.parametrize("part", ["_read", "\n", " -", "v1 ", "a.", "is booked ", "(", "no "])
+def test_a_long_text_is_searched_however_it_begins(what, part):
+    SEARCHED[what](part * (300_000 // len(part)))  # a search of quadratic time would take minutes
+
+
+def test_names_of_tools_and_tasks_are_recognised_as_before():
+    assert not is_error("fine\nKeyError: 1", name="read_file")
+    assert is_error("fine\nKeyError: 1", name="run")
+    assert [VARIANT.sub("", name) for name in ("a__seed-3", "b v12", "seed-3", "seeds")] == ["a", "b", "", "seeds"]

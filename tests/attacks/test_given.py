@@ -4,6 +4,7 @@ import errno
 import json
 import logging
 import os
+import shutil
 import traceback
 import warnings
 from unittest import mock
@@ -12,8 +13,12 @@ import fsspec
 import pytest
 
 from evalkit import mindcraft
+from evalkit.evidence import site
 from evalkit.io import SourceError, storage
+from evalkit.io.sources import resolve
 from evalkit.io.text import MOST_LINE
+from evalkit.kinds import dataset
+from evalkit.reports import batch
 from tests.attacks.doors import FUNCTIONS, NAMED, READ, READERS, VALUES, of_kinds, run
 from tests.attacks.hostile import NAME, assert_plain
 from tests.io.test_sources import WITH
@@ -138,3 +143,65 @@ def test_nor_does_a_function(here, special, name):
     else:
         with pytest.raises((SourceError, OSError, ValueError), match=r"special\.json"):
             READERS[name](str(here / "special.json"))
+
+
+REPORT = "report samples:steps step_evaluation -o out"
+WRITES = [  # commands that write into a folder, and the places in it where somebody may have put a link
+    *[(REPORT, f"step_evaluation{below}") for below in ("", "/samples_steps", "/samples_steps/steps.csv")],
+    *[(REPORT, f".evalkit{below}") for below in ("", "/step_evaluation", "/other", "/other/a.json")],
+    *[(REPORT, place) for place in ("runs", "runs/.evalkit", "runs/a.html", "index.html", "manifest.json", "[a]*")],
+    *[("view samples:steps -o out", place) for place in ("runs", "runs/.evalkit", "runs/a.html", "index.html")],
+]
+
+
+@pytest.mark.parametrize("special", [*SPECIAL, "folder"])
+@pytest.mark.parametrize(("command", "place"), WRITES)
+def test_nothing_is_written_to_a_link_or_pipe_in_a_folder_from_somebody_else(
+    here, monkeypatch, command, place, special
+):
+    made = []
+    monkeypatch.setattr(batch, "_make", lambda due, *_: made.extend(due) or ())  # takes seconds
+    path, elsewhere = here / "out" / place, here / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("other", "[a]*"):
+        (here / "out/.evalkit" / name).mkdir(parents=True)  # of records of reports
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if special == "folder":
+        path.symlink_to(elsewhere)
+    else:
+        SPECIAL[special](path)
+    result = run(command)
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert f"out/{place}: a link, pipe or device" in result.output
+    assert (made, list(elsewhere.iterdir())) == ([], [])
+    path.unlink()
+    assert run(command).exit_code == 0
+    assert bool(made) == (command == REPORT)
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+def test_without_this_check_a_view_or_dataset_would_be_written_there(here, monkeypatch, is_checked):
+    if not is_checked:
+        for module in (site, dataset):
+            monkeypatch.setattr(module, "check_no_links", lambda *_: None)
+    shutil.copytree(resolve("samples:steps"), here / "logs")
+    for line, name in (("collect steps logs -o out", "steps"), ("view logs -o pages", "runs")):
+        folder = here / line.split()[-1] / name
+        assert run(line).exit_code == 0
+        folder.rename(here / name)
+        folder.symlink_to(here / name)
+    before = [path for name in ("steps", "runs") for path in (here / name).rglob("*")]
+    shutil.copy(here / "logs/typed.json", here / "logs/new.json")
+    for line in ("collect steps logs -o out", "view logs -o pages"):
+        assert (run(line).exit_code == 2) == is_checked
+    after = [path for name in ("steps", "runs") for path in (here / name).rglob("*")]
+    assert (after == before) == is_checked
+
+
+def test_an_output_folder_may_itself_be_a_link(here):
+    (here / "elsewhere").mkdir()
+    (here / "out").symlink_to(here / "elsewhere")
+    assert run("view samples:steps -o out").exit_code == 0
+    assert (here / "elsewhere/index.html").is_file()

@@ -47,7 +47,7 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOME", str(home))
         patched.chdir(home)
-        for source, *more in (("steps", "step_evaluation"), ("exp_1", "model_comparison")):
+        for source, *more in (("steps", "step_evaluation"), ("exp_1", "leaderboard")):
             result = CliRunner().invoke(main, ["report", str(home / "work" / source), *more, "-o", "out", "-j", "2"])
             assert result.exit_code == 0, result.output
         assert CliRunner().invoke(main, ["view", str(home / "work/exp_1"), "-o", "out/view"]).exit_code == 0

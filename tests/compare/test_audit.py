@@ -229,6 +229,35 @@ def test_names_that_differ_in_case_provider_and_one_date_may_be_one_model(names,
     assert (found.count, found.n) == (count, len(names))
 
 
+LONG = "I looked at task {} and changed what it asks for, then ran all of its tests once more."
+
+
+@pytest.mark.parametrize(
+    ("texts", "flipped", "repeats", "verdict"),
+    [
+        ([LONG, LONG], 0, 1, "wrong"),
+        ([LONG, LONG], 1, 1, "not computed"),  # another outcome: it is no copy of all runs
+        ([LONG, LONG + "!"], 0, 1, "not computed"),
+        (["{}", "{}"], 0, 1, "not computed"),  # answers of a word may be equal
+        ([LONG, LONG + "!"], 0, 3, "wrong"),  # outcomes of repetitions in the same order
+        ([LONG, LONG + "!"], 1, 3, "not computed"),
+    ],
+)
+def test_a_submission_with_all_results_and_texts_of_another_is_a_copy(tmp_path, texts, flipped, repeats, verdict):
+    rows = []
+    for model, text in enumerate(texts):
+        for at in range(12 * repeats):
+            is_solved = (at % 5 < 2) != (model == 1 and at < flipped)
+            said = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": text.format(at)}]
+            rows.append({"model": f"m{model}", "task_id": at % 12, "score": int(is_solved), "messages": said})
+    make.lines(tmp_path / "chats.jsonl", *rows)
+    table = compare.audit(trajectories.load(tmp_path), checks=["equal runs"]).table
+    assert table["verdict"].tolist() == [verdict]
+    if verdict == "wrong":
+        assert table["count"].tolist() == [12 * repeats]
+        assert "m1 repeats all runs of m0" in str(table["notes"][0])
+
+
 @pytest.mark.parametrize(
     ("amounts", "zeros", "silent"),
     [
@@ -308,6 +337,29 @@ def test_figures_of_several_runs_in_a_folder_are_compared_with_their_own(tmp_pat
         assert row["n"] == 6
 
 
+@pytest.mark.parametrize(
+    ("published", "verdict"),
+    [
+        ({"2": 0.8333, "3": 1.0}, "fine"),  # (1 - C(1, 2) / C(3, 2) + 1 - C(2, 2) / C(3, 2)) / 2
+        ({"2": 0.6667, "3": 1.0}, "wrong"),
+        ({"2": None, "99999": 0.1}, "fine"),
+        ({"5": 0.9}, "not computed"),  # of more trials than there are
+        ([0.1], "fine"),
+    ],
+)
+def test_published_pass_at_k_is_compared_with_that_of_all_trials(tmp_path, published, verdict):
+    outcomes = {"fix": (True, True, False), "sort": (True, None, False)}
+    trials = [
+        make.tb_trial(task, ended, attempt=f"{at + 1}-of-3")
+        for task, own in outcomes.items()
+        for at, ended in enumerate(own)
+    ]
+    make.write(tmp_path / "results.json", make.tb_summary(*trials) | {"pass_at_k": published})
+    found = compare.audit(trajectories.load(tmp_path, model="m"), checks=["published figures"])
+    assert found.table["verdict"].tolist() == [verdict]
+    assert not found.table["moved"].fillna(0).any()  # models do not rank by pass@k
+
+
 @pytest.mark.parametrize(("published", "verdict"), [(0.5, "fine"), (0.75, "wrong")])
 def test_figures_of_lm_eval_are_compared_with_the_runs_of_their_stamp(tmp_path, published, verdict):
     for stamp, values in ((lm_eval.STAMP, [1.0, 0.0]), (lm_eval.LATER, [0.0, 0.0])):
@@ -357,6 +409,23 @@ def test_a_success_in_a_chat_without_an_answer_is_an_error(tmp_path, name, answe
     make.lines(tmp_path / "runs.jsonl", *rows)
     row = compare.audit(evalkit.load(str(tmp_path)), checks=["success without an answer"]).table.iloc[0]
     assert row["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("column", "answers", "verdict", "count"),
+    [
+        ("answer", ["x", "", "y", None, "z"], "wrong", 2),
+        ("final_answer", ["x", "  ", "y", "z", "null"], "wrong", 1),
+        ("prediction", ["x", "y", 0, False, "z"], "fine", 0),
+        ("response", [""] * 5, "not computed", None),  # nobody filled in the column
+        ("comment", ["x", "", "y", "z", "z"], "not computed", None),
+    ],
+)
+def test_a_success_with_an_empty_answer_in_a_table_is_an_error(tmp_path, column, answers, verdict, count):
+    rows = [{"task_id": at, "model": "m", "success": 1, column: one} for at, one in enumerate(answers)]
+    make.lines(tmp_path / "runs.jsonl", *rows)
+    found = compare.audit(evalkit.load(str(tmp_path)), checks=["success without an answer"]).table.iloc[0]
+    assert (found["verdict"], None if count is None else found["count"]) == (verdict, count)
 
 
 @pytest.mark.parametrize(

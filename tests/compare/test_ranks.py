@@ -223,6 +223,8 @@ SHARES = [0.6 + n % 7 / 20 for n in range(20)]
         (reached("keen", [*POINTS[:18], 0, 1]) + reached("calm", [*SHARES[:19], 1]), "units_differ"),
         (reached("keen", POINTS) + reached("calm", [share * 20 for share in SHARES]), ""),
         (reached("keen", POINTS) + reached("calm", [0.0] * 20), ""),  # nothing was scored
+        (reached("keen", POINTS) + reached("calm", [0.0, 1.0] * 10), ""),  # points
+        (reached("keen", [0.0, 100.0, 100.0, 50.0] * 5) + reached("calm", [0.0, 0.0, 0.0, 1.0] * 5), "units_differ"),
         (reached("keen", POINTS) + reached("calm", [*SHARES[:19], 2.0]), ""),
     ],
 )
@@ -241,6 +243,29 @@ def test_no_model_is_best_where_runs_were_repeated_until_they_succeeded_or_score
     assert first.startswith("No model is shown to be best: the runs are not comparable")
     assert second == sentence(doubts[0])
     assert second in describe_baseline(runs, "calm")[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "groups", "told"),
+    [
+        ("source", {"low.csv": SHARES, "high.csv": POINTS}, "Scores of low.csv are from 0 to 1, scores of high.csv"),
+        ("source", {"low.csv": [0, 1] * 9, "high.csv": [0, 0, 100] * 6}, "Scores of low.csv are from 0 to 1"),
+        ("task_type", {"quiz": SHARES, "game": [0, 250, 0, 0, 90, 14]}, "Scores of quiz are from 0 to 1"),
+        ("source", {"low.csv": [0] * 9, "high.csv": POINTS}, ""),  # nothing was scored
+        ("source", {"low.csv": [1] * 4, "high.csv": POINTS}, ""),  # as few values as a log of single runs has
+        ("task_type", {"quiz": [*SHARES, 2.5], "game": POINTS}, ""),
+    ],
+)
+def test_scores_of_files_or_types_of_tasks_in_other_units_support_no_claim(column, groups, told):
+    rows = [(n, name, score) for name, own in groups.items() for n, score in enumerate(own)]
+    table = pd.DataFrame(rows, columns=["n", "group", "score"])
+    table["model"] = "m" + (table["n"] % 2).astype("str")
+    table["task"] = table["group"] + (table["n"] // 2).astype("str")
+    runs = pipeline.runs_of(table.drop(columns="group")).assign(**{column: table["group"].tolist()})
+    board = compare.leaderboard(runs)
+    assert ("units_differ" in board.notes) == bool(told)
+    assert (compare.headline(board)["code"] == "doubtful") == bool(told)
+    assert any(line.startswith(told) for line in describe_comparison(runs).split("\n")[1:3])
 
 
 def test_only_runs_of_one_kind_are_compared():

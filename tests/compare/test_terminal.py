@@ -80,6 +80,19 @@ def test_models_that_can_not_be_rated_or_compared_are_named_once_and_shortly(tmp
     assert [words for words in said if words not in text] + [words for words in unsaid if words in text] == []
 
 
+@pytest.mark.parametrize("more", [[], ["--baseline", "a"]])
+def test_files_that_could_not_be_read_are_counted_and_named(tmp_path, more):
+    rows = [f"{model},t{n},{n % 2}" for model in "ab" for n in range(4)]
+    (tmp_path / "runs.csv").write_text("\n".join(["model,task,score", *rows]))
+    said = "8 runs; 3 files: 1 used, 1 skipped, 1 failed"
+    assert "files" not in CliRunner().invoke(main, ["compare", str(tmp_path), *more]).stdout
+    (tmp_path / "torn.csv").write_text('model,task,score\na,t9,"1\n')
+    (tmp_path / "notes.txt").write_text("-")
+    assert said in CliRunner().invoke(main, ["compare", str(tmp_path), *more]).stdout.split("\n")
+    everything = CliRunner().invoke(main, ["compare", str(tmp_path), "--all", *more]).stdout
+    assert f"{said}\n  failed: torn.csv: " in everything
+
+
 @pytest.mark.parametrize("margin", [None, 2])
 def test_scores_with_a_unit_are_compared_in_it_and_never_in_percent(margin):
     options = ["--margin", str(margin)] if margin else []

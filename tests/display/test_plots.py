@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import RendererSVG
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 
 from evalkit._notes import Notes, note
 from evalkit.display import alt_of, new_axes, percent_axis, plots
@@ -234,6 +234,14 @@ def test_curves_have_bars_at_few_places_and_bands_at_many():
     assert intervals(ax) == []
     assert ax.lines[0].get_drawstyle() == "steps-post"
     assert np.allclose(ax.lines[0].get_xydata(), many[["place", "estimate"]])
+
+
+def test_bands_reach_from_the_lower_to_the_upper_bound():
+    many = table(["a"], names("i", 30))
+    ax = plots.curves(many, "place", "model_name")
+    band = next(c for c in ax.collections if isinstance(c, PolyCollection))
+    drawn = pd.DataFrame(band.get_paths()[0].vertices, columns=["x", "y"]).groupby("x")["y"]
+    assert np.allclose(drawn.agg(["min", "max"]), many.sort_values("place")[["low", "high"]])
 
 
 def test_events_lie_in_their_lines_the_rare_before_the_frequent_and_unknown_kinds_are_left_out():

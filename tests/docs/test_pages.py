@@ -86,7 +86,13 @@ def sample_files(tmp_path_factory) -> Path:
 @pytest.fixture
 def place(sample_files, tmp_path, monkeypatch):
     """The folder in which a page's blocks run; nothing leaves the machine, and no notebook is executed."""
-    shutil.copytree(sample_files, tmp_path / "here", symlinks=True)
+
+    def link(source: str, target: str) -> None:
+        """Link logs, which pages only read; other files, which a page may write, are copied."""
+        copy = shutil.copy if Path(source).parent == sample_files else os.link
+        copy(source, target)
+
+    shutil.copytree(sample_files, tmp_path / "here", symlinks=True, copy_function=link)
     monkeypatch.chdir(tmp_path / "here")
     with (
         mock.patch("dask.distributed.Client", return_value=contextlib.nullcontext()),

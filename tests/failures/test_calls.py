@@ -31,6 +31,14 @@ WRITTEN = {  # a message with a call, the message with its result, and the name,
     "an invocation": ('<invoke name="find"><parameter name="path">a</parameter></invoke>',
                       "<function_results>\n<result>\n<stdout>\nnone\n</stdout>\n</result>\n</function_results>",
                       ("find", '{"path":"a"}', "none")),
+    "a plain block of SWE-agent": (
+        "I look.\n\n```\ngrep -n f a.py\n```", "none\n(Open file: n/a)\n(Current directory: /repo)\nbash-$ ",
+        ("shell", "grep -n f a.py", "none"),
+    ),
+    "a plain block of mini-swe-agent": (
+        "THOUGHT: look\n\n```\nwc a.py\n```", "<returncode>0</returncode>\n<output>\nnone</output>",
+        ("shell", "wc a.py", "<returncode>0</returncode>\n<output>\nnone</output>"),
+    ),
     "ReAct with numbers": (
         "Thought 2: look\nAction 2: find[the sum]", "Observation 2: none", ("find", "the sum", "none")),
     "ReAct in bold": ("**Action:** find\n**Action Input:** a\nObservation:", "none", ("find", "a", "none")),
@@ -100,6 +108,12 @@ def test_a_call_in_an_unknown_form_is_named(text, tmp_path):
     assert ("call_not_understood" in set(events)) is UNREAD[text]
 
 
+@pytest.mark.parametrize(("answer", "is_named"), [("Observation: none", True), ("Thanks, what does it do?", False)])
+def test_several_blocks_with_one_result_are_named(answer, is_named, tmp_path):
+    text = "First\n```\nls src\n```\nand then\n```\nls tests\n```"
+    assert ("call_not_understood" in set(failures.events(chat(tmp_path, "Go.", text, answer))["event"])) is is_named
+
+
 INTERFACES = {  # a call of `find` with {"n": 3} and its result "none", in the messages of other interfaces
     "responses": (
         {"type": "function_call", "name": "find", "arguments": '{"n":3}', "call_id": "x"},
@@ -146,7 +160,14 @@ def test_calls_of_other_interfaces_are_read(interface, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "block", ["```python\nprint(3)\n```", "```bash\npip install x\n```", '{"name": "f", "arguments": {}}']
+    "block",
+    [
+        "```python\nprint(3)\n```",
+        "```\nx = 3\n```",
+        "```diff\n-x\n```\n",
+        "```bash\npip install x\n```",
+        '{"name": "f", "arguments": {}}',
+    ],
 )
 def test_code_in_an_answer_is_no_call(block, tmp_path):
     assert "cut_off" not in set(failures.events(chat(tmp_path, "How?", block))["event"])
@@ -187,6 +208,7 @@ ITEMS = {
     ("bread", "stone_pickaxe"): set(),
     ("bread", "bowl"): {"bowl"},
     ("rabbit_stew", "bowl"): set(),
+    ("lantern", "torch"): set(),
     ("bread", "baked_potato"): set(),  # the goal names it
 }
 

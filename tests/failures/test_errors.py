@@ -8,6 +8,8 @@ from evalkit.kinds.errors import is_error
 
 FAILED = """
 unsupported call: shell
+Temporary failure in name resolution
+Transient failure: the node left the cluster
 Error: order 12 was not found
 ERROR: cannot open file
 error: pathspec 'x' did not match any file(s)
@@ -130,6 +132,7 @@ MCP error -32601: no such method
 The connection to the host db:5432 was refused
 """
 HEALTHY = """
+Temporary failure rate of the last hour is 2 %
 Collected 2 oak_log.
 0 errors found
 No errors found.

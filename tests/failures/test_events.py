@@ -1,6 +1,7 @@
 """Events, failure modes and contrasts of runs of every kind."""
 
 import importlib
+import itertools
 import json
 import random
 import sys
@@ -16,6 +17,7 @@ import evalkit
 from benchmarks import failures as planted
 from evalkit import failures
 from evalkit.failures import search as events_module
+from evalkit.failures import words
 from evalkit.failures.contrasts import contrast_of
 from evalkit.failures.rules import COMMON
 from evalkit.kinds import Call, Transcript, Turn
@@ -127,8 +129,16 @@ def test_failed_calls_of_a_long_run_are_searched_in_linear_time():
     assert [event[1] for event in rule.find(transcript)] == ["claimed success"]  # a quadratic search takes an hour
 
 
-def test_a_status_of_a_limit_is_an_event():
-    assert found(call("a"), ended="max_steps") == {"limit_reached"}
+@pytest.mark.parametrize("ended", ["max_steps", "AgentTimeoutError", "exit_cost", "time_limit", "LimitsExceeded"])
+def test_a_status_of_a_limit_is_an_event(ended):
+    assert found(call("a"), ended=ended) == {"limit_reached"}
+
+
+@pytest.mark.parametrize(
+    "ended", ["EnvironmentStartTimeoutError", "VerifierTimeoutError", "AgentSetupTimeoutError", "RateLimitError"]
+)
+def test_a_status_of_a_failure_of_the_environment_is_no_limit(ended):
+    assert found(call("a"), ended=ended) == set()
     assert found(call("a"), ended="user_stop") == set()
 
 
@@ -352,7 +362,7 @@ def test_a_loop_of_43_identical_calls_is_the_first_finding(tmp_path):
 
 def test_an_event_of_failed_runs_only_is_claimed_and_one_of_all_runs_is_not():
     rng = np.random.default_rng(1)
-    runs = pd.DataFrame({"run_id": [f"r{i}" for i in range(80)], "unit": np.repeat(range(20), 4)})
+    runs = pd.DataFrame({"run_id": [f"r{i}" for i in range(80)], "unit": np.repeat(range(20), 4), "model_name": "elm"})
     runs["failed"] = np.tile([True, True, False, False], 20)
     only = runs.loc[runs["failed"] & (rng.random(80) < 0.9), "run_id"]
     every = runs["run_id"]
@@ -363,9 +373,49 @@ def test_an_event_of_failed_runs_only_is_claimed_and_one_of_all_runs_is_not():
     assert table.loc["only", "n_tasks"] == 20
 
 
-def test_contrasts_of_shuffled_outcomes_claim_little():
-    claims, samples = planted.null(30, 5)
+@pytest.mark.parametrize("models", [1, 3])
+def test_contrasts_of_outcomes_that_no_event_relates_to_claim_little(models):
+    claims, samples = planted.null(30, 5, models)
     assert claims <= 0.2 * samples
+
+
+@pytest.mark.parametrize(
+    ("repetitions", "claimed", "says"),
+    [
+        (6, ["first"], "of the same task and model: first (100% against 0%), over 12 tasks with both outcomes."),
+        (1, [], "in the 12 tasks with both outcomes, models may be the reason, since the same ones fail."),
+    ],
+)
+def test_an_event_of_the_model_that_fails_more_often_is_no_event_of_failures(repetitions, claimed, says):
+    rows = []  # the event "first" is in failed runs, "poor" in most runs of the poorer model
+    for task, model, repetition in itertools.product(range(12), ("good", "poor"), range(repetitions)):
+        failed = (model == "poor") if repetitions == 1 else repetition < (4 if model == "poor" else 1)
+        rows.append({"run_id": f"{task}-{model}-{repetition}", "unit": task, "model_name": model, "failed": failed})
+    runs = pd.DataFrame(rows)
+    first = runs.loc[runs["failed"], "run_id"]
+    poor = runs.loc[(runs["model_name"] == "poor") & (np.random.default_rng(1).random(len(runs)) < 0.9), "run_id"]
+    found = pd.DataFrame({"run_id": [*first, *poor], "event": ["first"] * len(first) + ["poor"] * len(poor)})
+    table = contrast_of(runs, found, {"first": "", "poor": ""})
+    assert table.loc[table["claimed"], "event"].tolist() == claimed
+    across, tested = bool(table["across_models"].all()), int(table["p_value"].notna().sum())
+    claims = table[table["claimed"]].to_dict("records")
+    assert words.contrasts(claims, len(table), tested, 12, across).endswith(says)
+
+
+def test_models_that_ran_tasks_once_are_compared_adjusted_for_models():
+    rng = np.random.default_rng(0)
+    runs = pd.DataFrame(itertools.product(range(40), ("good", "fair", "poor")), columns=["unit", "model_name"])
+    runs["run_id"] = [f"r{i}" for i in range(len(runs))]
+    runs["failed"] = rng.random(120) < runs["model_name"].map({"good": 0.3, "fair": 0.5, "poor": 0.7})
+    related = runs["failed"] & (rng.random(120) < 0.9)
+    of_model = runs["model_name"].eq("poor") & (rng.random(120) < 0.9)
+    events = {"related": related, "of_model": of_model}
+    found = pd.concat([runs.loc[has, ["run_id"]].assign(event=name) for name, has in events.items()])
+    table = contrast_of(runs, found, dict.fromkeys(events, "")).set_index("event")
+    assert table["across_models"].all()
+    assert table["claimed"].to_dict() == {"related": True, "of_model": False}
+    assert table["estimate"].to_dict() == pytest.approx({"related": 0.9, "of_model": 0.0}, abs=0.15)
+    assert (table["failed_share"] - table["successful_share"]).to_numpy() == pytest.approx(table["estimate"])
 
 
 @pytest.mark.parametrize("cell", [cell for cell in planted.POWER if cell[1] >= 10])

@@ -29,6 +29,11 @@ def read(column: str, *cells: object) -> list:
         ("score", ["0,850", "1,500.5"], [None, 1500.5]),
         ("input_tokens", ["2.500", "7.0", 5.7, "1,234", -3], [None, 7, None, 1234, None]),
         ("trial", ["1", "1.5"], [1, None]),
+        ("score", ["P", "f", None, " p"], [1, 0, None, 1]),
+        ("score", ["Y", "n", ""], [1, 0, None]),
+        ("score", ["t", "0.5", "1"], [None, 0.5, 1]),
+        ("score", ["F", "yes", "D"], [None, 1, None]),
+        ("score", ["N", "yes", "no"], [0, 1, 0]),
     ],
 )
 def test_numbers_are_read_with_their_units_or_not_at_all(column, cells, values):
@@ -75,6 +80,13 @@ def test_units_and_orders_of_dates_are_those_of_each_file():
     assert runs["score"].tolist() == [0.9, 0.8, 0.5, 0.4]
     assert runs["started"].dt.strftime("%d.%m.").tolist() == ["01.02.", "13.02.", "02.01.", "13.02."]
     assert unread.empty or unread.isna().all(axis=None)
+    table = pd.DataFrame({"task": "t", "model": "m", "passed": ["T", "F", "y", "n"]})
+    assert columns_of_runs(table, meanings(table, {}), ["a", "a", "b", "b"])[0]["is_successful"].tolist() == [
+        1,
+        0,
+        1,
+        0,
+    ]
 
 
 def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
@@ -89,7 +101,9 @@ def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
         ("resolved", [1, 0, 5, 0, 3], "column resolved: 5 is no outcome; --column score=resolved makes it a score"),
         ("correct", ["0", "1", "12 ", "yes"], "12  is no outcome"),
         ("verdict", ["good", "poor", "fail"], "no 0, 1 or truth value in most of its cells, such as 'good'"),
-        ("grade", ["F", "C", "B", "B"], "no number or truth value in most of its cells, such as 'C'"),
+        ("grade", ["F", "C", "B", "B"], "no number or truth value in most of its cells, such as 'F'"),
+        ("grade", ["F", "F", "F", "D"], "no number or truth value in most of its cells, such as 'F'"),
+        ("verdict", ["T", "n", "n", "f"], "no 0, 1 or truth value in most of its cells, such as 'T'"),
         ("points", ["7", "n.d.", "n.d.", "n.d.", ""], "no number or truth value in most of its cells, such as 'n.d.'"),
         ("solved", [1, -1, 0, "error", 1, None], ""),
         ("points", ["7", "8", "n.d.", ""], ""),

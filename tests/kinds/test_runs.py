@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -143,6 +144,15 @@ def test_failed_runs_are_those_without_success(reached, failed):
     assert choose(runs, "failed")["task_id"].tolist() == list(map(str, failed))
     assert len(choose(runs, "all")) == len(reached)
     assert choose(runs, "flagged").empty
+
+
+def test_show_finds_a_run_among_kinds_whose_ids_begin_alike(folder, tmp_path, monkeypatch):
+    write_all(tmp_path / "others", {"e/a/Andy_0_0.json": 0})
+    folders = {"minutes": tmp_path / "others", "mindcraft": folder}
+    monkeypatch.setattr("evalkit.cli.runs.kinds_of_source", lambda _: [SimpleNamespace(name=name) for name in folders])
+    monkeypatch.setattr("evalkit.cli.runs.load", lambda _, name: load(folders[name]))
+    run_id = load(folder).runs["run_id"].iloc[0]
+    assert run("show", folder, "--run", run_id) == run("show", folder, "--run", run_id, "--kind", "mindcraft")
 
 
 def test_runs_are_listed_with_ids_that_show_takes(folder):

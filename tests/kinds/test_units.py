@@ -83,6 +83,16 @@ def test_names_that_would_be_equal_name_their_columns(tmp_path):
     assert runs["model_name"].tolist() == ["model_name=x", "agent=x"]
 
 
+def test_a_temperature_that_differs_between_models_of_a_table_has_a_note(tmp_path):
+    rows = [
+        {"task_id": n, "model": model, "temperature": t, "success": 1}
+        for model, t in (("x", 0.5), ("y", 0.7))
+        for n in range(3)
+    ]
+    board = leaderboard(evalkit.load(_write(tmp_path, rows)).runs)
+    assert board.notes.only("settings_differ").notes[0].values["settings"] == {"temperature": ["0.5", "0.7"]}
+
+
 def test_numbers_have_the_name_of_their_column(tmp_path):
     rows = [
         {"task_id": 1, "model": "x", "temperature": value, "top p": value, "success": 1} for value in (0.5, 1, None)

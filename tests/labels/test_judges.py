@@ -11,6 +11,7 @@ from evalkit.cli import main
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
 from evalkit.kinds.runs import exported
+from evalkit.kinds.selection import run_ids_of
 from evalkit.labels import (
     compare_judges,
     detector_verdicts,
@@ -30,7 +31,7 @@ from evalkit.labels import (
     verdicts_and_labels,
 )
 from evalkit.labels.answers import Table
-from evalkit.labels.judges import first_judge, run_ids_of
+from evalkit.labels.judges import first_judge
 from evalkit.stats import corrected_rate
 from evalkit.trajectories import analysis as trajectories
 from evalkit.trajectories.figures import cost
@@ -129,8 +130,11 @@ def test_labels_of_few_models_are_weighted_or_noted(logs, comparison):
     some = labelled.groupby("model_name").head(4)["run_id"]
     many = labelled.loc[labelled["model_name"] == "birch-70b", "run_id"]
     kept = comparison.labels[comparison.labels["run_id"].isin([*some, *many])]
-    found = judge_table(compare_judges(logs, Table(kept, []), read_verdicts(VERDICTS)))
+    uneven = compare_judges(logs, Table(kept, []), read_verdicts(VERDICTS))
+    found = judge_table(uneven)
     assert "by_model" in found["warning"].iloc[0]
+    widths = found.set_index("judge")[["half_width", "after"]].loc["judge-b"].tolist()
+    assert label_plan(uneven, "judge-b", [], [0, 40])["half_width"].tolist() == pytest.approx(widths)
     one = kept[kept["run_id"].isin(many)]
     found = judge_table(compare_judges(logs, Table(one, []), read_verdicts(VERDICTS)))
     assert "2 models without labels" in str(found["warning"].iloc[0])

@@ -58,10 +58,10 @@ def test_any_first_units_have_the_models_and_outcomes_of_all(logs):
 
 
 def test_each_unit_is_as_likely_to_be_among_the_first(logs):
-    first = pd.concat([draw(logs, seed=seed).head(20) for seed in range(200)])
+    first = pd.concat([draw(logs, seed=seed).head(20) for seed in range(100)])
     counts = first["run_id"].value_counts().reindex(logs.runs["run_id"], fill_value=0)
-    assert abs(counts.mean() - 200 * 20 / 70) < 1e-9
-    assert counts.between(25, 95).all()  # 57 on average, standard deviation 6.4
+    assert abs(counts.mean() - 100 * 20 / 70) < 1e-9
+    assert counts.between(6, 55).all()  # 29 on average, standard deviation 4.5
 
 
 def test_keys_label_runs_and_a_later_session_goes_on(tmp_path):

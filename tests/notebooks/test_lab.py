@@ -82,14 +82,18 @@ def server(tmp_path):
     (tmp_path / "config/jupyter_config.json").write_text(json.dumps(CONFIG))
     places = {name: str(tmp_path / name) for name in ("JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR")}
     places |= {"JUPYTERLAB_WORKSPACES_DIR": str(tmp_path), "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
-    command = [sys.executable, "-m", "evalkit", "lab", "samples:steps", "-o", tmp_path / "copies"]
-    subprocess.run([*command, "--no-start"], check=True)
+    words = ["samples:steps", "-o", str(tmp_path / "copies")]
+    assert run(*words).exit_code == 0
     (copy,) = (tmp_path / "copies").glob("*.ipynb")
     notebook = nbformat.read(copy, as_version=4)
     notebook.cells.append(new_code_cell(FRAME, metadata={"tags": ["nbval-ignore-output"]}))
     nbformat.write(notebook, copy)
     with subprocess.Popen(
-        [*command, "--no-browser"], env=os.environ | places, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-m", "evalkit", "lab", *words, "--no-browser"],
+        env=os.environ | places,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
         assert process.stderr
         try:

@@ -154,3 +154,27 @@ def test_what_cannot_be_adjusted_or_bounded_is_missing(values, reason):
     found = adjusted(by_task(np.array(values, dtype=float)))
     assert found["low"].isna().all()
     assert found["estimate"].isna().all() == (reason == "sets that share no tasks")
+
+
+@pytest.mark.parametrize(
+    ("conditions_of", "again", "expected"),
+    [
+        ("task", [], {"a": 9 / 12, "b": 7 / 12}),  # both ran all tasks
+        ("run", [], {"a": 5 / 8, "b": 6 / 8}),  # without the condition that c lacks
+        ("task", [("a", "t0", "kitchen 1", 1.0)], {"a": 5 / 8, "b": 6 / 8}),  # a task under two conditions
+    ],
+)
+def test_conditions_that_tasks_state_exclude_no_tasks(conditions_of, again, expected):
+    kitchens = {f"t{i}": f"kitchen {i // 4}" for i in range(12)}
+    solved = {"a": (3, 4, 2), "b": (4, 1, 2), "c": (2, None, 1)}
+    rows = [
+        (model, f"t{4 * kitchen + i}", kitchens[f"t{4 * kitchen + i}"], float(i < counts[kitchen]))
+        for model, counts in solved.items()
+        for kitchen in range(3)
+        if counts[kitchen] is not None
+        for i in range(4)
+    ]
+    runs = pd.DataFrame([*rows, *again], columns=["model", "task", "kitchen", "solved"])
+    cells = cells_of(runs, "model", "task", "solved", "kitchen")
+    adjusted = adjusted_rates(cells, conditions_of=conditions_of).table.set_index("model_name")["adjusted"]
+    assert adjusted[list(expected)].to_dict() == pytest.approx(expected)

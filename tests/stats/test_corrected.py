@@ -87,6 +87,16 @@ def test_the_interval_covers_the_rate_over_all_units(rate, sensitivity, specific
     assert covered >= 0.91 * 300
 
 
+@pytest.mark.parametrize(("count", "size", "drawn"), [(150, 20, 15), (60, 12, 6), (200, 5, 20)])
+def test_a_single_cluster_with_failures_among_few_that_were_drawn_may_be_the_only_one(count, size, drawn):
+    clusters = np.repeat(np.arange(count), size)
+    labels = (clusters == 0).astype(float)
+    labelled = clusters < drawn
+    judged = np.zeros(len(labels))
+    found = corrected_rate(labels[labelled], judged[labelled], judged[~labelled], clusters)
+    assert found.low <= 1 / count < found.estimate
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_whole_clusters_of_labels_widen_the_interval_and_labels_spread_over_clusters_do_not(whole):
     clusters = np.repeat(np.arange(50), 10)

@@ -302,6 +302,73 @@ def test_a_table_of_other_columns_says_what_it_has_until_it_is_told_what_they_me
     assert runs[columns].to_numpy().tolist() == [["a", "t", 1.0, left], ["b", "t", 0.0, left]]
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"epoch": [1, 2, 2, 1]}, "1 row equal to others with this repetition: all count"),
+        ({"epoch": [1, 2, 2, 1], "seconds": [4, 5, 6, 4]}, ""),
+        (
+            {"epoch": [1, 2, 2, 1], "run_id": ["p", "q", "q", "r"]},
+            "1 row with the id and values of another row: copies",
+        ),
+        ({}, ""),
+    ],
+)
+def test_rows_that_repeat_a_repetition_are_named(tmp_path, more, said):
+    path = tmp_path / "runs.csv"
+    table = pd.DataFrame({"model": "m", "task": ["t", "t", "t", "u"], "score": 1, **more})
+    table.to_csv(path, index=False)
+    logs = trajectories.load(path)
+    assert said in str(logs.chosen)
+    assert ("equal to others" in str(logs.chosen)) == ("equal to others" in said)
+    assert len(logs.runs) == 4
+    boards = [compare.leaderboard(one).table["n"].tolist() for one in (table, table.set_index(["model", "task"]))]
+    assert boards == [compare.leaderboard(logs.runs).table["n"].tolist()] * 2
+
+
+@pytest.mark.parametrize(
+    ("of_few", "of_others", "title", "code"),
+    [
+        ([0, 1, 0, 1], [1, 0, 0, 1], "success rate", ""),
+        ([0, 1, 0, 1], [0.5, 0.25, 1, 0], "mean score", "amounts"),
+        ([0, 1, 0, 1], [3, 12, 7, 0], "mean score", "amounts"),
+        ([0.5, 1, 0, 1], [3, 12, 7, 0], "mean score", "amounts"),
+        ([0.5, 1, 0, 1], [0.25, 1, 0, 0], "mean score", ""),
+        ([3, 1, 0, 1], [0.25, 1, 0, 0], "mean score", ""),
+    ],
+)
+def test_what_scores_are_is_decided_before_runs_are_selected(tmp_path, of_few, of_others, title, code):
+    rows = [(m, f"t{n}", one) for m, own in (("few", of_few), ("others", of_others)) for n, one in enumerate(own)]
+    path = tmp_path / "runs.csv"
+    pd.DataFrame(rows, columns=["model", "task", "score"]).to_csv(path, index=False)
+    runs = trajectories.load(path).runs
+    chosen = trajectories.load(path, where="model_name=few")
+    found = [one.set_index("model_name").loc["few"] for one in map(kinds.rates, (runs, chosen.runs, runs.head(4)))]
+    bounds = [one[["estimate", "low", "high"]].tolist() for one in found]
+    assert bounds == [bounds[0]] * 3
+    assert compare.leaderboard(chosen.runs).outcomes.title == title
+    assert [one.code for one in chosen.chosen.only("amounts").notes] == ([code] if code else [])
+
+
+UNNAMED = [{"model": m, "score": n % 2, "case": f"c{n}"} for m in "ab" for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ours.json", json.dumps(UNNAMED)),
+        ("ours.json", json.dumps({"about": "x", "rows": UNNAMED}, indent=1)),
+        ("ours.jsonl", "\n".join(map(json.dumps, UNNAMED))),
+        ("ours.csv", pd.DataFrame(UNNAMED).to_csv(index=False)),
+    ],
+)
+def test_rows_without_a_task_are_refused_in_every_form_until_a_column_is_named(tmp_path, name, text):
+    path = make.write(tmp_path / name, text)
+    with pytest.raises(SourceError, match="no column for the task_id; there are model, score, case; choose one"):
+        evalkit.load(path)
+    assert evalkit.load(path, columns="task_id=case").runs["task_id"].tolist() == ["c0", "c1", "c2"] * 2
+
+
 def test_what_a_log_says_of_keys_and_environments_reaches_no_page(tmp_path):
     secret, name = "not-of-a-known-form-42", "HOME_OF_KEYS"
     env = {"env": {name: secret}}

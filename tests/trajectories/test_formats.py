@@ -448,6 +448,26 @@ def test_a_file_of_outcomes_overrules_runs_and_flags_them(tmp_path):
     assert told(runs, "is_successful", "run_flags") == [[None, ["overruled"]], [False, []]]
 
 
+@pytest.mark.parametrize(
+    ("rows", "stated"),
+    [
+        ([{"Ticket": f"A-{n}", "task": "t", "score": n % 2} for n in range(4)], ["A-2", "A-3"]),
+        ([{"ticket": n, "task": f"t{n % 2}", "score": 1, "epoch": n // 2} for n in range(4)], ["2", "3"]),
+        ([{"trial uuid": f"u{n}", "task": "t", "score": 0} for n in (0, 1, 2, 3, 3)], ["u2", "u3"]),  # with a copy
+    ],
+)
+def test_a_file_of_outcomes_may_name_runs_by_their_own_ids(tmp_path, rows, stated):
+    path = make.write(tmp_path / "runs.jsonl", "\n".join(map(json.dumps, rows)))
+    outcomes = make.write(tmp_path / "o.csv", f"run_id,outcome\n{stated[0]},success\n{stated[1]},not measured\n")
+    runs = runs_of(path, outcomes=outcomes)
+    is_overruled = has_flag(runs, "overruled")
+    assert is_overruled.tolist() == [False, False, True, True, False][: len(rows)]
+    assert told(runs[is_overruled], "is_successful") == [[True], [None]]
+    make.write(tmp_path / "o.csv", f"run_id,outcome\n{stated[0]},success\nA-9,success\n")
+    with pytest.raises(SourceError, match="no run has the id 'A-9'"):
+        runs_of(path, outcomes=outcomes)
+
+
 @real
 @pytest.mark.parametrize("name", ["atif", "mini-swe-agent", "swe-agent"])
 def test_real_trajectories_are_all_used(name):
@@ -640,9 +660,9 @@ def test_rows_that_look_like_summaries_of_others_are_named(tmp_path, task, is_do
 def test_values_that_say_neither_yes_nor_no_are_missing_and_named(tmp_path):
     values = ["1", "0", "2", "-1", "1_0", "yes", "n", "1.0", "100 %", "0.5", "n/a", ""]
     logs = table(tmp_path, "a.csv", "\n".join(["task,model,success", *(f"t{i},a,{v}" for i, v in enumerate(values))]))
-    told = [True, False, None, None, None, True, False, True, True, None, None, None]
+    told = [True, False, None, None, None, True, None, True, True, None, None, None]  # n is a letter among others
     assert [None if pd.isna(one) else one for one in logs.runs["is_successful"]] == told
-    assert "4 cells of success can't be read, such as '2'" in str(logs.chosen)
+    assert "5 cells of success can't be read, such as '2'" in str(logs.chosen)
 
 
 def test_durations_are_read_in_seconds_and_those_that_are_none_are_named(tmp_path):

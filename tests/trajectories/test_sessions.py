@@ -5,11 +5,13 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evalkit
 from evalkit import trajectories
+from evalkit.cli import main
 from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
@@ -208,8 +210,11 @@ def test_what_is_not_of_the_user_is_of_the_system_and_errors_are_no_answers(tmp_
 
 
 def test_zero_tokens_were_not_counted(tmp_path):
-    make.lines(tmp_path / "s1.jsonl", make.claude("s1", 1, make.answer("m1", "x", read=0, cached=0, written=0)))
-    assert told(trajectories.load(tmp_path).runs, "turns", *TOKENS) == [[1, None, None, None]]
+    nothing, unread = {"read": 0, "cached": 0, "written": 0}, {"read": 0, "cached": 0, "written": 5}
+    make.lines(tmp_path / "s1.jsonl", make.claude("s1", 1, make.answer("m1", "x", **nothing)))
+    make.lines(tmp_path / "s2.jsonl", make.claude("s2", 2, make.answer("m2", "x", **unread)))
+    runs = trajectories.load(tmp_path).runs
+    assert told(runs, "turns", *TOKENS) == [[1, None, None, None], [1, None, None, 5]]
 
 
 HI = make.claude("s1", 1, "Hi.")
@@ -358,7 +363,9 @@ def test_a_fork_owns_what_comes_after_the_history_that_it_replays(tmp_path, has_
     logs = trajectories.load(tmp_path)
     runs = logs.runs
     assert told(runs[runs["log_id"].eq("b")], "tokens_in", "turns") == [[read, turns]]
-    assert logs.ledger["reason"].str.contains("known only with the session").any() == (STARTED not in own)
+    assert logs.ledger["reason"].str.contains("tokens are missing: the session that it continues").any() == (
+        STARTED not in own
+    )
     assert len(runs) == 1 + has_parent
 
 
@@ -474,6 +481,19 @@ def test_the_first_screen_says_what_runs_took_where_no_log_states_an_outcome(tmp
     assert first == f"1 run of haiku and opus without an outcome in the logs: {said}"
 
 
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "No best model: the log of 1 run states no outcome."),
+        (2, "No best model: no log of 2 runs states an outcome."),
+    ],
+)
+def test_a_comparison_says_that_logs_state_no_outcome(tmp_path, count, said):
+    for at in range(count):
+        make.lines(tmp_path / f"s{at}.jsonl", make.claude(f"s{at}", 1, make.answer(f"m{at}", "x")))
+    assert CliRunner().invoke(main, ["compare", str(tmp_path)]).output.startswith(said)
+
+
 def test_outcomes_from_a_file_make_sessions_comparable(tmp_path):
     run_id = trajectories.load(session(tmp_path / "logs")).runs["run_id"].iloc[0]
     given = make.write(tmp_path / "outcomes.csv", f"run_id,outcome\n{run_id},success\n")
@@ -549,6 +569,23 @@ RECORDS = (
         "type": "assistant",
         "message": {"parts": [{"text": "x", "thought": True}, {"functionCall": {"id": "c1", "name": "shell"}}]},
     },
+    {"$rewindTo": "u1", "sessionId": "s1"},
+    {
+        "type": "result",
+        "session_id": "s1",
+        "num_turns": 2,
+        "is_error": True,
+        "result": "x",
+        "usage": {"input_tokens": 1},
+    },
+    {"type": "thread.started", "thread_id": "a"},
+    {"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": "x"}},
+    {
+        "type": "item.completed",
+        "item": {"id": "i", "type": "mcp_tool_call", "arguments": {}, "error": {"message": "x"}},
+    },
+    {"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}},
+    {"type": "turn.failed", "error": {"message": "x"}},
 )
 
 
@@ -608,6 +645,28 @@ def test_a_chat_with_a_score_needs_no_task(tmp_path, name, text, told_of, expect
     logs = trajectories.load(tmp_path)
     assert told(logs.runs[:1], "task_id", "model_name", "score") == [expected]
     assert logs.messages["text"].iloc[0] == "a"
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "said"),
+    [
+        ([{"model": m, "passed": True, "topic": n, "history": [USER]} for m in "ab" for n in range(2)], "", True),
+        ([{"model": m, "messages": [USER], "topic": m} for m in "abc"], "", True),
+        ([{"model": "a", "score": 1, "topic": "x", "messages": [USER]}], "", False),  # the file is the task
+        (
+            [{"model": m, "passed": True, "topic": n, "history": [USER]} for m in "ab" for n in range(2)],
+            "task=topic",
+            False,
+        ),
+        ([{"model": m, "passed": True, "task": "t", "history": [USER]} for m in "ab"], "", False),
+    ],
+)
+@pytest.mark.parametrize("name", ["talks.json", "talks.jsonl"])
+def test_chats_each_of_which_is_a_task_of_its_own_are_named(tmp_path, name, rows, columns, said):
+    text = "\n".join(map(json.dumps, rows)) + "\n"
+    logs = trajectories.load(make.write(tmp_path / name, rows if name.endswith("json") else text), columns=columns)
+    assert (logs.runs["task_id"].nunique() == len(rows) > 1) == said
+    assert ("no column is the task, so each row is one of its own (--column task_id=NAME)" in str(logs.chosen)) == said
 
 
 def test_a_chat_is_no_run_of_a_kind_if_nothing_in_it_is_a_message(tmp_path):
@@ -670,6 +729,108 @@ def test_a_session_and_what_was_printed_of_it_count_tokens_once(tmp_path, writte
     assert told(trajectories.load(tmp_path).runs, "turns", *TOKENS) == [[2, 20, 12, 12]]
 
 
+def result_of(path: Path, session_id: str = "s1", turns: int = 2, read: int = 30, **more: object) -> dict:
+    """Return what Claude Code prints of a session without its messages, and write it as a document."""
+    usage = {"inputTokens": read, "cacheReadInputTokens": read // 2, "outputTokens": read // 3}
+    one = {"type": "result", "subtype": "success", "session_id": session_id, "num_turns": turns, "result": "Done."}
+    one |= {"total_cost_usd": read / 100, "modelUsage": {"opus": usage}, **more}
+    make.write(path, one)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, ["opus", 2, 45, 15, 10, 0.3, None]),
+        ({"read": 0}, ["opus", 2, None, None, None, None, None]),
+        ({"modelUsage": None, "usage": {"input_tokens": 5, "output_tokens": 6}}, ["unknown", 2, 5, None, 6, 0.3, None]),
+        ({"is_error": True, "result": None, "errors": ["no key"]}, ["opus", 2, 45, 15, 10, 0.3, "no key"]),
+    ],
+)
+def test_a_result_that_claude_code_prints_alone_is_a_session(tmp_path, more, expected):
+    result_of(tmp_path / "one.json", **more)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "model_name", "turns", *TOKENS, "cost", "error") == [expected]
+    assert logs.messages["role"].tolist() == ["assistant"]
+
+
+def test_results_of_a_resumed_session_count_what_was_before_and_those_of_others_are_named(tmp_path):
+    result_of(tmp_path / "one.json")
+    more = result_of(tmp_path / "two.json", read=60, turns=3)
+    make.lines(tmp_path / "three.jsonl", more | {"session_id": "s2"}, more | {"session_id": "s3"})
+    logs = trajectories.load(tmp_path)
+    columns = ("log_id", "turns", "tokens_in", "tokens_out", "cost")
+    assert told(logs.runs, *columns) == [["s1", 5, 90, 20, 0.6]]
+    failed = logs.ledger[logs.ledger["status"].eq("failed")]
+    assert failed["reason"].str.contains("result of another session").tolist() == [True]
+
+
+def test_a_document_that_lists_what_claude_code_prints_is_a_session(tmp_path):
+    printed(tmp_path / "lines.jsonl", outputTokens=30)
+    lines = (tmp_path / "lines.jsonl").read_text().splitlines()
+    (tmp_path / "lines.jsonl").unlink()
+    make.write(tmp_path / "one.json", [json.loads(line) for line in lines])
+    assert "Claude Code session" in describe_source(tmp_path)
+    assert told(trajectories.load(tmp_path).runs, "log_id", "turns", *TOKENS) == [["s1", 2, 20, 12, 30]]
+
+
+def codex_prints(path: Path, *items: dict, read: int = 100, end: dict | None = None) -> None:
+    """Write what `codex exec --json` prints of a thread."""
+    shown = [{"type": "item.completed", "item": {"id": f"item_{at}", **one}} for at, one in enumerate(items)]
+    usage = {"input_tokens": read, "cached_input_tokens": 40, "output_tokens": 9, "reasoning_output_tokens": 3}
+    ended = end or {"type": "turn.completed", "usage": usage}
+    make.lines(path, {"type": "thread.started", "thread_id": "a"}, {"type": "turn.started"}, *shown, ended)
+
+
+RAN_IN_CODEX = {"type": "command_execution", "command": "ls", "aggregated_output": "x", "status": "failed"}
+PRINTED_BY_CODEX = [
+    {"type": "reasoning", "text": "I think."},
+    RAN_IN_CODEX | {"exit_code": 2},
+    {"type": "mcp_tool_call", "tool": "find", "arguments": {"q": 1}, "error": {"message": "gone"}, "status": "failed"},
+    {"type": "file_change", "changes": [{"path": "a.py", "kind": "add"}], "status": "completed"},
+    {"type": "agent_message", "text": "Done."},
+    {"type": "novelty"},
+]
+
+
+def test_what_codex_exec_prints_is_a_session(tmp_path):
+    codex_prints(tmp_path / "out.jsonl", *PRINTED_BY_CODEX)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "log_id", "model_name", "turns", *TOKENS) == [["a", "unknown", 4, 100, 40, 9]]
+    assert logs.ledger["reason"].tolist() == ["1 record of unknown types: item novelty"]
+    columns = ("tool", "calls", "results", "errors")
+    expected = [["command_execution", 1, 1, 1], ["file_change", 1, 1, 0], ["find", 1, 1, 1]]
+    assert told(logs.tools, *columns) == expected
+    spoken = messages([str(tmp_path / "out.jsonl")], "", lambda path: Path(path).read_bytes())
+    results = [call.result for message in spoken for call in message.calls]
+    assert results == ["Exit code 2\nx", "gone", ""]
+
+
+@pytest.mark.parametrize(
+    ("end", "error", "reason"),
+    [
+        ({"type": "turn.failed", "error": {"message": "no quota"}}, "no quota", "turn_failed"),
+        ({"type": "error", "message": "gone"}, "gone", None),
+        ({"type": "turn.completed", "usage": {"input_tokens": 0, "output_tokens": 0}}, None, "turn_completed"),
+    ],
+)
+def test_a_turn_of_codex_exec_that_failed_has_its_error_and_no_tokens(tmp_path, end, error, reason):
+    codex_prints(tmp_path / "out.jsonl", {"type": "agent_message", "text": "Hi."}, end=end)
+    assert told(trajectories.load(tmp_path).runs, "turns", *TOKENS, "error", "exit_reason") == [
+        [1, None, None, None, error, reason]
+    ]
+
+
+@pytest.mark.parametrize("has_rollout", [False, True])
+def test_what_codex_exec_prints_of_a_resumed_thread_counts_once(tmp_path, has_rollout):
+    codex_prints(tmp_path / "one.jsonl", {"type": "agent_message", "text": "Hi."})
+    codex_prints(tmp_path / "two.jsonl", {"type": "agent_message", "text": "Bye."}, read=300)
+    if has_rollout:
+        own = [(make.said("assistant", text), make.totals(read, 9)) for text, read in (("Hi.", 100), ("Bye.", 300))]
+        make.lines(tmp_path / "rollout-a.jsonl", make.meta("a"), *(line for pair in own for line in pair))
+    assert told(trajectories.load(tmp_path).runs, "turns", "tokens_in") == [[2, 300]]
+
+
 def gemini(own_id: str, kind: str, content: object, **more: object) -> dict:
     return {"id": own_id, "timestamp": "2026-06-15T10:00:00.000Z", "type": kind, "content": content, **more}
 
@@ -700,6 +861,14 @@ def test_sessions_of_gemini_count_each_message_once(tmp_path, name):
     ]
     assert logs.messages["text"].tolist() == ["Look.", "I look.", "None."]
     assert told(logs.tools, "tool", "calls", "errors") == [["shell", 1, 1]]
+
+
+def test_a_session_of_gemini_shows_where_the_user_went_back_and_counts_what_that_left(tmp_path):
+    again = [gemini("b1", "user", "Look again."), gemini("b2", "gemini", "Two.", **SPENT)]
+    make.lines(tmp_path / "session-1.jsonl", START, GEMINI[0], GEMINI[1], {"$rewindTo": "a1"}, *again)
+    logs = trajectories.load(tmp_path)
+    assert told(logs.runs, "turns", "tokens_in") == [[2, 20]]
+    assert logs.messages["role"].tolist() == ["user", "assistant", "system", "user", "assistant"]
 
 
 def test_answers_of_gemini_without_ids_are_calls_of_their_own(tmp_path):

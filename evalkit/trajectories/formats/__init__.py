@@ -1,1 +1,1 @@
-"""One module for each format of trajectories: `recognises` a decoded value, `parse`s it, and lists its `messages`."""
+"""A module for each trajectory format, with functions `recognises`, `parse` and `messages`."""

@@ -1,4 +1,4 @@
-"""ATIF 1.0 to 1.8, by the models of harbor 0.25: the steps of an agent, with messages and the tools it called."""
+"""ATIF 1.0 to 1.8, as defined by Harbor 0.25: the steps of an agent, with messages and tool calls."""
 
 import posixpath
 import re
@@ -11,24 +11,24 @@ from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_values import number_of, objects, part_of, text_of, total
 from evalkit.trajectories.records import run_row, used
 
-_USAGE = {  # of a step; the totals of a trajectory have the prefix `total_`
+_USAGE = {  # keys in the metrics of a step; totals of a trajectory have the prefix `total_`
     "tokens_in": "prompt_tokens",
     "tokens_cache": "cached_tokens",
     "tokens_out": "completion_tokens",
     "cost": "cost_usd",
 }
 _VERSION = re.compile(r"ATIF-v1\.[0-8]")
-MOST_NESTED = 8  # subagents of subagents that are shown
+MOST_NESTED = 8  # maximum depth of subagents and continuations to show
 
 
 def recognises(value: Any) -> str:
-    """Return ``ATIF trajectory`` for a decoded trajectory, or a list of some; empty for anything else."""
+    """Return ``ATIF trajectory`` for a decoded trajectory or a list of trajectories; empty for anything else."""
     first = value[0] if isinstance(value, list) and value else value
     return "ATIF trajectory" if text_of(part_of(first, "schema_version")).startswith("ATIF-") else ""
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the runs of a trajectory or of a list of some, and the files that they name as subagents' trajectories."""
+    """Return the runs of one or several trajectories, and as facts the files that they name as subagents."""
     several = [(one, str(at)) for at, one in enumerate(value)] if isinstance(value, list) else [(value, "")]
     named = [{text_of(ref.get("trajectory_path")) for step in _steps(one) for ref in _refs(step)} for one, _ in several]
     facts = [("subagent", "", "", file) for files in named for file in sorted(files) if file]
@@ -38,7 +38,7 @@ def parse(path: str, value: Any) -> Parsed:
 
 
 def _run(path: str, value: Any, part: str) -> tuple:
-    """Return the run of one trajectory; it states no score, and its file or folder names the task."""
+    """Return the run of one trajectory, which has no score. Its file or folder names the task."""
     steps, own_id = _steps(value), _id(value)
     usage = {}
     for column, key in _USAGE.items():
@@ -58,7 +58,7 @@ def _run(path: str, value: Any, part: str) -> tuple:
         model_name=part_of(value, "agent", "model_name") or models[0],
         agent=part_of(value, "agent", "name"),
         agent_version=part_of(value, "agent", "version"),
-        temperature=part_of(value, "agent", "extra", "temperature"),  # as Terminus states it
+        temperature=part_of(value, "agent", "extra", "temperature"),  # written by Terminus
         started=times[0],
         ended=times[-1],
         turns=sum(step.get("source") == "agent" for step in steps),
@@ -73,18 +73,18 @@ def _id(value: dict[str, Any]) -> str:
 
 
 def _steps(value: Any) -> list[dict[str, Any]]:
-    """Return the steps of a trajectory without those it copied from the one that it continues."""
+    """Return the steps of a trajectory, except steps copied from the trajectory that it continues."""
     return [step for step in objects(value, "steps") if not step.get("is_copied_context")]
 
 
 def _refs(step: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the references of a step to trajectories of subagents."""
+    """Yield the references in a step to trajectories of subagents."""
     for result in objects(step.get("observation"), "results"):
         yield from objects(result, "subagent_trajectory_ref")
 
 
 def messages(value: Any, part: str, open_named: OpenNamed, depth: int = 0) -> list[Message]:
-    """List the messages of a trajectory, with subagents' messages in their place, and of the files that continue it."""
+    """List the messages of a trajectory and of its continuations. Subagents follow the step that started them."""
     value = value[int(part)] if isinstance(value, list) else value
     agent, nested = part_of(value, "agent", "name"), {_id(sub): sub for sub in objects(value, "subagent_trajectories")}
     out: list[Message] = []

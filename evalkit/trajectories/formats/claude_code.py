@@ -1,7 +1,8 @@
-"""Claude Code 1 and 2: sessions and subagents, a line for each block of an answer.
+"""Claude Code 1 and 2: sessions and subagents, with a line for each content block of a response.
 
-The output of ``claude -p --output-format stream-json`` is a session, too. It lacks some answers of subagents, and lines
-of newer versions count only the first token of an answer: the result counts all tokens.
+The output of ``claude -p`` is also read as a session. It lacks some responses of subagents, and newer versions count
+only the first output token of a response. Its result record counts all tokens of the session so far, and may be the
+only record.
 """
 
 import io
@@ -16,7 +17,7 @@ from evalkit.trajectories.json_values import count_of, number_of, objects, part_
 
 FORMAT = "Claude Code"
 _SPOKEN = ("user", "assistant")
-_METADATA = frozenset({  # records without a message
+_METADATA = frozenset({  # types of records without a message
     "system", "summary", "mode", "file-history-snapshot", "file-history-delta", "queue-operation", "last-prompt",
     "ai-title", "custom-title", "attachment", "permission-mode", "pr-link", "progress", "agent-name", "agent-color",
     "agent-setting", "tag", "task-summary", "worktree-state", "content-replacement", "saved_hook_context", "result",
@@ -38,18 +39,17 @@ _INJECTED = re.compile(
 )
 _AGENT_ID = re.compile(r"[\w-]+")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-_WENT_BACK = "the user went back to an earlier message, from which the session goes on"
 
 
 def recognises(record: Any) -> str:
-    """Return ``Claude Code session`` for a record of one; empty for anything else."""
+    """Return ``Claude Code session`` if the record belongs to a session, else an empty string."""
     named = _named(record)
     has_id = any(isinstance(part_of(named, key), str) for key in ("sessionId", "leafUuid"))
     return f"{FORMAT} session" if has_id and isinstance(named.get("type"), str) else ""
 
 
 def _named(record: Any) -> Any:
-    """Return a record with the names of a session's file, if it is of what Claude Code prints."""
+    """Return a record of ``claude -p`` output with the key names of session files, and any other record unchanged."""
     if not isinstance(record, dict) or "sessionId" in record:
         return record
     if "parent_tool_use_id" not in record and "claude_code_version" not in record and record.get("type") != "result":
@@ -59,14 +59,15 @@ def _named(record: Any) -> Any:
 
 
 def summary(path: str, file: BinaryIO) -> Session:
-    """Read the session of a file, one line at a time.
+    """Read a session file line by line.
 
-    A message has a line for each of its blocks, all with its id and usage: the line with most tokens written counts.
+    A response has a line for each content block, each with its id and usage. The line with the most output tokens
+    counts.
     """
     session = Session(FORMAT)
     calls, tools = session.calls, session.tools
-    own = set[str]()  # ids of the calls that no subagent made
-    unended = set[str]()  # ids of answers without a line that has their end, and so counts all tokens written
+    own = set[str]()  # ids of the calls made by the main agent
+    unended = set[str]()  # ids of responses without a final line, which would count all output tokens
     for record in map(_named, records_of(file, session)):
         kind = text_of(record.get("type"))
         message = record.get("message")
@@ -94,12 +95,12 @@ def summary(path: str, file: BinaryIO) -> Session:
                     tool.is_error = bool(block.get("is_error"))
             continue
         model = text_of(message.get("model"))
-        if model == "<synthetic>":  # written by Claude Code, mostly about an error
+        if model == "<synthetic>":  # a message from Claude Code itself, usually an error
             session.error = content_text(message.get("content"))
             continue
         session.error = None
         call_id = text_of(message.get("id")) or text_of(record.get("uuid"))
-        call_id = call_id or f"{session.session_id} {session.messages}"  # of a gateway that gives none
+        call_id = call_id or f"{session.session_id} {session.messages}"  # some gateways assign no id
         call = _usage(call_id, model or None, message.get("usage"))
         if call_id not in calls and "stop_reason" in message:
             unended.add(call_id)
@@ -115,58 +116,71 @@ def summary(path: str, file: BinaryIO) -> Session:
                 tools.setdefault(text_of(block.get("id")) or f"block {len(tools)}", used)
     if 2 * len(unended) > len(calls) and not session.totals:
         session.partial = len(unended)
-    session.complete(path, [calls[call_id] for call_id in calls if call_id in own] or calls.values())
+    session.complete(path, [calls[call_id] for call_id in calls if call_id in own] or calls.values() or session.totals)
     return session
 
 
 def _read_metadata(session: Session, kind: str, record: dict[str, Any]) -> None:
-    """Read a record without a message."""
+    """Update a session from a record without a message."""
     if kind not in _METADATA:
         session.add_unknown(kind or "without a type")
     if part_of(record, "attachment", "type") == "max_turns_reached":
         session.exit_reason = "max_turns_reached"
-    if kind == "cost-state":  # of the session so far
+    if kind == "cost-state":  # total cost of the session so far
         session.cost = None if record.get("hasUnknownModelCost") else number_of(record.get("totalCostUSD"))
     elif kind == "system" and record.get("subtype") == "init":
         session.version = text_of(record.get("version")) or session.version
-    elif kind == "result" and isinstance(record.get("modelUsage"), dict):
+    elif kind == "result":
+        if session.session_id not in ("", record.get("sessionId")):
+            session.add_unknown("result of another session")
+            return
+        session.session_id = text_of(record.get("sessionId"))
+        session.messages += 1  # a result contains the last response
+        session.is_main = True
+        session.turns = count_of(record.get("num_turns"))
         session.cost = number_of(record.get("total_cost_usd"))
-        session.totals = [_total(model, usage) for model, usage in record["modelUsage"].items()]
+        if isinstance(record.get("modelUsage"), dict):
+            session.totals = [_total(model, usage) for model, usage in record["modelUsage"].items()]
+        elif not session.calls:  # the first versions do not write modelUsage
+            session.totals = [_usage("", None, record.get("usage"))]
         if record.get("subtype") != "success":
             session.exit_reason = text_of(record.get("subtype"))
+        if record.get("is_error"):
+            session.error = content_text(record.get("result") or record.get("errors")) or session.error
 
 
 def _total(model: str, usage: Any) -> ModelCall:
-    """Return the tokens of all calls of a model, as a result states them."""
+    """Return the tokens of all calls of a model, from a result record."""
     names = {"input": "inputTokens", "cache_creation_input": "cacheCreationInputTokens"}
     names |= {"cache_read_input": "cacheReadInputTokens", "output": "outputTokens"}
     counts = {f"{name}_tokens": part_of(usage, key) for name, key in names.items()}
-    return _usage("", model.removesuffix("[1m]"), counts)  # with a long context
+    return _usage("", model.removesuffix("[1m]"), counts)  # the suffix marks a long context
 
 
 def _usage(call_id: str, model: str | None, usage: Any) -> ModelCall:
-    """Return the tokens of a call; 0 read and 0 written were not counted."""
+    """Return the tokens of a call. A count of 0 means that they were not counted."""
     counts = [count_of(part_of(usage, key)) for key in _READ]
-    known = [count for count in counts if count is not None]
-    read = sum(known) if known else None
+    read = sum(filter(None, counts))
     written = count_of(part_of(usage, "output_tokens"))
-    return ModelCall(call_id, model, read, counts[-1], written) if read or written else ModelCall(call_id, model)
+    return ModelCall(call_id, model, read or None, counts[-1] if read else None, written or None)
 
 
 parse = partial(sessions.parsed, summary)
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
-    """List the messages of a session; a subagent follows the call that started it."""
+    """List the messages of a session. The messages of a subagent follow the call that started it."""
     chat: list[dict[str, Any]] = []
-    answers: dict[str, dict[str, Any]] = {}  # by their id
-    agents: dict[str, list[str]] = {}  # files of subagents by the id of the call that started them
-    prompted = set[str]()  # records that a prompt follows
+    answers: dict[str, dict[str, Any]] = {}  # responses by id
+    agents: dict[str, list[str]] = {}  # subagent files by the id of the call that started them
+    prompted = set[str]()  # ids of records that a prompt follows
     seen = set[str]()
     for record in map(_named, records_of(io.BytesIO(data), Session(FORMAT))):
         kind, uuid = record.get("type"), text_of(record.get("uuid"))
+        if kind == "result" and not chat:  # `claude -p` may print only the result
+            chat.append({"role": "assistant", "content": content_text(record.get("result"))})
         message = record if kind == "system" else record.get("message")
-        if part_of(record, "attachment", "commandMode") == "prompt":  # the user spoke while the agent worked
+        if part_of(record, "attachment", "commandMode") == "prompt":  # sent while the agent worked
             kind, message = "user", {"content": part_of(record, "attachment", "prompt")}
         if uuid in seen or kind not in ("system", *_SPOKEN) or not isinstance(message, dict):
             continue
@@ -203,7 +217,7 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
         parent = text_of(record.get("parentUuid"))
         if not is_injected and parent:
             if parent in prompted:
-                chat.append({**about, "role": "system", "content": _WENT_BACK})
+                chat.append({**about, "role": "system", "content": sessions.WENT_BACK})
             prompted.add(parent)
         chat.append({**about, "role": "system" if is_injected else "user", "content": text})
     return sessions.with_subagents(chat, agents, messages, open_named)

@@ -1,4 +1,4 @@
-"""Codex of OpenAI: rollouts from early 2025 on, whose lines contain messages, calls, and totals of tokens."""
+"""OpenAI Codex: rollout files since early 2025, which log running token totals, and ``codex exec --json`` output."""
 
 import io
 import os
@@ -23,36 +23,37 @@ _LINES = frozenset({
     "session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state",
     "inter_agent_communication", "inter_agent_communication_metadata", "token_usage_record",
 })  # fmt: skip
-_NO_MESSAGES = frozenset({  # payloads that repeat others, or are empty
+_NO_MESSAGES = frozenset({  # payload types that repeat other payloads or have no message
     "agent_reasoning_section_break", "agent_reasoning_raw_content", "context_compacted", "compaction",
     "compaction_summary", "context_compaction", "ghost_snapshot", "other", "stream_error", "warning", "plan_update",
     "turn_diff", "background_event", "entered_review_mode", "exited_review_mode", "item_started", "item_completed",
     "thread_rolled_back", "thread_settings_applied", "undo_started", "undo_completed", "view_image_tool_call",
     "session_configured", "deprecation_notice", "collab_tool_call", "sub_agent_activity", "model_reroute",
     "hook_started", "hook_completed", "raw_response_item", "shutdown_complete", "mcp_startup_update",
-    "mcp_startup_complete",
+    "mcp_startup_complete", "todo_list",
 })  # fmt: skip
-_EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # of what an item contains, too
+_ARGUMENTS = ("command", "changes", "arguments", "prompt", "query")  # keys for tool arguments in `codex exec` output
+_EVENT = re.compile(r"\w+_(begin|end|delta|request|response|updated)")  # events whose content is also in an item
 _USAGE = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens")
 _EXIT_CODE = re.compile(r"(?:exited with code |[Ee]xit code:? |\"exit_code\": ?)(-?\d+)")
-_HEADER = re.compile(  # of an output; ids and times differ from call to call
+_HEADER = re.compile(  # header of a tool output; its ids and times differ from call to call
     r"(?:Script completed\n)?(?:Chunk ID: \w+\n)?(?:Exit code: (?P<code>-?\d+)\n)?Wall time:? [\d.]+ seconds\n"
     r"(?:Process exited with code (?P<exit>-?\d+)\n)?(?:Original token count: \d+\n)?(?:Output:\n)?"
 )
 _REFUSED = re.compile(r"unsupported call|(?:apply_patch )?verification failed|\w+ failed\b|failed to|Script failed")
 _TO_SECONDS = len("2026-06-08T12:00:00")
-_MOST_EXAMINED = 300  # characters of an output that may state an exit code
-_INJECTED = ("<", "# AGENTS.md instructions")  # what the texts begin with that a user did not write
+_MOST_EXAMINED = 300  # characters of an output to search for an exit code
+_INJECTED = ("<", "# AGENTS.md instructions")  # prefixes of user messages that the user did not write
 _FIRST_OWN = "subagent_history_start_ordinal"
 _THREAD = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_WAITING = 32  # messages whose double may still come
-_SECONDS_APART = 2.0  # at most, between an item and an event with the same message
-_DOUBLED = ("user", "system", "assistant", "reasoning")  # items that an event may repeat
-_BY_AGENT = ("assistant", "reasoning", "call")  # items that belong to an answer of the model
+_WAITING = 32  # recent messages to search for a duplicate
+_SECONDS_APART = 2.0  # longest time between an item and the event that duplicates it
+_DOUBLED = ("user", "system", "assistant", "reasoning")  # item kinds that an event may duplicate
+_BY_AGENT = ("assistant", "reasoning", "call")  # item kinds that belong to a response of the model
 
 
 class Item(NamedTuple):
-    """The meaning of a line: a session or its settings, a message, a call, its output, or tokens."""
+    """What a line means: session metadata or settings, a message, a tool call, its output, or a token count."""
 
     kind: str
     text: str
@@ -61,26 +62,27 @@ class Item(NamedTuple):
 
 
 def recognises(record: Any) -> str:
-    """Return ``Codex session`` for a record of a rollout; empty for anything else."""
+    """Return ``Codex session`` if the record belongs to a Codex session, else an empty string."""
     kind = part_of(record, "type")
     is_document = isinstance(part_of(record, "session", "id"), str) and bool(objects(record, "items"))
     is_wrapped = isinstance(kind, str) and kind in _LINES and isinstance(record.get("payload"), dict)
     is_state = part_of(record, "record_type") == "state"
     is_bare = kind == "message" and any(part.get("type") == "input_text" for part in objects(record, "content"))
-    return f"{FORMAT} session" if is_wrapped or is_state or is_bare or is_document else ""
+    is_printed = kind == "thread.started" and isinstance(record.get("thread_id"), str)
+    return f"{FORMAT} session" if is_wrapped or is_state or is_bare or is_document or is_printed else ""
 
 
 def _listed(line: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the records of a line; the first versions of 2025 write one document, with the session and its items."""
+    """Return the records in a line. Early 2025 versions write one document with the session and all its items."""
     session = line.get("session")
     return [session, *objects(line, "items")] if isinstance(session, dict) else [line]
 
 
 def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
-    """Yield the meaning of the lines of a file; a message in an item and in an event is yielded once."""
-    first = 0  # line that a subagent did not copy from its parent, which its first line states since 2026
-    has_records = False  # of the usage of each call, which token_count repeats unless the session ended before
-    waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages without a double so far, with the type of their line
+    """Yield the items in a file. A message that is logged both as an item and as an event is yielded once."""
+    first = 0  # ordinal of the first line that a subagent did not copy from its parent, stated in line 1 since 2026
+    has_records = False  # whether the file has usage records: token_count repeats each, unless the session ends first
+    waiting = deque[tuple[Item, str]](maxlen=_WAITING)  # messages without a duplicate so far, with their line types
     for record in chain.from_iterable(map(_listed, records_of(file, session))):
         payload = record.get("payload")
         outer = text_of(record.get("type"))
@@ -88,7 +90,10 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
         ordinal = count_of(record.get("ordinal"))
         if ordinal is not None and ordinal < first:
             continue
-        if not isinstance(payload, dict):  # of 2025
+        if outer.startswith(("thread.", "turn.", "item.")) or (outer == "error" and payload is None):
+            yield from _printed(outer, record, session)
+            continue
+        if not isinstance(payload, dict):  # format of early 2025: the record is the payload
             if record.get("record_type") == "state":
                 yield Item("settled", "", record, when)
                 continue
@@ -121,8 +126,27 @@ def _items(file: BinaryIO, session: Session) -> Iterator[Item]:
                 yield item
 
 
+def _printed(kind: str, record: dict[str, Any], session: Session) -> Iterator[Item]:
+    """Yield the items in a line of ``codex exec --json`` output, whose token counts are running totals."""
+    item = record["item"] if isinstance(record.get("item"), dict) else {}
+    arguments = [item[name] for name in _ARGUMENTS if name in item]
+    if kind == "thread.started":
+        yield Item("session_meta", "", {"id": record.get("thread_id")}, "")
+    elif kind == "item.completed" and arguments:
+        call = {"call_id": item.get("id"), "name": item.get("tool") or item.get("type"), "status": item.get("status")}
+        yield Item("call", text_of(arguments[0]), call, "")
+        output = part_of(item, "result", "content") or item.get("error") or item.get("aggregated_output")
+        printed = error_text(output) if isinstance(output, dict) else content_text(output)
+        code = item.get("exit_code")  # 0 or null if the command did not fail
+        yield Item("output", f"Exit code {code}\n{printed}" if code else printed, call, "")
+    elif kind == "item.completed":
+        yield from _said(item, "", "item", session)
+    elif kind not in ("item.started", "item.updated"):
+        yield from _said({**record, "type": kind.replace(".", "_")}, "", "", session)
+
+
 def _is_same(one: Item, other: Item) -> bool:
-    """Return whether two items are the same message at about the same time."""
+    """Return whether two items have the same kind and text, and were logged at about the same time."""
     if (one.kind, one.text) != (other.kind, other.text):
         return False
     first, second = time_of(one.when), time_of(other.when)
@@ -130,13 +154,13 @@ def _is_same(one: Item, other: Item) -> bool:
 
 
 def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> Iterator[Item]:
-    """Yield the meaning of a payload; unknown types are counted."""
+    """Yield the items in a payload, and count unknown types in the session."""
     kind = text_of(payload.get("type"))
     if kind in ("message", "user_message", "agent_message"):
         text = content_text(payload.get("content") or payload.get("message") or payload.get("text"))
         role = text_of(payload.get("role")) or ("user" if kind == "user_message" else "assistant")
         is_injected = role != "assistant" and (role != "user" or text.lstrip().startswith(_INJECTED))
-        is_injected = is_injected or payload.get("author") is not None  # of another agent
+        is_injected = is_injected or payload.get("author") is not None  # another agent wrote it
         yield Item("system" if is_injected else role, text, payload, when)
     elif kind in ("reasoning", "agent_reasoning"):
         for part in objects(payload, "summary") or objects(payload, "content") or [payload]:
@@ -149,7 +173,7 @@ def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> I
         yield Item("call", text_of(action), payload, when)
     elif kind in ("token_count", "task_started", "turn_started"):
         yield Item("usage" if kind == "token_count" else "started", "", payload, when)
-    elif kind in ("task_complete", "turn_complete", "turn_aborted"):
+    elif kind in ("task_complete", "turn_complete", "turn_completed", "turn_failed", "turn_aborted"):
         if error := payload.get("error"):
             yield Item("error", error_text(error), payload, when)
         reason = text_of(payload.get("reason"))
@@ -163,7 +187,7 @@ def _said(payload: dict[str, Any], when: str, outer: str, session: Session) -> I
 
 
 def _outcome(payload: dict[str, Any], text: str) -> tuple[str, bool]:
-    """Return what a command printed, after its exit code unless that is 0, and whether the call failed."""
+    """Return the output of a command, preceded by any non-zero exit code, and whether the call failed."""
     has_failed = part_of(payload, "output", "success") is False or payload.get("status") == "failed"
     printed, code = text, ""
     if text.startswith("{"):
@@ -186,19 +210,19 @@ def _tool(payload: dict[str, Any]) -> str:
 
 
 class _Calls:
-    """The calls of models in a session: a call is what the model writes until a user or a tool answers."""
+    """The model calls in a session: one call covers everything the model writes before a user or tool replies."""
 
     def __init__(self) -> None:
         self.made: list[ModelCall] = []
-        self.tools: dict[str, tuple[ModelCall, ToolUse]] = {}  # by their own ids
-        self._content = blake2b(digest_size=9)  # of all items since the call before
-        self._is_open = False  # what the agent writes next belongs to the last call
-        self._settled = 0  # number of calls to which nothing is added any more
+        self.tools: dict[str, tuple[ModelCall, ToolUse]] = {}  # by tool call id
+        self._content = blake2b(digest_size=9)  # digest of all items since the previous call
+        self._is_open = False  # whether the agent's next item belongs to the last call
+        self._settled = 0  # number of calls that are complete
         self._unsettled_tools: list[str] = []
-        self._totals = (0,) * len(_USAGE)  # of the session so far
+        self._totals = (0,) * len(_USAGE)  # tokens of the session so far
 
     def add(self, item: Item, model: str | None) -> None:
-        """Add a message, a call of a tool or its output to the call that it belongs to."""
+        """Add a message, a tool call or a tool output to the model call that it belongs to."""
         is_by_agent = item.kind in _BY_AGENT
         if self._is_open and not is_by_agent:
             self._content = blake2b(digest_size=9)
@@ -219,7 +243,7 @@ class _Calls:
             self.tools[tool_id][1].is_error = _outcome(item.payload, item.text)[1]
 
     def settle(self) -> None:
-        """Take what the model wrote since the last time as one call: outputs may come between calls of its tools."""
+        """Merge all unsettled calls into one: tool outputs may have split a single response of the model."""
         del self.made[self._settled + 1 :]
         for tool_id in self._unsettled_tools:
             self.tools[tool_id] = self.made[-1], self.tools[tool_id][1]
@@ -227,19 +251,19 @@ class _Calls:
         self._unsettled_tools.clear()
 
     def count(self, info: Any, model: str | None, *, is_fork: bool) -> None:
-        """Add the tokens that the last call took: the increase of the totals, unless these began again."""
+        """Add the tokens of the last call: the increase of the running totals, unless these were reset."""
         total, last = (_counts(part_of(info, f"{name}_token_usage")) for name in ("total", "last"))
-        if total is None or total == self._totals:  # the count is repeated
+        if total is None or total == self._totals:  # missing or a repeat of the last count
             return
         before, self._totals = self._totals, total
         taken = tuple(now - then for now, then in zip(total, before, strict=True))
-        # the totals of a fork continue its parent's
+        # use the last call's own count if the totals were reset, or if a fork continues the totals of its parent
         if min(taken) < 0 or total == last or (is_fork and not any(before)):
             taken = last or total
         self.settle()
         if not self.made or self.made[-1].tokens_in is not None:
             self.made.append(ModelCall("", model))
-            self._is_open = True  # of some versions, the count comes first
+            self._is_open = True  # some versions log the count before the response
         call = self.made[-1]
         call.model = model
         call.call_id = "/".join(map(str, total))
@@ -247,7 +271,7 @@ class _Calls:
         self._content = blake2b(digest_size=9)
 
     def identify(self) -> None:
-        """Name each call of a model by its totals, else by its content, and how often these occurred before."""
+        """Make call ids unique with occurrence numbers, and give each tool use the id of its model call."""
         times = Counter[str]()
         for call in self.made:
             times[call.call_id] += 1
@@ -261,14 +285,15 @@ def _counts(usage: Any) -> tuple[int, ...] | None:
 
 
 def summary(path: str, file: BinaryIO) -> Session:
-    """Read the session of a file, one line at a time.
+    """Read a session file line by line.
 
-    Calls that the file only replays are marked: until the first task that began with the session, or after it.
+    Mark the calls that the file replays from another session: all before the first task that began no earlier than
+    this session. If no task has a start time, `is_replayed` is None (unknown) for all calls of such a file.
     """
     session, calls = Session(FORMAT, is_main=True), _Calls()
     model: str | None = None
-    is_replay = has_times = False  # it replays another session; tasks have times
-    first_own: int | None = None  # the place of the first call that the session made itself
+    is_replay = has_times = False  # whether the file replays another session; whether tasks have start times
+    first_own: int | None = None  # index of the first call that this session made
     for item in _items(file, session):
         kind, text, payload, when = item
         if kind == "session_meta" and not session.session_id:
@@ -281,13 +306,16 @@ def summary(path: str, file: BinaryIO) -> Session:
             model = text_of(payload.get("model")) or model
         elif kind == "started":
             session.exit_reason = None
-            session.status = "unended"  # so far
+            session.status = "unended"  # until the task ends
             has_times = has_times or payload.get("started_at") is not None
             if first_own is None and _is_own_task(session, payload):
                 first_own = len(calls.made)
         elif kind == "ended":
             session.exit_reason = text
             session.status = "turn_aborted" if text.startswith("turn_aborted") else "completed"
+            if counts := _counts(payload.get("usage")):  # running totals in `codex exec` output
+                read, cached, written, *_ = counts
+                session.totals = [ModelCall("", None, read or None, cached if read else None, written or None)]
         elif kind == "error":
             session.error = text
         elif kind == "usage":
@@ -314,18 +342,18 @@ def summary(path: str, file: BinaryIO) -> Session:
 
 
 def _is_own_task(session: Session, payload: dict[str, Any]) -> bool:
-    """Return whether a task began with the session or after it, and not in one that it replays."""
+    """Return whether a task began no earlier than the session, so that it is not replayed from another session."""
     started_at = payload.get("started_at")
     return started_at is not None and seconds_between((session.started or "")[:_TO_SECONDS], started_at) is not None
 
 
 def _is_before(session: Session, when: str) -> bool:
-    """Return whether a line has a time before the session began: it is of another one."""
+    """Return whether a line was logged before the session began, which shows that it is from another session."""
     return bool(when and session.started and when < session.started)
 
 
 def _identify(session: Session, payload: dict[str, Any], when: str) -> None:
-    """Read the first line of a session."""
+    """Set the id, start, version and parent of a session from its first line."""
     session.session_id = text_of(payload.get("id"))
     session.started = text_of(payload.get("timestamp")) or when
     session.version = text_of(payload.get("cli_version")) or None
@@ -338,10 +366,10 @@ parse = partial(sessions.parsed, summary)
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
-    """List the messages of a session; a subagent, without what it replays, follows the call that started it."""
+    """List the messages of a session. Each subagent, without replayed messages, follows the call that started it."""
     chat: list[dict[str, Any]] = []
-    agents: dict[str, list[str]] = {}  # files of subagents by the id of the call that started them
-    tools: dict[str, str] = {}  # names by the ids of calls
+    agents: dict[str, list[str]] = {}  # subagent files by the id of the call that started them
+    tools: dict[str, str] = {}  # tool names by call id
     session = Session(FORMAT)
     actor, is_replay = "", False
     for kind, text, payload, when in _items(io.BytesIO(data), session):
@@ -352,7 +380,7 @@ def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
             is_replay = bool(session.part_of)
             actor = f"subagent {session.session_id}" if is_replay else ""
         elif is_replay and kind == "started" and _is_own_task(session, payload):
-            chat.clear()  # what came before is of the parent
+            chat.clear()  # the earlier messages belong to the parent
             is_replay = False
         elif is_replay and _is_before(session, when):
             continue

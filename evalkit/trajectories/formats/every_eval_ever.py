@@ -1,4 +1,4 @@
-"""Every Eval Ever 0.2 and 0.3: runs as lines of ``…_samples.jsonl``; the file of figures next to it has no runs."""
+"""Every Eval Ever 0.2 and 0.3: runs from ``…_samples.jsonl``. The evaluation file next to it contains only figures."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,14 +15,14 @@ from evalkit.trajectories.json_values import number_of, objects, part_of, text_o
 from evalkit.trajectories.records import Runs, run_row, used
 
 FORMAT = "Every Eval Ever"
-ENCODED = frozenset(("messages", "output"))  # large values that only transcripts need
+ENCODED = frozenset(("messages", "output"))  # large values, needed only for transcripts
 _VERSIONS = ("0.2", "0.3")
 _RUN_KEYS = {"evaluation_id", "sample_id", "evaluation"}
-_NUMBERS = ("temperature", "cost", "repetition", "tokens_in", "tokens_out", "tokens_cache")  # texts in the metadata
+_NUMBERS = ("temperature", "cost", "repetition", "tokens_in", "tokens_out", "tokens_cache")  # numbers stored as text
 
 
 def recognises(value: Any) -> str:
-    """Return what a decoded file is: samples, or the figures of an evaluation; empty for anything else."""
+    """Return the title of a decoded samples or evaluation file; empty for anything else."""
     first = value[0] if isinstance(value, list) and value else value
     keys = first.keys() if isinstance(first, dict) else set()
     if keys >= _RUN_KEYS and part_of(first, "evaluation", "score") is not None:
@@ -31,7 +31,7 @@ def recognises(value: Any) -> str:
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the runs of samples; a run with several metrics has several lines."""
+    """Return the runs in a samples file. A run has a line for each of its metrics."""
     rows = [value] if isinstance(value, dict) else list(value)
     versions = Counter(text_of(part_of(row, "schema_version")) for row in rows)
     reasons = [
@@ -45,14 +45,14 @@ def parse(path: str, value: Any) -> Parsed:
     if lost := len(rows) - sum(map(len, runs.values())):
         reasons.append(f"{counted_noun(lost, 'line')} without a sample")
     lines = [(part, row) for part, own in runs.items() for row in own]
-    # the metrics whose scores are amounts, not outcomes
+    # metrics with graded scores, which are not outcomes
     graded = {_key(row) for _, row in lines if number_of(part_of(row, "evaluation", "score")) not in (0.0, 1.0)}
     scores = [(part, _key(row), _score(row), "") for part, row in lines if _score(row) is not None]
     return used([_run(part, own, graded) for part, own in runs.items()], scores, reason="; ".join(reasons))
 
 
 def by_part(rows: Iterable[Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the lines of each run: one for each metric; a metric that is repeated is another run."""
+    """Return the lines of each run, one for each metric. A repeated metric belongs to another run of the sample."""
     seen = Counter[tuple[str, ...]]()
     runs: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -65,20 +65,20 @@ def by_part(rows: Iterable[Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _dataset(row: dict[str, Any]) -> str:
-    """Return the data set of a line, without the filter that the converter of lm-eval adds, as the metric has it."""
+    """Return the dataset of a line without the filter that the lm-eval converter appends; the metric contains it."""
     name = text_of(row.get("evaluation_name"))
     dataset, _, filtered = name.rpartition("/")
     return dataset if dataset and text_of(row.get("evaluation_result_id")).endswith(f":{filtered}") else name
 
 
 def _key(row: dict[str, Any]) -> str:
-    """Return the name of a line's metric."""
+    """Return the name of the metric in a line."""
     name = text_of(row.get("evaluation_result_id")).removeprefix(f"{text_of(row.get('evaluation_name'))}:")
     return name or "score"
 
 
 def _is_own(row: dict[str, Any]) -> bool:
-    """Return whether this kit wrote a line: then its metadata state the columns of the run."""
+    """Return whether evalkit wrote a line, so that its metadata contain the columns of the run."""
     return part_of(row, "metadata", "run_id") is not None
 
 
@@ -87,7 +87,7 @@ def _is_measured(row: dict[str, Any]) -> bool:
 
 
 def _score(row: dict[str, Any]) -> float | None:
-    """Return the score of a line; the converter of lm-eval writes 0, without a metric, where no value is a number."""
+    """Return the score in a line. Leave out a 0 without a metric, which the lm-eval converter writes for no score."""
     if _is_own(row):
         return _number(row["metadata"], "score")
     is_number = row.get("evaluation_result_id") or part_of(row, "metadata", "lm_eval_metrics") is None
@@ -95,7 +95,7 @@ def _score(row: dict[str, Any]) -> float | None:
 
 
 def _run(part: str, rows: list[dict[str, Any]], graded: set[str]) -> tuple:
-    """Return the run of some lines, with its success by metric, which `assemble` chooses from."""
+    """Return a run made from its lines, with its success by metric for `set_success` to choose from."""
     first = rows[0]
     metadata: dict[str, Any] = given if isinstance(given := first.get("metadata"), dict) else {}
     if _is_own(first):
@@ -139,7 +139,7 @@ def _number(metadata: dict[str, Any], name: str) -> float | None:
 
 
 def set_success(runs: Runs) -> None:
-    """Set the success of runs as their files state it, of the metric that is their score."""
+    """Set the success of each run to the outcome that its file states for the metric used as its score."""
     for run in runs:
         if run.format == FORMAT:
             correct = msgspec.json.decode(run.extra)["is_correct"]
@@ -148,7 +148,7 @@ def set_success(runs: Runs) -> None:
 
 
 def messages(parts: Mapping[str, list[dict[str, Any]]], part: str, open_named: OpenNamed) -> list[Message]:
-    """List the messages of a run: the messages in its first line, else its input and output."""
+    """List the messages in the first line of a run, or else its input and outputs."""
     first = {key: decoded(value) for key, value in parts[part][0].items()}
     chat = [
         {**one, "tool_call_ids": one.get("tool_call_id"), "reasoning_content": one.get("reasoning_trace")}

@@ -1,7 +1,7 @@
-"""Gemini CLI and Qwen Code, which is derived from it: sessions of 2026, a message in each line.
+"""Gemini CLI and its derivative Qwen Code: sessions of 2026, with a message in each line.
 
-Gemini CLI repeats a message when its calls have results, and lists earlier messages when a session is resumed: the last
-line with an id counts. Qwen Code writes the results of calls apart.
+Gemini CLI writes a message again when its tool calls have results, and repeats earlier messages when a session is
+resumed. The last line with an id counts. Qwen Code writes tool results in separate lines.
 """
 
 import io
@@ -21,12 +21,11 @@ _ROLES = {
     "user": "user", "gemini": "assistant", "assistant": "assistant", "tool_result": "tool", "system": "system",
     "info": "system", "warning": "system", "error": "system",
 }  # fmt: skip
-_UPDATES = ("$set", "$rewindTo")  # of the session
 _INJECTED = re.compile(r"\s*<(session_context|task-notification|system-reminder)")
 
 
 def recognises(record: Any) -> str:
-    """Return the title of a session by a record of it; empty for anything else."""
+    """Return the title of the session that a record belongs to; empty for anything else."""
     if not isinstance(part_of(record, "sessionId"), str):
         return ""
     if isinstance(record.get("projectHash"), str):
@@ -35,7 +34,7 @@ def recognises(record: Any) -> str:
 
 
 def _messages(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a file; facts about the session are set in it."""
+    """Yield the messages in a file, and set the id of the session and its unknown records."""
     for record in records_of(file, session):
         session.session_id = session.session_id or text_of(record.get("sessionId"))
         listed = objects(record, "$set", "messages") or objects(record, "messages")
@@ -43,7 +42,9 @@ def _messages(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
             kind = text_of(message.get("type"))
             if kind in _ROLES:
                 yield message
-            elif kind or not (any(name in message for name in _UPDATES) or "projectHash" in message):
+            elif "$rewindTo" in message:
+                yield {"type": "info", "content": sessions.WENT_BACK}
+            elif kind or not message.keys() & {"$set", "projectHash"}:
                 session.add_unknown(kind or "without a type")
 
 
@@ -52,18 +53,18 @@ def _id(message: dict[str, Any]) -> str:
 
 
 def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the parts of a message, in the form of the Gemini API."""
+    """Return the parts of a message, as defined by the Gemini API."""
     return objects(message, "message", "parts") or objects(message, "content")
 
 
 def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the calls of tools in a message: Gemini CLI lists them with their results."""
+    """Return the tool calls in a message: in Gemini CLI ``toolCalls``, which include results, else its parts."""
     called = [one.get("functionCall") for one in _parts(message)]
     return objects(message, "toolCalls") or [one for one in called if isinstance(one, dict)]
 
 
 def _results(message: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:
-    """Yield the ids of calls with their results, and whether they failed."""
+    """Yield the id of each tool call with a result, the result, and whether the call failed."""
     for call in objects(message, "toolCalls"):
         answers = [part_of(one, "functionResponse", "response") for one in objects(call, "result")]
         if answers:
@@ -76,7 +77,7 @@ def _results(message: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _usage(call_id: str, model: str | None, message: dict[str, Any]) -> ModelCall:
-    """Return the tokens of an answer: thoughts are written, too; what is not written was read."""
+    """Return the tokens of a response. Tokens written are the total minus tokens read, and so include thoughts."""
     usage = message.get("usageMetadata")
     names = ("promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount", "totalTokenCount")
     if usage is None:
@@ -88,7 +89,7 @@ def _usage(call_id: str, model: str | None, message: dict[str, Any]) -> ModelCal
 
 
 def summary(path: str, file: BinaryIO) -> Session:
-    """Read the session of a file, one line at a time."""
+    """Read a session file line by line."""
     session = Session(FORMAT)
     calls, tools = session.calls, session.tools
     model: str | None = None
@@ -107,7 +108,7 @@ def summary(path: str, file: BinaryIO) -> Session:
             usage = _usage(call_id, model, message)
             if usage.tokens_in is not None or not calls or (call_id not in calls and not message.get("isSidechain")):
                 calls[call_id] = usage
-            elif call_id not in calls:  # in subagents of Qwen Code, calls of tools have a line of their own
+            elif call_id not in calls:  # subagents of Qwen Code log tool calls in separate lines
                 call_id = next(reversed(calls))
             for used in _calls(message):
                 tools[text_of(used.get("id"))] = ToolUse(call_id, text_of(used.get("name")))
@@ -122,7 +123,7 @@ parse = partial(sessions.parsed, summary)
 
 
 def messages(data: bytes, part: str, open_named: OpenNamed) -> list[Message]:
-    """List the messages of a session; a subagent follows the call that started it."""
+    """List the messages of a session. The messages of a subagent follow the call that started it."""
     by_id: dict[str, dict[str, Any]] = {}
     for message in _messages(io.BytesIO(data), Session(FORMAT)):
         by_id[_id(message) or str(len(by_id))] = message

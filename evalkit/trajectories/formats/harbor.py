@@ -1,4 +1,4 @@
-"""Harbor, by the models of its 0.26: the result of a trial, and the result and lock of its job, which state a plan."""
+"""Harbor, as defined by version 0.26: the result of a trial, and the result and lock of its job, with the plan."""
 
 import os
 from collections import Counter
@@ -16,14 +16,14 @@ _USAGE = {
     "tokens_out": "n_output_tokens",
     "cost": "cost_usd",
 }
-_OF_MANY_RUNS = ("table", "inspect_ai", "tau2-bench", "lm-eval", "OpenHands")  # formats of which files have many runs
-_TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # that a trajectory states
+_OF_MANY_RUNS = ("table", "inspect_ai", "tau2-bench", "lm-eval", "OpenHands")  # formats with many runs in a file
+_TOTALS = ("turns", "tokens_in", "tokens_cache", "tokens_out", "cost")  # columns with totals over a trajectory
 _MULTIPLIERS = ("timeout_multiplier", "agent_timeout_multiplier")
-_MOST_FILES = 100  # of one trajectory
+_MOST_FILES = 100  # files in a chain of continued trajectories
 
 
 def recognises(value: Any) -> str:
-    """Return what a decoded file is: the result of a trial, or of a job, or its lock; else empty."""
+    """Return the title of the result of a trial or a job, or of a job's lock; empty for anything else."""
     keys = value.keys() if isinstance(value, dict) else set()
     if {"task_name", "trial_name"} <= keys:
         return "Harbor trial result"
@@ -33,8 +33,8 @@ def recognises(value: Any) -> str:
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the run of a trial, or what a job planned."""
-    if "trials" in value:  # only names are read of a lock, which may contain keys
+    """Return the run of a trial, or the plan of a job."""
+    if "trials" in value:  # read only names from a lock, which may contain credentials
         planned = Counter(
             (text_of(part_of(trial, "task", "name")), text_of(part_of(trial, "agent", "model_name")))
             for trial in objects(value, "trials")
@@ -46,7 +46,7 @@ def parse(path: str, value: Any) -> Parsed:
     parts = [value, *objects(value, "step_results")]
     error = min(_errors(parts), key=_is_measured, default={})
     status = error.get("exception_type") or ("completed" if value.get("finished_at") else "running")
-    if error and _is_measured(error) != (status in AGENT_FAILED):  # the file states its own rule
+    if error and _is_measured(error) != (status in AGENT_FAILED):  # the policy in the file differs from AGENT_FAILED
         status = "completed" if _is_measured(error) else "reward_not_valid"
     multipliers = {name: part_of(value, "config", name) for name in _MULTIPLIERS}
     agent, model = part_of(value, "agent_info"), part_of(value, "agent_info", "model_info")
@@ -81,7 +81,7 @@ def parse(path: str, value: Any) -> Parsed:
 
 
 def _is_measured(error: Mapping[str, Any]) -> bool:
-    """Return whether a trial with an error has a valid reward: as stated (since 0.26), else if the agent failed."""
+    """Return whether the reward of a trial with an error is valid: as stated since 0.26, else if the agent failed."""
     stated = part_of(error, "policy", "has_valid_reward")
     return stated if isinstance(stated, bool) else error.get("exception_type") in AGENT_FAILED
 
@@ -102,7 +102,7 @@ def _errors(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def join(runs: Runs, facts: Rows, published: Rows) -> None:
-    """Join trajectories to their trials and to trajectories that they continue; they are no runs of their own."""
+    """Merge trajectories into their trials, and continuations into the first trajectory. Each run then counts once."""
     if not any(run.format in ("atif", "harbor") for run in runs):
         return
     run_of = {run.source: run for run in runs if run.format not in _OF_MANY_RUNS}
@@ -110,7 +110,7 @@ def join(runs: Runs, facts: Rows, published: Rows) -> None:
     for fact in facts:
         if fact["fact"] == "subagent" and fact["source"] not in joined:
             joined |= _named_files(fact["source"], fact["value"]) - {fact["source"]}
-    before: dict[str, str] = {}  # by the file of a trajectory: the file that it continues
+    before: dict[str, str] = {}  # by trajectory file: the file that it continues
     for source, run in run_of.items():
         if run.continues:
             before |= dict.fromkeys(_named_files(source, run.continues), source)
@@ -119,12 +119,12 @@ def join(runs: Runs, facts: Rows, published: Rows) -> None:
         for _ in range(_MOST_FILES):
             first = before.get(first, first)
         if first in before:
-            continue  # they continue each other in a circle
+            continue  # the files continue each other in a circle
         joined.add(source)
         for column in _TOTALS:
             own, later = getattr(run_of[first], column), getattr(run_of[source], column)
             if own is not None and later is not None:
-                states_all = later > own and column != "turns"  # a later file states the totals of all, or its own
+                states_all = later > own and column != "turns"  # a later file states totals of all files or of itself
                 setattr(run_of[first], column, later if states_all else own + later)
     trials = {os.path.dirname(source): run for source, run in run_of.items() if run.format == "harbor"}
     others = {(run.format != "atif", run.source) for run in runs if run.format != "harbor"}
@@ -143,13 +143,13 @@ def join(runs: Runs, facts: Rows, published: Rows) -> None:
 
 
 def _named_files(source: str, name: str) -> set[str]:
-    """Return where the file may be that a trajectory names: in its folder, where files of several runs share a name."""
+    """Return the possible paths of a file that a trajectory names: in its folder, with or without the run's prefix."""
     folder, own = os.path.split(source)
     return {os.path.join(folder, before + os.path.basename(name)) for before in ("", own.partition("trajectory.")[0])}
 
 
 def nearest_above(path: str, by_folder: Mapping[str, Any]) -> Any:
-    """Return the item of the nearest folder above a file; None without one."""
+    """Return the item of the nearest folder above a file, or None."""
     folder = os.path.dirname(path)
     while folder not in by_folder and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)

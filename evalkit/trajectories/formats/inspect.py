@@ -1,11 +1,11 @@
-"""inspect_ai 0.3: evaluations as archives (``.eval``), of which runs need header and summaries only, and as JSON."""
+"""inspect_ai 0.3: logs as JSON, and as ``.eval`` archives, from which runs need only the header and the summaries."""
 
 import io
 import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from types import GenericAlias
 from typing import Any, BinaryIO
@@ -25,21 +25,22 @@ from evalkit.io.paths import (
     most_bytes,
 )
 from evalkit.io.read import ANYTHING
+from evalkit.io.text import map_texts
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, total
 from evalkit.trajectories.records import run_rows, score_rows, used
 
-# correct, incorrect, partly, no answer; the rest as inspect_ai's own `value_to_float`
+# scores of grades: correct, incorrect, partly correct, no answer; the rest as in `value_to_float` of inspect_ai
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
-_MEMBER = struct.Struct("<4s4xH4x3L2H")  # its header: method, check sum, sizes, and sizes of its name and extra data
-_LISTED = struct.Struct("<4s6xH4x3LH12xL")  # its entry in the directory, up to its name; the last field is its place
+_MEMBER = struct.Struct("<4s4xH4x3L2H")  # local header of a zip member: method, CRC, sizes, lengths of name and extra
+_LISTED = struct.Struct("<4s6xH4x3LH12xL")  # its entry in the central directory, up to the name; ends with its offset
 _RAISED = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout|Exit|Interrupt|Group))(?=\W|$)")
 _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
 
 
 def _reads(name: str, fields: str, **typed: Any) -> Any:
-    """Return a type with the fields that are read of an object: others, such as `model_args`, may contain keys."""
+    """Return a type with only the fields to decode, since others, such as `model_args`, may contain credentials."""
     own = [(field, of_type | None, None) for field, of_type in typed.items()]
     return msgspec.defstruct(name, [*own, *((field, Any, None) for field in fields.split())], omit_defaults=True)
 
@@ -47,7 +48,7 @@ def _reads(name: str, fields: str, **typed: Any) -> Any:
 _TOKENS = "input_tokens input_tokens_cache_read input_tokens_cache_write output_tokens total_tokens total_cost"
 _USAGE = _reads("Usage", "", **dict.fromkeys(_TOKENS.split(), int | float))
 _SCORE = _reads("Score", "value")
-_SAMPLE = _reads(  # of a sample, or of its summary; events, the greatest part, are passed over
+_SAMPLE = _reads(  # a sample or its summary, without the events, which are its largest part
     "Sample",
     "id uuid target metadata error limit started_at completed_at completed message_count turn_count retries"
     " error_retries",
@@ -68,24 +69,24 @@ _LOG = msgspec.json.Decoder(
 )
 _SUMMARIES, _SUMMARY, _MESSAGES = (msgspec.json.Decoder(one) for one in (_SAMPLES, _SAMPLE, _SPOKEN))
 _TRANSCRIPTS = msgspec.json.Decoder(_reads("Transcripts", "", samples=GenericAlias(list, (_SPOKEN,))))
-EXCERPT = b'{"excerpt_of":"inspect_ai"'  # what excerpts begin with
+EXCERPT = b'{"excerpt_of":"inspect_ai"'  # first bytes of each excerpt
 
 
 def recognises(value: Any) -> str:
-    """Return ``inspect_ai log`` for a decoded log, or its beginning; empty for anything else."""
+    """Return ``inspect_ai log`` for a decoded log or the start of one; empty for anything else."""
     keys = part_of(value, "eval") or {}
     return "inspect_ai log" if "task" in keys and ("run_id" in keys or "model" in keys) else ""
 
 
 def is_archive(data: bytes) -> bool:
-    """Return whether bytes begin an archive of inspect_ai."""
+    """Return whether data starts like an archive of inspect_ai."""
     return data.startswith(b"PK") and any(name in data[:400] for name in (b"_journal/", b"header.json", b"samples/"))
 
 
 def excerpt(file: BinaryIO) -> bytes:
-    """Return the runs of an archive as a log in JSON, from header and summaries, else from what is whole."""
+    """Return the runs in an archive as a JSON log, from its header and summaries or else from all intact members."""
     header, summaries = _header_and_summaries(file)
-    if header.startswith(b"{") and b'"model_usage"' in summaries:  # all is there: `parse` decodes it
+    if header.startswith(b"{") and b'"model_usage"' in summaries:  # complete, so `parse` can decode them as they are
         return EXCERPT + b"," + header[1:-1] + b',"samples":' + summaries + b"}"
     members, lost = _members(file)
     size = 0
@@ -111,8 +112,8 @@ def excerpt(file: BinaryIO) -> bytes:
         if (log := read("_journal/start.json", _LOG)) is None:
             raise ValueError(", ".join(lost) or "neither a header nor a journal")
         log.status = "started"
-    samples: dict[str, msgspec.Raw] = {}  # as JSON, which takes less memory than objects
-    known: set[str] = set()  # in 2024, summaries had less
+    samples: dict[str, msgspec.Raw] = {}  # JSON takes less memory than objects
+    known: set[str] = set()  # parts with a complete summary; summaries of 2024 have fewer fields
     listed = read("summaries.json", _SUMMARIES)
     journal = [name for name in members if name.startswith("_journal/summaries/")] if listed is None else []
     for part in chain([listed], (read(name, _SUMMARIES) for name in journal)):
@@ -131,7 +132,7 @@ def excerpt(file: BinaryIO) -> bytes:
 
 
 def parse(path: str, data: bytes) -> Parsed:
-    """Return the runs of a log; of one that is still written, those whose summaries are there."""
+    """Return the runs in a log. If the log is still being written, these are the runs that have a summary so far."""
     log = _decoded(excerpt(io.BytesIO(data)) if is_archive(data) else data, _LOG)
     samples, evaluation = log.samples or _reduced(log), log.eval
     config = evaluation.config or {}
@@ -150,10 +151,10 @@ def parse(path: str, data: bytes) -> Parsed:
     parts = list(map(_part, samples))
     scores: list[tuple] = []
     headline = text_of(part_of(log.results, "headline", "scorer"))
-    only_scorer = text_of(part_of(log.results, "scorer", "name")) or "score"  # in early 2024
+    only_scorer = text_of(part_of(log.results, "scorer", "name")) or "score"  # logs of early 2024
     for part, sample in zip(parts, samples, strict=True):
         by_scorer = sample.scores or ({only_scorer: sample.score} if sample.score else {})
-        if headline in by_scorer:  # the first counts
+        if headline in by_scorer:  # put it first, since the first score counts
             by_scorer = {headline: by_scorer[headline], **by_scorer}
         scores += score_rows(part, {name: score.value for name, score in by_scorer.items()}, GRADES)
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
@@ -166,7 +167,7 @@ def parse(path: str, data: bytes) -> Parsed:
         plans = [(model, dataset, text_of(one), epochs, None) for one in ids]
     elif planned or not samples:
         plans = [(None, None, "", planned or None, None)]
-    own_id = evaluation.eval_id or f"{evaluation.task_id} {evaluation.created}"  # the latter in 2024
+    own_id = evaluation.eval_id or f"{evaluation.task_id} {evaluation.created}"  # no eval_id in 2024
     ended = [(*_ending(one, log.status), *_usage(one)) for one in samples]
     columns = {
         "part": parts,
@@ -195,10 +196,10 @@ def parse(path: str, data: bytes) -> Parsed:
 
 
 def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
-    """Return the status of a sample, and why it ended."""
+    """Return the status of a sample and the reason why it ended."""
     if of_log == "started" and sample.completed is False:
         return "running", ""
-    if sample.error:  # the traceback or the message name the type of what was raised
+    if sample.error:  # the traceback or the message names the exception type
         last = text_of(part_of(sample.error, "traceback")).rstrip().rpartition("\n")[2]
         raised = _RAISED.match(last) or _RAISED.match(error_text(sample.error))
         return "error", raised[1] if raised else "error"
@@ -209,7 +210,7 @@ def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
 
 
 def _usage(sample: Any) -> Sequence[float | None]:
-    """Return what the models of a sample read, of that from a cache, and wrote, and what that cost."""
+    """Return the tokens read, tokens read from a cache, tokens written and cost, summed over a sample's models."""
     rows = [
         (_tokens_read(one), one.input_tokens_cache_read, one.output_tokens, one.total_cost)
         for one in (sample.model_usage or {}).values()
@@ -218,7 +219,7 @@ def _usage(sample: Any) -> Sequence[float | None]:
 
 
 def _tokens_read(usage: Any) -> float:
-    """Return what a model read; some providers count the tokens of a cache within the input, others apart."""
+    """Return the tokens that a model read, whether or not its provider includes cached tokens in the input tokens."""
     given = usage.input_tokens or 0
     summed = given + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     if given == summed or not usage.total_tokens:
@@ -227,7 +228,7 @@ def _tokens_read(usage: Any) -> float:
 
 
 def _reduced(log: Any) -> list[Any]:
-    """Return the samples of a log that keeps none, from its reductions: each with its scores over all epochs."""
+    """Return samples made from the reductions of a log without samples, with scores over all epochs."""
     samples: dict[str, Any] = {}
     for reduction in log.reductions or part_of(log.results, "sample_reductions") or ():
         for one in objects(reduction, "samples"):
@@ -237,7 +238,7 @@ def _reduced(log: Any) -> list[Any]:
 
 
 def samples_of(data: bytes) -> Callable[[str], Any]:
-    """Return what reads the samples of a log: of an archive, each when it is asked for."""
+    """Return a function that returns the sample of a part. It decodes samples of an archive only on request."""
     if not is_archive(data):
         return {_part(one): one for one in _decoded(data, _TRANSCRIPTS).samples or ()}.__getitem__
     file = io.BytesIO(data)
@@ -250,15 +251,27 @@ def samples_of(data: bytes) -> Callable[[str], Any]:
 
 
 def messages(samples: Callable[[str], Any], part: str, open_named: OpenNamed) -> list[Message]:
-    """List the messages of a sample of a log."""
+    """List the messages of one sample in a log."""
     sample = samples(part)
-    attachments = sample.attachments or part_of(sample.transcript, "content") or {}  # the latter in 2024
-    spoken = chat_messages(_attached(sample.messages, attachments))
+    attachments = sample.attachments or part_of(sample.transcript, "content") or {}  # in the transcript in 2024
+    size = 0
+
+    def attached(text: str) -> Any:
+        """Replace a reference by the attached text; raise LimitError if all of these are too long."""
+        nonlocal size
+        if not text.startswith("attachment://"):
+            return text
+        found = attachments.get(text.removeprefix("attachment://"), text)
+        size += len(str(found))
+        check_text(size)
+        return found
+
+    spoken = chat_messages(map_texts(sample.messages, attached))
     return [*spoken, Message("error", error_text(sample.error))] if sample.error else spoken
 
 
 def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
-    """Return the members of an archive, by name; of a cut archive the whole members, and that it is cut."""
+    """Return the members of an archive by name, and problems. From a truncated archive, return the intact members."""
     try:
         with zipfile.ZipFile(file) as archive:
             check_members(archive.infolist())
@@ -288,8 +301,8 @@ def _member(name: str, place: int, method: int, check_sum: int, packed: int, siz
 
 
 def _header_and_summaries(file: BinaryIO) -> list[bytes]:
-    """Return these members of a whole archive, which its directory names last, without reading it; else nothing."""
-    file.seek(max(0, file.seek(0, io.SEEK_END) - 65_536))  # the end of its directory
+    """Return header and summaries if the directory lists them last, without reading all of it; else empty bytes."""
+    file.seek(max(0, file.seek(0, io.SEEK_END) - 65_536))  # the end of the central directory
     tail, found = file.read(), []
     try:
         for name in ("header.json", "summaries.json"):
@@ -298,16 +311,16 @@ def _header_and_summaries(file: BinaryIO) -> list[bytes]:
             if mark != b"PK\x01\x02" or name_size != len(name):
                 raise zipfile.BadZipFile(f"{name} is not listed last")
             found.append(_unpacked(file, _member(name, place, *facts)).strip())
-    except Exception:  # the whole directory shows what is wrong
+    except Exception:  # the caller reads the whole directory, which shows the problem
         return [b"", b""]
     return found
 
 
 def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> bytes:
-    """Unpack a member of an archive, also by Zstandard, which `zipfile` knows only since Python 3.14."""
+    """Unpack a member of an archive. `zipfile` does not support Zstandard before Python 3.14."""
     check_size(info.file_size)
     file.seek(info.header_offset + 26)
-    name_size, extra_size = struct.unpack("<HH", file.read(4))  # of the member's own header
+    name_size, extra_size = struct.unpack("<HH", file.read(4))  # from the member's local header
     file.seek(name_size + extra_size, io.SEEK_CUR)
     data, most = file.read(info.compress_size), info.file_size or most_bytes() + 1
     if info.compress_type == 93:  # Zstandard
@@ -322,13 +335,13 @@ def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> bytes:
 
 
 def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
-    """Decode JSON, also with NaN; only where that is needed, a sample of a gigabyte is copied."""
+    """Decode JSON, including NaN. The data is not copied unless necessary, since a sample may be a gigabyte."""
     try:
         if (CHARACTER + CELL) * len(data) > most_bytes():
             fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
             names = getattr(decoder.type, "__struct_fields__", fields)
             read = b",".join(value for name, value in fields.items() if name in names)
-            # names, and values that a later one of the same name replaces
+            # bytes outside these values: names, and values that a later value of the same name replaces
             others = len(data) - sum(memoryview(value).nbytes for value in fields.values())
             check_text(len(read) + others, count_values(read) + others)
         return decoder.decode(data)
@@ -338,14 +351,3 @@ def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
 
 def _part(sample: Any) -> str:
     return f"{text_of(sample.id)}_epoch_{1 if sample.epoch is None else sample.epoch}"
-
-
-def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
-    """Put texts that were stored once back in their places."""
-    if isinstance(value, str) and value.startswith("attachment://"):
-        return attachments.get(value.removeprefix("attachment://"), value)
-    if isinstance(value, list):
-        return [_attached(item, attachments) for item in value]
-    if isinstance(value, dict):
-        return {key: _attached(item, attachments) for key, item in value.items()}
-    return value

@@ -1,11 +1,11 @@
-"""lm-evaluation-harness 0.4: files of samples, in which a document is a task, and results, which name the model.
+"""lm-evaluation-harness 0.4: samples files, in which each document is a task, and results files, which name the model.
 
 OUTPUT/ORG__MODEL/results_STAMP.json
 OUTPUT/ORG__MODEL/samples_TASK_STAMP.jsonl    a line for each document and filter
 
-Before 0.4.3, one folder has the files of all models, and the results of the last of them:
-OUTPUT/results.json, or a name of the user's
-OUTPUT/pretrained__ORG__MODEL,ARGUMENT__VALUE_TASK.jsonl    a list in JSON, without names of filters
+Before 0.4.3, one folder contains the samples of all models, and only the results of the last one:
+OUTPUT/results.json, or a name that the user chose
+OUTPUT/pretrained__ORG__MODEL,ARGUMENT__VALUE_TASK.jsonl    a JSON list, without filter names
 """
 
 import hashlib
@@ -28,27 +28,28 @@ from evalkit.trajectories.json_values import count_of, number_of, objects, part_
 from evalkit.trajectories.records import Joined, Rows, Runs, by_file, run_rows, score_rows, stated_by, used
 
 FORMAT = "lm-eval"
-ENCODED = frozenset(("doc", "arguments", "resps", "filtered_resps"))  # large values that only transcripts need
+ENCODED = frozenset(("doc", "arguments", "resps", "filtered_resps"))  # large values, mostly for transcripts only
 _KNOWN = ENCODED | {"doc_id", "target", "filter", "metrics", "doc_hash", "prompt_hash", "target_hash"}
 _STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.:-]+)$")
-_HOME = re.compile(r"^(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\]+")  # of a person
-# arguments that change no answer, or only as repetitions differ; no credentials are read
+_HOME = re.compile(r"^(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\]+")  # home folder, which contains a person's name
+# arguments that do not affect answers, that affect them only as a repetition does, or that may contain credentials
 _IRRELEVANT = re.compile(
     r"batch|num_seqs|device|parallel|gpu|cpu|memory|offload|swap|concurrent|retries|timeout|(?<!kv_)cache|log_stats|seed"
     r"|url|key|password|secret|header|cert|(?:^|api_|auth_|hf_|access_)token$|trust_remote|use_fast|download|_dir$"
 )
-_DEFAULTS = {"revision": "main", "dtype": "auto", "enable_thinking": "True", "temperature": "0"}  # others are False
-_NAMED = re.compile(r"(?:^|,)(?:peft|delta|pretrained|model|path|engine)(?:__|=)([^,]+)")  # a model, before 0.4.3
-_STATED = ("task_checksum", "agent_version", "temperature", "lower_is_better")  # columns of runs, by results
-_MODEL_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval takes the first as the name
+_DEFAULTS = {"revision": "main", "dtype": "auto", "enable_thinking": "True", "temperature": "0"}  # others: False
+# the model in the name of a samples file, before 0.4.3
+_NAMED = re.compile(r"(?:^|,)(?:peft|delta|pretrained|model|path|engine)(?:__|=)([^,]+)")
+_STATED = ("task_checksum", "agent_version", "temperature", "lower_is_better")  # run columns from the results file
+_MODEL_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")  # lm-eval uses the first as the name
 
 
 def recognises(value: Any) -> str:
-    """Return what a decoded file is: samples, or results; empty for anything else."""
+    """Return the title of a decoded samples or results file; empty for anything else."""
     first = value[0] if isinstance(value, list) and value else value
     keys = first.keys() if isinstance(first, dict) else set()
     if {"doc_id", "doc"} <= keys and (len(keys) == 2 or keys & {"arguments", "target", "filtered_resps"}):
-        return "lm-eval samples"  # of a long first line, the beginning
+        return "lm-eval samples"  # two keys suffice, since only the start of a long first line is decoded
     of_tasks = part_of(value, "results")
     if not isinstance(of_tasks, dict) or not keys & {"configs", "n-samples", "versions"}:
         return ""
@@ -57,7 +58,7 @@ def recognises(value: Any) -> str:
 
 
 def name_parts(path: str) -> tuple[str, str, str]:
-    """Return the folder of a file, the stamp, which all files of one evaluation have, and the task in its name."""
+    """Return the folder of a file, the time stamp that all files of one evaluation share, and the task in its name."""
     folder, name = posixpath.split(path.replace("\\", "/"))
     stem = name.rpartition(".")[0]
     stamp = _STAMP.search(stem)
@@ -65,11 +66,11 @@ def name_parts(path: str) -> tuple[str, str, str]:
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the runs of samples, or what results state of their runs: model, settings, plan and published scores."""
+    """Return the runs in a samples file, or the facts in a results file: model, settings, plan and published scores."""
     if isinstance(value, dict) and recognises(value) == "lm-eval results file":
         return _results(value)
     folder, stamp, task = name_parts(path)
-    documents: dict[str, dict[str, str]] = {}  # columns of each part of the file
+    documents: dict[str, dict[str, str]] = {}  # columns of each run, by part
     scores: list[tuple] = []
     others = 0
     has_names = True
@@ -101,7 +102,7 @@ def parse(path: str, value: Any) -> Parsed:
     reasons = [f"{counted_noun(others, 'line')} without a document left out"] if others else []
     if len(scored := {row[0] for row in scores if row[2] is not None}) < len(documents):
         reasons.append(f"no metric is a number for {counted_noun(len(documents) - len(scored), 'document')}")
-    if no_scores:  # lists, such as of the parts of an answer
+    if no_scores:  # such as lists of values for the parts of an answer
         reasons.append(f"values that are no numbers: {listed(sorted(no_scores))}")
     if not has_names:
         reasons.append("filters without names, in their order")
@@ -109,10 +110,10 @@ def parse(path: str, value: Any) -> Parsed:
 
 
 def _parts(rows: Iterable[Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield the part of the file that a line is of, the name of its filter, and the line; no part for other lines.
+    """Yield each line with its part and the name of its filter. The part is empty if the line is not a sample.
 
-    A part is a document, or a further repetition of it. Lines without the names of filters, as before 2025, are of one
-    document, one for each filter.
+    A part is a document or a further repetition of it. If lines do not name filters (before 2025), all lines of a
+    document are one part, with one line for each filter.
     """
     seen = Counter[tuple[str, str]]()
     for row in rows:
@@ -130,14 +131,14 @@ def _parts(rows: Iterable[Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _doc_hash(row: Mapping[str, Any]) -> str:
-    """Return the digest of a document; where an older file lacks it, computed as lm-eval does."""
+    """Return the digest of a document. If an older file lacks it, compute it as lm-eval does."""
     if stated := text_of(row.get("doc_hash")):
         return stated
     return hashlib.sha256(json.dumps(decoded(row.get("doc")), indent=2, ensure_ascii=False).encode()).hexdigest()
 
 
 def _metrics(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics of a line."""
+    """Return the values of the metrics in a line, by name."""
     names = row.get("metrics")
     if not isinstance(names, list):
         names = [name for name in row if name not in _KNOWN]
@@ -145,10 +146,10 @@ def _metrics(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _results(value: dict[str, Any]) -> Parsed:
-    """Return what results state of each task: its settings, and scores, of groups too, as published figures."""
+    """Return the settings of each task as facts, and the scores of tasks and groups as published figures."""
     config = value.get("config")
     arguments = part_of(config, "model_args")
-    if isinstance(arguments, str):  # before 0.4.10
+    if isinstance(arguments, str):  # NAME=VALUE,… before 0.4.10
         arguments = dict(one.partition("=")[::2] for one in arguments.split(","))
     named = next(filter(None, (text_of(part_of(arguments, name)) for name in _MODEL_ARGUMENTS)), "")
     model = _HOME.sub("~", text_of(value.get("model_name")) or named)
@@ -162,7 +163,7 @@ def _results(value: dict[str, Any]) -> Parsed:
             if metric and not metric.endswith("_stderr") and number is not None and _is_mean(value, task, metric):
                 published.append((model or None, FORMAT, task, key, number, documents))
         if part_of(value, "group_subtasks", task):
-            continue  # a group has no samples of its own
+            continue  # groups have no samples
         generation = part_of(value, "configs", task, "generation_kwargs")
         about = {
             "version {}": part_of(value, "versions", task),
@@ -188,7 +189,7 @@ def _results(value: dict[str, Any]) -> Parsed:
 
 
 def _settings(stated: Any, except_for: Collection[str] = ()) -> dict[str, str]:
-    """Return the arguments of a model or of its generation that may change answers; of a long one, its digest."""
+    """Return the model or generation arguments that may affect answers. Replace long values with their digest."""
     settings = {}
     for name, one in stated.items() if isinstance(stated, dict) else ():
         text = text_of(int(one) if isinstance(one, float) and one.is_integer() else one)
@@ -203,14 +204,14 @@ def _settings(stated: Any, except_for: Collection[str] = ()) -> dict[str, str]:
 
 
 def _is_mean(value: dict[str, Any], task: str, metric: str) -> bool:
-    """Return whether a metric is the mean of its values in samples: of perplexity, these are log-likelihoods."""
+    """Return whether a metric is the mean of its sample values. Perplexity is not: its samples are log-likelihoods."""
     metrics = objects(value, "configs", task, "metric_list")
     aggregation = next((one.get("aggregation") for one in metrics if one.get("metric") == metric), None)
     return aggregation == "mean" or (aggregation is None and not re.search("perplexity|bits_per_byte|bypass", metric))
 
 
 def context_files(files: Iterable[str]) -> Iterator[str]:
-    """Yield where the results of files of samples are."""
+    """Yield the paths of the results files that belong to samples files."""
     for path in files:
         folder, stamp, _ = name_parts(path)
         if stamp and path.endswith(".jsonl"):
@@ -218,10 +219,10 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
 
 
 def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
-    """Fill in what results state of the samples with their stamp; number repetitions, and distinguish documents.
+    """Fill in what results state about the samples with the same stamp. Number repetitions, and distinguish documents.
 
-    The results name the model, else the folder; without a stamp, the name of the file. Settings in which results of one
-    model differ are a part of its name.
+    The results file names the model, or else the folder does. Without a stamp, the file name does. If the results
+    files of one model differ in settings, these settings become part of its name.
     """
     stated: dict[tuple[str, str, str], dict[str, Any]] = {}  # by folder, stamp and task
     for source, task, values in stated_by(facts, FORMAT):
@@ -235,9 +236,9 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     for figure in published:
         figure["model_name"] = names.get(figure["source"]) or figure["model_name"]
     files = by_file(runs, FORMAT)
-    filters: dict[str, dict[str, str]] = {}  # names by those that samples without any get, by the file of samples
-    cut: dict[str, tuple[int, int]] = {}  # documents with samples, and all, by task
-    documents: dict[tuple[str, str], list[tuple[str, Any]]] = {}  # the digests and runs of each, by its task and id
+    filters: dict[str, dict[str, str]] = {}  # by samples file: the real name of each filter from `_unnamed`
+    cut: dict[str, tuple[int, int]] = {}  # by task: number of documents with samples, and of all documents
+    documents: dict[tuple[str, str], list[tuple[str, Any]]] = {}  # by task and document id: pairs of digest and run
     with_samples = set[tuple[str, str, str]]()
     for source, own in files.items():
         folder, stamp, task = name_parts(source)
@@ -250,7 +251,7 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
         with_samples.add((folder, stamp, task))
         fact = stated.get((folder, stamp, task), {})
         filters[source] = {_unnamed(place): name for place, name in enumerate(fact.get("filters", ()))}
-        if not stamp and fact.get("model_name") != model:  # results of a later run
+        if not stamp and fact.get("model_name") != model:  # the results belong to a later evaluation
             fact = {}
         settings = {name: fact.get(name) for name in _STATED}
         settings |= {"dataset": task, "model_source": "log", "model_name": names.get(fact.get("source", "")) or model}
@@ -274,7 +275,7 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
         of_model = (run.model_name, run.dataset, run.task_id)
         run.repetition = counts[of_model]
         counts[of_model] += 1
-    missing: dict[str, list[str]] = {}  # tasks without samples, by the file of results
+    missing: dict[str, list[str]] = {}  # tasks without samples, by results file
     for place, fact in stated.items():
         if place not in with_samples:
             missing.setdefault(fact["source"], []).append(fact["task_id"])
@@ -285,13 +286,13 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
 
 
 def _names(facts: Collection[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the name of the model of each file of results: with the settings in which results of one model differ."""
+    """Return the model name for each results file, with any settings in which the results of that model differ."""
     names = {fact["source"]: fact["model_name"] for fact in facts}
-    files: dict[tuple[str, str], dict[str, dict[str, str]]] = {}  # settings of a model, also in a task, by file
+    files: dict[tuple[str, str], dict[str, dict[str, str]]] = {}  # by model and task ("" for all): settings by file
     for fact in facts:
         files.setdefault((fact["model_name"], ""), {})[fact["source"]] = fact["variant"]
         files.setdefault((fact["model_name"], fact["task_id"]), {})[fact["source"]] = fact["generation"]
-    different: dict[str, dict[str, str]] = {}  # settings by file
+    different: dict[str, dict[str, str]] = {}  # settings that differ, by file
     for by_source in files.values():
         for name in dict.fromkeys(name for settings in by_source.values() for name in settings):
             default = _DEFAULTS.get(name, "False")
@@ -306,12 +307,12 @@ def _names(facts: Collection[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _unnamed(place: int) -> str:
-    """Return the name that a filter gets where samples state none, by its place from 0."""
+    """Return a name for the filter at an index (from 0) in samples that do not name filters."""
     return f"filter {place + 1}" if place else "none"
 
 
 def by_part(rows: Iterable[Any]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """Return the lines of each document, with the names of their filters, for `messages`."""
+    """Return the lines of each part with the names of their filters, as `messages` needs them."""
     parts: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for part, filtered, row in _parts(rows):
         parts.setdefault(part, []).append((filtered, row))
@@ -319,7 +320,7 @@ def by_part(rows: Iterable[Any]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
 
 
 def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, open_named: OpenNamed) -> list[Message]:
-    """List the prompt of a document, the model's answers, what filters made of them, and scores."""
+    """List the prompt of a document, the answers of the model, the filtered answers, and the scores."""
     lines = parts[part]
     first = lines[0][1]
     requests = [_items(one) for one in _items(decoded(first.get("arguments")))]
@@ -327,7 +328,7 @@ def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, o
     out: list[Message] = []
     generates = False
     for at, request in enumerate(requests):
-        asked = request[1] if len(request) > 1 else None  # a continuation, settings of generation, or nothing
+        asked = request[1] if len(request) > 1 else None  # a continuation, generation settings, or None
         generates = generates or isinstance(asked, dict)
         is_same = at > 0 and request[:1] == requests[at - 1][:1]
         if not is_same:
@@ -353,14 +354,14 @@ def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, o
 
 
 def _items(value: Any) -> list[Any]:
-    """Return the values of an object or a list; none of anything else."""
+    """Return the values of an object or a list; an empty list for anything else."""
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
 
 
 def _prompt(prompt: Any) -> list[Message]:
-    """Return the messages of a prompt: text, or a chat in JSON."""
+    """Return the messages of a prompt, which is text or a chat as JSON."""
     chat = prompt[0] if isinstance(prompt, list) and len(prompt) == 1 else prompt
     if isinstance(chat, str) and chat.lstrip().startswith("[{"):
         try:

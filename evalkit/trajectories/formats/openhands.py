@@ -1,4 +1,4 @@
-"""OpenHands: the output of 0.x and 1.x with the reports in its folder, and the results of the OpenHands index.
+"""OpenHands: output logs of versions 0.x and 1.x with their reports, and results of the OpenHands index.
 
 …/MODEL_maxiter_N/{metadata.json, output.jsonl, output.critic_attempt_K.jsonl, output.report.json}
 …/MODEL_maxiter_N/{metadata.json, output.jsonl, output.swebench_eval.jsonl or report.json}         0.x
@@ -22,29 +22,29 @@ from evalkit.trajectories.json_values import count_of, number_of, objects, part_
 from evalkit.trajectories.records import Rows, Runs, counted, run_row, score_rows, stated_by, used
 
 FORMAT = "OpenHands"
-ENCODED = frozenset(("history", "instance", "instruction"))  # large values that only transcripts need
+ENCODED = frozenset(("history", "instance", "instruction"))  # large values that stay encoded until they are needed
 _OUTPUT, _METADATA = "OpenHands output log", "OpenHands metadata file"
 _INDEX, _INDEX_SCORES = "OpenHands index log", "OpenHands index scores file"
 _ATTEMPT = re.compile(r"\.critic_attempt_(\d+)\.jsonl$")
 _MODEL_FOLDER = re.compile(r"(.+)_maxiter_\d+")
 _SPENT = ("tokens_in", "tokens_cache", "tokens_out", "cost")
-_ENDINGS = (  # the status by the text of an error; the first that fits counts
+_ENDINGS = (  # status by error text; the first matching pattern counts
     ("error", re.compile(r"instance failed after|timeout after", re.IGNORECASE)),
     ("stuck_in_loop", re.compile(r"stuck in a loop|AgentStuck", re.IGNORECASE)),
     ("max_iterations", re.compile(r"max(imum)?[ _]?iteration", re.IGNORECASE)),
     ("max_budget", re.compile(r"max(imum)?[ _]?budget", re.IGNORECASE)),
 )
 _SILENT = {"CondensationRequest", "ConversationStateUpdateEvent", "LLMCompletionLogEvent", "TokenEvent"}
-_KINDS = {  # of events; action and observation are of 0.x, all others of 1.x
+_KINDS = {  # known kinds of events: action and observation in 0.x, all others in 1.x
     *("action", "observation", "MessageEvent", "ActionEvent", "ObservationEvent", "ACPToolCallEvent"),
     *("AgentErrorEvent", "UserRejectObservation", "SystemPromptEvent", "Condensation", "CondensationSummaryEvent"),
     *("ConversationErrorEvent", "HookExecutionEvent", "PauseEvent", "InterruptEvent", "StreamingDeltaEvent", *_SILENT),
 }
-_SPEAKING = ("ActionEvent", "MessageEvent", "action")  # an event of these kinds is a turn if the agent caused it
+_SPEAKING = ("ActionEvent", "MessageEvent", "action")  # kinds of events that are turns if the agent caused them
 
 
 def recognises(value: Any) -> str:
-    """Return what a decoded file is: an output, metadata, or a file of the index; empty for anything else."""
+    """Return the title of an output log, a metadata file or an index file; empty for anything else."""
     first = value[0] if isinstance(value, list) and value else value
     keys = first.keys() if isinstance(first, dict) else set()
     if {"instance_id", "test_result"} <= keys:
@@ -63,7 +63,7 @@ def recognises(value: Any) -> str:
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the runs of an output or of the index, or what another file states of runs."""
+    """Return the runs in an output log or an index file, or the facts about runs in any other file."""
     title = recognises(value) if isinstance(value, (dict, list)) else ""
     if title == _METADATA:
         return used(facts=[(FORMAT, "", "", text_of(_shared(value)))])
@@ -75,7 +75,7 @@ def parse(path: str, value: Any) -> Parsed:
 
 
 def _output(rows: Iterable[Any]) -> Parsed:
-    """Return the runs of an output, and the outcomes that lines report; of an instance, the last line counts."""
+    """Return the runs in an output log and the outcomes that its lines report. The last line of an instance counts."""
     runs: dict[str, tuple] = {}
     scores: dict[str, list[tuple]] = {}
     facts: dict[str, tuple] = {}
@@ -110,7 +110,7 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
     events = _events(row)
     unknown.update(_kind(event) for event in events if _kind(event) not in _KINDS)
     times = [event["timestamp"] for event in events if event.get("timestamp")] or [None]
-    responses = {  # of the model; several calls may be in one
+    responses = {  # ids of the model's responses, each of which may contain several tool calls
         text_of(event.get("llm_response_id")) or at
         for at, event in enumerate(events)
         if event.get("source") == "agent" and _kind(event) in _SPEAKING
@@ -148,7 +148,7 @@ def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:
 
 
 def _events(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the events of a line; the oldest have pairs of an action and its observation."""
+    """Return the events in a line. The oldest versions log pairs of an action and its observation."""
     events: list[Any] = []
     history = decoded(row.get("history"))
     for event in history if isinstance(history, list) else ():
@@ -157,12 +157,12 @@ def _events(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _kind(event: Mapping[str, Any]) -> str:
-    """Return the kind of an event, of 0.x whether it is an action or an observation."""
+    """Return the kind of an event; in 0.x, this is ``action`` or ``observation``."""
     return text_of(event.get("kind")) or next((name for name in ("action", "observation") if name in event), "no kind")
 
 
 def _shared(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that metadata state for all runs of an output, or of a model of the index."""
+    """Return the columns that metadata state for all runs in an output log, or for all runs of a model in the index."""
     agent_type = text_of(metadata.get("agent_type"))
     agent = metadata.get("agent_name") or metadata.get("acp_agent_name") or metadata.get("agent_class") or agent_type
     version = metadata.get("agent_version") or metadata.get("openhands_sdk_version") or metadata.get("git_commit")
@@ -181,7 +181,7 @@ def _shared(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _scores(result: Any) -> dict[str, Any]:
-    """Return the score that a result states, in the forms of several benchmarks."""
+    """Return the scores in a test result, which each benchmark stores differently."""
     given: dict[str, Any] = {name: part_of(result, name) for name in ("score", "resolved")}
     given["passed"] = part_of(result, "eval_result", "passed")
     reached, highest = (number_of(part_of(result, "final_score", name)) for name in ("result", "total"))
@@ -191,7 +191,7 @@ def _scores(result: Any) -> dict[str, Any]:
 
 
 def _verdict(report: Any) -> str:
-    """Return the status that a report within a line states, in the words of SWE-bench's reports."""
+    """Return the status in the report of a line, named as in SWE-bench's reports."""
     if not isinstance(report, dict):
         return ""
     if report.get("resolved"):
@@ -202,7 +202,7 @@ def _verdict(report: Any) -> str:
 
 
 def _index_runs(path: str, value: dict[str, Any]) -> Parsed:
-    """Return a run for each instance of a benchmark; the folder above names the model unless its metadata do."""
+    """Return a run for each instance of a benchmark. The folder names the model unless its metadata file does."""
     folder, name = posixpath.split(path.replace("\\", "/"))
     if posixpath.basename(folder) == "instance_results":
         folder = posixpath.dirname(folder)
@@ -217,7 +217,7 @@ def _index_runs(path: str, value: dict[str, Any]) -> Parsed:
 
 
 def _index_scores(value: list[Any]) -> Parsed:
-    """Return the figures that the index publishes, in per cent there, and the agent's version for each benchmark."""
+    """Return the figures that the index publishes (rates as shares), and the agent's version for each benchmark."""
     facts, published = list[tuple](), list[tuple]()
     for one in objects(value):
         benchmark, components = text_of(one.get("benchmark")), part_of(one, "component_scores")
@@ -233,7 +233,7 @@ def _index_scores(value: list[Any]) -> Parsed:
 
 
 def context_files(files: Iterable[str]) -> Iterator[str]:
-    """Yield where the metadata and reports of outputs and of the index's results may be."""
+    """Yield the paths where metadata and reports of output logs and index files may be."""
     for path in files:
         folder, name = posixpath.split(path)
         if name.startswith("output") and name.endswith(".jsonl"):
@@ -244,15 +244,15 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
 
 
 def join(runs: Runs, facts: Rows, published: Rows) -> None:
-    """Fill in what metadata state; of the files of an instance, keep the output, with the spend of all attempts."""
-    stated: dict[str, list[dict[str, Any]]] = {}  # by folder, those about all runs first
+    """Fill in what metadata state. Keep one run for each instance of an output log, with the spend of all attempts."""
+    stated: dict[str, list[dict[str, Any]]] = {}  # by folder; values that apply to all runs come first
     for file, benchmark, values in sorted(stated_by(facts, FORMAT), key=lambda fact: bool(fact[1])):
         stated.setdefault(os.path.dirname(file), []).append({"dataset": benchmark} | values)
     for figure in published:
         for values in stated.get(os.path.dirname(figure["source"]), ()):
             for column in ("model_name", "agent"):
                 figure[column] = figure[column] or values.get(column) or None
-    files: dict[tuple[str, str, str], list[Any]] = {}  # the runs of each instance of each output
+    files: dict[tuple[str, str, str], list[Any]] = {}  # runs by folder, output log and instance
     for run in runs:
         if run.format != FORMAT:
             continue
@@ -276,7 +276,7 @@ def join(runs: Runs, facts: Rows, published: Rows) -> None:
             run.is_left_out = run is not own
         attempts = [run for run in same if _ATTEMPT.search(run.source)]
         if own.log_id not in [run.log_id for run in attempts]:
-            attempts.append(own)  # without a file of its own
+            attempts.append(own)  # this attempt has no file of its own
         for column in _SPENT:
             spent = [getattr(run, column) for run in attempts]
             setattr(own, column, None if None in spent else sum(spent))
@@ -284,14 +284,14 @@ def join(runs: Runs, facts: Rows, published: Rows) -> None:
 
 
 def _importance(source: str) -> tuple[int, int]:
-    """Return what sorts the files of an instance: the output is last, after its copy with reports, after attempts."""
+    """Return a sort key for the files of an instance: attempts first, then the copy with reports, then the output."""
     if attempt := _ATTEMPT.search(source):
         return 0, int(attempt[1])
     return (1 if source.endswith(".swebench_eval.jsonl") else 2), 0
 
 
 def is_report_of(report: str, source: str) -> bool:
-    """Return whether a file reports the outcomes of an output: itself, a report of its name, or ``report.json``."""
+    """Return whether a file reports outcomes of an output log: the log itself or a report in its folder."""
     folder, name = os.path.split(source)
     stem = name.removesuffix(".jsonl").removesuffix(".swebench_eval")
     names = (name, f"{stem}.report.json", f"{stem}.swebench_eval.jsonl", "report.json")
@@ -299,18 +299,18 @@ def is_report_of(report: str, source: str) -> bool:
 
 
 def by_part(rows: Iterable[Any]) -> dict[str, Any]:
-    """Return the line of each instance, for `messages`."""
+    """Return the line of each instance, as `messages` needs them."""
     parts: dict[str, Any] = {}
     for row in rows:
         if isinstance(row, dict) and "instance_id" in row:
             parts[text_of(row["instance_id"])] = row
         elif isinstance(row, dict):
-            parts |= row  # the index
+            parts |= row  # an index file
     return parts
 
 
 def messages(parts: Mapping[str, Any], part: str, open_named: OpenNamed) -> list[Message]:
-    """List the messages of a run: of its events, else the instruction; then its patch, and what was raised."""
+    """List the messages of a run: from its events, or else its instruction; then its patch, scores and error."""
     row = parts[part]
     if "test_result" not in row:
         return [Message("system", f"resolved = {text_of(row.get('resolved'))}", "index")]
@@ -332,7 +332,7 @@ def messages(parts: Mapping[str, Any], part: str, open_named: OpenNamed) -> list
 
 
 def _chat(event: dict[str, Any], by_response: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield an event of 1.x in the form of a chat; the calls of one response of the model are in one message."""
+    """Yield a 1.x event as chat messages. Tool calls from the same response of the model share one message."""
     kind, call_id = _kind(event), event.get("tool_call_id")
     message = {"timestamp": event.get("timestamp")}
     answer = {"role": "tool", "name": event.get("tool_name"), "tool_call_id": call_id}
@@ -351,7 +351,7 @@ def _chat(event: dict[str, Any], by_response: dict[str, dict[str, Any]]) -> Iter
             yield by_response[response]
         elif kind == "ActionEvent":
             by_response[response]["tool_calls"].append(call)
-        if output := event.get("raw_output") or event.get("content"):  # each further ACP event is an update
+        if output := event.get("raw_output") or event.get("content"):  # later ACP events of a call update its output
             yield answer | {"content": output, "error": event.get("status") == "failed"}
     elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
         observation = event.get("observation")
@@ -368,13 +368,13 @@ def _chat(event: dict[str, Any], by_response: dict[str, dict[str, Any]]) -> Iter
 
 
 def _without(value: Any, *keys: str) -> dict[str, Any] | None:
-    """Return an object without some of its keys; None of anything else."""
+    """Return an object without the given keys, or None if the value is not an object."""
     return {key: one for key, one in value.items() if key not in keys} if isinstance(value, dict) else None
 
 
 def _chat_before_1(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield actions and observations of 0.x in the form of a chat; an observation names its action as its cause."""
-    last: Any = None  # in the oldest histories, the observation follows its action
+    """Yield 0.x events as chat messages. An observation names the action that caused it."""
+    last: Any = None  # id of the last action; in the oldest histories, its observation follows without naming it
     called = set[str]()
     for event in events:
         message = {"timestamp": event.get("timestamp")}

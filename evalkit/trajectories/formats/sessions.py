@@ -1,4 +1,4 @@
-"""What sessions of coding agents share: a record in each line, read one at a time; calls of models and of tools."""
+"""Code shared by the session formats of coding agents: read records line by line, collect model and tool calls."""
 
 import io
 import os
@@ -17,62 +17,64 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
 from evalkit.trajectories.json_values import text_of
-from evalkit.trajectories.records import run_row, used
+from evalkit.trajectories.records import counted, run_row, used
 
-EXCERPT = b'{"excerpt_of_session":'  # what excerpts begin with
-HEAD = 65_536  # bytes in which a session is recognised
-_MOST_NAMED = 8  # unknown types
+EXCERPT = b'{"excerpt_of_session":'  # first bytes of each excerpt
+HEAD = 65_536  # bytes to examine when recognising a session
+WENT_BACK = "the user went back to an earlier message, from which the session goes on"
+_MOST_NAMED = 8  # unknown types to name in a message
 
 
 class ModelCall(msgspec.Struct, array_like=True, gc=False):
-    """A call of a model, and what it took; None where that was not logged."""
+    """A call of a model with its tokens, which are None if they were not logged."""
 
-    call_id: str  # the same call in another file has the same
+    call_id: str  # equal for copies of the call in other files
     model: str | None = None
-    tokens_in: int | None = None  # with those from a cache
+    tokens_in: int | None = None  # including tokens from a cache
     tokens_cache: int | None = None
     tokens_out: int | None = None
-    is_replayed: bool | None = False  # copied from another session; None if this file does not show it
+    is_replayed: bool | None = False  # whether it was copied from another session; None if this file does not show it
 
 
 class ToolUse(msgspec.Struct, array_like=True, gc=False):
-    """A call of a tool by an answer of a model, and whether it failed; None if no result was logged."""
+    """A call of a tool in a response of a model."""
 
-    call_id: str  # of the model
+    call_id: str  # id of the model call
     name: str
-    is_error: bool | None = None
+    is_error: bool | None = None  # whether the tool failed; None if no result was logged
 
 
 class Session(msgspec.Struct):
-    """The facts of a run in the file of a session."""
+    """The facts about a run in one session file."""
 
-    excerpt_of_session: str  # the format
-    agent: str = ""  # if it has another name
+    excerpt_of_session: str  # name of the format
+    agent: str = ""  # name of the agent; "" if it is the name of the format
     session_id: str = ""
-    part_of: str = ""  # the session that started this one as a subagent
-    forked_from: str = ""  # the session whose history this one may begin with
-    model: str | None = None  # that wrote most
+    part_of: str = ""  # id of the session that started this one as a subagent
+    forked_from: str = ""  # id of the session whose history this one may begin with
+    model: str | None = None  # the model that wrote the most tokens
     version: str | None = None
     started: str | None = None
     exit_reason: str | None = None
     status: str = "completed"
     error: str | None = None
     cost: float | None = None
-    messages: int = 0  # that were understood
-    is_main: bool = False  # one of them is not of a subagent
-    calls: dict[str, ModelCall] = {}  # by their ids
-    totals: list[ModelCall] = []  # without ids: what all calls of a model took, also those that are not in the file
-    tools: dict[str, ToolUse] = {}  # by their own ids
-    partial: int = 0  # answers of whose tokens written only the first are counted, if these are most
-    broken: int = 0  # lines without an object, or without a message where one belongs
-    unknown: dict[str, int] = {}  # records by a type that is not known
+    turns: int | None = None  # number of turns as logged, for a session without calls
+    messages: int = 0  # number of messages that were understood
+    is_main: bool = False  # whether any message is from the main agent, not a subagent
+    calls: dict[str, ModelCall] = {}  # by call id
+    totals: list[ModelCall] = []  # logged totals, without ids: all calls of each model, including calls not in the file
+    tools: dict[str, ToolUse] = {}  # by tool call id
+    partial: int = 0  # number of responses with only their first output tokens counted; 0 unless most are
+    broken: int = 0  # number of lines without an object, or without a message where one is expected
+    unknown: dict[str, int] = {}  # number of records by unknown type
 
     def add_unknown(self, kind: str) -> None:
-        """Count a record whose type is not known."""
+        """Count a record of an unknown type."""
         self.unknown[kind] = self.unknown.get(kind, 0) + 1
 
     def add_message(self, record: dict[str, Any]) -> None:
-        """Take from a message what each of a session states: version, time, and whether it is a subagent's."""
+        """Update version, start and `is_main` from the record of a message."""
         self.version = text_of(record.get("version")) or self.version
         when = record.get("timestamp")
         if when and isinstance(when, str):
@@ -80,7 +82,7 @@ class Session(msgspec.Struct):
         self.is_main = self.is_main or not record.get("isSidechain")
 
     def complete(self, path: str, own: Iterable[ModelCall]) -> None:
-        """Set what a file that was read does not name, and the model that wrote most of its `own` calls, by tokens."""
+        """Set the id if the file has none, the parent of a subagent, and the model that wrote most in `own` calls."""
         self.session_id = self.session_id or os.path.basename(path).removesuffix(".jsonl")
         if self.messages and not self.is_main:
             self.part_of = self.session_id
@@ -95,17 +97,18 @@ SESSION = msgspec.json.Decoder(Session)
 
 
 def first_records(data: bytes) -> list[Any]:
-    """Return the objects in the first lines of a file, or the start of one that is longer than the examined bytes."""
+    """Return the objects in the first lines of a file, or the start of a first line longer than `HEAD` bytes."""
     head = data[:HEAD]
-    return list(records_of(io.BytesIO(head), Session(""))) or [decode_start(head)]
+    records = list(records_of(io.BytesIO(head), Session(""))) or decode_start(head)
+    return records if isinstance(records, list) else [records]
 
 
 def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
-    """Yield the objects in the lines of a file, and count other lines in the session."""
+    """Yield the object in each line of a file, and count lines without one in the session."""
     most = most_bytes() // CHARACTER
-    many = most_bytes() // (CHARACTER + CELL)  # a shorter line fits even if each byte is a value
+    many = most_bytes() // (CHARACTER + CELL)  # shorter lines fit in memory even if each byte is a value
     for line in iter(partial(file.readline, most), b""):
-        if len(line) == most and not line.endswith(b"\n"):  # the error names the limit that the whole line needs
+        if len(line) == most and not line.endswith(b"\n"):  # the error names the limit that the line needs
             size, values = most, count_values(line)
             while part := file.readline(HEAD):
                 size += len(part)
@@ -122,7 +125,7 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
             record = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             with suppress(BrokenFileError):
-                record = decode_json(line)[0]  # as real writers write it
+                record = decode_json(line)[0]  # accepts JSON of non-conforming writers, such as NaN
         if isinstance(record, dict):
             yield record
         else:
@@ -130,10 +133,10 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
 
 
 def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) -> Parsed:
-    """Return the run of a session or of a subagent, which `evalkit.trajectories.calls` joins to its session.
+    """Return the run of a session, or of a subagent, which `evalkit.trajectories.calls` joins to its session.
 
-    `data` is the file, or an excerpt: what `summary` returns of the file, as JSON. A file of which nothing was
-    understood has failed.
+    `data` is a file, or an excerpt of one: the result of `summary` as JSON. The status is ``failed`` if no part of the
+    file was understood.
     """
     session = SESSION.decode(data) if data.startswith(EXCERPT) else summary(path, io.BytesIO(data))
     named = Counter(dict(Counter(session.unknown).most_common(_MOST_NAMED)))
@@ -141,12 +144,12 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
         named["others"] = others
     broken = f"{counted_noun(session.broken, 'broken line')} left out" if session.broken else ""
     is_unclear = any(call.is_replayed is None for call in session.calls.values())
-    copied = "which calls it copied is known only with the session that it continues" if is_unclear else ""
+    copied = "tokens are missing: the session that it continues shows which are its own" if is_unclear else ""
     first = f"of {counted_noun(session.partial, 'answer')} only the first written tokens are counted"
-    counted = Counter[str | None]()
+    known = Counter[str | None]()
     for call in session.calls.values():
-        counted[call.model] += call.tokens_in or 0
-    unprinted = sum(max((one.tokens_in or 0) - counted[one.model], 0) for one in session.totals if one.model in counted)
+        known[call.model] += call.tokens_in or 0
+    unprinted = sum(max((one.tokens_in or 0) - known[one.model], 0) for one in session.totals if known[one.model])
     read = f"{unprinted:,} of the tokens read are of calls that were not printed" if unprinted else ""
     doubts = list(filter(None, [broken, named_counts(named, "record"), copied, first if session.partial else "", read]))
     if not (session.messages or session.calls or doubts):
@@ -159,13 +162,14 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
         agent=session.agent or session.excerpt_of_session,
         agent_version=session.version,
         log_id=session.session_id,
-        task_id=session.session_id,  # a session has no task that another one shares
+        task_id=session.session_id,  # sessions do not share tasks
         model_name=session.model,
         started=session.started,
         status=session.status,
         exit_reason=session.exit_reason,
         error=session.error,
-        cost=session.cost,
+        turns=session.turns,
+        **counted(cost=session.cost),
     )
     facts = [(name, "", "", value) for name in ("part_of", "forked_from") if (value := getattr(session, name))]
     calls = [*map(msgspec.structs.astuple, [*session.calls.values(), *session.totals])]
@@ -179,13 +183,13 @@ def with_subagents(
     messages: Callable[[bytes, str, OpenNamed], list[Message]],
     open_named: OpenNamed,
 ) -> list[Message]:
-    """Return the messages of a session; messages of a subagent follow the call that started it.
+    """Return the messages of a session. The messages of a subagent follow the call that started it.
 
-    `agents` has the names of their files, by the id of that call.
+    `agents` maps the ids of these calls to the names of the subagents' files.
     """
     out: list[Message] = []
     for message in chat_messages(chat):
-        if message.role == "tool":  # a result whose call is in another file
+        if message.role == "tool":  # a result with its call in another file
             continue
         out.append(message)
         for name in (name for call in message.calls for name in agents.get(call.call_id, ())):

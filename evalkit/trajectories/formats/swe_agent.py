@@ -1,4 +1,4 @@
-"""SWE-agent 1 and mini-swe-agent 1 and 2: trajectories, predictions with models, SWE-bench's reports with outcomes."""
+"""SWE-agent 1, mini-swe-agent 1 and 2: trajectories, predictions (with models), SWE-bench reports (with outcomes)."""
 
 import posixpath
 from contextlib import suppress
@@ -12,17 +12,17 @@ from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of, total
 from evalkit.trajectories.records import run_row, used
 
-# the status of the runs of tasks in lists of a report, such as `resolved_ids`; the last that names a task counts
+# statuses, each with a list of tasks in a report, such as `resolved_ids`; if several lists name a task, the last counts
 _VERDICTS = ("incomplete", "unresolved", "empty_patch", "error", "resolved")
 
 
 def recognises(value: Any) -> str:
-    """Return what a decoded file is: a trajectory, predictions, or a report; empty for anything else."""
+    """Return the title of a trajectory, a predictions file or a report; empty for anything else."""
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     first = next(iter(items), None)
     if any("model_patch" in one and "resolved" not in one for one in (value, first) if isinstance(one, dict)):
         return "SWE-bench predictions"
-    if not isinstance(value, dict):  # of mini-swe-agent 1: the messages, and nothing else
+    if not isinstance(value, dict):  # mini-swe-agent 1 writes a bare list of messages
         roles = [part_of(item, "role") for item in islice(items, 2)]
         return "mini-swe-agent trajectory" if roles == ["system", "user"] else ""
     keys, info = value.keys(), value.get("info")
@@ -31,9 +31,9 @@ def recognises(value: Any) -> str:
         return "mini-swe-agent trajectory"
     has_steps = any({"action", "observation"} <= step.keys() for step in objects(value, "trajectory"))
     has_history = any({"role", "agent"} <= item.keys() for item in objects(value, "history"))
-    if has_steps or has_history or {"trajectory", "history", "info"} <= keys:  # the last: it ended before a step
+    if has_steps or has_history or {"trajectory", "history", "info"} <= keys:  # last: runs without a step
         return "SWE-agent trajectory"
-    is_summary = "results" in keys  # of Terminal-Bench
+    is_summary = "results" in keys  # a summary of Terminal-Bench
     if "resolved_ids" in keys and keys & {"unresolved_ids", "completed_ids", "submitted_ids"} and not is_summary:
         return "SWE-bench report"
     is_report = isinstance(first, dict) and "resolved" in first and first.keys() & {"patch_exists", "tests_status"}
@@ -41,7 +41,7 @@ def recognises(value: Any) -> str:
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the run of a trajectory, or what another file states about runs."""
+    """Return the run of a trajectory, or the facts about runs in another file."""
     title, name = recognises(value), posixpath.basename(path.replace("\\", "/"))
     if title == "SWE-bench predictions":
         tasks = value if isinstance(value, dict) else {text_of(one.get("instance_id")): one for one in value}
@@ -49,7 +49,7 @@ def parse(path: str, value: Any) -> Parsed:
         return used(facts=[("model", task, "", model) for task, model in models.items() if model])
     if title == "SWE-bench report":
         model = name.rpartition(".")[0].rpartition(".")[0]  # <model>.<run>.json
-        if "resolved_ids" in value:  # of all runs of a model
+        if "resolved_ids" in value:  # the report covers all runs of a model
             verdicts = {text_of(task): verdict for verdict in _VERDICTS for task in value.get(f"{verdict}_ids") or ()}
         else:
             verdicts = {task: "resolved" if part_of(item, "resolved") else "unresolved" for task, item in value.items()}
@@ -60,7 +60,7 @@ def parse(path: str, value: Any) -> Parsed:
     cost, reason = number_of(part_of(stats, "instance_cost")), text_of(part_of(info, "exit_status"))
     times = [message.when for message in spoken if message.when] or [""]
     limits = {name: part_of(agent, name) for name in ("step_limit", "cost_limit", "wall_time_limit_seconds")}
-    replayed = value.get("replay_config")  # SWE-agent's own configuration, often as text
+    replayed = value.get("replay_config")  # configuration of SWE-agent, often JSON in a string
     with suppress(TypeError, msgspec.DecodeError):
         replayed = msgspec.json.decode(replayed)
     run = run_row(
@@ -89,7 +89,7 @@ def messages(value: Any, part: str = "", open_named: OpenNamed | None = None) ->
     history = [item for item in objects(value, "history") if item.get("role") and not item.get("is_demo")]
     if not (steps := objects(value, "trajectory")):
         return chat_messages(history)
-    # the messages before the first step, then each step
+    # messages before the first step, then all steps
     first = next((at for at, item in enumerate(history) if item["role"] == "assistant"), len(history))
     chat = history[:first]
     for step in steps:

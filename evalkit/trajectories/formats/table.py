@@ -20,7 +20,7 @@ from evalkit.io import decode_json, decode_start
 from evalkit.io.paths import CELL, CHARACTER, check_size, check_text, most_bytes
 from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
-from evalkit.kinds.headers import is_table_of_runs, roles_of
+from evalkit.kinds.headers import OWN_TASK, is_table_of_runs, roles_of
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.json_values import objects
@@ -58,9 +58,7 @@ def recognises(head: bytes) -> str:
             return "Parquet file"  # the names of its columns are at its end
         columns = pq.read_schema(pa.BufferReader(head)).names
     elif start is not None:
-        are_lines = _has_object_lines(head)
-        rows = read_rows(head, messages=False)[0] if are_lines else start
-        return title_of(rows) or ("table" if are_lines else "")
+        return title_of(read_rows(head, messages=False)[0] if _has_object_lines(head) else start)
     else:
         line, below, *_ = [*_from_header(text := _text(head)), "", ""]
         is_other = line.startswith("|") or "\0" in text  # a table of Markdown is none of runs
@@ -73,11 +71,16 @@ def recognises(head: bytes) -> str:
 
 
 def title_of(value: Any) -> str:
-    """Return what the rows of a decoded document, or the row that it is, are: runs or chats; empty for others."""
-    rows = [row for row in _listed(value) if isinstance(row, dict)]
-    if is_table_of_runs(_names(rows), rows=rows):
+    """Return what the rows of a decoded document, or the row that it is, are; empty for none of several columns."""
+    listed = _listed(value)
+    rows = [row for row in listed if isinstance(row, dict)]
+    names = _names(rows)
+    if is_table_of_runs(names, rows=rows):
         return "table of runs"
-    return "chat" if _are_chats(rows) else ""
+    if _are_chats(rows):
+        return "chat"
+    is_table = len(names) > 1 and len(rows) == len(listed) and "content" not in names  # as messages have
+    return "table" if is_table else ""
 
 
 def _names(rows: list[dict[str, Any]]) -> list[str]:
@@ -109,7 +112,7 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
             if not roles & {"score", "is_successful"}:
                 own["score"] = None  # no column has to be named for it
             if "task_id" not in roles:
-                own["task_id"] = stem if len(cells) == 1 else f"{stem} {number + 1}"
+                own[OWN_TASK] = stem if len(cells) == 1 else f"{stem} {number + 1}"
     columns: dict[str, Any] = {"part": map(str, range(len(rows))), "extra": cells}
     speakers = ([one.get("role") or one.get("name") for one in _chat_of(row)] for row in rows)
     turns = [own.count("assistant") if own else None for own in speakers]

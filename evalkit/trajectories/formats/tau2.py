@@ -1,7 +1,8 @@
-"""tau2-bench, by its own data models: simulations of an agent and a user, in one file, or with one file for each."""
+"""tau2-bench, as defined by its data models: simulations of an agent and a user, in one file or in a file for each."""
 
 import os
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from evalkit.kinds import Parsed
@@ -10,18 +11,18 @@ from evalkit.trajectories.json_values import count_of, number_of, objects, part_
 from evalkit.trajectories.records import Rows, Runs, run_row, score_rows, stated_by, used
 
 FORMAT = "tau2-bench"
-_KEYS = {"task_id", "termination_reason"}  # of a simulation
+_KEYS = {"task_id", "termination_reason"}  # keys of every simulation
 
 
 def recognises(value: Any) -> str:
-    """Return what a decoded file is: results, or a single simulation; empty for anything else."""
+    """Return the title of a results file or a single simulation; empty for anything else."""
     if part_of(value, "info", "agent_info") is not None and part_of(value, "info", "num_trials") is not None:
         return "tau2-bench results"
     return "tau2-bench simulation" if isinstance(value, dict) and value.keys() >= _KEYS else ""
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the runs of results or of a simulation, and how many were planned."""
+    """Return the runs and the plan in a results file, or the run of a single simulation."""
     simulations: list[dict[str, Any]] = [value]
     shared: dict[str, Any] = {}
     plans, facts = list[tuple](), list[tuple]()
@@ -44,7 +45,7 @@ def parse(path: str, value: Any) -> Parsed:
         model, dataset = (text_of(shared[name]) or None for name in ("model_name", "dataset"))
         plans = [(model, dataset, task, trials, None) for task in sorted(tasks) if trials]
     for one in simulations:
-        if isinstance(given := one.get("reward_info"), dict):  # the reward comes before its components
+        if isinstance(given := one.get("reward_info"), dict):  # the reward first, since the first score counts
             rewards = {"reward": given.get("reward"), **(given.get("reward_breakdown") or {})}
             scores += score_rows(text_of(one.get("id")), rewards)
     reason = "" if simulations else "simulations are in separate files"
@@ -52,7 +53,7 @@ def parse(path: str, value: Any) -> Parsed:
 
 
 def join(runs: Runs, facts: Rows, published: Rows) -> None:
-    """Fill in what results state of the simulations in a folder next to them."""
+    """Fill in what a results file states about the simulations in the folder next to it."""
     for results, _, shared in stated_by(facts, FORMAT):
         folder = os.path.join(os.path.dirname(results), "simulations", "")
         for run in runs:
@@ -61,16 +62,22 @@ def join(runs: Runs, facts: Rows, published: Rows) -> None:
                     setattr(run, column, value or getattr(run, column))
 
 
-def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
+def by_part(values: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the simulations of results, or a simulation, by their ids, for `messages`."""
+    lists = ([value] if value.keys() >= _KEYS else objects(value, "simulations") for value in values)
+    return {text_of(one.get("id")): one for one in chain.from_iterable(lists)}
+
+
+def messages(parts: Mapping[str, dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a simulation."""
-    simulations = [value] if value.keys() >= _KEYS else objects(value, "simulations")
-    return next((chat_messages(_chat(one)) for one in simulations if text_of(one.get("id")) == part), [])
+    return chat_messages(_chat(parts[part])) if part in parts else []
 
 
 def _chat(simulation: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a simulation; in a spoken one, a message lasts from one silence to the next."""
+    """Return the messages of a simulation. In spoken ones, a message ends when its speaker is silent for a tick."""
     messages, speaking = objects(simulation, "messages"), dict[str, dict[str, Any]]()
-    chat = [one for message in messages for one in objects(message, "tool_messages") or [message]]  # several answers
+    # a message may contain the results of several tools
+    chat = [one for message in messages for one in objects(message, "tool_messages") or [message]]
     for tick in () if chat else objects(simulation, "ticks"):
         for side, role in (("user", "user"), ("agent", "assistant")):
             chunk = tick.get(f"{side}_chunk")
@@ -102,13 +109,13 @@ def _run(shared: Mapping[str, Any], simulation: dict[str, Any]) -> tuple:
         repetition=simulation.get("trial"),
         seed=simulation.get("seed"),
         exit_reason=reason,
-        status="skipped" if simulation.get("skipped") else reason or "unknown",  # its program raised an error
+        status="skipped" if simulation.get("skipped") else reason or "unknown",  # skipped after an exception
         started=simulation.get("start_time"),
         ended=simulation.get("end_time"),
         duration=simulation.get("duration"),
         turns=sum(message.get("role") == "assistant" for message in _chat(simulation)) or None,
         tokens_in=part_of(simulation, "agent_usage", "prompt_tokens"),
         tokens_out=part_of(simulation, "agent_usage", "completion_tokens"),
-        cost=number_of(simulation.get("agent_cost")),  # as its tokens: the user is simulated by another model
+        cost=number_of(simulation.get("agent_cost")),  # without the model that simulates the user
         extra={name: item for name, item in extra.items() if item} or None,
     )

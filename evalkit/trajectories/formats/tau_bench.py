@@ -1,9 +1,10 @@
-"""tau-bench version 1: a list of runs in a file whose name has the model, the strategy and the temperature."""
+"""tau-bench 1: a list of runs in a file, whose name contains the strategy, the model and the temperature."""
 
 import hashlib
 import posixpath
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from evalkit._text import counted_noun
@@ -12,7 +13,7 @@ from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of
 from evalkit.trajectories.records import run_row, used
 
-_NAME = re.compile(  # STRATEGY-MODEL-TEMPERATURE_range_START-END_user-…; a slash in the user's model makes folders
+_NAME = re.compile(  # STRATEGY-MODEL-TEMPERATURE_range_START-END_user-…; a slash in the user's model creates folders
     r"(?:^|/)(tool-calling|few-shot|[^-/]+)-([^/]+)-(\d+(?:\.\d+)?)_range_-?\d+--?\d+_user-"
 )
 _POLICY = re.compile(r"\s*#\s*(\w+) agent policy", re.IGNORECASE)
@@ -27,9 +28,9 @@ def recognises(value: Any) -> str:
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the runs of a file, and a plan: each task as often as there are trials, as tau-bench's own pass^k does."""
+    """Return the runs in a file, and a plan that assumes every trial for every task, as tau-bench does for pass^k."""
     path = path.replace("\\", "/")
-    runs = _runs(value)
+    runs = by_part(value)
     stem = posixpath.basename(path).rpartition(".")[0]
     named = next(filter(None, map(_policy, runs.values())), None) or _NAMED_DOMAIN.match(stem)
     domain = named[1].lower() if named else ""
@@ -37,7 +38,7 @@ def parse(path: str, value: Any) -> Parsed:
     if match := _NAME.search(path):
         strategy, model, temperature = match.groups()
         stated |= {"agent": strategy, "model_name": model, "temperature": float(temperature)}
-    elif domain and re.search(rf".[-_]{domain}$", stem, re.IGNORECASE):  # gpt-4o-airline.json
+    elif domain and re.search(rf".[-_]{domain}$", stem, re.IGNORECASE):  # such as gpt-4o-airline.json
         stated["model_name"] = stem[: -len(domain) - 1]
     trials = {count_of(run.get("trial")) for run in runs.values()}
     tasks = dict.fromkeys(text_of(run["task_id"]) for run in runs.values())
@@ -48,8 +49,8 @@ def parse(path: str, value: Any) -> Parsed:
     return used([_run(part, run, stated) for part, run in runs.items()], scores, plans, reason=reason)
 
 
-def _runs(value: list[Any]) -> dict[str, dict[str, Any]]:
-    """Return the runs of a file by their parts; the place of a run changes once all have ended."""
+def by_part(value: list[Any]) -> dict[str, dict[str, Any]]:
+    """Return the runs in a file by part. Parts do not use positions, which change when the last run ends."""
     seen = Counter[str]()
     runs = {}
     for run in value:
@@ -61,18 +62,18 @@ def _runs(value: list[Any]) -> dict[str, dict[str, Any]]:
 
 
 def _policy(run: dict[str, Any]) -> re.Match[str] | None:
-    """Return the heading of the policy with which a run begins."""
+    """Match the heading of the policy in the first message of a run, which names the domain."""
     first = next(iter(objects(run, "traj")), {})
     return _POLICY.match(content_text(first.get("content"))) if first.get("role") == "system" else None
 
 
 def _run(part: str, run: dict[str, Any], stated: dict[str, Any]) -> tuple:
-    """Return a run; what raised an error was not measured, though its reward is 0."""
+    """Return the row of a run. A run that raised an error is not measured, although its reward is 0."""
     info, traj = run["info"], objects(run, "traj")
     error = part_of(info, "error")
-    # a digest, so that copies of a file are known; runs that raised an error may be equal
+    # the digest identifies copies of a file; runs that raised an error get none, since different ones may be equal
     digest = hashlib.blake2b(text_of([part, stated, run["reward"], traj]).encode(), digest_size=8).hexdigest()
-    user_cost = number_of(part_of(info, "user_cost"))  # of the simulated user's model
+    user_cost = number_of(part_of(info, "user_cost"))  # cost of the model that simulates the user
     return run_row(
         **stated,
         part=part,
@@ -88,9 +89,9 @@ def _run(part: str, run: dict[str, Any], stated: dict[str, Any]) -> tuple:
     )
 
 
-def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
-    """List the messages of a run, and the error that ended it."""
-    run = _runs(value).get(part, {})
+def messages(parts: Mapping[str, dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
+    """List the messages of a run, then any error that ended it."""
+    run = parts.get(part, {})
     spoken = chat_messages(run.get("traj"))
     error = part_of(run.get("info"), "error")
     return spoken if error is None else [*spoken, Message("error", error_text(error))]

@@ -1,4 +1,4 @@
-"""Terminal-Bench 1: trials, summaries of runs, and a run's metadata and lock."""
+"""Terminal-Bench 1: results of trials, and the summary, metadata and lock file of a run."""
 
 import posixpath
 import re
@@ -17,22 +17,22 @@ from evalkit.trajectories.json_values import count_of, number_of, part_of, text_
 from evalkit.trajectories.records import AGENT_FAILED, Joined, Rows, Runs, by_file, counted, run_row, stated_by, used
 
 FORMAT = "Terminal-Bench"
-LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # the terminal, in the folder of a trial; the first counts
+LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # terminal logs in a trial's folder; the first with text counts
 COMMANDS = "commands.txt"
-_MOST_TERMINAL = 200_000  # characters of a terminal in a transcript
+_MOST_TERMINAL = 200_000  # characters of terminal output in a transcript
 _TRIAL_KEYS = {"trial_name", "task_id", "is_resolved"}
-_NOTHING_HAPPENED = ("unset", "none")  # modes of failure of trials in which nothing failed
+_NOTHING_HAPPENED = ("unset", "none")  # failure modes of trials without a failure
 _NOT_TESTED = ("test_timeout", "parse_error", "agent_installation_failed", "unknown_agent_error", "unknown")
 _LOCK_VERSIONS = ("1.0",)
 _ATTEMPT = re.compile(r"\.(\d+)-of-(\d+)(?=\.|$)")
-_DOCUMENT = re.compile(r"[_.-]*(?:run_metadata|metadata|results|tb)\.(?:json|lock)$")  # behind the name of a run
-_DATASET = re.compile(r"(.+)[@:](\d+\.[\w.+-]*|head)")  # a folder of the leaderboard
-_SUBMISSION = re.compile(r"\d{8}_([^_]+)_(.+)")  # a folder: date, agent, model
+_DOCUMENT = re.compile(r"[_.-]*(?:run_metadata|metadata|results|tb)\.(?:json|lock)$")  # after the name of a run
+_DATASET = re.compile(r"(.+)[@:](\d+\.[\w.+-]*|head)")  # folder of a benchmark in the leaderboard: name, version
+_SUBMISSION = re.compile(r"\d{8}_([^_]+)_(.+)")  # folder of a submission: date, agent, model
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def recognises(value: Any) -> str:
-    """Return what a decoded file is: a trial, the results of a run, its metadata or lock; empty for anything else."""
+    """Return the title of a trial, the results of a run, its metadata or its lock; empty for anything else."""
     if _is_trial(value):
         return "Terminal-Bench trial result"
     keys = value.keys() if isinstance(value, dict) else set()
@@ -46,11 +46,11 @@ def recognises(value: Any) -> str:
 
 
 def _is_trial(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() >= _TRIAL_KEYS and "task_name" not in value  # as Harbor's has
+    return isinstance(value, dict) and value.keys() >= _TRIAL_KEYS and "task_name" not in value  # unlike in Harbor
 
 
 def parse(path: str, value: Any) -> Parsed:
-    """Return the runs of a trial or a summary, or the plan and facts in a run's metadata or lock."""
+    """Return the run of a trial, the runs in a summary, or the plan and facts in a run's metadata or lock."""
     title = recognises(value)
     if title == "Terminal-Bench lock":
         return _parse_lock(value)
@@ -77,7 +77,7 @@ def parse(path: str, value: Any) -> Parsed:
 
 
 def _trials(value: Any) -> dict[str, dict[str, Any]]:
-    """Return the trials of a file by their parts."""
+    """Return the trials in a file by part."""
     if _is_trial(value):
         return {"": value}
     seen = Counter[str]()
@@ -90,7 +90,7 @@ def _trials(value: Any) -> dict[str, dict[str, Any]]:
 
 
 def _parse_lock(lock: dict[str, Any]) -> Parsed:
-    """Return the facts of a lock: the same as of metadata, in another form, and limits."""
+    """Return the facts in a lock: the same as in metadata, under other names, and also limits."""
     config = lock["run_config"]
     factor = number_of(part_of(config, "global_timeout_multiplier"))
     limits = [f"timeout_multiplier {factor:g}"] if factor not in (None, 1.0) else []
@@ -112,7 +112,7 @@ def _parse_lock(lock: dict[str, Any]) -> Parsed:
 
 
 def _described(metadata: dict[str, Any], limits: str = "", reason: str = "") -> Parsed:
-    """Return the facts of all trials of a run in a file, and the planned number of trials by task."""
+    """Return the facts that metadata or a lock states for all trials of a run, and the planned trials of each task."""
     dataset = [text_of(metadata.get(name)) for name in ("dataset_name", "dataset_version")]
     stated = {
         "model_name": text_of(metadata.get("model_name")),
@@ -136,17 +136,19 @@ def _described(metadata: dict[str, Any], limits: str = "", reason: str = "") -> 
 
 
 def _published(stated: dict[str, Any], n: int) -> list[tuple]:
-    """Return the rates over all trials of a run that its summary or its metadata state."""
+    """Return the published rates of a run from its summary or metadata: accuracy, share resolved, pass@k."""
     resolved = count_of(stated.get("n_resolved"))
     rates = {"accuracy": stated.get("accuracy"), "resolved": None if resolved is None or not n else resolved / n}
+    if isinstance(of_k := stated.get("pass_at_k"), dict):
+        rates |= {f"pass@{k}": rate for k, rate in of_k.items()}
     known = {metric: rate for metric, one in rates.items() if (rate := number_of(one)) is not None}
     return [(None, None, None, metric, rate, n or None) for metric, rate in known.items()]
 
 
 def _run(part: str, trial: dict[str, Any]) -> tuple:
-    """Return the run of a trial; files of its run name the model and the agent."""
+    """Return the run of a trial, without model and agent, which other files name."""
     mode = text_of(trial.get("failure_mode"))
-    if isinstance(trial["is_resolved"], bool):  # tests run after whatever ended the agent
+    if isinstance(trial["is_resolved"], bool):  # the tests ran, however the agent ended
         status = mode if mode in AGENT_FAILED else "completed"
     else:
         status = "untested" if mode in {"", *_NOTHING_HAPPENED, *AGENT_FAILED} else mode
@@ -172,7 +174,7 @@ def _id(trial: Mapping[str, Any]) -> str:
 
 
 def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
-    """List the task, the commands and the terminal of a trial, what failed, and the results of its tests."""
+    """List the task, commands, terminal output, failure mode and test results of a trial as messages."""
     folder = ""
     if not _is_trial(value):
         value = _trials(value).get(part, {})
@@ -193,10 +195,10 @@ def messages(value: Any, part: str, open_named: OpenNamed) -> list[Message]:
 
 
 def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
-    """Fill in what files and folders state of their trials, and find the copies of trials.
+    """Fill in what files and folders state about their trials, and leave out copies of trials.
 
-    A trial has a file of its own, or an entry in the summary of its run, or both; a resumed run contains a copy of
-    an earlier run. All of these are one run, except in different submissions.
+    A trial has a results file, an entry in the summary of its run, or both. A resumed run contains a copy of an
+    earlier run. All copies of a trial in one submission count as one run.
     """
     about: dict[_Key, dict[str, str]] = {}
     plan_at: dict[_Key, str] = {}
@@ -216,17 +218,17 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     for figure in published:
         for column in ("model_name", "agent", "dataset"):
             figure[column] = of_files.get(figure["source"], {}).get(column) or figure[column]
-    trials: dict[tuple[Any, ...], list[Any]] = {}  # the copies of each
+    trials: dict[tuple[Any, ...], list[Any]] = {}  # copies of each trial, by its submission and identity
     for source, own in files.items():
         for run in own:
             for column, value in settings[source].items():
                 setattr(run, column, value or None)
             trials.setdefault((run.experiment, *_identity(run)), []).append(run)
 
-    def outermost(run: Any) -> tuple[Any, ...]:  # of these, a file of its own comes first
+    def outermost(run: Any) -> tuple[Any, ...]:  # sort key: results files of trials come before summaries
         return bool(run.part), run.source.count("/"), run.source
 
-    copied = set[_Key]()  # runs whose trials another run has, too
+    copied = set[_Key]()  # runs with trials that another run also contains
     for copies in trials.values():
         copies.sort(key=outermost)
         for run in copies[1:]:
@@ -240,9 +242,9 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
 
 
 def _settings(source: str, stated: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns that runs of a file share: stated by files, else by folders, as results/DATASET/SUBMISSION."""
+    """Return the columns that all runs in a file share, from other files or else from results/DATASET/SUBMISSION."""
     settings = {}
-    parts = re.sub(r"^\w+://[^/]*", "", posixpath.dirname(absolute(source))).split("/")  # without a host
+    parts = re.sub(r"^\w+://[^/]*", "", posixpath.dirname(absolute(source))).split("/")  # without scheme and host
     below = 0
     for at, part in enumerate(parts):
         if _DATASET.fullmatch(part):
@@ -262,7 +264,7 @@ def _settings(source: str, stated: Mapping[str, str]) -> dict[str, str]:
 
 
 def context_files(files: Iterable[str]) -> Iterator[str]:
-    """Yield where the metadata and the lock of the runs of some files may be, in the folders above these, too."""
+    """Yield the paths where the metadata and the lock of each run may be, also in a folder above its trials."""
     for path in files:
         if path.endswith("results.json"):
             above, trial = posixpath.split(posixpath.dirname(path))
@@ -271,7 +273,7 @@ def context_files(files: Iterable[str]) -> Iterator[str]:
             yield from (f"{start}run_metadata.json", f"{start}tb.lock")
 
 
-_Key = tuple[str, str]  # of a run: its folder, and its own name where the names of its files begin with it
+_Key = tuple[str, str]  # key of a run: its folder, and its name if its file names start with it, else ""
 
 
 def _key(source: str) -> _Key:
@@ -280,7 +282,7 @@ def _key(source: str) -> _Key:
 
 
 def _nearest(source: str, known: Mapping[_Key, Any]) -> _Key:
-    """Return the key of a file's run: with the run's name in its own, else of the nearest folder that is known."""
+    """Return the key of the run that a file belongs to: its exact key if known, else the nearest known folder above."""
     own = _key(source)
     if own in known:
         return own
@@ -291,7 +293,7 @@ def _nearest(source: str, known: Mapping[_Key, Any]) -> _Key:
 
 
 def _identity(run: Any) -> tuple[str, ...]:
-    """Return what copies of a trial share: its id, else its run's name, its own and its start."""
+    """Return what copies of a trial share: its id, or else the name of its run, its own name and its start."""
     if run.log_id:
         return run.log_id, run.task_id
     folder, name = _key(run.source)
