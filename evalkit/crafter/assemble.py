@@ -142,17 +142,14 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     weights = check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events = records.tables["episodes"], records.tables["events"]
     columns = {name: episodes[name].to_pylist() for name in ("events", "flags", *_OF_SESSION)}
-    hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
-    scores, event_scores = score_traces(
-        columns, {**dict(zip(events.column_names, events.columns, strict=True)), **hooks}, weights, counting
-    )
+    listed = events.to_pydict()
+    scores, event_scores = score_traces(columns, listed, weights, counting)
     n, sizes = len(episodes), episodes["events"].to_numpy()
     episode_of = np.repeat(np.arange(n), sizes)  # of each event
     # whether an episode unlocks an achievement, and the turn of the first hook that names it
     unlocked = np.zeros((n, len(PLACE)), bool)
     turns = np.full(unlocked.shape, _NO_TURN)
-    named = events["achievements"].to_pylist(), events["turn"].to_pylist()
-    for episode, names, turn in zip(episode_of.tolist(), *named, strict=True):
+    for episode, names, turn in zip(episode_of.tolist(), listed["achievements"], listed["turn"], strict=True):
         for place in map(PLACE.get, names.split(" ") if names else ()):
             if place is not None and not unlocked[episode, place]:
                 unlocked[episode, place] = True

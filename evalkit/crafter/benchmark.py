@@ -24,11 +24,10 @@ import pandas as pd
 from evalkit._notes import Notes, note
 from evalkit.crafter.assemble import find_copies
 from evalkit.crafter.format import ACHIEVEMENTS, UNKNOWN, OtherShapeError
-from evalkit.crafter.parse import judge_trace, names_in, rows_of
-from evalkit.crafter.table import FLAGS, RECORDS
+from evalkit.crafter.parse import columns_of, judge_trace, names_in, rows_of
+from evalkit.crafter.table import FLAGS
 from evalkit.io import BrokenFileError, Ledger, SourceError, absolute, decode_json, list_source, read_files, reason_of
 from evalkit.io import Source as Files
-from evalkit.kinds.reading import tables_of
 from evalkit.stats import Estimate, jackknife_interval, mean_interval
 
 __all__ = [
@@ -212,9 +211,8 @@ def load_runs(source: Files) -> Runs:
         else:
             ledger.add(path, "used", remark)
             found += [(run, path) for run in runs]
-    paths, tables = list(traces), tables_of(RECORDS, traces)
-    repeated = find_copies(tables["episodes"].to_pydict(), tables["events"].to_pydict())
-    copies = {paths[place] for place in repeated}
+    paths, columns = list(traces), columns_of(traces)
+    copies = {paths[place] for place in find_copies(columns["episodes"], columns["events"])}
     for place, entry in enumerate(ledger.entries):
         if entry.source in copies:
             ledger.entries[place] = entry._replace(status="skipped", reason=FLAGS["duplicate"])

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from evalkit.crafter.format import (
 )
 from evalkit.crafter.table import RECORDS
 from evalkit.io import BrokenFileError
+from evalkit.io.frames import cut_texts
 from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import Parsed
 
@@ -108,6 +109,17 @@ def rows_of(judged: Judged) -> dict[str, list[tuple]]:
         "cost": sum(costs) if costs else None,
     }
     return {"episodes": [tuple([episode[column.name] for column in RECORDS["episodes"]])], "events": rows}
+
+
+def columns_of(traces: Mapping[str, Mapping[str, Sequence[tuple]]]) -> dict[str, dict[str, list]]:
+    """Return the rows of traces as lists, by the tables of `RECORDS`; Arrow columns take longer for few traces."""
+    tables = {}
+    for name, columns in RECORDS.items():
+        rows = [row for trace in traces.values() for row in trace.get(name, ())]
+        values = zip(*rows, strict=True) if rows else [()] * len(columns)
+        tables[name] = {column.name: cut_texts(own, column.dtype) for column, own in zip(columns, values, strict=True)}
+    tables["episodes"]["source"] = [path for path, trace in traces.items() if trace]
+    return tables
 
 
 def judge_trace(data: bytes, *, images: bool = False) -> Judged:

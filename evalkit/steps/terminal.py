@@ -8,8 +8,9 @@ import pandas as pd
 from evalkit._text import counted_noun, format_interval, listed
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table, unmeasured_lines
-from evalkit.io import distinct_names, plain
+from evalkit.io import plain
 from evalkit.io.screen import so_far
+from evalkit.io.text import shorten
 from evalkit.kinds import Logs
 from evalkit.steps import analysis
 from evalkit.steps.judge import end_of_route, find_loops
@@ -23,9 +24,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     """Format the summary of several histories, and the steps of one; `views` ask for all steps, or for checks."""
     checks, everything = views.get("checks"), views.get("all")
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
-    of_results = analysis.found(logs.results)
-    names = distinct_names(of_results["cell_type"].dropna().unique(), 24)
-    numbers = [_found_cells(row, names) for row in to_jsonable(of_results)]
+    numbers = list(map(_found_cells, to_jsonable(analysis.found(logs.results))))
     found = Part("numbers that steps found", rows=numbers, always=True, most=6, last=1)
     parts = _overview(logs, rows) if len(logs.runs) > 1 else []
     if len(rows) > 1 and not (checks or everything):
@@ -88,11 +87,11 @@ def _check_cells(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _found_cells(row: dict[str, Any], names: Mapping[str, str]) -> dict[str, str]:
-    """Format a row of `analysis.found` by its headers; `names` are the short ones of cell types."""
+def _found_cells(row: dict[str, Any]) -> dict[str, str]:
+    """Format a row of `analysis.found` by its headers."""
     return {
         "found": row["quantity"],
-        "cell type": names.get(row["cell_type"]) or "–",
+        "cell type": shorten(plain(row["cell_type"] or "–"), 40),
         "by": plain(row["method"] or row["category"] or "–", 40),
         "number": "?" if row["value"] is None else f"{row['value']:g}",
         "histories": str(row["histories"]),
