@@ -171,8 +171,8 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
 def read_hooks(event: Event) -> Verdict:
     """Read the scored hooks of an event; ``hooks_triggered`` is read where ``event_metadata`` is missing.
 
-    Of hooks without a difficulty (`_NEW`), achievements count that no other hook of the event names, unless a hook with
-    a difficulty has no names. An invalid action is suspect where a turn has several, unless the hook says otherwise.
+    Of hooks without a difficulty (`_NEW`), achievements count that no other hook of the event names, unless another has
+    no names of the game. An invalid action is suspect where a turn has several, unless the hook says otherwise.
     """
     if not event.event_metadata and not event.hooks_triggered:
         return Verdict()
@@ -183,7 +183,7 @@ def read_hooks(event: Event) -> Verdict:
     hooks: list[tuple[str, int, int]] = []
     achievements: list[str] = []
     invalid: list[Invalid] = []
-    has_unnamed = lacks_names = False
+    has_unnamed = False
     for name, hook in named:
         data, known = hook.data or HookData(), int(hook.hook_name in WEIGHTS and bool(event.event_metadata))
         names = [snake_case(one).removeprefix("achievement_") for one in data.achievements or ()]
@@ -196,9 +196,8 @@ def read_hooks(event: Event) -> Verdict:
         elif name in WEIGHTS:
             hooks.append((name, max(len(names), 1), known))
             achievements += of_game
-            lacks_names |= not names
             has_unnamed |= len(of_game) < max(len(names), 1)
-        elif name in _NEW and not lacks_names:
+        elif name in _NEW and not has_unnamed:
             others = [one for one in of_game if one not in achievements]
             hooks += _hooks_of(others)
             achievements += others

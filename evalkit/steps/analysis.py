@@ -306,11 +306,10 @@ def _with_settings(results: pd.DataFrame) -> pd.DataFrame:
 
 def _setting(name: str, value: Any) -> str:
     """Format a parameter: texts as they are, other values with its name; nothing for a missing one."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return ", ".join(value)
-    return f"{name}={json.dumps(value, ensure_ascii=False)}"
+    texts = [value] if isinstance(value, str) else value
+    if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
+        return ", ".join(texts)
+    return "" if value is None else f"{name}={json.dumps(value, ensure_ascii=False)}"
 
 
 def coverage(histories: Sequence[History]) -> pd.DataFrame:
