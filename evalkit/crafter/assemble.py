@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
-from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS
+from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, RECORDS
 from evalkit.io import frame_of
 from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
 
@@ -24,6 +24,7 @@ NO_SCORED_EVENTS = "(no scored events)"
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
 DIGITS = 10  # decimals of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
 _NO_TURN = np.iinfo(np.int64).min
+_OF_SESSION = ("session_id", "model_name", "task_id", "difficulty", "experiment", "seed", "max_turns", "started")
 
 
 class EventScore(NamedTuple):
@@ -97,14 +98,17 @@ def score_traces(
     }
     for name, values in columns.items():
         columns[name] = [value if size else None for value, size in zip(values, episodes["events"], strict=True)]
-    pairs = list(zip(episodes["flags"], episodes["session_id"], strict=True))
-    n_of_session = Counter(session for flags, session in pairs if "duplicate" not in flags)
+    columns["run_flags"] = list(map(list, episodes["flags"]))
+    sessions, copies = episodes["session_id"], find_copies(episodes, events)
+    n_of_session = Counter(session for place, session in enumerate(sessions) if place not in copies)
+    n_of_session[None] = 0
     order = {flag: place for place, flag in enumerate(FLAGS)}
-    columns["run_flags"] = []
-    for flags, session in pairs:
-        is_shared = session is not None and n_of_session[session] > 1 and "duplicate" not in flags
-        known = [*flags, "duplicate_session"] if is_shared else flags
-        columns["run_flags"].append(sorted(known, key=lambda flag: order.get(flag, len(order))))
+    for place, flags in enumerate(columns["run_flags"]):
+        if place in copies:
+            flags.append("duplicate")
+        elif n_of_session[sessions[place]] > 1:
+            flags.append("duplicate_session")
+        flags.sort(key=lambda flag: order.get(flag, len(order)))
     return columns, {"score": np.where(codes > 0, scores, np.nan), **event_counts}
 
 
@@ -137,19 +141,15 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     counting = options.get("counting", "achievement")
     weights = check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events = records.tables["episodes"], records.tables["events"]
-    columns = {name: episodes[name].to_pylist() for name in ("events", "session_id", "flags")}
-    copies = _copies(episodes, events, columns)
-    for copy in copies:
-        columns["flags"][copy] = [*columns["flags"][copy], "duplicate"]
-    hooks = {name: events[name].to_pylist() for name in ("hooks", "suspect_invalid_actions")}
-    scores, event_scores = score_traces(columns, hooks, weights, counting)
-    n = len(episodes)
-    episode_of = np.repeat(np.arange(n), columns["events"])  # of each event
+    columns = {name: episodes[name].to_pylist() for name in ("events", "flags", *_OF_SESSION)}
+    listed = events.to_pydict()
+    scores, event_scores = score_traces(columns, listed, weights, counting)
+    n, sizes = len(episodes), episodes["events"].to_numpy()
+    episode_of = np.repeat(np.arange(n), sizes)  # of each event
     # whether an episode unlocks an achievement, and the turn of the first hook that names it
     unlocked = np.zeros((n, len(PLACE)), bool)
     turns = np.full(unlocked.shape, _NO_TURN)
-    named = events["achievements"].to_pylist(), events["turn"].to_pylist()
-    for episode, names, turn in zip(episode_of.tolist(), *named, strict=True):
+    for episode, names, turn in zip(episode_of.tolist(), listed["achievements"], listed["turn"], strict=True):
         for place in map(PLACE.get, names.split(" ") if names else ()):
             if place is not None and not unlocked[episode, place]:
                 unlocked[episode, place] = True
@@ -164,7 +164,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
     }
     score, suspects = np.array([scores[name] for name in ("score", "suspect_invalid_actions")], dtype=float)
-    is_known = can_tell & (np.array(columns["events"], dtype=int) > 0)
+    is_known = can_tell & (sizes > 0)
     n_unlocked = unlocked.sum(axis=1)
     rows = {
         **dict.fromkeys((column.name for column in RUN_COLUMNS), [None] * n),  # of what no trace states
@@ -187,26 +187,31 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "events": frame_of(event_rows, EVENTS),
         "achievements": frame_of(achievements, ACHIEVEMENT_ROWS),
     }
-    if copies:
-        sources = episodes["source"].take(copies).to_pylist()
+    flagged = zip(rows["source"].to_pylist(), scores["run_flags"], strict=True)
+    if copies := [source for source, flags in flagged if "duplicate" in flags]:
         for name in ("events", "achievements"):
-            frames[name] = frames[name][~frames[name]["source"].isin(sources)].reset_index(drop=True)
+            frames[name] = frames[name][~frames[name]["source"].isin(copies)].reset_index(drop=True)
     return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})
 
 
-def _copies(episodes: pa.Table, events: pa.Table, columns: Columns) -> list[int]:
-    """Return the places of traces that repeat an earlier one of their session in everything."""
-    n_of_session = Counter(columns["session_id"])
-    seen = set[str]()
-    copies = []
-    end = 0
-    for place, (session, n_events) in enumerate(zip(columns["session_id"], columns["events"], strict=True)):
-        end += n_events
-        if session is None or n_of_session[session] == 1:
+def find_copies(episodes: Columns, events: Columns) -> set[int]:
+    """Return the places of traces that repeat a longer or earlier one of their session, or the beginning of one."""
+    sessions = list(zip(*[episodes[name] for name in _OF_SESSION], strict=True))
+    sizes, n_of_session = episodes["events"], Counter(sessions)
+    ends = list(accumulate(sizes))
+    seen = set[int]()  # hashes of traces and of their beginnings
+    copies = set[int]()
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):  # the longest first
+        session = sessions[place]
+        if session[0] is None or n_of_session[session] == 1:
             continue
-        parts = (episodes.slice(place, 1), events.slice(end - n_events, n_events))
-        content = str([part.drop_columns("source").to_pylist() for part in parts])
-        if content in seen:
-            copies.append(place)
-        seen.add(content)
+        beginning = hash(session)
+        beginnings = []
+        own = [events[column.name][ends[place] - sizes[place] : ends[place]] for column in RECORDS["events"]]
+        for event in zip(*own, strict=True):
+            beginning = hash((beginning, repr(event)))
+            beginnings.append(beginning)
+        if beginning in seen:
+            copies.add(place)
+        seen.update(beginnings or [beginning])
     return copies

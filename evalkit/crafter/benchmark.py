@@ -22,8 +22,10 @@ import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes, note
+from evalkit.crafter.assemble import find_copies
 from evalkit.crafter.format import ACHIEVEMENTS, UNKNOWN, OtherShapeError
-from evalkit.crafter.parse import judge_trace
+from evalkit.crafter.parse import columns_of, judge_trace, names_in, rows_of
+from evalkit.crafter.table import FLAGS
 from evalkit.io import BrokenFileError, Ledger, SourceError, absolute, decode_json, list_source, read_files, reason_of
 from evalkit.io import Source as Files
 from evalkit.stats import Estimate, jackknife_interval, mean_interval
@@ -152,7 +154,7 @@ def progression(path_or_runs: Source) -> Estimate:
     Returns
     -------
     Estimate
-        Share in percent, with its interval.
+        Share from 0 to 1, with its interval.
 
     Examples
     --------
@@ -165,8 +167,7 @@ def progression(path_or_runs: Source) -> Estimate:
 def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None) -> CrafterScore:
     """Score episodes (an array of episodes × 22, 1 where unlocked) as one group; a jackknife over them, or `tasks`."""
     logs = jackknife_interval(100 * unlocked, lambda rows: float(np.log1p(rows.mean(axis=0)).mean()), tasks)
-    estimate, high = float(np.expm1(logs.estimate)), float(np.expm1(logs.high))
-    low = math.nan if math.isnan(logs.low) else float(np.expm1(max(logs.low, 0.0)))
+    estimate, low, high = np.clip(np.expm1([logs.estimate, logs.low, logs.high]), 0.0, 100.0).tolist()
     seeds = (estimate,) if len(unlocked) else ()
     method = f"score of one group; {logs.method} over {'episodes' if tasks is None else 'tasks'}"
     return CrafterScore(estimate, math.nan, seeds, len(seeds), len(unlocked), low, high, method, logs.warning)
@@ -201,15 +202,22 @@ def load_runs(source: Files) -> Runs:
     listing = list_source(source)
     ledger = Ledger()
     found: list[tuple[Run, str]] = []
+    traces: dict[str, dict[str, list[tuple]]] = {}
     for path, data in read_files(p for p in listing.files if p.lower().endswith((".json", ".jsonl"))):
         try:
-            runs, remark = _runs_of_file(path, data, listing.root)
+            runs, remark = _runs_of_file(path, data, listing.root, traces)
         except BrokenFileError as error:
             ledger.add(path, "skipped" if isinstance(error, OtherShapeError) else "failed", str(error))
         else:
             ledger.add(path, "used", remark)
             found += [(run, path) for run in runs]
-    runs = sorted(_distinct(found), key=lambda run: (run["method"], run["task"], str(run["seed"])))
+    paths, columns = list(traces), columns_of(traces)
+    copies = {paths[place] for place in find_copies(columns["episodes"], columns["events"])}
+    for place, entry in enumerate(ledger.entries):
+        if entry.source in copies:
+            ledger.entries[place] = entry._replace(status="skipped", reason=FLAGS["duplicate"])
+    originals = [(run, path) for run, path in found if path not in copies]
+    runs = sorted(_distinct(originals), key=lambda run: (run["method"], run["task"], str(run["seed"])))
     return Runs(runs, ledger)
 
 
@@ -255,8 +263,8 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, float) and value >= 0 and value.is_integer()
 
 
-def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run], str]:
-    """Read one file of any kind; return its runs, and a remark for the ledger."""
+def _runs_of_file(path: str, data: bytes | OSError, root: str, traces: dict[str, Any]) -> tuple[list[Run], str]:
+    """Read one file of any kind; return its runs, and a remark for the ledger; add the rows of a trace to `traces`."""
     if isinstance(data, OSError):
         raise BrokenFileError(reason_of(data))
     if path.endswith(".jsonl"):
@@ -268,10 +276,7 @@ def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run
             if isinstance(runs[0], Mapping) and any(column in runs[0] for column in COLUMNS.values()):
                 return [check_run(run) for run in runs], ", ".join(notes)
             if isinstance(value, Mapping) and "progression" in value and "achievements" in value:  # of BALROG
-                unlocked, client = value["achievements"], value.get("client")
-                if isinstance(unlocked, Mapping):  # counts; else a list
-                    unlocked = [name for name, n in unlocked.items() if n]
-                names = {str(name).lower().replace(" ", "_") for name in unlocked}
+                names, client = names_in(value["achievements"]), value.get("client")  # counts, or a list
                 if unknown := sorted(names - COLUMNS.keys()):
                     raise ValueError(f"{unknown[0]!r} is not an achievement of the game")
                 model = client.get("model_id") if isinstance(client, Mapping) else None
@@ -279,6 +284,7 @@ def _runs_of_file(path: str, data: bytes | OSError, root: str) -> tuple[list[Run
         except (TypeError, ValueError) as error:
             raise BrokenFileError(f"{type(error).__name__}: {error}") from error
     judged = judge_trace(data)
+    traces[path] = rows_of(judged)
     if judged.unlocked is None:
         raise OtherShapeError("a session trace without a record of unlocked achievements")
     return [_run_of_episode(judged.session["model_name"], judged.unlocked, "session traces")], judged.recovered
@@ -352,6 +358,7 @@ def _official(runs: list[Run], budget: float) -> CrafterScore:
     warning = interval.warning if several else note("one_seed", "a single seed has no interval")
     left_out = f"; {len(runs) - len(used)} seeds without episodes left out" if len(used) < len(runs) else ""
     method = f"mean of scores per seed{left_out}; {interval.method} over seeds"
-    bounds = interval.low, interval.high, method, warning
+    low, high = np.clip([interval.low, interval.high], 0.0, 100.0).tolist()
     std = float(scores.std()) if several else math.nan
-    return CrafterScore(float(scores.mean()), std, tuple(scores.tolist()), len(used), sum(map(len, used)), *bounds)
+    per_seed, n_episodes = tuple(scores.tolist()), sum(map(len, used))
+    return CrafterScore(float(scores.mean()), std, per_seed, len(used), n_episodes, low, high, method, warning)

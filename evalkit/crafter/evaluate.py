@@ -7,13 +7,12 @@ from typing import Any
 from evalkit.crafter.assemble import NO_SCORED_EVENTS, Counting, EventScore, check_rules, score_event, score_traces
 from evalkit.crafter.format import WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND
-from evalkit.crafter.parse import parse_file, read_hooks
-from evalkit.crafter.table import EPISODES, RECORDS
+from evalkit.crafter.parse import columns_of, parse_file, read_hooks
+from evalkit.crafter.table import EPISODES
 from evalkit.crafter.terminal import TraceScore as TraceScore
 from evalkit.crafter.terminal import parts, results_of, trace_text
 from evalkit.display.terminal import file_lines, on_screen
 from evalkit.io import Entry, Ledger, Source, StorageOptions, check_path, frame, paused_gc, plain, storage
-from evalkit.io.frames import cut_texts
 from evalkit.io.read import read_file, reason_of
 from evalkit.io.sources import source_names
 from evalkit.io.store import read_manifest
@@ -100,7 +99,7 @@ def evaluate_trace(
     except OSError as error:
         parsed = Parsed("failed", reason_of(error))
     if parsed.status == "used":
-        return _results(_columns({place: parsed.rows}), weights, counting)[0]
+        return _results(columns_of({place: parsed.rows}), weights, counting)[0]
     broken: TraceScore = {"total_score": None, "counts": {}, "trajectory": NO_SCORED_EVENTS, "num_events": 0}
     return {**broken, "trace_file": os.path.basename(place), "source": place, "flags": [], "error": parsed.reason}
 
@@ -138,7 +137,7 @@ def evaluate_all_traces(
     Returns
     -------
     list of dict
-        Results of `evaluate_trace`, the highest total_score first; its attribute ``ledger`` lists the other files.
+        Results of `evaluate_trace`, the highest total_score first, with copies flagged; ``ledger`` lists all files.
 
     Examples
     --------
@@ -155,20 +154,9 @@ def evaluate_all_traces(
             listing = list_logs(KIND, named, pattern, recursive=recursive)
             chunks = parse_logs(KIND, listing.files, listing.states, {}, jobs)
             parsed = {path: contents for files, _ in chunks for path, _, contents in files}
-            traces = _columns({path: parsed[path].rows for path in listing.files})
+            traces = columns_of({path: parsed[path].rows for path in listing.files})
             entries = [Entry(path, parsed[path].status, parsed[path].reason) for path in listing.files]
     return TraceScores(_results(traces, weights, counting), Ledger(entries))
-
-
-def _columns(traces: Mapping[str, Mapping[str, Sequence[tuple]]]) -> dict[str, dict[str, list]]:
-    """Return the rows of traces as lists, by the tables of `RECORDS`; Arrow columns take longer for few traces."""
-    tables = {}
-    for name, columns in RECORDS.items():
-        rows = [row for trace in traces.values() for row in trace.get(name, ())]
-        values = zip(*rows, strict=True) if rows else [()] * len(columns)
-        tables[name] = {column.name: cut_texts(own, column.dtype) for column, own in zip(columns, values, strict=True)}
-    tables["episodes"]["source"] = [path for path, trace in traces.items() if trace]
-    return tables
 
 
 def _results(traces: Mapping[str, Any], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:

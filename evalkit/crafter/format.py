@@ -65,7 +65,7 @@ class Hook(Struct, gc=False):
 class Observation(Struct, gc=False):
     """The game's output; with images it is most of a trace's bytes."""
 
-    achievements_status: dict[str, Any] | None = None
+    achievements_status: Any = None
     inventory: dict[str, Any] | None = None
     player_position: Any = None
     world_material_map_hash: Any = None

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -27,10 +27,10 @@ from evalkit.crafter.format import (
 )
 from evalkit.crafter.table import RECORDS
 from evalkit.io import BrokenFileError
+from evalkit.io.frames import cut_texts
 from evalkit.io.text import MOST_MATCHED
 from evalkit.kinds import Parsed
 
-_EPISODE_COLUMNS = [column.name for column in RECORDS["episodes"]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _WORD_END = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s-]+")
@@ -59,9 +59,6 @@ class Verdict(NamedTuple):
     has_unnamed: bool = False  # an achievement hook or a state names nothing of the game
 
 
-NOTHING = Verdict()
-
-
 class Judged(NamedTuple):
     """A trace: its session, as columns of a record, and its verdicts by event."""
 
@@ -81,10 +78,15 @@ def parse_file(path: str, data: bytes) -> Parsed:
         several = data.count(b'"event_history"')
         hint = f"; {several} traces in one file: give each its own" if several > 1 else ""
         return Parsed("skipped" if isinstance(error, OtherShapeError) else "failed", f"{error}{hint}")
+    return Parsed("used", judged.recovered, rows_of(judged))
+
+
+def rows_of(judged: Judged) -> dict[str, list[tuple]]:
+    """Return the rows of a trace, by table of `table.RECORDS`."""
     rows = list[tuple]()
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
         n = len(event.actions) if isinstance(event.actions, list) else None
-        if verdict is NOTHING:  # most events
+        if not any(verdict):  # most events
             rows.append((position, event.turn, event.kind, n, None, 0, None, (), ()))
             continue
         hooks = " ".join([f"{name}:{count}:{known}" for name, count, known in verdict.hooks]) or None
@@ -106,7 +108,18 @@ def parse_file(path: str, data: bytes) -> Parsed:
         "tokens_out": tokens_out,
         "cost": sum(costs) if costs else None,
     }
-    return Parsed("used", judged.recovered, {"episodes": [tuple(map(episode.get, _EPISODE_COLUMNS))], "events": rows})
+    return {"episodes": [tuple([episode[column.name] for column in RECORDS["episodes"]])], "events": rows}
+
+
+def columns_of(traces: Mapping[str, Mapping[str, Sequence[tuple]]]) -> dict[str, dict[str, list]]:
+    """Return the rows of traces as lists, by the tables of `RECORDS`; Arrow columns take longer for few traces."""
+    tables = {}
+    for name, columns in RECORDS.items():
+        rows = [row for trace in traces.values() for row in trace.get(name, ())]
+        values = zip(*rows, strict=True) if rows else [()] * len(columns)
+        tables[name] = {column.name: cut_texts(own, column.dtype) for column, own in zip(columns, values, strict=True)}
+    tables["episodes"]["source"] = [path for path, trace in traces.items() if trace]
+    return tables
 
 
 def judge_trace(data: bytes, *, images: bool = False) -> Judged:
@@ -119,9 +132,8 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     config = [entry.data for entry in entries if entry.data] + ([trace.metadata] if trace.metadata else [])
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
-    with_hooks = [verdict for verdict in verdicts if verdict is not NOTHING]
-    named = {name for verdict in with_hooks for name in verdict.achievements}
-    has_unnamed = any(verdict.has_unnamed for verdict in with_hooks)
+    named = {name for verdict in verdicts for name in verdict.achievements}
+    has_unnamed = any(verdict.has_unnamed for verdict in verdicts)
     if not named and not derived:  # hooks of another name may name achievements
         hooks = [hook.data for event in events for hook in event.event_metadata or ()]
         has_unnamed |= any(data and data.achievements for data in hooks)
@@ -135,14 +147,14 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     n_claimed = _first([m.num_achievements for m in config])
     shows_nothing = bool(events) and not named and all(event.kind != "environment" for event in events)
     can_tell = bool(events) and not has_unnamed and not shows_nothing
-    differs = claimed is not None and _names(claimed) != named
+    differs = claimed is not None and names_in(claimed) != named
     flags = {
         "aborted": not events,
         "error_entry": error is not None,
         "derived": derived and bool(named),
         "unnamed_achievements": has_unnamed,
         "no_environment_events": shows_nothing,
-        "suspect_invalid_actions": any(action.suspect for verdict in with_hooks for action in verdict.invalid),
+        "suspect_invalid_actions": any(action.suspect for verdict in verdicts for action in verdict.invalid),
         "verdicts_disagree": disagree,
         "results_mismatch": can_tell and (differs or n_claimed not in (None, len(named))),
     }
@@ -159,24 +171,21 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
 def read_hooks(event: Event) -> Verdict:
     """Read the scored hooks of an event; ``hooks_triggered`` is read where ``event_metadata`` is missing.
 
-    Names of hooks without a difficulty (`_NEW`) count by their own, unless hooks of the event have one. An invalid
-    action is suspect where a turn has several, unless the hook says otherwise.
+    Of hooks without a difficulty (`_NEW`), achievements count that no other hook of the event names, unless another has
+    no names of the game. An invalid action is suspect where a turn has several, unless the hook says otherwise.
     """
     if not event.event_metadata and not event.hooks_triggered:
-        return NOTHING
+        return Verdict()
     entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or ()]
-    named = []
-    for hook in entries:
-        if name := hook.hook_name:  # newer writers use the plural
-            singular = snake_case(name).removesuffix("s")
-            named.append((singular, name in WEIGHTS, hook))
-    has_difficulty = any(name in WEIGHTS and name != "invalid_action" for name, _, _ in named)
+    # newer writers use the plural
+    named = [(snake_case(hook.hook_name).removesuffix("s"), hook) for hook in entries if hook.hook_name]
+    named.sort(key=lambda own: own[0] in _NEW)
     hooks: list[tuple[str, int, int]] = []
     achievements: list[str] = []
     invalid: list[Invalid] = []
     has_unnamed = False
-    for name, is_own, hook in named:
-        data, known = hook.data or HookData(), int(is_own and bool(event.event_metadata))
+    for name, hook in named:
+        data, known = hook.data or HookData(), int(hook.hook_name in WEIGHTS and bool(event.event_metadata))
         names = [snake_case(one).removeprefix("achievement_") for one in data.achievements or ()]
         of_game = [one for one in names if one in TIER_OF]
         if name == "invalid_action":
@@ -184,13 +193,15 @@ def read_hooks(event: Event) -> Verdict:
             actions = event.action_names or [None]
             suspect = len(actions) > 1 if data.suspect is None else data.suspect
             invalid.append(Invalid(data.action or actions[0], data.reason or "", suspect))
-        elif name in WEIGHTS or (name in _NEW and not has_difficulty):
-            if name in WEIGHTS:
-                hooks.append((name, max(len(names), 1), known))
-            else:
-                hooks += _hooks_of(of_game)
+        elif name in WEIGHTS:
+            hooks.append((name, max(len(names), 1), known))
             achievements += of_game
-            has_unnamed |= not names or len(of_game) < len(names)
+            has_unnamed |= len(of_game) < max(len(names), 1)
+        elif name in _NEW and not has_unnamed:
+            others = [one for one in of_game if one not in achievements]
+            hooks += _hooks_of(others)
+            achievements += others
+            has_unnamed |= len(of_game) < len(names) or not (names or achievements)
     return Verdict(tuple(hooks), tuple(achievements), tuple(invalid), has_unnamed)
 
 
@@ -204,10 +215,11 @@ def snake_case(name: str) -> str:
     return _WORD_END.sub("_", name.strip()).lower()
 
 
-def _names(status: Mapping[str, Any]) -> set[str]:
-    """Return the names of the achievements that a status has as unlocked, which may be a text."""
-    unlocked = [name for name, got in status.items() if got and str(got).lower() not in ("false", "no", "none", "0")]
-    return {snake_case(name).removeprefix("achievement_") for name in unlocked}
+def names_in(status: Any) -> set[str]:
+    """Return the names of the achievements that a status has as unlocked, which may be a text; or those of a list."""
+    if isinstance(status, Mapping):
+        status = [name for name, got in status.items() if got and str(got).lower() not in ("false", "no", "none", "0")]
+    return {snake_case(str(name)).removeprefix("achievement_") for name in status}
 
 
 def derive(events: list[Event]) -> list[Verdict]:
@@ -219,9 +231,10 @@ def derive(events: list[Event]) -> list[Verdict]:
         has_unnamed = False
         for raw in (event.system_state_before, event.system_state_after):
             shown = observed(raw)
-            if shown is None or shown.achievements_status is None:
+            status = shown.achievements_status if shown else None
+            if status is None:
                 continue
-            now = _names(shown.achievements_status)
+            now = names_in(status if isinstance(status, Mapping | list) else [status])
             has_unnamed |= not now <= TIER_OF.keys()
             now &= TIER_OF.keys()
             new += sorted(now - seen) if seen is not None else []

@@ -15,7 +15,7 @@ FLAGS = {
     "results_mismatch": "episode_results names other achievements than the events",
     "malformed_fields": "values of unexpected types were ignored",
     "duplicate_session": "another file has the same session_id with other events",
-    "duplicate": "another file contains the same trace; means exclude it",
+    "duplicate": "another file contains the same trace, or its continuation; means exclude it",
 }
 
 RECORDS = {

@@ -82,7 +82,8 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     episodes, rules = logs.episodes, logs.rules
     everything = bool(views.get("all"))
     if len(logs.ledger) == 1 and len(episodes) == 1:
-        return [Part("the trace", trace_text(*results_of(episodes, rules)).split("\n"), always=True)]
+        lines = trace_text(*results_of(episodes, rules)).split("\n")
+        return [Part("the trace", lines, always=True, frame=analysis.mean_scores(episodes))]
     by = ["model_name", "difficulty"] if views.get("by_difficulty") else ["model_name"]
     verbose = results_of(episodes, rules) if views.get("verbose") else ()
     reasons = analysis.invalid_actions(logs.events, [])  # the most frequent first
@@ -116,10 +117,9 @@ def parts(
     """Format every trace of `verbose`, the groups, all traces together, and the ranking of traces."""
     traces = [line for result in verbose for line in (trace_text(result), "")]
     titles = {"model_name": "models", "difficulty": "difficulties"}
-    groups = []
-    for group in by:
-        rows, frame = group_rows(episodes, group), analysis.mean_scores(analysis.per_budget(episodes), group)
-        groups.append(Part(titles[group], rows=rows, always=True, spare=_SPARE, frame=frame))
+    groups = [Part(titles[group], rows=group_rows(episodes, group), always=True, spare=_SPARE) for group in by]
+    if groups:  # a file has one table, the last of these
+        groups[-1] = groups[-1]._replace(frame=analysis.mean_scores(analysis.per_budget(episodes), by[-1]))
 
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
     n = f"n = {row['n']}"

@@ -362,7 +362,8 @@ def jackknife_interval(
     without = np.array([float(statistic(values[codes != i])) for i in range(count)])
     pseudo = count * estimate - (count - 1) * without
     low, high = map(float, by_t(pseudo.mean(), variance_of_mean(pseudo), count - 1))
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+    noise = 1e-9 * float(np.abs(pseudo).max())
+    if not (math.isfinite(low) and math.isfinite(high) and high - low > noise):
         return result._replace(warning=note("degenerate") + lost)
     low, high = min(low, estimate), max(high, estimate)
     few = note("few_for", what="jackknife", fewest=FEW_LEFT_OUT) if count < FEW_LEFT_OUT else Notes()

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import pandas as pd
@@ -257,7 +257,7 @@ def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
 def found(results: pd.DataFrame) -> pd.DataFrame:
     """Summarise each number that steps found: its median over histories without copies.
 
-    The last step of a history counts, for each text, such as a condition, in which parameters of its steps differ.
+    The last step of a history counts, for each of the settings, such as a condition, in which its steps differ.
 
     Parameters
     ----------
@@ -276,7 +276,9 @@ def found(results: pd.DataFrame) -> pd.DataFrame:
     """
     by = ["function_name", "cell_type", "method", "category"]
     rows = _with_settings(originals(results))
-    rows = rows[rows["position"] == rows.groupby(["history", *by], dropna=False)["position"].transform("max")]
+    for same in (["function_name", "parameters"], by):  # of a call that was made again, and of an analysis
+        last = rows.groupby(["history", *same], dropna=False)["position"].transform("max")
+        rows = rows[rows["position"] == last]
     numbers = rows[rows["term"].isna()].groupby([*by, "quantity"], dropna=False, sort=False)
     table = numbers.agg(
         histories=("history", "nunique"), value=("value", "median"), lowest=("value", "min"), highest=("value", "max")
@@ -288,17 +290,26 @@ def found(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_settings(results: pd.DataFrame) -> pd.DataFrame:
-    """Add to cell types the texts among the parameters in which steps of a history differ."""
+    """Add to cell types the parameters in which steps of a history differ."""
     analyses = [results["function_name"], results["cell_type"]]
-    parameters = pd.DataFrame(results["parameters"].map(json.loads).tolist(), results.index, dtype="object")
+    parameters = {text: json.loads(text) for text in results["parameters"].unique()}
     shown = results["cell_type"]
-    for name in parameters:
-        texts = parameters[name].where(parameters[name].map(lambda value: isinstance(value, str)), "")
+    for name in dict.fromkeys(chain.from_iterable(parameters.values())):
+        values = {text: _setting(name, own.get(name)) for text, own in parameters.items()}
+        texts = results["parameters"].map(values)
         differ = texts.groupby([results["history"], *analyses], dropna=False).transform("nunique") > 1
         differ = differ.groupby(analyses, dropna=False).transform("any")
         is_added = differ & texts.ne("") & texts.ne(results["category"])
         shown = shown.mask(is_added, shown.str.cat(texts, sep=", ").fillna(texts))
     return results.assign(cell_type=shown)
+
+
+def _setting(name: str, value: Any) -> str:
+    """Format a parameter: texts as they are, other values with its name; nothing for a missing one."""
+    texts = [value] if isinstance(value, str) else value
+    if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
+        return ", ".join(texts)
+    return "" if value is None else f"{name}={json.dumps(value, ensure_ascii=False)}"
 
 
 def coverage(histories: Sequence[History]) -> pd.DataFrame:

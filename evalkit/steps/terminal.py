@@ -10,6 +10,7 @@ from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table, unmeasured_lines
 from evalkit.io import plain
 from evalkit.io.screen import so_far
+from evalkit.io.text import shorten
 from evalkit.kinds import Logs
 from evalkit.steps import analysis
 from evalkit.steps.judge import end_of_route, find_loops
@@ -29,11 +30,11 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     if len(rows) > 1 and not (checks or everything):
         return [*parts, found]
     parts = [part._replace(frame=None) for part in parts]  # the steps below have more
-    shown = dict(iter((logs.checks if checks else logs.steps).groupby("history")))
-    cells = _check_cells if checks else _step_cells
+    table, cells = (logs.checks, _check_cells) if checks else (logs.steps, _step_cells)
     counted = {row["history"]: row for row in rows}
     for history in (one for one in logs.histories if one.label in counted):
-        steps = list(map(cells, to_jsonable(shown[history.label]))) if history.records else []
+        own = table[table["history"].eq(history.label)]
+        steps = list(map(cells, to_jsonable(own)))
         row = counted[history.label]
         ended = ", ".join(f"{row[verdict]} {verdict}" for verdict in VERDICTS if row[verdict])
         lines = [plain(history.label), f"{counted_noun(row['records'], 'record')}: {ended or 'none'}"]
@@ -52,7 +53,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
             lines.append(f"router: {end} after record {reached}{rest}")
         parts.append(Part("history", lines, always=True))
         most, spare = None if checks else 8, ("cut", "result", "cell type", "step")
-        parts.append(Part("steps", rows=steps, always=True, most=most, spare=spare, frame=shown.get(history.label)))
+        parts.append(Part("steps", rows=steps, always=True, most=most, spare=spare, frame=own))
     return parts if checks else [*parts, found]
 
 
@@ -90,7 +91,7 @@ def _found_cells(row: dict[str, Any]) -> dict[str, str]:
     """Format a row of `analysis.found` by its headers."""
     return {
         "found": row["quantity"],
-        "cell type": plain(row["cell_type"] or "–", 24),
+        "cell type": shorten(plain(row["cell_type"] or "–"), 40),
         "by": plain(row["method"] or row["category"] or "–", 40),
         "number": "?" if row["value"] is None else f"{row['value']:g}",
         "histories": str(row["histories"]),

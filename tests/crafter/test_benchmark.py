@@ -194,7 +194,22 @@ def test_two_runs_of_one_seed_are_refused_by_name(tmp_path):
 @given(st.lists(st.lists(st.booleans(), min_size=22, max_size=22), min_size=2, max_size=6))
 def test_a_score_is_within_its_interval(unlocked):
     score = benchmark.pooled_score(np.array(unlocked, dtype=float))
-    assert math.isnan(score.low) or score.low <= score.estimate <= score.high
+    assert math.isnan(score.low) or 0 <= score.low <= score.estimate <= score.high <= 100
+
+
+@given(st.lists(st.lists(st.integers(0, 22), min_size=1, max_size=4), min_size=1, max_size=4))
+def test_a_score_and_its_interval_are_on_the_scale(seeds):
+    runs = [run(str(i), **{name: [n > place for n in own] for place, name in enumerate(ACHIEVEMENTS)})
+            for i, own in enumerate(seeds)]  # fmt: skip
+    score = benchmark.crafter_score(runs)
+    assert math.isnan(score.low) or 0 <= score.low <= score.estimate <= score.high <= 100
+
+
+@pytest.mark.parametrize(("n", "unlocked"), [(9, 2), (7, 3), (30, 21)])
+def test_equal_episodes_have_no_interval_also_after_rounding(n, unlocked):
+    score = benchmark.pooled_score(np.array([[1.0] * unlocked + [0.0] * (22 - unlocked)] * n))
+    assert math.isnan(score.low)
+    assert math.isnan(score.high)
 
 
 def test_a_score_of_episodes_with_different_achievements_is_within_its_interval():

@@ -182,6 +182,23 @@ def test_a_trace_without_scored_events_has_no_empty_breakdown(tmp_path, capsys):
         ([environment(0, (), {"Wake Up": True, "EAT_COW": "False"}, {"Wake Up": "no"})], 1.0, 1),
         ([environment(0, (), {"eat_cow": "true"}, {"eat_cow": None})], 2.5, 1),
         ([environment(0, (), {"fly": True}, {"fly": False})], 0.0, None),
+        ([environment(0, (), ["wake_up", "Eat Cow"], ["wake_up"])], 2.5, 1),  # names of what is unlocked
+        ([environment(0, (), ["wake_up", 5], [])], 1.0, None),
+        ([environment(0, (), 3, [])], 0.0, None),
+        (
+            [environment(0, [hook("new_achievement", ["wake_up", "eat_cow"]), hook("easy_achievement", ["wake_up"])])],
+            3.5,
+            2,
+        ),
+        (
+            [environment(0, [hook("hard_achievements", ["collect_diamond"]), hook("achievement", ["CollectDiamond"])])],
+            5.0,
+            1,
+        ),
+        ([environment(0, [hook("achievement", ["place_table"]), hook("new_achievements", ["place_table"])])], 1.0, 1),
+        ([environment(0, [hook("medium_achievement", ["eat_cow"]), hook("new_achievement")])], 2.5, 1),
+        ([environment(0, [hook("medium_achievement", ["eat_cow"]), hook("new_achievement", ["fly"])])], 2.5, None),
+        ([environment(0, [hook("easy_achievement"), hook("new_achievement", ["wake_up"])])], 1.0, None),
     ],
 )
 def test_names_in_another_spelling_count_and_unknown_ones_leave_unlocked_open(tmp_path, events, score, unlocked):

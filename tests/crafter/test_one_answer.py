@@ -182,3 +182,16 @@ def test_an_experiment_from_its_first_trace_to_its_last(tmp_path):
     assert "total: 3 of 4 traces" in view.text
     assert not view.done
     assert max(map(len, following.look(width=50).text.splitlines())) <= 50
+
+
+def test_a_written_table_has_each_trace_once(folder, tmp_path_factory):
+    path = tmp_path_factory.mktemp("written") / "scores.csv"
+    for arguments, column, n in [
+        ([folder], "model_name", 3),
+        ([folder, "--by-difficulty"], "difficulty", 3),
+        ([folder / "session_b.json"], "model_name", 1),
+    ]:
+        command(*arguments, "--output", path)
+        table = pd.read_csv(path)
+        assert table[column].notna().all()
+        assert table["n"].sum() == n

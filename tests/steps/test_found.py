@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.display import finding_text
-from evalkit.steps import analysis, evaluate_step, figures, load, save_history, show
+from evalkit.steps import analysis, evaluate_step, figures, load, save_history, show, terminal
 from evalkit.steps.judge import as_history
 from evalkit.steps.kind import frames_of
 from evalkit.steps.table import QUANTITY
@@ -81,6 +81,18 @@ def test_the_summary_counts_each_history_once_by_its_last_step(tmp_path):
     assert len(row["terms"]) == 4
 
 
+def test_a_call_made_again_replaces_all_that_it_found():
+    first = {"go": {"top_terms": ["a"], "top_pvalues": [0.1], "total_significant": 1}}
+    both = {**first, "kegg": {"top_terms": ["k"], "top_pvalues": [0.1], "total_significant": 2}}
+    parameters = {"cell_type": "T"}
+    steps = [
+        make("perform_enrichment_analyses", one, kind="structured", parameters=parameters) for one in (both, first)
+    ]
+    assert analysis.found(results_of(*steps))["method"].tolist() == ["GO"]
+    queries = [make("search_enrichment_semantic", SEARCH, kind="structured", parameters={"query": q}) for q in "ab"]
+    assert analysis.found(results_of(*queries))["category"].tolist() == ["a", "b"]
+
+
 def test_figures_draw_one_quantity_or_say_that_there_is_none(logs):
     found = analysis.found(logs.results)
     texts = [text.get_text() for text in figures.found(found, "significant terms").texts]
@@ -133,7 +145,15 @@ NK = {"cell_type": "NK"}
     ("steps", "numbers"),
     [
         ([counted(5, **NK), counted(7, **NK)], {"NK": 7}),  # tried again: the last counts
-        ([counted(5, **NK, top=3), counted(7, **NK, top=9)], {"NK": 7}),
+        ([counted(5, **NK, top=3), counted(7, **NK, top=3)], {"NK": 7}),
+        ([counted(5, **NK, top=3), counted(7, **NK, top=9)], {"NK, top=3": 5, "NK, top=9": 7}),
+        ([counted(5, **NK, deep=True), counted(7, **NK, deep=False)], {"NK, deep=true": 5, "NK, deep=false": 7}),
+        (
+            [counted(5, **NK, sites=["gut"]), counted(7, **NK, sites=["gut", "skin"]), counted(9, **NK)],
+            {"NK, gut": 5, "NK, gut, skin": 7, "NK": 9},
+        ),
+        ([counted(5, **NK, by=[1, 2]), counted(7, **NK, by={"k": 2})], {"NK, by=[1, 2]": 5, 'NK, by={"k": 2}': 7}),
+        ([counted(5, **NK, by=None), counted(7, **NK, by=0.5)], {"NK": 5, "NK, by=0.5": 7}),
         ([counted(5, **NK, site="gut"), counted(7, **NK, site="skin")], {"NK, gut": 5, "NK, skin": 7}),
         ([counted(5, **NK), counted(7, **NK, site="skin")], {"NK": 5, "NK, skin": 7}),
         ([counted(5, **NK, site=["gut"]), counted(7, site="gut")], {"NK": 5, None: 7}),
@@ -166,3 +186,21 @@ def test_a_skipped_step_is_no_failed_call_and_its_history_has_no_judged_step(tmp
     calls = {run: [turn.call.has_failed for turn in logs.show(run).turns if turn.call] for run in logs.runs["run_id"]}
     assert list(calls.values()) == [[False, False], [False], [True], [False, None]]
     assert "on average over 3 histories (3 steps)" in finding_text(show.findings(logs)[0])
+
+
+@pytest.mark.parametrize("options", [[], ["--checks"], ["--all"]])
+def test_a_history_without_records_gives_a_written_table_without_rows(tmp_path, options):
+    save_history([], tmp_path / "none.json")
+    path = tmp_path / "steps.csv"
+    CliRunner().invoke(
+        main, ["steps", str(tmp_path / "none.json"), *options, "--output", str(path)], catch_exceptions=False
+    )
+    assert len(path.read_text().splitlines()) == 1
+
+
+def test_long_settings_that_begin_alike_have_names_of_their_own(tmp_path):
+    genes = [f"GENE{n}" for n in range(9)]
+    records = [counted(n, cell_type="Monocyte", genes=[*genes, str(n)]) for n in (5, 7)]
+    save_history(records, tmp_path / "a.json")
+    printed = {part.title: part.rows for part in terminal.describe(load(tmp_path), {})}["numbers that steps found"]
+    assert len({row["cell type"] for row in printed}) == 2
