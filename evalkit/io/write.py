@@ -102,12 +102,16 @@ def _write_json(table: pd.DataFrame, path: str) -> None:
     pd.DataFrame({**table, **epochs}).to_json(path, orient="records", indent=1, force_ascii=False)
 
 
+def _write_parquet(table: pd.DataFrame, path: str) -> None:
+    with_texts(table).to_parquet(path, index=False)
+
+
 WRITERS: dict[str, Callable[[pd.DataFrame, str], None]] = {  # by the suffix of a file
     ".csv": _write_csv,
     ".xlsx": _write_excel,
     ".tex": _write_latex,
     ".json": _write_json,
-    ".parquet": lambda table, path: with_texts(table).to_parquet(path, index=False),
+    ".parquet": _write_parquet,
 }
 OUTPUT = f"FILE{', '.join(list(WRITERS)[:-1])} or {list(WRITERS)[-1]}"  # as help texts name it
 

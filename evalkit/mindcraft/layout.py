@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from evalkit.io import Listing, SourceError, absolute, is_url
 from evalkit.io.text import MOST_MATCHED
 from evalkit.mindcraft.parse import NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, split_stem, stem_of
-from evalkit.mindcraft.tasks import TYPE_NAMES, TaskDefinitions, type_in
+from evalkit.mindcraft.tasks import TYPE_NAMES, TYPES, TaskDefinitions, type_in
 
 _LAST_OF_ID = r"(?:access|agents|depth|variant)_"  # the word before the last number of a task id
 _ENDS_ID = re.compile(rf"_{_LAST_OF_ID}\d+\Z")
@@ -34,7 +34,7 @@ _REPETITION = re.compile(  # a number, alone or of a seed, or a date
 _GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|samples?")
 _LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
 _NAMING_MODELS = (RESULTS, "results.json", "last_profile.json", "profile.json")
-_TYPE_FOLDERS = ("cooking", "crafting", "construction", "techtree")  # no models
+_TYPE_FOLDERS = (*TYPES, *TYPE_NAMES)  # folders with these names are not models
 _TYPE_AT_END = re.compile(rf"\A(?:{'|'.join(_TYPE_FOLDERS)})[_-]+|[_-]+(?:{'|'.join(_TYPE_FOLDERS)})\Z")
 _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 

@@ -144,7 +144,7 @@ DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
 PLAN_COMMAND = "!getCraftingPlan"
 TYPE_NAMES = {"crafting": "techtree"}  # other names of task types, and what definitions call them
 # types as definitions name them, by the words in ids; the first that matches counts
-_TYPES = {
+TYPES = {
     "construction": re.compile(r"construction|materials?_\d+_rooms?_\d+|blueprint"),
     "cooking": re.compile(r"cooking|hells_kitchen"),
     "techtree": re.compile(r"techtree|crafting"),
@@ -230,7 +230,7 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
 @lru_cache(maxsize=4096)  # many models run a task
 def type_in(task_id: str) -> str:
     """Return the task type that an id shows, as in definitions (``cooking``, ``techtree``, …), else ``unknown``."""
-    for name, pattern in _TYPES.items():
+    for name, pattern in TYPES.items():
         if pattern.search(task_id[:MOST_MATCHED]):
             return name
     return parse.UNKNOWN

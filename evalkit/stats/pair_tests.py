@@ -280,7 +280,9 @@ def compare_across(
     alike = np.column_stack([sizes > 0, np.round(shares.sum(axis=1), 9)])
     groups = np.unique(alike, axis=0, return_inverse=True)[1].ravel()
     order = np.argsort(groups, kind="stable")
-    groups, shares, means = groups[order], shares[order], means[order]
+    groups = groups[order]
+    shares = shares[order]
+    means = means[order].reshape(-1, values.shape[1])
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     expected = np.add.reduceat(shares, starts) / np.bincount(groups)[:, None]
     deviations = shares - expected[groups]
@@ -288,7 +290,6 @@ def compare_across(
     if scale < 1e-9:
         nothing = np.full(values.shape[1], math.nan)
         return Across(nothing, nothing, nothing, nothing)
-    means = means.reshape(-1, values.shape[1])
     estimate = deviations.ravel() @ means / scale
     chunk = max(1, MOST_CELLS // deviations.size)
     drawn = []
