@@ -61,7 +61,7 @@ _FILE_NAME = re.compile(r"[0-9]{6,12}\.parquet")
 
 
 class StoreError(SourceError):
-    """A store that can't be read."""
+    """A store can't be read."""
 
 
 class Manifest(NamedTuple):
@@ -157,7 +157,7 @@ class RecordStore:
         if name not in self.tables:
             raise StoreError(f"{self.path}: contains tables that these logs do not have; {_REMEDY}")
         try:
-            data = read_file(path, limited=False)  # its size grows with the number of logs
+            data = read_file(path, limited=False)  # unlimited, since the size grows with the logs
             if zlib.crc32(data) != checksum:  # checked before decoding
                 raise StoreError(f"{path}: damaged ({len(data)} bytes, checksum differs); {_REMEDY}")
             schema = self.tables[name].schema
@@ -210,7 +210,7 @@ class RecordStore:
         try:
             for name in self._changed:
                 tables.pop(name, None)
-                if len(self.tables.get(name, ())):  # a damaged manifest may name other tables
+                if len(self.tables.get(name, ())):  # a damaged manifest may name unknown tables
                     sink = pa.BufferOutputStream()
                     pq.write_table(self.tables[name], sink)
                     data = sink.getvalue()

@@ -64,7 +64,7 @@ _TRUTH |= dict.fromkeys(
     ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
 )
 _ALL_WORDS = [_TRUTH | {yes: 1.0, no: 0.0} for yes, no in ("tf", "yn", "pf")]  # for whole columns: F may be a grade
-_MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # in columns of numbers and times
+_MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # for numbers and times
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII)  # `float` also reads 1_0
 _MINUTES = re.compile(r"\d+:\d+(\.\d+)?", re.ASCII)  # minutes and seconds
