@@ -212,7 +212,7 @@ class WrongShapeError(BrokenFileError):
 def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[Any, list[str]]:
     """Decode one JSON file, and report which defects were repaired.
 
-    The whole file must be UTF-8 and well-formed, including parts that the decoder skips. Exceptions are repaired and
+    The whole file must be UTF-8 and well-formed, including parts that the decoder skips. Some defects are repaired and
     reported: a byte order mark (``byte_order_mark``), UTF-16 with such a mark (``utf_16``), Latin-1 (``latin_1``), bare
     ``NaN`` or ``Infinity``, read as null (``nan_literal``), and lone surrogates, read as ``�`` (``lone_surrogate``).
 

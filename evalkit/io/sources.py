@@ -20,7 +20,7 @@ from evalkit.io.remote import glob_remote, list_remote, state_remote
 from evalkit.io.secrets import is_masking, masked
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
-SETTLED = 2.0  # seconds after which a file counts as unchanging; sooner, it may change without a new time stamp
+SETTLED = 2.0  # seconds since its last change before a file is settled; sooner, it may change without a new time stamp
 NOTES = ".evalkit"  # name of the folder next to pages with evalkit's records of reports and pages
 MISSING = FileState(0, 0)  # state of a dangling link, or of a file that vanished after it was listed
 _ARCHIVES = ("zip", "tar")

@@ -126,7 +126,7 @@ def check_output(path: str) -> None:
 
 
 def check_no_links(folder: str | os.PathLike, patterns: Iterable[str]) -> None:
-    """Raise SourceError if there is a link, pipe or device where evalkit writes: it may be an attack."""
+    """Raise SourceError for a link, pipe or device where evalkit writes, since someone else may have put it there."""
     for pattern in patterns:
         for path in Path(folder).glob(pattern):
             if path.is_symlink() or not (path.is_file() or path.is_dir()):

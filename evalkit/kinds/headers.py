@@ -234,7 +234,7 @@ def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
 
 
 def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str, str]) -> Notes:
-    """Note unreadable cells of a file. Raise SourceError if most scores or outcomes are unreadable, or are amounts."""
+    """Note unreadable cells of a file. Raise SourceError for mostly unreadable scores, or for outcomes with amounts."""
     notes = Notes()
     for role, name in meaning.items():
         if name not in unread or unread[name].isna().all():

@@ -151,7 +151,7 @@ class Command:
     help: str = ""  # text for ``evalkit NAME --help``
     views: Sequence[Option] = ()  # options that change only what the command prints
     describe: Callable[..., Any] | None = None  # (Logs, views): parts of the text
-    # (Snapshot, options and views): the text with --follow, and whether all runs have ended
+    # (Snapshot, options and views): the text with --follow, and whether there is nothing left to wait for
     progress: Callable[..., tuple[str, bool]] | None = None
 
 
