@@ -41,14 +41,14 @@ SECRET_NAME = re.compile(r"key|secret|token|pass|credential|cred|signature|sig|s
 
 
 class SourceError(ValueError):
-    """A source can't be used at all: it is missing, unreadable, or contains nothing of the requested kind."""
+    """Raised if a source can't be used at all: it is missing, unreadable, or contains nothing of the requested kind."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__("\n".join(map(cut_line, redacted(str(message)).split("\n"))))
 
 
 class LimitError(OSError):
-    """A file is too large, or needs more memory or stack than available."""
+    """Raised if a file is too large, or needs more memory or stack than available."""
 
 
 class FileState(NamedTuple):

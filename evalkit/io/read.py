@@ -98,10 +98,9 @@ def read_json(path: str | os.PathLike) -> Any:
 def read_files(
     paths: Iterable[str], most: int | None = None, *, limited: bool = True, excerpt: Excerpt | None = None
 ) -> Iterator[tuple[str, bytes | OSError]]:
-    """Yield the path and the data (or an OSError) of each file, in order.
+    """Yield each path with all data of its file, the first `most` bytes, or the `excerpt`; in order.
 
-    Read all of a file, its first `most` bytes, or its `excerpt`. A pipe or device gives an error without blocking. So
-    does a file above the size limit if `limited`.
+    Yield an OSError instead of data for a pipe or device, without blocking, and if `limited`, for a file over the limit.
     """
     limit = most_bytes() if limited else sys.maxsize
     for remote, group in groupby(paths, is_url):
@@ -146,9 +145,8 @@ def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs:
     """Apply `work` to chunks of the paths, and yield the results in order.
 
     `work` must be a function of a module, and must not raise exceptions. `jobs` is the number of processes; -1 means
-    one per core. None means the number in ``joblib.parallel_config``, or else one per core if processes can be forked
-    safely. This process does all work if there are few files with few bytes in total (`size`). If worker processes
-    fail, it warns and does the rest.
+    one per core. None means the number in ``joblib.parallel_config``, or else one per core if forking is safe. This
+    process does all work for few files with few bytes in total (`size`). If workers fail, it warns and does the rest.
     """
     is_many = len(paths) >= SERIAL_FILES or size >= SERIAL_BYTES
     workers, can_fork = _workers(jobs, any(map(is_url, paths))) if is_many else (1, False)
@@ -202,11 +200,11 @@ def end_with_parent(parent: int) -> None:
 
 
 class BrokenFileError(ValueError):
-    """A file has invalid contents. The message is ``ErrorName: cause``, with the name of a common Python error."""
+    """Raised for invalid contents of a file, with the message ``ErrorName: cause`` and a name that users know."""
 
 
 class WrongShapeError(BrokenFileError):
-    """Well-formed JSON does not have the type that the decoder expects."""
+    """Raised if well-formed JSON does not have the type that the decoder expects."""
 
 
 def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[Any, list[str]]:

@@ -4,9 +4,8 @@
     STORE/TABLE/000012.parquet    a table
 
 A commit writes each changed table to a new file, then writes the manifest, which makes the new files valid, and then
-removes the files that the manifest no longer names. An interruption at any point leaves a valid store: the old or the
-new one. Every table has the column `source`. The table ``files`` has one row per file. Rows are in the order of the
-files.
+removes the files that the manifest no longer names. An interruption at any point leaves a valid store, old or new.
+Every table has the column `source`. The table ``files`` has one row per file. Rows are in the order of the files.
 
 A store is either a dataset in a folder that the user chose, or in the user's cache, or in memory only. Its manifest
 records the version of the code that parsed the files. If the version changes, the files are parsed again.
@@ -61,7 +60,7 @@ _FILE_NAME = re.compile(r"[0-9]{6,12}\.parquet")
 
 
 class StoreError(SourceError):
-    """A store can't be read."""
+    """Raised if a store can't be read."""
 
 
 class Manifest(NamedTuple):
@@ -116,8 +115,7 @@ def _file_of(store: str, table: str, number: int) -> str:
 class RecordStore:
     """Tables of records that are updated file by file, in a folder or URL, or in memory only if `path` is empty.
 
-    `about` records what the rows were made from. If the store is a cache (`is_cache`), a failure to write it is not an
-    error.
+    `about` records what the rows were made from. If the store is a cache (`is_cache`), failing to write is no error.
     """
 
     def __init__(self, path: str, columns: Mapping[str, Sequence[Column]], *, is_cache: bool = False) -> None:

@@ -46,8 +46,7 @@ def collect(
 ) -> Changes:
     """Collect logs into a dataset, or update it. `load` accepts a dataset instead of the folder of the logs.
 
-    The pattern and `recursive` of a dataset can't change. Later calls may add sources, but must repeat all earlier
-    sources.
+    The pattern and `recursive` of a dataset can't change. Later calls may add sources, but must repeat earlier ones.
 
     Parameters
     ----------

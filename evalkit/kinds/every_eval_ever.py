@@ -51,9 +51,8 @@ def write_every_eval_ever(
 ) -> Exported:
     """Write runs with scores into a folder, as ``data/DATASET/DEVELOPER/MODEL/UUID.json`` and ``UUID_samples.jsonl``.
 
-    There is a pair of files for each combination of data set, model, agent, temperature and experiment. The result of
-    an evaluation is the rate or mean score that evalkit computes, with its interval. `evalkit trajectories FOLDER`
-    reads the runs back.
+    There is a pair of files for each combination of data set, model, agent, temperature and experiment. The result is
+    evalkit's rate or mean score with its interval. `evalkit trajectories FOLDER` reads the runs back.
 
     Parameters
     ----------

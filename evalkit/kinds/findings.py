@@ -1,7 +1,6 @@
 """Findings for the beginning of a report: codes with values, made only from estimates and counts.
 
-This module has the findings for all kinds: doubtful data, and models that lack planned tasks, or runs that other models
-have.
+Findings for all kinds are doubtful data, and models that lack planned tasks, or runs that other models have.
 """
 
 import re

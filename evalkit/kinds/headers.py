@@ -97,10 +97,9 @@ def roles_of(columns: Sequence[str]) -> set[str]:
 def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     """Map columns of runs to the columns of a table: as `given`, and the others by their names.
 
-    Without a score column, a status column in which all values are words for outcomes, such as failed, becomes
-    is_successful. If several columns match a role that comparisons do not need, the role stays unassigned. Raises
-    SourceError if several columns match any other role, if a given column or role does not exist, or if the table has
-    no tasks, or neither scores nor outcomes.
+    Without scores, a status column in which all values are words for outcomes, such as failed, becomes is_successful.
+    If several columns match a role that comparisons do not need, it stays unassigned. Raises SourceError if several
+    match another role, a given name does not exist, or the table has no tasks, or neither scores nor outcomes.
     """
     columns = list(map(str, table))
     there = ", ".join(columns)
@@ -151,8 +150,8 @@ def columns_of_runs(
 
     `meaning` maps columns of runs to columns of the table (`meanings`). `files` gives the file of each row; by default
     all rows are from one file. The unit of scores, the meaning of letters and the order of day and month are decided
-    for each file separately. Returns the columns of runs, with unreadable cells as missing, and a second frame with the
-    original text of the unreadable cells, with only the columns that have any.
+    for each file separately. Returns the columns of runs, in which unreadable cells are missing, and a frame of the
+    unreadable cells as they are in the table.
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # evalkit wrote this table, perhaps with text escaped for spreadsheets

@@ -54,9 +54,9 @@ def _here(run_id: str) -> str:
 def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
     """Return for each id the `known` id of the same run; missing if there is none.
 
-    Two ids belong to the same run if the absolute paths are equal, even if the file has grown, or if the files were
-    moved together and are otherwise unchanged. Matches of moved files are ignored if they are less than a quarter of
-    the remaining ids, because the files then are different ones that happen to look alike.
+    Ids belong to the same run if the absolute paths are equal, even if the file has grown, or if the files were moved
+    together unchanged. Matches as moved are ignored if fewer than a quarter of the remaining ids match: the files then
+    are different ones, some of which look the same.
     """
     found = ids.where(ids.isin(known))
     for part in (_here, wherever):

@@ -38,8 +38,7 @@ class Logs:
     ledger : DataFrame
         One row per file of the sources: source, status, reason.
     chosen : Notes
-        Choices that evalkit made because logs do not: columns of tables, scorers, conditions. Every command prints
-        them.
+        Choices that evalkit made because logs do not: columns, scorers, conditions. Every command prints them.
     storage_options : mapping, optional
         Options that were used to read remote files.
     """

@@ -77,10 +77,9 @@ def update(
     """Read new and changed files of a listing with states into a store, and drop the rows of vanished files.
 
     Rows are committed every few seconds, so an interrupted update continues from the last commit. At any time, the
-    store contains either the previous or the current contents of every file. Pass `known` if you have already read it
-    from the store. `progress` is called after each chunk of files. A file that can't be parsed and for which
-    `changed_recently` is true is being written: the store keeps its previous contents, and the next update reads it
-    again.
+    store contains the previous or the current contents of every file. Pass `known` if you have already read it from the
+    store. `progress` is called after each chunk of files. A file that can't be parsed and for which `changed_recently`
+    is true is being written: the store keeps its previous contents, and the next update reads it again.
     """
     known = known or store.known()
     about = about or {}

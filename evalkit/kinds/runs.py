@@ -32,12 +32,11 @@ _KEPT += ["tokens_in", "tokens_out"]
 class Outcomes(NamedTuple):
     """The counted runs, with one value each.
 
-    `table` has one row per run: model_name, task (what repetitions repeat; the run's id if it has no task), family (the
-    cluster of the task if runs were loaded with ``cluster``, else the task), task_type, repetition, seed, value (NaN if
-    missing), run_id, source, started, duration, cost, tokens, outcome (success, failure, not measured, running, or
-    scored: the run has a score, but neither succeeded nor failed), ended (how the run ended: an error, a limit, a
-    status in words; "" if the log records no outcome) and condition (a setting that must be equal for runs to be
-    comparable, such as ``max_turns=20``; "" if there is none).
+    `table` has one row per run: model_name, task (or the run's id if it has none), family (the task's cluster if runs
+    were loaded with ``cluster``, else the task), task_type, repetition, seed, value (NaN if missing), run_id, source,
+    started, duration, cost, tokens, outcome (success, failure, not measured, running, or scored: the run has a score,
+    but neither succeeded nor failed), ended (an error, a limit, or a status in words; "" if the log records no outcome)
+    and condition (settings that must be equal for runs to be comparable, such as ``max_turns=20``; "" if none).
     """
 
     table: pd.DataFrame

@@ -104,12 +104,10 @@ def _renamed(frame: pd.DataFrame, renames: Mapping[str, str]) -> pd.DataFrame:
 def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] = (), cluster: str = "") -> Assembled:
     """Keep the runs that meet all conditions, and their rows in all other frames.
 
-    `cluster` names the column with the family of each task, for tasks that are variants of a few. It becomes the column
-    ``cluster``, which the intervals of all rates and comparisons use as clusters. It is a column of the logs, such as a
-    column of a table, or else a column of the runs. Conditions refer to columns of `with_logged`. Warn about a
-    condition with ``!=`` that excludes no run.
-
-    Raises SourceError if no run meets all conditions, or if a task belongs to two families.
+    `cluster` is the column of the logs (such as a table), or else of the runs, with the family of each task, for tasks
+    that are variants of a few. It becomes the column ``cluster``, on which all intervals and comparisons are clustered.
+    Conditions refer to columns of `with_logged`. Warn about a condition with ``!=`` that excludes no run. Raises
+    SourceError if no run meets all conditions, or if a task belongs to two families.
     """
     runs = assembled.frames[kind.runs]
     if cluster:
@@ -153,10 +151,7 @@ def _values_of(columns: pd.DataFrame, condition: str) -> str:
 
 
 def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:
-    """Return the columns of the logs under their original names: as text, or converted if a column of runs uses them.
-
-    `chosen` records which columns of runs were read from which columns of the logs.
-    """
+    """Return the logs' columns under their names: as text, or with the runs' values if read into runs (`chosen`)."""
     texts = runs["extra"] if "extra" in runs else pd.Series(None, runs.index, dtype="object")
     read = [json.loads(text) if isinstance(text, str) else {} for text in texts]
     table = pd.DataFrame([one if isinstance(one, dict) else {} for one in read], runs.index, dtype="object")

@@ -51,8 +51,7 @@ def rates(
 ) -> pd.DataFrame:
     """Estimate the success rate or mean score of groups of runs. All tasks have equal weight.
 
-    Estimates leave out runs that are still running, and runs that a flag excludes, such as copies; `warning` gives the
-    number of copies.
+    Runs that are still running are left out, and so are runs that a flag excludes; `warning` gives the number of these.
 
     Parameters
     ----------
