@@ -55,7 +55,7 @@ def at(seconds: float) -> str:
 
 
 def steps(rng: random.Random, model: str, task: str, begun: float, *, fails: bool, ends: bool) -> list[dict[str, Any]]:
-    """Return the steps of an ATIF trajectory. If it `ends` by itself, the agent marks the task complete, like Terminus 2."""
+    """Return the steps of an ATIF trajectory. If it `ends` by itself, the agent marks the task complete."""
     taken = [{"step_id": 1, "timestamp": at(begun), "source": "user", "message": TASKS[task][0]}]
     count = rng.randint(2, len(COMMANDS) - fails)
     for number, (command, output, _) in enumerate(COMMANDS[:count], start=2):
