@@ -100,7 +100,7 @@ def read_files(
 ) -> Iterator[tuple[str, bytes | OSError]]:
     """Yield each path with all data of its file, the first `most` bytes, or the `excerpt`; in order.
 
-    Yield an OSError instead of data for a pipe or device, without blocking, and if `limited`, for a file over the limit.
+    Yield an OSError instead of data for a pipe or device, without blocking, and if `limited`, for a file over a limit.
     """
     limit = most_bytes() if limited else sys.maxsize
     for remote, group in groupby(paths, is_url):
