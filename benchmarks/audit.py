@@ -1,10 +1,10 @@
-"""Plant defects in made leaderboards, audit these, and count which are found; audit the same boards without them.
+"""Plant defects in simulated leaderboards, and count how often the audit finds them. Also audit boards without defects.
 
     python -m benchmarks.audit --boards 20 --write        # writes the table into docs/audit.md
 
-A board is a folder of logs of inspect_ai: four models, 30 tasks, four runs of each. Models differ in how many tasks
-they solve. A defect is found if the check that is about it says so. On boards without a defect, each check that is not
-fine is a false alarm.
+A board is a folder of inspect_ai logs with four models, 30 tasks and four runs of each task by each model. Models
+differ in how many tasks they solve. A defect is found if the check for it reports a problem. On boards without a
+defect, each reported problem is a false alarm.
 """
 
 import copy
@@ -30,10 +30,10 @@ TASKS, EPOCHS = 30, 4
 SKILLS = {"alder-large": 0.85, "birch-70b": 0.6, "cedar-8b": 0.52, "dogwood-2b": 0.1}
 START, END = "<!-- measured -->", "<!-- end -->"
 PAGE = Path(__file__).parents[1] / "docs" / "audit.md"
-Log = dict[str, Any]  # of one model
-Board = dict[str, Log]  # by file
-Plant = Callable[[Board, Random], Any]  # puts a defect into a board
-DEFECTS: dict[str, tuple[str, Plant]] = {}  # by name, each with the check that is to find it
+Log = dict[str, Any]  # log of one model
+Board = dict[str, Log]  # logs by file name
+Plant = Callable[[Board, Random], Any]  # plants a defect in a board
+DEFECTS: dict[str, tuple[str, Plant]] = {}  # by name: the check that should find the defect, and its function
 
 
 def board(rng: Random) -> Board:
@@ -64,7 +64,7 @@ def log(model: str, samples: list[dict[str, Any]], ids: list[str]) -> Log:
 
 
 def sample(rng: Random, model: str, task: str, epoch: int, is_solved: bool) -> dict[str, Any]:
-    """Make a run, with a transcript of three messages."""
+    """Make a run with a transcript of four messages."""
     begun = datetime(2026, 9, 14, tzinfo=UTC) + timedelta(milliseconds=rng.randrange(10**8))
     tokens = {"input_tokens": rng.randrange(2_000, 90_000), "output_tokens": rng.randrange(200, 9_000)}
     call = {"id": "1", "function": "bash", "arguments": {"cmd": "ls"}}
@@ -83,7 +83,7 @@ def sample(rng: Random, model: str, task: str, epoch: int, is_solved: bool) -> d
 
 
 def defect(name: str, check: str) -> Callable[[Plant], Plant]:
-    """Register a function that plants a defect, which a check is to find."""
+    """Register a function that plants a defect, and the check that should find it."""
 
     def register(plant: Plant) -> Plant:
         DEFECTS[name] = (check, plant)
@@ -98,13 +98,13 @@ def of(logs: Board, model: str = "birch-70b") -> Log:
 
 
 def some(logs: Board, rng: Random, count: int, value: str = "", model: str = "birch-70b") -> list[dict[str, Any]]:
-    """Choose runs of a model, with a grade if one is given."""
+    """Choose random runs of a model; if `value` is given, only runs with this grade."""
     runs = [one for one in of(logs, model)["samples"] if not value or one["scores"]["match"]["value"] == value]
     return rng.sample(runs, min(count, len(runs)))
 
 
 def _run_again(one: Log, rng: Random) -> None:
-    """Put new runs in the place of those of a log."""
+    """Replace the runs of a log with new runs of the same tasks and epochs."""
     keys = [(run["id"], run["epoch"]) for run in one["samples"]]
     one["samples"] = [sample(rng, "birch-70b", task, epoch, rng.random() < 0.4) for task, epoch in keys]
 
@@ -289,7 +289,7 @@ def _unnamed(logs: Board, rng: Random) -> None:
 
 
 def published(runs: pd.DataFrame, shifts: dict[str, float]) -> pd.DataFrame:
-    """Return the rates of models as they could be published, some shifted."""
+    """Return the success rates of models as if published, with `shifts` added to some."""
     counted = kinds.counted(runs)
     success = counted["is_successful"].astype("Float64").fillna(0)
     rates = success.groupby(counted["model_name"]).agg(["mean", "size"])
@@ -301,7 +301,7 @@ def published(runs: pd.DataFrame, shifts: dict[str, float]) -> pd.DataFrame:
 
 
 def audited(logs: Board, checks: Sequence[str] = ()) -> pd.DataFrame:
-    """Write a board as files, and audit it; published figures are those of its runs, but for planted differences."""
+    """Write a board to files and audit it. Published figures equal the rates of its runs, except for planted shifts."""
     shifts = {one["eval"]["model"]: one.pop("published", 0.0) for one in logs.values()}
     with tempfile.TemporaryDirectory() as folder:
         for name, one in logs.items():
@@ -316,7 +316,7 @@ def audited(logs: Board, checks: Sequence[str] = ()) -> pd.DataFrame:
 @click.option("--boards", default=20, show_default=True, help="Boards of each kind; twice as many without a defect.")
 @click.option("--write", is_flag=True, help="Write the table into docs/audit.md.")
 def main(boards: int, write: bool) -> None:
-    """Print how often each defect is found, and how often a check raises a false alarm."""
+    """Print how often the audit finds each defect, and how often checks raise false alarms."""
     alarms, computed = Counter[str](), 0
     for seed in range(2 * boards):
         table = audited(board(Random(seed)))

@@ -1,10 +1,11 @@
 """Measure how often every printed claim of evalkit errs, over many kinds of data; write the tables of docs/coverage.md.
 
-    python -m benchmarks.coverage                          # some 20 minutes of one core, to the terminal
+    python -m benchmarks.coverage                          # prints the tables; takes some 20 minutes of one core
     python -m benchmarks.coverage --output docs/coverage.md
     python -m benchmarks.coverage --samples 100 --only "decided pair"
 
-A cell is one kind of data whose truth is known. Claims on 0/1 pairs and a margin are enumerated; the rest is simulated.
+A cell is one type of data with known true values. The error of claims about pairs of 0/1 outcomes with a margin is
+computed by enumeration. All others are simulated.
 """
 
 import time
@@ -48,11 +49,11 @@ POWER = (
 TASKS = (3, 4, 5, 8, 12, 20, 40, 100)
 
 Rng = np.random.Generator
-Cells = Iterator[tuple[str, float]]  # what the data are, and how often the claim is wrong (of plans: the power)
+Cells = Iterator[tuple[str, float]]  # description of the data, and the share of samples in which the claim is wrong
 
 
 def equal_pairs(tasks: int, samples: int, rng: Rng) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield two models of equal means: what they are, and their values, of shape (samples, tasks)."""
+    """Yield a description and the values, of shape (samples, tasks), of two models with equal means."""
     shape = (samples, tasks)
     for rate, runs, others in ((0.03, 1, 10), (0.1, 1, 10), (0.3, 1, 10), (0.5, 2, 10), (0.1, 3, 3), (0.5, 3, 3)):
         values = rng.binomial(runs, rate, shape) / runs, rng.binomial(others, rate, shape) / others
@@ -121,7 +122,7 @@ def these_tasks(samples: int, rng: Rng) -> Cells:
 
 
 def _rates_of_tasks(tasks: int, rng: Rng) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield rates of tasks: mostly 0 or 1, of any size, or a few that are mixed among those that never change."""
+    """Yield the success rates of tasks: from beta distributions, or 0 or 1 except for a few tasks in between."""
     for spread in (0.1, 0.3, 1.0):
         yield f"beta({spread}, {spread})", rng.beta(spread, spread, tasks)
     places = np.arange(tasks)
@@ -167,13 +168,13 @@ def _any_decided(values: np.ndarray, first: np.ndarray, second: np.ndarray, bina
         t = mean * np.sqrt(count * (count - 1) / np.nansum((differences - mean) ** 2, axis=0))
         p_values = np.nan_to_num(2 * special.stdtr(count - 1, -np.abs(t)), nan=1.0)
     claim_at = np.zeros(len(p_values))
-    used = count > 1 if binary else p_values <= LEVEL  # no p value of others is below that of t
+    used = count > 1 if binary else p_values <= LEVEL  # for other data, no p value is below the p value of the t test
     for pair in np.flatnonzero(used):
         both = values[~np.isnan(differences[:, pair])][:, [first[pair], second[pair]]]
         compared = compare_units(*both.T)
         p_values[pair], claim_at[pair] = compared.p_value, compared.claim_at
     if not (p_values <= claim_at).any():
-        return False  # no adjusted one is smaller
+        return False  # adjusted p values are never smaller
     adjusted = max_t(np.nan_to_num(differences), p_values, rng, 1_000)
     return bool((np.maximum(adjusted, p_values) <= claim_at).any())
 
@@ -191,12 +192,12 @@ def partly_shared(samples: int, rng: Rng) -> Cells:
 def _overlapping(
     first: int, second: int, shared: int, rates: tuple[float, float], spread: float, samples: int, rng: Rng
 ) -> float:
-    """Return how often a pair is decided; rates are of tasks of average difficulty, on the logit scale."""
+    """Return how often a pair is decided. `rates` are for average tasks; `spread` is of difficulty, in logits."""
     tasks, decided, done = first + second - shared, 0, 0
     has = np.zeros((tasks, 2), dtype=int)
     has[:first, 0], has[first - shared :, 1] = 1, 1
     while done < samples:
-        pairs = min(samples - done, 50)  # at a time: each also shows the others how easy tasks are
+        pairs = min(samples - done, 50)  # simulated together, so that pairs inform each other about the ease of tasks
         ease = spread * rng.normal(size=(tasks, pairs)).repeat(2, axis=1)
         chances = special.expit(special.logit(np.tile(rates, pairs)) + ease)
         sizes = np.tile(has, pairs)
@@ -236,7 +237,7 @@ def rare_breaks(samples: int, rng: Rng) -> Cells:
 
 
 def is_decided(cells: cells_module.Cells) -> bool:
-    """Return whether one of two models is called better."""
+    """Return whether evalkit decides that one of two models is better."""
     found = pair_rows(cells, [(0, 1)], "new tasks")[0].iloc[0]
     return bool(found["p_value"] <= found["claim_at"])
 
@@ -391,7 +392,7 @@ def _adjusted_missed(
         nothing = np.full(values.shape, np.nan)
         lost = np.zeros(2, dtype=int)
         _, low, high = adjust(cells_module.Cells(["a", "b"], list(range(count)), values, sizes, nothing, lost, 0))
-        missed += (truth < low) | (truth > high)  # no interval misses nothing
+        missed += (truth < low) | (truth > high)  # NaN bounds count as covering the truth
     return float(missed.max() / samples)
 
 
@@ -501,7 +502,7 @@ def plans(samples: int, rng: Rng) -> Cells:
 
 
 def _power(n: int, runs: int) -> float:
-    """Return the power of t for a difference of .1 of tasks as `plans` draws them."""
+    """Return the power of the paired t test for a difference of .1, with n tasks drawn as in `plans`."""
     rng = np.random.default_rng(1)
     ease = rng.beta(0.8, 0.8, 100_000)
     rates = [np.clip(ease + 0.15 * rng.normal(size=len(ease)), 0, 1) for _ in "ab"]
@@ -511,7 +512,7 @@ def _power(n: int, runs: int) -> float:
 
 
 def power_of_single_runs() -> Iterator[dict[str, str]]:
-    """Yield the power of tests of 0/1 outcomes of single runs, by enumeration."""
+    """Yield rows with the power of tests of 0/1 outcomes of single runs, by enumeration."""
     for tasks, differ, difference in ((20, 0.25, 0.2), (50, 0.15, 0.12), (100, 0.2, 0.12), (40, 0.4, 0.25)):
         won, lost = (side.ravel() for side in np.indices((tasks + 1, tasks + 1)))
         won, lost = won[won + lost <= tasks], lost[won + lost <= tasks]
@@ -541,7 +542,7 @@ def power_of_single_runs() -> Iterator[dict[str, str]]:
 
 
 def power_of_means(samples: int, rng: Rng) -> Iterator[dict[str, str]]:
-    """Yield the power of tests of shares and scores, simulated."""
+    """Yield rows with the power of tests of shares and scores, by simulation."""
     for tasks in (12, 20, 40):
         for kind, shift in (("shares of 3 runs", 0.2), ("normal scores", 0.7)):
             found = {"evalkit": np.zeros(2), "paired t": np.zeros(2)}
@@ -560,7 +561,7 @@ def power_of_means(samples: int, rng: Rng) -> Iterator[dict[str, str]]:
 
 
 def power_partly_shared(samples: int, rng: Rng) -> Iterator[dict[str, str]]:
-    """Yield the power for models of rates .8 and .4 on 40 tasks each, of which they share some, simulated."""
+    """Yield rows with the power for models with rates .8 and .4 on 40 tasks each, some of them shared; simulated."""
     for shared in (0, 4, 5, 8, 16, 32, 40):
         found = {"evalkit": np.zeros(2), "McNemar on the shared": np.zeros(2), "partially overlapping z": np.zeros(2)}
         for at, rates in enumerate(((0.8, 0.4), (0.6, 0.6))):
@@ -569,7 +570,7 @@ def power_partly_shared(samples: int, rng: Rng) -> Iterator[dict[str, str]]:
             wins, losses = (a & ~b)[:, :shared].sum(axis=1), (b & ~a)[:, :shared].sum(axis=1)
             pairs = zip(wins, losses, strict=True)
             found["McNemar on the shared"][at] = sum(mcnemar(int(w), int(x), shared) <= LEVEL for w, x in pairs)
-            # Derrick and others (2017): the pooled rate, without covariance, as outcomes of a task are independent here
+            # Derrick et al. (2017): pooled rate; no covariance, since the outcomes of a task are independent here
             pooled = (a.mean(axis=1) + b.mean(axis=1)) / 2
             z = (a.mean(axis=1) - b.mean(axis=1)) / np.sqrt(np.maximum(pooled * (1 - pooled), 1e-12) * 2 / 40)
             found["partially overlapping z"][at] = (2 * special.ndtr(-np.abs(z)) <= LEVEL).sum()
@@ -582,7 +583,7 @@ def _shares(found: dict[str, np.ndarray], samples: int) -> dict[str, np.ndarray]
 
 
 def _power_row(data: str, found: dict[str, tuple[float, float]]) -> dict[str, str]:
-    """Format a row of the table of power: evalkit's test, and the most powerful other test of size at most 5.5 %."""
+    """Format a row of the power table: evalkit's test, and the most powerful other test of size at most 5.5 %."""
     power, size = found.pop("evalkit")
     valid = {name: values for name, values in found.items() if values[1] <= 0.055}
     best = max(valid, key=lambda name: valid[name][0], default="")
@@ -600,7 +601,7 @@ def _power_row(data: str, found: dict[str, tuple[float, float]]) -> dict[str, st
     return row
 
 
-# the error that is promised at most, the cells, and how many of the samples asked for each of them gets
+# for each claim: the maximum error that evalkit promises, the study, and its samples as a multiple of --samples
 CLAIMS: dict[str, tuple[float, Callable[[int, Rng], Cells], float]] = {
     "interval": (0.05, of_clusters, 4),
     "interval of a single rate": (0.05, single_rates, 20),
@@ -627,7 +628,7 @@ CLAIMS: dict[str, tuple[float, Callable[[int, Rng], Cells], float]] = {
 
 
 def rows_of(claim: str, samples: int, seed: int) -> dict[str, Any]:
-    """Measure one claim; return its row of the table."""
+    """Measure one claim, and return its row of the table."""
     promised, study, times = CLAIMS[claim]
     each = max(int(samples * times), 1)
     cells = list(study(each, np.random.default_rng(seed)))
@@ -653,7 +654,7 @@ def rows_of(claim: str, samples: int, seed: int) -> dict[str, Any]:
 @click.option("--jobs", default=-1, show_default=True, help="Claims measured at a time; -1: number of cores.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help=f"All text after {MARK} is replaced.")
 def main(samples: int, seed: int, only: tuple[str, ...], jobs: int, output: Path | None) -> None:
-    """Measure the claims, and write the table."""
+    """Measure the claims, and print or write the tables."""
     start = time.monotonic()
     rows = Parallel(n_jobs=jobs)(delayed(rows_of)(claim, samples, seed) for claim in only or CLAIMS)
     table = tabulate(rows, "keys", "github", disable_numparse=True)

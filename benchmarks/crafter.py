@@ -1,12 +1,13 @@
-"""Benchmark time and memory of scoring Crafter traces, against the plain way: json.load and the same scoring.
+"""Benchmark the time and memory of scoring Crafter traces, compared with a plain program that uses json.load.
 
-    python -m benchmarks.crafter                                # generated traces with images of real size
+    python -m benchmarks.crafter                                # generated traces with images of realistic size
     python -m benchmarks.crafter --traces ../shared/data/crafter/traces
-    python -m benchmarks.crafter --quick                        # seconds
+    python -m benchmarks.crafter --quick                        # takes seconds
 
-One process, warm cache; the ways alternate within each round, each once untimed and once timed, and each figure is the
-median over rounds. Times are processor times of the process, so that other work on the machine does not count. The
-bound is the time for reading the bytes and searching them once; no reader that looks at every byte is faster.
+Everything runs in one process with a warm disk cache. The programs alternate within each round, and each runs once
+untimed and once timed. Each figure is the median over rounds. Times are processor times of the process, so that other
+work on the machine does not count. The bound is the time for reading the bytes and searching them once. No reader that
+looks at every byte can be faster.
 """
 
 import base64
@@ -27,16 +28,16 @@ import click
 from evalkit.crafter import ACHIEVEMENTS, TIERS, WEIGHTS, evaluate_all_traces
 from evalkit.crafter.format import TIER_OF
 
-os.environ["EVALKIT_CACHE"] = "off"  # every round reads and parses
+os.environ["EVALKIT_CACHE"] = "off"  # so that every round reads and parses
 
 NEEDLE = b'"event_metadata"'
 TURNS = 20
-IMAGE, MAP = 64 * 64 * 3, 64 * 64 + 2  # bytes of the image and of the map in an observation
+IMAGE, MAP = 64 * 64 * 3, 64 * 64 + 2  # sizes of the image and the map in an observation, in bytes
 WORDS = ("move", "up", "to", "the", "tree", "and", "collect", "wood", "for", "a", "table", "then", "make", "pickaxe")
 
 
 def generate(folder: Path, count: int, turns: int = TURNS) -> None:
-    """Write traces like those of agents with images: about 3.5 MB each, four fifths of it images."""
+    """Write traces that resemble traces of agents with images: about 3.5 MB each, four fifths of it images."""
     for number in range(count):
         rng = random.Random(number)
         events, messages, status = [], [], dict.fromkeys(ACHIEVEMENTS, False)
@@ -72,7 +73,7 @@ def observation(rng: random.Random, status: dict[str, bool]) -> dict:
 
 
 def turn_events(rng: random.Random, turn: int, before: dict, after: dict, unlocked: str | None) -> list[dict]:
-    """Return the three events of a turn; every other turn has an invalid action, with both states again."""
+    """Return the three events of a turn. Every other turn has an invalid action, which repeats both states."""
     prompt = " ".join(rng.choices(WORDS, k=1200))
     call = {"model": "model", "messages": [{"role": "user", "content": prompt}] * 2}
     invalid = {"hook_name": "invalid_action", "data": {"action": "do", "before_state": before, "after_state": after}}
@@ -91,7 +92,7 @@ def turn_events(rng: random.Random, turn: int, before: dict, after: dict, unlock
 
 
 def plain_way(folder: Path) -> list[dict]:
-    """Score a folder the plain way: json.load each file, count its hooks."""
+    """Score a folder with a plain program: read each file with json.load and count its hooks."""
     results = []
     for path in sorted(folder.glob("*.json")):
         try:
@@ -117,7 +118,7 @@ def plain_way(folder: Path) -> list[dict]:
 
 
 def bound(folder: Path) -> int:
-    """Read every file's bytes and search them once."""
+    """Read the bytes of every file and search them once."""
     count = 0
     for path in sorted(folder.glob("*.json")):
         with open(path, "rb") as file:
@@ -133,7 +134,7 @@ WAYS: dict[str, Callable] = {
 
 
 def check(folder: Path) -> None:
-    """Exit if the two ways don't agree."""
+    """Exit if the two programs don't agree."""
     pairs = zip(plain_way(folder), evaluate_all_traces(folder), strict=True)
     for plain, evalkit in pairs:
         if abs(plain["total_score"] - evalkit["total_score"]) > 1e-9:
@@ -141,14 +142,14 @@ def check(folder: Path) -> None:
 
 
 def measure(folder: Path, rounds: int) -> None:
-    """Print speed, ratio and bound of one folder."""
+    """Print the speed, ratio and bound for one folder."""
     check(folder)
     sizes = [path.stat().st_size for path in folder.glob("*.json")]
     size = sum(sizes) / 1e6
     times: dict[str, list[float]] = {name: [] for name in WAYS}
     for _ in range(rounds):
         for name, way in WAYS.items():
-            way(folder)  # so that none pays for memory that another has just freed
+            way(folder)  # untimed, so that no program pays for memory that another has just freed
             start = time.process_time()
             way(folder)
             times[name].append(time.process_time() - start)
@@ -161,7 +162,7 @@ def measure(folder: Path, rounds: int) -> None:
 
 
 def measure_memory(counts: list[int], turns: int) -> None:
-    """Print the peak memory of a fresh process for folders of different sizes."""
+    """Print the peak memory of a new process for folders of different sizes."""
     print("peak memory of a process, MB")
     print(f"   {'traces':>8}" + "".join(f"{name:>22}" for name in ("nothing", *list(WAYS)[:2])))
     for count in counts:

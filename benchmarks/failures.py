@@ -1,13 +1,13 @@
 """Precision and recall of detectors of events, on logs with planted causes: ``python -m benchmarks.failures``.
 
-Makes runs of every kind, most with one planted cause, all with noise and with healthy events that look like causes.
-An event counts once per run. Compared are two constants: ``never`` finds nothing; ``always`` finds the event in every
-run, so its precision is the share of runs with the cause, and its recall 1.
+The benchmark generates runs of every kind. Most have one planted cause, and all have noise and healthy events that look
+like causes. An event counts once per run. Detectors compare with two constant ones: ``never`` finds nothing, and
+``always`` finds the event in every run, so its precision is the share of runs with the cause, and its recall is 1.
 
-    python -m benchmarks.failures                              # the tables, some seconds
-    python -m benchmarks.failures --output docs/failures.md    # write them there, behind a comment
-    python -m benchmarks.failures --null 300                   # how often contrasts claim what is not there, or is
-    python -m benchmarks.failures --speed 20000                # time against that of reading the same runs
+    python -m benchmarks.failures                              # print the tables; takes some seconds
+    python -m benchmarks.failures --output docs/failures.md    # write them into the page, after a comment
+    python -m benchmarks.failures --null 300                   # rates of false and of true claims of contrasts
+    python -m benchmarks.failures --speed 20000                # time relative to reading the same runs
 """
 
 import argparse
@@ -51,7 +51,7 @@ SAFE = (
 
 
 class Chat:
-    """A conversation that is being written, with unique noise."""
+    """A builder of conversations with unique noise."""
 
     def __init__(self, rng: random.Random, *, is_code: bool) -> None:
         self.rng, self.is_code, self.messages = rng, is_code, Messages()
@@ -66,7 +66,7 @@ class Chat:
         self.messages.append({"role": role, "content": text})
 
     def call(self, name: str, arguments: dict[str, Any], result: str | None) -> None:
-        """Add a call of a tool, with its result if it has one."""
+        """Add a tool call, and its result unless that is None."""
         number = f"call_{next(self.numbers)}"
         if self.style == "react" and not self.is_code:
             self.say("assistant", f"I look further.\nAction: {name}\nAction Input: {json.dumps(arguments)}")
@@ -81,7 +81,7 @@ class Chat:
             self.messages.append(answer | ({"tool_call_id": number} if self.style == "ids" else {"name": name}))
 
     def bash(self, command: str, result: str | None) -> None:
-        """Add a command."""
+        """Add a call of bash."""
         self.call("bash", {"command": command}, result)
 
     def n(self) -> int:
@@ -89,7 +89,7 @@ class Chat:
         return next(self.numbers)
 
     def noise(self) -> None:
-        """Add one healthy thing that happens in any run."""
+        """Add one healthy event of a type that any run may have."""
         n = self.n()
         kind = self.rng.randrange(7)
         if kind == 0:  # a retry that succeeds
@@ -97,13 +97,13 @@ class Chat:
             query = {"query": f"item {n}"}
             self.call("search", query, "Error: connection reset, try again")
             self.call("search", query, f"Found item {n}")
-        elif kind == 1:  # polling whose result changes
+        elif kind == 1:  # polling with changing results
             for share in (10, 40, 70, 100):
                 self.call("get_status", {"job": n}, f"job {n}: {share} % done")
         elif kind == 2:
             self.say("assistant", f"I look at point {n} next.")
             self.say("user", f"Fine, go on with {n}.")
-        elif kind == 3:  # results that acknowledge
+        elif kind == 3:  # results that only acknowledge a call
             for _ in range(3):
                 self.call("log_note", {"note": f"note {self.n()}"}, "ok")
         else:
@@ -136,13 +136,14 @@ class Chat:
 
 
 def failing(chat: Chat) -> str:
-    """Return the result of a call that fails."""
+    """Return the result of a failed call."""
     return chat.rng.choice(ERRORS).format(n=chat.n() % 90 + 1)
 
 
-# each plants a cause into a conversation, in place of its work and end, and returns the events that it makes
+# Each of these functions plants a cause in a conversation, instead of healthy work and a healthy end. It returns the
+# events that detectors should find
 def repeated_call(chat: Chat) -> set[str]:
-    """Repeat a call with the same result."""
+    """Repeat a call that has the same result each time."""
     n = chat.n()
     for i in range(chat.rng.randint(3, 15)):
         chat.call("get_order", {"order": n}, f"order {n} is open")
@@ -153,7 +154,7 @@ def repeated_call(chat: Chat) -> set[str]:
 
 
 def cycle(chat: Chat) -> set[str]:
-    """Let two or three calls take turns."""
+    """Alternate between two or three calls."""
     steps = [chat.n() for _ in range(chat.rng.choice((2, 3)))]
     for _ in range(chat.rng.randint(3, 7)):
         for n in steps:
@@ -206,14 +207,14 @@ def ignored_claim(chat: Chat) -> set[str]:
 
 
 def admitted(chat: Chat) -> set[str]:
-    """Say that a call failed, which is healthy."""
+    """Admit that a call failed, which is healthy."""
     chat.call("refund", {"order": chat.n()}, failing(chat))
     chat.say("assistant", "I am sorry, the refund could not be completed.")
     return {"failed_call"}
 
 
 def no_progress(chat: Chat) -> set[str]:
-    """Make different calls with one result."""
+    """Make different calls that all have the same result."""
     for _ in range(chat.rng.randint(10, 16)):
         chat.call("search", {"query": f"words {chat.n()}"}, "No results.")
     chat.end()
@@ -257,7 +258,7 @@ def late_first_action(chat: Chat) -> set[str]:
 
 
 def wrong_answer_form(chat: Chat) -> set[str]:
-    """Answer in another form than asked for."""
+    """Answer in a different form than requested."""
     forms = (
         "Put the result in \\boxed{}.",
         "Answer with a single letter only.",
@@ -270,7 +271,7 @@ def wrong_answer_form(chat: Chat) -> set[str]:
 
 
 def right_answer_form(chat: Chat) -> set[str]:
-    """Answer in the form that was asked for, which is healthy."""
+    """Answer in the requested form, which is healthy."""
     forms = {"Put the result in \\boxed{}.": "It is \\boxed{4}.", "Answer with a single letter only.": "B"}
     asked, answer = chat.rng.choice(list(forms.items()))
     chat.messages[1]["content"] += " " + asked
@@ -297,7 +298,7 @@ def test_not_run(chat: Chat) -> set[str]:
 
 
 def edit_undone(chat: Chat) -> set[str]:
-    """Take an edit back."""
+    """Undo an edit."""
     n = chat.n()
     path = f"src/mod_{n}.py"
     chat.call("edit_file", {"path": path, "old_str": f"a = {n}", "new_str": f"b = {n}"}, "edited")
@@ -320,14 +321,14 @@ def file_read_again(chat: Chat) -> set[str]:
 
 
 def submitted_unchanged(chat: Chat) -> set[str]:
-    """Hand in work without an edit."""
+    """Submit without having edited anything."""
     chat.bash("ls src", f"a.py b.py {chat.n()}")
     chat.call("submit", {}, "submitted")
     return {"submitted_unchanged"}
 
 
 def call_not_understood(chat: Chat) -> set[str]:
-    """Write several steps into one message."""
+    """Write several steps in one message."""
     n = chat.n()
     step = f"Action: get_order\nAction Input: {n}\nObservation: order {n} is open\n"
     chat.say("assistant", f"{step * 2}Final Answer: The order is open.")
@@ -521,7 +522,7 @@ def mindcraft(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
 
 
 def crafter(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
-    """Write session traces, and return the planted events of each by its file."""
+    """Write session traces, and return the planted events of each file."""
     truth = {}
     names = ("noop", "move_left", "move_right", "move_up", "move_down", "do", "sleep")
 
@@ -574,7 +575,7 @@ def crafter(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
 
 
 def steps(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
-    """Write histories of steps, and return the planted events of each by its file."""
+    """Write histories of steps, and return the planted events of each folder."""
     truth = {}
     numbers = itertools.count(100)
 
@@ -650,7 +651,7 @@ KINDS: dict[str, tuple[str, Callable[[random.Random, Path, int], dict[str, set[s
 
 
 def measured(name: str, n: int, seed: int) -> tuple[pd.DataFrame, list[tuple[str, str, str]]]:
-    """Return precision and recall of each detector on planted runs, and the runs in which it is wrong."""
+    """Return the precision and recall of each detector on planted runs, and the runs in which it is wrong."""
     kind, make = KINDS[name]
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "logs"
@@ -679,10 +680,12 @@ def measured(name: str, n: int, seed: int) -> tuple[pd.DataFrame, list[tuple[str
 def contrast_of_made(
     rng: np.random.Generator, tasks: int, runs: int, shares: tuple[float, ...] = (), models: int = 1
 ) -> pd.DataFrame:
-    """Return the contrast of 12 rare and frequent events, correlated within runs, in runs of tasks of unequal ease.
+    """Return the contrast of 12 events in simulated runs of tasks that differ in difficulty.
 
-    Each task has `runs` of each model. Models differ in success and in events. The first event is in the two `shares`
-    of failed and of successful runs; without them, none relates to outcomes of the same model.
+    Some events are rare and some are frequent, and the events of a run are correlated. Each model has `runs` runs of
+    each task. Models differ in their rates of success and of events. `shares` are the shares of failed and of
+    successful runs with the first event. All other events, and without `shares` the first event too, are independent of
+    the outcomes of a given model.
     """
     n = tasks * models * runs
     unit = np.repeat(np.arange(tasks), models * runs)
@@ -690,7 +693,7 @@ def contrast_of_made(
     skill = np.linspace(-0.35, 0.35, models) if models > 1 else np.zeros(1)
     failed = rng.random(n) > np.clip(rng.uniform(0.1, 0.9, tasks)[unit] + skill[model], 0.03, 0.97)
     table = pd.DataFrame({"run_id": [f"r{i}" for i in range(n)], "unit": unit, "model_name": model, "failed": failed})
-    common = rng.random(n)  # what events of a run share
+    common = rng.random(n)  # shared by the events of a run, to correlate them
     found = []
     for event in range(12):
         rate = rng.choice([0.02, 0.1, 0.3, 0.6]) * rng.uniform(0.2, 1.5, tasks)[unit]
@@ -704,7 +707,7 @@ def contrast_of_made(
 
 
 def null(samples: int, seed: int, models: int = 1) -> tuple[int, int]:
-    """Return in how many samples, in which no event relates to outcomes of a model, a contrast claims anything."""
+    """Return in how many samples a contrast claims anything, although no event relates to a model's outcomes."""
     rng = np.random.default_rng(seed)
     claims = 0
     for _ in range(samples):
@@ -715,7 +718,7 @@ def null(samples: int, seed: int, models: int = 1) -> tuple[int, int]:
     return claims, samples
 
 
-POWER: tuple[tuple[int, int, float, float, int], ...] = (  # tasks, runs of each, shares with the event, models
+POWER: tuple[tuple[int, int, float, float, int], ...] = (  # tasks, runs per task, shares with the event, models
     (8, 30, 0.8, 0.1, 1),
     (6, 20, 0.9, 0.05, 1),
     (10, 20, 0.7, 0.2, 1),
@@ -734,7 +737,7 @@ POWER: tuple[tuple[int, int, float, float, int], ...] = (  # tasks, runs of each
 
 
 def power(samples: int, seed: int, tasks: int, runs: int, failed: float, successful: float, models: int) -> int:
-    """Return in how many samples a contrast claims an event that is in such shares of failed and successful runs."""
+    """Return in how many samples a contrast claims an event that has these shares of failed and successful runs."""
     rng = np.random.default_rng(seed)
     claims = 0
     for _ in range(samples):
@@ -744,12 +747,12 @@ def power(samples: int, seed: int, tasks: int, runs: int, failed: float, success
 
 
 def cpu_time() -> float:
-    """Return the processor time of this process and of those that it has started, in seconds."""
+    """Return the processor time of this process and its child processes, in seconds."""
     return sum(os.times()[:4])
 
 
 def speed(name: str, n: int) -> str:
-    """Return the processor times of reading small runs, and of finding their events and modes."""
+    """Describe the processor times of reading small runs and of finding their events and failure modes."""
     kind, make = KINDS[name]
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "logs"

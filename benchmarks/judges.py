@@ -1,9 +1,10 @@
 """Measure how often corrected rates cover the truth, and how wide they are; write the tables of docs/judges.md.
 
-    python -m benchmarks.judges                          # some 5 minutes of one core, to the terminal
+    python -m benchmarks.judges                          # prints the tables; takes some 5 minutes of one core
     python -m benchmarks.judges --output docs/judges.md
 
-The truth is known: all units have a label, of which the function sees a random part, and the verdicts of a judge.
+The true rate is known: every unit has a label and a verdict of the judge. The function sees all verdicts, but only a
+random part of the labels.
 """
 
 from collections.abc import Iterator
@@ -21,17 +22,17 @@ from evalkit.stats import corrected_rate
 from evalkit.stats.intervals import quantile, wilson
 
 MARK = "<!-- what follows is written by benchmarks/judges.py -->"
-RATES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)  # higher ones are the same: yes and no may be exchanged
+RATES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)  # higher rates are symmetric: swap yes and no
 KNOWN = (0.0, 0.3, 0.8, 1.0)  # sensitivities and specificities of judges
 SIZES = (50, 100, 200)
-LABELS_OF = {100: (20, 50), 300: SIZES, 1_000: (20, *SIZES), 2_000: (50, 400), 5_000: SIZES}  # by the number of units
-GOOD = 0.8  # sensitivity and specificity from which a judge is good
+LABELS_OF = {100: (20, 50), 300: SIZES, 1_000: (20, *SIZES), 2_000: (50, 400), 5_000: SIZES}  # by units
+GOOD = 0.8  # minimum sensitivity and specificity of a good judge
 
 Rng = np.random.Generator
 
 
 class World(NamedTuple):
-    """All units: their labels, a judge's verdicts, and what repeats."""
+    """All units: their labels, a judge's verdicts, and their clusters."""
 
     labels: np.ndarray
     verdicts: np.ndarray
@@ -39,16 +40,16 @@ class World(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """How often intervals cover the rate over all units, and how wide they are against those of labels alone."""
+    """How often intervals cover the rate over all units, and their width relative to intervals from labels alone."""
 
     covered: float
     width: float
     textbook: float  # coverage of textbook PPI with a normal interval
-    alone: float  # coverage of Wilson's interval of the labels
+    alone: float  # coverage of Wilson's interval from labels alone
 
 
 def world(units: int, rate: float, sensitivity: float, specificity: float) -> World:
-    """Make units with these exact rates."""
+    """Make units with exactly these rates."""
     failures = round(units * rate)
     labels = (np.arange(units) < failures).astype(float)
     hits, alarms = round(failures * sensitivity), round((units - failures) * (1 - specificity))
@@ -58,7 +59,7 @@ def world(units: int, rate: float, sensitivity: float, specificity: float) -> Wo
 
 
 def clustered(count: int, rate: float, correlation: float, rng: Rng) -> World:
-    """Make clusters of 1 to 40 units, whose labels and the judge's errors on them are alike."""
+    """Make clusters of 1 to 40 units. Labels, and errors of the judge, are correlated within clusters."""
     clusters = np.repeat(np.arange(count), rng.integers(1, 41, count))
     spread = 1 / correlation - 1
     chances = rng.beta(rate * spread, (1 - rate) * spread, count)[clusters]
@@ -69,7 +70,7 @@ def clustered(count: int, rate: float, correlation: float, rng: Rng) -> World:
 
 
 def scored(units: int, rate: float, kind: str, rng: Rng) -> World:
-    """Make units with scores in the place of verdicts."""
+    """Make units with scores of a judge instead of verdicts."""
     labels = (np.arange(units) < round(units * rate)).astype(float)
     draws = {
         "from 1 to 10": np.clip(np.round(4 + 4 * labels + 2 * rng.normal(size=units)), 1, 10),
@@ -82,7 +83,7 @@ def scored(units: int, rate: float, kind: str, rng: Rng) -> World:
 
 
 def of_models(units: int, rng: Rng) -> World:
-    """Make the runs of three models, which fail and are judged differently; the clusters are the models."""
+    """Make the runs of three models, the clusters, which differ in their rates and in the errors of the judge."""
     model = np.arange(units) % 3
     rate, sensitivity, false_alarms = rng.uniform((0.1, 0.3, 0.0), (0.9, 1.0, 0.7), (3, 3)).T
     labels = (rng.random(units) < rate[model]).astype(float)
@@ -114,13 +115,13 @@ def measure(data: World, drawn: Iterator[np.ndarray]) -> Measured:
 
 
 def at_random(units: int, n: int, samples: int, rng: Rng) -> Iterator[np.ndarray]:
-    """Draw units to label, all with the same chance."""
+    """Draw units to label, all with the same probability."""
     for _ in range(samples):
         yield rng.permutation(units)[:n]
 
 
 def shares_of(clusters: np.ndarray, n: int, samples: int, rng: Rng) -> Iterator[np.ndarray]:
-    """Draw units to label, of which each cluster has its share, as `evalkit label` draws of models."""
+    """Draw units to label in proportion to the size of each cluster, as `evalkit label` does for models."""
     for _ in range(samples):
         order = rng.permutation(len(clusters))
         place = pd.Series(clusters[order]).groupby(clusters[order]).cumcount() / np.bincount(clusters)[clusters[order]]
@@ -128,19 +129,19 @@ def shares_of(clusters: np.ndarray, n: int, samples: int, rng: Rng) -> Iterator[
 
 
 def whole_clusters(clusters: np.ndarray, count: int, samples: int, rng: Rng) -> Iterator[np.ndarray]:
-    """Draw clusters, all units of which are labelled."""
+    """Draw clusters, and label all of their units."""
     for _ in range(samples):
         yield np.flatnonzero(np.isin(clusters, rng.permutation(clusters.max() + 1)[:count]))
 
 
 def unequal(chances: np.ndarray, n: int, samples: int, rng: Rng) -> Iterator[np.ndarray]:
-    """Draw units to label, some more often than others."""
+    """Draw units to label with unequal probabilities."""
     for _ in range(samples):
         yield rng.choice(len(chances), n, replace=False, p=chances / chances.sum())
 
 
 def judges_table(samples: int, rng: Rng) -> str:
-    """Measure judges of all kinds by the number of labels and units."""
+    """Measure judges of any quality, by the numbers of labels and units."""
     rows = []
     for units, n in ((units, n) for units, sizes in LABELS_OF.items() for n in sizes):
         cells = []
@@ -166,7 +167,7 @@ def judges_table(samples: int, rng: Rng) -> str:
 
 
 def hard_worlds(samples: int, rng: Rng) -> str:
-    """Measure what is hard: rare failures, judges that err on one side, constants, scores, clusters."""
+    """Measure difficult cases: rare failures, judges with one-sided errors, constant judges, scores, clusters."""
     rows = []
 
     def add(name: str, cells: list[Measured]) -> None:
@@ -219,7 +220,7 @@ def hard_worlds(samples: int, rng: Rng) -> str:
 
 
 def not_at_random(samples: int, rng: Rng) -> str:
-    """Measure labels that were not drawn at random."""
+    """Measure the effect of labels that were not drawn at random."""
     rows = []
     ease = rng.random(1_000)
     labels = (rng.random(1_000) < 0.8 * (1 - ease)).astype(float)

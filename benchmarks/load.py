@@ -1,12 +1,12 @@
-"""Benchmark reports of very many runs, from a dataset: seconds, processor time, the largest page, and peak memory.
+"""Benchmark reports of very many runs from a dataset: elapsed and processor time, largest page, and peak memory.
 
     python -m benchmarks.load                                # 100,000 runs, 20,000 episodes, 50,000 steps
     python -m benchmarks.load --share 0.01 --share 0.1 --share 1 --only mindcraft
     python -m benchmarks.load --keep /tmp/data               # generates the data once
 
-Per kind: made-up small logs are collected into a dataset, from which all notebooks of the kind make a report. The
-store is empty before each batch. Processor time is that of all processes, so that other work on the machine counts
-little. Memory is the highest resident set of any process of the batch.
+For each kind, the benchmark generates small logs, collects them into a dataset, and makes a report with every notebook
+of the kind. The store is empty before each batch. Processor time is the sum over all processes, so that other work on
+the machine counts little. Memory is the largest resident set of any process of the batch.
 """
 
 import json
@@ -32,7 +32,7 @@ done = subprocess.run([sys.executable, "-m", "evalkit", *sys.argv[1:]], capture_
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 sys.exit(done.stdout + done.stderr if done.returncode else 0)
-"""  # a separate process, as these cover all children that a process has waited for
+"""  # run in a separate process, because RUSAGE_CHILDREN covers all children that a process has waited for
 TASKS = (
     "multiagent_cooking_{}_bread",
     "multiagent_crafting_{}_chest_full_plan__depth_0",
@@ -41,7 +41,7 @@ TASKS = (
 
 
 def mindcraft_runs(n: int) -> Iterator[tuple[str, object]]:
-    """Yield runs of two agents with logs of about 300 bytes; later models succeed more often."""
+    """Yield runs of two agents with logs of about 300 bytes. Later models succeed more often."""
     rng = random.Random(0)
     for i in range(n):
         model, number = divmod(i, max(n // MODELS, 1))
@@ -79,7 +79,7 @@ def crafter_episodes(n: int) -> Iterator[tuple[str, object]]:
 
 
 def step_histories(n: int) -> Iterator[tuple[str, object]]:
-    """Yield histories of ten steps, three of four successful, one of ten of these without a result."""
+    """Yield histories of ten steps. Three quarters of the steps succeed, a tenth of which have no result."""
     rng = random.Random(0)
     for i in range(max(n // 10, 1)):
         history = []
@@ -94,7 +94,7 @@ def step_histories(n: int) -> Iterator[tuple[str, object]]:
 
 
 class Load(NamedTuple):
-    """A kind's logs: their largest number, their unit, and their generator."""
+    """The logs of a kind: their maximum number, their unit, and their generator."""
 
     most: int
     unit: str
@@ -117,7 +117,7 @@ LOADS = {
 
 
 def make(kind: str, n: int, folder: Path) -> Path:
-    """Write logs and collect them; return the dataset."""
+    """Write logs, collect them into a dataset, and return its path."""
     if not folder.is_dir():
         for name, content in LOADS[kind].make(n):
             path = folder / "logs" / name
@@ -128,7 +128,7 @@ def make(kind: str, n: int, folder: Path) -> Path:
 
 
 def evalkit(*arguments: str) -> tuple[float, float]:
-    """Run a command; return the seconds of its processes, and the most memory that one of them took, in MB."""
+    """Run a command, and return the processor time of its processes in seconds, and their peak memory in MB."""
     done = subprocess.run([sys.executable, "-c", RUN, *arguments], capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
@@ -137,7 +137,7 @@ def evalkit(*arguments: str) -> tuple[float, float]:
 
 
 def report(kind: str, dataset: Path, work: Path) -> tuple[float, float, float, float]:
-    """Make the reports of a dataset; return seconds, processor time, the size of the largest page, and peak memory."""
+    """Make the reports of a dataset. Return elapsed and processor time, size of the largest page, and peak memory."""
     load, output = LOADS[kind], work / "reports"
     os.environ["EVALKIT_CACHE"] = str(work / "store")
     chosen = ["-p", "model", "model-003"] if kind == "mindcraft" else []
@@ -154,7 +154,7 @@ def report(kind: str, dataset: Path, work: Path) -> tuple[float, float, float, f
 )
 @click.option("--keep", type=click.Path(path_type=Path), help="Folder for keeping and reusing logs.")
 def main(kinds: tuple[str, ...], shares: tuple[float, ...], keep: Path | None) -> None:
-    """Make reports of each kind and size, and print time and memory."""
+    """Make reports for each kind and size, and print time and memory."""
     print(f"{'logs':24} {'seconds':>8} {'CPU s':>8} {'CPU ms each':>12} {'× first':>8} {'page MB':>8} {'peak MB':>8}")
     with tempfile.TemporaryDirectory() as made:
         for kind in kinds:

@@ -1,8 +1,8 @@
 """Generate Mindcraft task runs of real size: ``python benchmarks/make_mindcraft.py FOLDER [--tasks N]``.
 
-The logs are shaped like real ones: JSON with an indent of 2, three turns of four a line of chat or a command's short
-answer (about 90 characters), the rest long ones: lists of items, crafting plans, code, talk. Two of five models write
-emoji. Backslashes are 3 % of the bytes; in four real logs, which hold few lists, they are 1 to 1.5 %.
+The logs resemble real ones. They are JSON with an indent of 2. Three quarters of the turns are a line of chat or the
+short answer of a command (about 90 characters). The rest are long: lists of items, crafting plans, code, talk. Two of
+five models write emoji. Backslashes are 3 % of the bytes; in four real logs with few lists, they are 1 to 1.5 %.
 """
 
 import argparse
@@ -35,7 +35,7 @@ ANSWERS = (
     "Recent behaviors log: \n\n",
     "Code output:\nCollected {n} {item}.\n",
 )
-LONG = (  # role, beginning, line, what ends it
+LONG = (  # role, beginning, line, end of line
     ("system", "\nNEARBY_BLOCKS\n", "- {item}: {n}", "\n"),
     ("system", "You need to craft:\n", "Craft {n} {item} -> {n} of what you are still missing", "\n"),
     ("assistant", "I will write code. !newAction(`", '    await skills.collectBlock(bot, "{item}", {n});', "\n"),
@@ -45,7 +45,7 @@ EMOJI = ("🎉", "👍", "🍞", "⛏️")
 
 
 def short_turn(rng: random.Random, emoji: bool) -> dict[str, str]:
-    """Return a line of chat, of the agent or of another one, or a command's answer."""
+    """Return a line of chat, from the agent or another agent, or the answer of a command."""
     words = {"agent": rng.choice(("Andy_0", "Jill_1")), "item": rng.choice(ITEMS), "n": rng.randint(1, 9)}
     role = rng.choice(("assistant", "system", "user"))
     if role == "system":
@@ -59,7 +59,7 @@ def short_turn(rng: random.Random, emoji: bool) -> dict[str, str]:
 
 
 def long_turn(rng: random.Random) -> dict[str, str]:
-    """Return a list of blocks, a crafting plan, code or talk: 0.5 to 4 kB."""
+    """Return a turn of 0.5 to 4 kB: a list of blocks, a crafting plan, code or talk."""
     size = rng.randint(500, 4000)
     role, head, line, end = rng.choice(LONG)
     text = head
@@ -74,12 +74,12 @@ def make_turns(rng: random.Random, size: int, emoji: bool) -> list[dict[str, str
     while written < size:
         turn = long_turn(rng) if rng.random() < 0.25 else short_turn(rng, emoji)
         turns.append(turn)
-        written += len(turn["content"]) + 70  # of the text around it in the file
+        written += len(turn["content"]) + 70  # for the JSON around the text
     return turns
 
 
 def make_runs(folder: Path, models: int = 5, tasks: int = 400, seed: int = 1, longest: int = 58_000) -> int:
-    """Write runs of 2 or 3 agents, logs of 10 to 60 kB, as ``model/task/agent_0.json``; return the bytes written."""
+    """Write runs of 2 or 3 agents as ``model/task/agent_0.json``, 10 to 60 kB each, and return the number of bytes."""
     rng = random.Random(seed)
     pools = [[make_turns(rng, rng.randint(9_000, longest), emoji) for _ in range(60)] for emoji in (False, True)]
     written = 0

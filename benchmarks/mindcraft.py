@@ -1,10 +1,10 @@
-"""Benchmark reading of Mindcraft runs against the plain way, alternating in one run.
+"""Benchmark the reading of Mindcraft runs, compared with a plain program. The programs alternate within one process.
 
     python -m benchmarks.mindcraft                  # generates 5 models × 400 tasks × 2 or 3 agents
     python -m benchmarks.mindcraft --runs FOLDER
 
-The plain way is glob, json.load, a list of dicts, DataFrame: one row per log, the score by a substring, nothing else.
-The store of parsed tables is off: every round reads and parses.
+The plain program uses glob, json.load, a list of dicts and a DataFrame. It makes one row per log, finds the score by a
+substring, and does nothing else. The store of parsed tables is off, so every round reads and parses.
 """
 
 import glob
@@ -29,7 +29,7 @@ NEEDLE = b"Task ended with score"
 
 
 def plain(folder: str) -> int:
-    """Read as a quick script does."""
+    """Read the logs as a quick script would."""
     rows = []
     for path in sorted(glob.glob(f"{folder}/**/*.json", recursive=True)):
         with open(path, encoding="utf-8") as file:
@@ -43,12 +43,12 @@ def plain(folder: str) -> int:
 
 
 def bound(folder: str) -> int:
-    """Read the bytes and search them once: a lower bound for every reader."""
+    """Read the bytes and search them once, which is a lower bound for the time of every reader."""
     return sum(data.count(NEEDLE) for _, data in read_files(list_source(folder, "*.json").files))
 
 
 def measure(ways: dict[str, Callable[[str], object]], folder: str, rounds: int) -> dict[str, list[float]]:
-    """Time the ways in turn, after a warm-up round; return seconds per round."""
+    """Time the programs in turn after a warm-up round, and return the seconds of each round."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for counted in [False] + [True] * rounds:
         for name, way in ways.items():

@@ -1,16 +1,16 @@
 """Benchmark a batch of sample reports, against plain papermill and nbconvert.
 
-Ways, alternating within each round, each in new processes and with an empty store of parsed tables:
+These ways alternate within each round. Each uses new processes and an empty store of parsed tables:
 
 plain            one process that calls ``papermill.execute_notebook`` and nbconvert's ``HTMLExporter``, with
-                 default settings, for one report after the other
-plain, two       the same in two processes at a time, half of the reports each
+                 default settings, for one report after another
+plain, two       the same in two parallel processes, each with half of the reports
 evalkit, cold    ``evalkit report`` into a new folder
-evalkit, again   ``evalkit report`` into the folder of the cold one: nothing has changed
+evalkit, again   ``evalkit report`` into the folder of ``evalkit, cold``, where nothing has changed
 
-Run from the project's folder: ``python benchmarks/reports.py [--reports N] [--rounds N]``. Ratios are medians of the
-ratios to ``plain`` in the same round; times are those of this machine. The processor seconds of all processes show how
-much of the elapsed time was spent at work, and whether the machine was shared with others.
+Run it from the folder of the project: ``python benchmarks/reports.py [--reports N] [--rounds N]``. Ratios are medians
+of the ratios to ``plain`` in the same round. The processor seconds of all processes show how much of the elapsed time
+was work, and whether other programs used the machine.
 """
 
 import argparse
@@ -42,7 +42,7 @@ for report in plan()[:total][start::step]:
 
 
 def main() -> None:
-    """Measure, and print a table in Markdown."""
+    """Measure all ways, and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reports", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
@@ -72,13 +72,13 @@ def main() -> None:
 
 
 def _processor_seconds() -> float:
-    """Return the processor seconds of ended child processes."""
+    """Return the processor time of child processes that have ended, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _ways(folder: Path, files: list[str]) -> dict[str, Callable[[], float]]:
-    """Return a function for each way; it does the work in subfolders of `folder` and returns the seconds it took."""
+    """Return a function for each way that works in subfolders of `folder` and returns the elapsed seconds."""
     total = str(len(files))
     report = [sys.executable, "-m", "evalkit", "report", *files, "--output", str(folder / "cold")]
 

@@ -38,7 +38,7 @@ print(time.process_time() - start)
 
 
 def claude_code(rng: random.Random, number: int) -> Iterator[dict[str, Any]]:
-    """Yield the records of a call of a model: two blocks of its answer, and the result of the tool."""
+    """Yield the records of a model call: two blocks of the answer, and the result of the tool."""
     usage = {"input_tokens": 4, "cache_read_input_tokens": 9_000, "output_tokens": 85}
     shared = {"sessionId": "s", "version": "2.1.1", "timestamp": "2026-06-15T10:00:01Z", "isSidechain": False}
     tool = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": _text(rng, 20)}}
@@ -50,7 +50,7 @@ def claude_code(rng: random.Random, number: int) -> Iterator[dict[str, Any]]:
 
 
 def codex(rng: random.Random, number: int) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a call of a model: its message, twice, a call of a tool with its output, and tokens."""
+    """Yield the lines of a model call: the message twice, a tool call with its output, and the tokens."""
     text = _text(rng, 50)
     names = ("input_tokens", "output_tokens", "total_tokens")
     total = dict(zip(names, (1_000 * (number + 1), 20 * (number + 1), 1_020 * (number + 1)), strict=True))
@@ -71,7 +71,7 @@ def _text(rng: random.Random, words: int) -> str:
 
 
 def write(path: Path, size: int, made: Any) -> int:
-    """Write a session of at least `size` bytes; return its number of calls."""
+    """Write a session of at least `size` bytes, and return its number of calls."""
     rng, number, written = random.Random(0), 0, 0
     with path.open("w") as file:
         while written < size:

@@ -1,4 +1,4 @@
-"""Samples with a known truth, and how often intervals hold it."""
+"""Draw samples with known true values, and measure how often intervals cover them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ Draw = Callable[[np.random.Generator, float, tuple], np.ndarray]
 
 
 def draw_clusters(sizes: np.ndarray, rate: float, correlation: float, shape: tuple, rng: np.random.Generator):
-    """Return successes per cluster, shape (*shape, C): beta-binomial with the given correlation within clusters."""
+    """Draw successes per cluster, shape (*shape, C), from a beta-binomial with this correlation within clusters."""
     spread = (1 - correlation) / correlation if correlation else 0
     size = (*shape, len(sizes))
     rates = rng.beta(rate * spread, (1 - rate) * spread, size) if correlation else np.full(size, rate)
@@ -24,7 +24,7 @@ def draw_clusters(sizes: np.ndarray, rate: float, correlation: float, shape: tup
 
 
 def draw_models(n: int, runs: int, rates: tuple, samples: int, rng: np.random.Generator) -> np.ndarray:
-    """Return mean outcomes of models on n tasks whose difficulties correlate by .7: shape (models, samples, n)."""
+    """Draw mean outcomes, shape (models, samples, n), on n tasks whose difficulties correlate by .7 between models."""
     base, out = rng.standard_normal((samples, n)), []
     for rate in rates:
         level = special.ndtr(np.sqrt(0.7) * base + np.sqrt(0.3) * rng.standard_normal((samples, n)))
@@ -33,7 +33,7 @@ def draw_models(n: int, runs: int, rates: tuple, samples: int, rng: np.random.Ge
 
 
 def sizes_of(name: str, count: int) -> np.ndarray:
-    """Return the sizes of `count` clusters by the name of their pattern."""
+    """Return the sizes of `count` clusters for the name of a pattern."""
     if name == "20, 1, ..., 1":
         return np.array([20] + [1] * (count - 1))
     pattern = [2**i for i in range(6)] if name == "1, 2, 4, ..., 32" else [int(part) for part in name.split(",")]
@@ -56,14 +56,14 @@ def _zeros_and_high(rng: np.random.Generator, mean: float, shape: tuple) -> np.n
     return (rng.random(shape) < mean / 0.8) * rng.beta(8, 2, shape)
 
 
-# scores from 0 to 1, given their mean
+# generators of scores from 0 to 1 with a given mean
 SCORES: dict[str, Draw] = {
     "skewed": _beta(2),
     "narrow": _beta(10),
     "zeros and uniform": _zeros_and_uniform,
     "zeros and high": _zeros_and_high,
 }
-# values without bounds: their generator, and their mean
+# generators of unbounded values, with the true means
 VALUES = {
     "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
     "exponential": (lambda rng, shape: rng.exponential(size=shape), 1.0),
@@ -79,7 +79,7 @@ def holds(interval: tuple[np.ndarray, np.ndarray], truth: np.ndarray | float) ->
 
 
 def exact_coverage(n: int, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each rate, the probability of holding it, and of missing it without a warning."""
+    """Return, for each rate, the probability that the interval covers it, and that it misses it without a warning."""
     rows = [proportion_interval(k, n) for k in range(n + 1)]
     chance = stats.binom.pmf(np.arange(n + 1)[:, None], n, rates)
     held = np.array([[row.low] for row in rows]) <= rates
@@ -89,7 +89,7 @@ def exact_coverage(n: int, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cluster_coverage(sizes: np.ndarray, correlation: float, rate: float, samples: int, rng) -> np.ndarray:
-    """Return coverage of the rate of clusters, its unwarned misses, and coverage of plain Wilson."""
+    """Return the coverage of a rate of clusters, the share of misses without a warning, and the coverage of Wilson."""
     successes = draw_clusters(sizes, rate, correlation, (samples,), rng)
     means = successes / sizes
     held = holds(intervals.bounded(means, sizes, True), rate)
@@ -99,7 +99,7 @@ def cluster_coverage(sizes: np.ndarray, correlation: float, rate: float, samples
 
 
 def score_coverage(name: str, mean: float, count: int, runs: int, samples: int, rng) -> np.ndarray:
-    """Return coverage of the mean of bounded scores, its misses without a warning, and coverage of t."""
+    """Return the coverage of a mean of bounded scores, the share of misses without a warning, and the coverage of t."""
     tasks = np.clip(SCORES[name](rng, mean, (samples, count)), 1e-9, 1 - 1e-9)
     values = (
         tasks
@@ -118,7 +118,7 @@ def percent(share: float) -> str:
 
 
 def publish(text: str, mark: str, output: Path | None) -> None:
-    """Print a text that begins with a mark, or write it to a file in the place of all from the mark on."""
+    """Print a text that begins with a mark, or write it to a file, replacing everything from the mark on."""
     if output is None:
         print(text)
         return

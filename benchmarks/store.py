@@ -1,10 +1,10 @@
-"""Benchmark loading a folder again after few or no changes, against the first load and the plain way.
+"""Benchmark loading a folder again after few or no changes, compared with the first load and with a plain program.
 
     python -m benchmarks.store                  # 20,000 runs of two logs of 300 bytes
     python -m benchmarks.store --runs 5000
 
-Every load is timed in a separate process, without its imports; the cache is empty before the first. The plain way is
-that of `benchmarks.mindcraft`.
+Every load is timed in a separate process, excluding imports. The cache is empty before the first load. The plain
+program is the one in `benchmarks.mindcraft`.
 """
 
 import json
@@ -56,7 +56,7 @@ def make_small_runs(root: Path, runs: int) -> None:
 
 
 def timed(code: str, folder: Path, cache: Path) -> float:
-    """Run code that prints its seconds in a separate process."""
+    """Run code in a separate process, and return the seconds that it prints."""
     environment = {**os.environ, "EVALKIT_CACHE": str(cache)}
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder)], env=environment, capture_output=True, text=True, check=True
@@ -68,11 +68,11 @@ def timed(code: str, folder: Path, cache: Path) -> float:
 @click.option("--runs", default=20_000, show_default=True, type=click.IntRange(MODELS))
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1))
 def main(runs: int, rounds: int) -> None:
-    """Measure, and print medians, and their ratios to the plain way and to the first load."""
+    """Measure all loads, and print medians and their ratios to the plain program and to the first load."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "runs"
         make_small_runs(folder, runs)
-        time.sleep(3)  # files that were written just now are read again
+        time.sleep(3)  # files that were written very recently are read again
         one = next(folder.glob("*/*/Andy_0_0.json"))
         times: dict[str, list[float]] = {}
         for number in range(rounds):

@@ -1,10 +1,10 @@
-"""Benchmark the table of runs of inspect_ai's logs, against inspect_ai's own `samples_df`, and the memory of a sample.
+"""Benchmark the table of runs of inspect_ai logs, compared with `samples_df` of inspect_ai, and the memory of a sample.
 
     python -m benchmarks.trajectories --inspect PYTHON          # a Python in which inspect_ai is installed
     python -m benchmarks.trajectories --megabytes 20 --sample 50
 
-The logs are generated: each sample holds messages, and events that take nine tenths of its bytes. Each way reads all
-logs in a process of its own, without a cache, once untimed and then in each of the rounds; imports are not timed.
+The logs are generated. Each sample contains messages, and events that make up nine tenths of its bytes. Each program
+reads all logs in a separate process, without a cache, once untimed and then once per round. Imports are not timed.
 """
 
 import base64
@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-EVENTS = 40  # of a sample
+EVENTS = 40  # number of events per sample
 _CLOCKS = """
 import os, sys, time; os.environ["EVALKIT_CACHE"] = "off"
 def clocks(): return time.perf_counter(), time.process_time() + sum(os.times()[2:4])
@@ -50,7 +50,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, len(
 
 
 def sample(rng: random.Random, number: str, size: int) -> dict[str, Any]:
-    """Return a sample whose events hold `size` bytes of text."""
+    """Return a sample whose events contain `size` bytes of text."""
     text = base64.b64encode(rng.randbytes(max(1, size * 3 // 4 // EVENTS))).decode()
     when = "2026-09-14T09:00:00+00:00"
     event = {"event": "info", "timestamp": when, "data": text, "span_id": "a", "working_start": 0.0}
@@ -77,7 +77,7 @@ def sample(rng: random.Random, number: str, size: int) -> dict[str, Any]:
 
 
 def write_log(path: Path, samples: list[dict[str, Any]]) -> None:
-    """Write a log as an archive."""
+    """Write a log as a zip archive."""
     evaluation = {
         "eval_id": path.stem,
         "run_id": path.stem,
@@ -99,7 +99,7 @@ def write_log(path: Path, samples: list[dict[str, Any]]) -> None:
 
 
 def run(python: str, code: str, *arguments: object) -> list[list[float]]:
-    """Run code in a process; return the numbers that it prints, line by line."""
+    """Run code in a separate process, and return the numbers of each line that it prints."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])} if python == sys.executable else None
     command = [python, "-c", code, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -115,13 +115,13 @@ def run(python: str, code: str, *arguments: object) -> list[list[float]]:
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--inspect", default="", metavar="PYTHON", help="A Python in which inspect_ai is installed.")
 def main(megabytes: int, largest: int, samples: int, rounds: int, inspect: str) -> None:
-    """Measure."""
+    """Measure both programs and the memory of a large sample, and print the results."""
     rng = random.Random(0)
     with tempfile.TemporaryDirectory() as name:
         folder, number = Path(name) / "logs", 0
         folder.mkdir()
         while sum(path.stat().st_size for path in folder.iterdir()) < megabytes * 1e6:
-            # random bytes, which packing does not make smaller
+            # random bytes, which do not compress
             made = [sample(rng, f"{number}-{place}", 400) for place in range(samples)]
             for event in (event for one in made for event in one["events"]):
                 event["data"] = base64.b64encode(rng.randbytes(750_000 // samples)).decode()
@@ -132,7 +132,7 @@ def main(megabytes: int, largest: int, samples: int, rounds: int, inspect: str) 
         wall, busy = (statistics.median(line[place] for line in ours[1:]) for place in (0, 1))
         print(f"{number} logs, {number * samples} samples, {packed / 1e6:.0f} MB")
         print(f"evalkit {wall:.3f} s, of processors {busy:.3f} s")
-        # by default it reads header and summaries, too; in full, the samples as well
+        # by default, samples_df also reads only headers and summaries; "full" reads the samples as well
         for what in ("summaries", "full") if inspect else ():
             theirs = run(inspect, _CLOCKS + _THEIRS, folder, rounds + 1, what)
             if ours[0][2:] != theirs[0][2:]:

@@ -38,7 +38,7 @@ def public_functions() -> dict[str, Callable[..., Any]]:
 
 
 def defects(function: Callable[..., Any]) -> Iterator[str]:
-    """Yield what the docstring of a function lacks."""
+    """Yield the defects of a function's docstring, such as a missing section."""
     docstring = griffe.Docstring(inspect.getdoc(function) or "")
     sections = {section.kind.value: section.value for section in docstring.parse("numpy", warnings=False)}
     summary, _, rest = docstring.value.partition("\n")

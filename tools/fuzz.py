@@ -1,12 +1,12 @@
-"""Fuzz the readers with mutated inputs, and check what must be true of each.
+"""Fuzz the readers with mutated inputs, and check rules that every input must satisfy.
 
-    python -m tools.fuzz --minutes 10             # all readers, a fixed seed
+    python -m tools.fuzz --minutes 10             # all readers, with a fixed seed
     python -m tools.fuzz --only steps --seed 7
     python -m tools.fuzz tests/corpus/steps/x.json   # only this file, with its traceback
 
-Inputs are mutations of those in ``tests/corpus`` (see `tools.mutate`). For each of them: no exceptions other than
-the documented ones, at most 5 seconds, at most 300 MB more memory than before. Inputs that violate this are saved in
-``fuzz-findings/``; a small input that reproduces the fault belongs in the corpus, which the tests read.
+Inputs are mutations of files in ``tests/corpus`` (see `tools.mutate`). A reader may raise only documented exceptions,
+take at most 5 seconds, and use at most 300 MB of additional memory. Inputs that violate these rules are saved in
+``fuzz-findings/``. If you find a small input that reproduces a fault, add it to the corpus, which the tests read.
 """
 
 import json
@@ -43,15 +43,15 @@ from tools.mutate import archive, database, mutated_bytes, mutated_value, writte
 
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
 SECONDS, MEGABYTES = 5.0, 300
-PER_FOLDER = 200  # inputs that are also loaded together, as files of a folder
+PER_FOLDER = 200  # number of inputs that are also loaded together as a folder
 PER_PROCESS = 20_000
-SLICE = 20.0  # seconds for one reader, before the next one's turn
+SLICE = 20.0  # seconds for one reader before the next reader's turn
 SUFFIXES = {"results": ".txt", "lines": ".jsonl", "checkpoints": ".sqlite", "archives": ".zip"}
 MADE_FROM = {"checkpoints": ("steps",), "archives": ("steps",), "pages": ("logs", "traces", "steps")}  # their inputs
 
 
 def _show(kind: LogKind, path: str, data: bytes) -> None:
-    with suppress(ValueError, KeyError, TypeError):  # `evalkit show` prints these as one line
+    with suppress(ValueError, KeyError, TypeError):  # `evalkit show` reports these errors in one line
         kind.transcript([path], lambda _: data).text()
 
 
@@ -83,7 +83,7 @@ def _results(path: str, data: bytes) -> None:
 def _pages(path: str, data: bytes) -> None:
     run = RunRef("a", "", [path], "", [("run", "a"), ("task", path)])
     for kind in (MINDCRAFT, CRAFTER, STEPS):
-        with suppress(ValueError, KeyError, TypeError):  # as for `_show`
+        with suppress(ValueError, KeyError, TypeError):  # as in `_show`
             transcript = kind.transcript([path], lambda _: data)
             break
     else:
@@ -123,20 +123,20 @@ KINDS = {"logs": MINDCRAFT, "traces": CRAFTER, "steps": STEPS, "lines": STEPS, "
 
 
 def corpus(target: str) -> list[Path]:
-    """List the corpus of a reader."""
+    """List the files of a reader's corpus."""
     folder = CORPUS / target
     return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
 
 
 def inputs(target: str, rng: random.Random) -> Iterator[bytes]:
-    """Yield mutated inputs of a reader, endlessly."""
+    """Yield mutated inputs for a reader without end."""
     seeds = [path.read_bytes() for name in MADE_FROM.get(target, (target,)) for path in corpus(name)]
     values = []
     for data in seeds:
         with suppress(ValueError, RecursionError):
             values.append(json.loads(data))
     while True:
-        with suppress(RecursionError):  # of the mutation: it nests values deeper than Python can copy
+        with suppress(RecursionError):  # a mutation may nest values deeper than Python can copy
             yield _mutated(target, seeds, values, rng)
 
 
@@ -155,8 +155,8 @@ def _mutated(target: str, seeds: list[bytes], values: list[Any], rng: random.Ran
 
 
 def check(target: str, path: str, data: bytes) -> str:
-    """Run a reader on one input; return what is wrong, or an empty text."""
-    begun = time.process_time()  # a busy machine is not the reader's fault
+    """Run a reader on one input, and return the fault, or "" if there is none."""
+    begun = time.process_time()  # not elapsed time, which depends on other programs
     try:
         TARGETS[target](path, data)
     except Exception:
@@ -166,7 +166,7 @@ def check(target: str, path: str, data: bytes) -> str:
 
 
 def check_folder(target: str, folder: str) -> str:
-    """Load the inputs of a folder together, and describe them; return what is wrong, or an empty text."""
+    """Load the inputs in a folder together, describe them, and return the fault, or "" if there is none."""
     kind = KINDS[target]
     try:
         with suppress(SourceError):
@@ -184,11 +184,12 @@ def _memory() -> float:
 
 
 def work(target: str, seed: int, until: float, findings: str) -> None:
-    """Check inputs until a time, or for `PER_PROCESS`, or until memory grows; report how many were checked.
+    """Check up to `PER_PROCESS` inputs until a time or until memory grows, and report how many were checked.
 
-    An input is written before it is read: if the process dies, its folder remains, and the last file is the cause.
+    Each input is written to a file before it is read. If the process dies, its folder remains, and the last file is the
+    cause.
     """
-    sys.stderr = sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - of what readers print nothing is kept
+    sys.stderr = sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - discard what readers print
     rng, done, wrong, base = random.Random(seed), 0, Counter(), _memory()
     with tempfile.TemporaryDirectory(prefix=f"{target}-{seed}-", dir=findings) as folder:
         for data in inputs(target, rng):
@@ -214,7 +215,7 @@ def _keep(folder: Path, fault: str, data: bytes, inputs_of_folder: str) -> None:
     import shutil
 
     name = hashlib.blake2b("".join(fault.splitlines()[-4:]).encode(), digest_size=4).hexdigest()
-    if not (folder / name).exists():  # one of each is enough
+    if not (folder / name).exists():  # keep one input per fault
         shutil.copytree(inputs_of_folder, folder / f"{name}.folder", dirs_exist_ok=True)
         (folder / name).write_bytes(data)
         (folder / f"{name}.txt").write_text(fault)
@@ -227,7 +228,7 @@ def _keep(folder: Path, fault: str, data: bytes, inputs_of_folder: str) -> None:
 @click.option("--seed", default=0, show_default=True)
 @click.option("--findings", default="fuzz-findings", show_default=True, type=click.Path(path_type=Path))
 def main(files: tuple[Path, ...], minutes: float, only: tuple[str, ...], seed: int, findings: Path) -> None:
-    """Check readers on mutated inputs, in turn, and print how many inputs each read; exit code 1 for a finding."""
+    """Check readers in turn on mutated inputs, and print the numbers of inputs. Exit with code 1 for findings."""
     os.environ["EVALKIT_CACHE"] = "off"
     if files:
         for file in files:

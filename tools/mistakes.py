@@ -1,9 +1,9 @@
 """Deliberate mistakes that the golden comparison, or a test, must notice: ``python -m tools.mistakes [WORD]``.
 
-With a word, only mistakes whose name or file contains it.
-Each is made in a throw-away copy of the tree, where the reports and commands that the file has a part in are compared
-with their expected texts. A mistake that only breaks the run proves nothing: a text must have come out, and differ.
-A mistake in what no text of the samples shows names the test that must fail.
+With a word, only the mistakes whose name or file contains it are made. Each mistake is made in a temporary copy of the
+tree. There, the reports and commands that depend on the changed file are compared with their expected texts. A mistake
+that only breaks the run proves nothing: there must be a text, and it must differ. If no text of the samples shows a
+mistake, the mistake names a test that must fail.
 """
 
 import json
@@ -29,14 +29,14 @@ JOBS = 2
 
 
 class Mutation(NamedTuple):
-    """A mistake: what is wrong, and the text of a file that becomes another one; of notebooks, text of a cell."""
+    """A mistake: its name, and a text in a file with its replacement. In notebooks, it is the text of a cell."""
 
     name: str
     file: str
     old: str
     new: str
-    times: int = 1  # how often the old text occurs in the file
-    test: str = ""  # that notices it where no expected text does: a file, and the name of a test in it
+    times: int = 1  # number of times that the old text occurs in the file
+    test: str = ""  # test that must fail if no expected text shows the mistake: ``FILE::NAME``
 
 
 COOKING, COMPARISON, OVERVIEW, CRAFTER, STEPS = (
@@ -236,12 +236,12 @@ MUTATIONS = (
 
 
 def find(mutation: Mutation, root: Path = ROOT) -> tuple[str, str, str]:
-    """Read the file of a mutation: its content, and the old and the new text as in the file.
+    """Return the content of a mutation's file, and the old and new text as the file would contain them.
 
     Raises
     ------
     ValueError
-        If the old text does not occur as often as `times` states.
+        If the old text does not occur exactly `times` times.
     """
     content = (root / mutation.file).read_text(encoding="utf-8")
     old, new = mutation.old, mutation.new
@@ -253,7 +253,7 @@ def find(mutation: Mutation, root: Path = ROOT) -> tuple[str, str, str]:
 
 
 def part_of(file: str) -> str:
-    """Choose the reports and commands that a file has a part in, as an expression for ``pytest -k``."""
+    """Return an expression for ``pytest -k`` that selects the reports and commands that depend on a file."""
     place, _, rest = file.partition("/")
     if place == "notebooks":
         return Path(rest).stem
@@ -262,14 +262,14 @@ def part_of(file: str) -> str:
 
 
 def compare(tree: Path, part: str, test: str = "") -> str:
-    """Run the golden comparison in a copy of the tree up to the first text that differs, and name it; empty: none.
+    """Run the golden comparison in a copy of the tree, and return the name of the first text that differs, or "".
 
-    With a test, run this instead, and name it if an assertion of it fails.
+    If a test is given, run it instead, and return its name if one of its assertions fails.
 
     Raises
     ------
     RuntimeError
-        Where no text differs and no assertion fails, but the comparison broke off.
+        If the comparison failed without a differing text or a failed assertion.
     """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-o", "addopts=", "--import-mode=importlib"]
     command += ["-p", "no:cacheprovider"]
@@ -290,12 +290,12 @@ def compare(tree: Path, part: str, test: str = "") -> str:
 
 @contextmanager
 def mutated(tree: Path, mutation: Mutation) -> Iterator[None]:
-    """Make the mistake in a copy of the tree, and take it back."""
+    """Make a mistake in a copy of the tree, and undo it at the end of the ``with`` block."""
     path = tree / mutation.file
     content, old, new = find(mutation, tree)
     times = path.stat()
     path.write_text(content.replace(old, new), encoding="utf-8")
-    os.utime(path, (times.st_atime, times.st_mtime + 10))  # else compiled code of the same second would be taken
+    os.utime(path, (times.st_atime, times.st_mtime + 10))  # otherwise Python may use code compiled in the same second
     try:
         yield
     finally:
@@ -304,7 +304,7 @@ def mutated(tree: Path, mutation: Mutation) -> Iterator[None]:
 
 
 def copy_tree(to: Path) -> Path:
-    """Copy what the golden comparison needs."""
+    """Copy the files that the golden comparison needs."""
     for name in COPIED:
         place = ROOT / name
         if place.is_dir():
@@ -316,7 +316,7 @@ def copy_tree(to: Path) -> Path:
 
 
 def check(mutation: Mutation, tree: Path) -> str:
-    """Make a mistake in a copy of the tree, and name the text that differs or the test; empty: it is not noticed."""
+    """Make a mistake in a copy of the tree. Return the text that differs or the failed test; "" if unnoticed."""
     with mutated(tree, mutation):
         try:
             return compare(tree, part_of(mutation.file), mutation.test)
@@ -326,7 +326,7 @@ def check(mutation: Mutation, tree: Path) -> str:
 
 
 def main(word: str = "") -> int:
-    """Check the mistakes that a word names, print a table, and give the exit code: 1 where one is not noticed."""
+    """Check the mistakes that match a word, and print a table. Return the exit code: 1 if any is not noticed."""
     start = time.monotonic()
     chosen = [mutation for mutation in MUTATIONS if word in mutation.name or word in mutation.file]
     for mutation in chosen:
@@ -344,7 +344,7 @@ def main(word: str = "") -> int:
                 trees.put(tree)
 
         with ThreadPoolExecutor(JOBS) as pool:
-            if differs := next(filter(None, pool.map(run, [None] * JOBS)), ""):  # compiles the copies as well
+            if differs := next(filter(None, pool.map(run, [None] * JOBS)), ""):  # also compiles the copies
                 raise SystemExit(f"{differs} differs without any mistake: python -m tests.golden")
             found = list(pool.map(run, chosen))
     rows = [(m.name, m.file, text or "NOT NOTICED") for m, text in zip(chosen, found, strict=True)]

@@ -25,7 +25,7 @@ _VALUES = (
 
 
 def mutated_value(value: Any, others: Sequence[Any], rng: random.Random) -> Any:
-    """Change a JSON value in one to four places; parts of other values may be inserted."""
+    """Change a JSON value in one to four places, possibly inserting parts of other values."""
     value = copy.deepcopy(value)
     for _ in range(rng.choice((1, 1, 2, 4))):
         holder = {"": value}
@@ -78,15 +78,15 @@ def _mutate(parent: Any, key: Any, others: Sequence[Any], rng: random.Random) ->
 
 
 def written(value: Any, rng: random.Random) -> bytes:
-    """Encode a JSON value as a writer might, or a faulty one."""
-    separators = rng.choice((None, None, (" ,\n", ":\n ")))  # an indent would take 20 times as long
+    """Encode a JSON value as a correct or faulty writer might."""
+    separators = rng.choice((None, None, (" ,\n", ":\n ")))  # instead of an indent, which is 20 times slower
     text = json.dumps(value, ensure_ascii=rng.random() < 0.5, separators=separators)
     data = text.encode("utf-8", "surrogatepass")
     return mutated_bytes(data, rng) if rng.random() < 0.25 else data
 
 
 def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
-    """Change bytes: cut, flip, insert, repeat, another encoding."""
+    """Change bytes: cut, flip, insert or repeat them, or use another encoding."""
     way, at = rng.randrange(7), rng.randrange(len(data) + 1)
     if way == 0:
         return data[:at]
@@ -108,7 +108,7 @@ def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
 
 
 def archive(files: Sequence[bytes], rng: random.Random) -> bytes:
-    """Return a zip archive with some wrong bytes and names."""
+    """Return a zip archive, in which some bytes and names are wrong."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as zipped:
         for i, data in enumerate(files):
@@ -118,7 +118,7 @@ def archive(files: Sequence[bytes], rng: random.Random) -> bytes:
 
 
 def database(states: Sequence[Any], rng: random.Random) -> bytes:
-    """Return a database of checkpoints, some of them wrong."""
+    """Return a database of checkpoints, some of which are invalid."""
     connection = sqlite3.connect(":memory:")
     connection.execute(f"PRAGMA page_size = {rng.choice((512, 1024, 4096))}")
     connection.execute("CREATE TABLE checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)")
@@ -140,7 +140,7 @@ def database(states: Sequence[Any], rng: random.Random) -> bytes:
 
 
 def _packable(value: Any) -> Any:
-    """Insert msgpack extensions, as LangGraph writes them, in some places."""
+    """Insert msgpack extensions in the form that LangGraph writes in some places of a value."""
     if isinstance(value, dict) and len(value) == 1:
         return msgspec.msgpack.Ext(5, msgspec.msgpack.encode(["module", "Name", next(iter(value.values())), ""]))
     if isinstance(value, dict):

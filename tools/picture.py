@@ -2,7 +2,7 @@
 
     python -m tools.picture
 
-It needs a Chromium and the packages of the dependency group ``test``.
+It needs Chromium and the packages of the dependency group ``test``.
 """
 
 import shutil
@@ -16,9 +16,9 @@ from evalkit.reports import plan, run
 
 PICTURE = Path(__file__).parents[1] / "docs/report.png"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-WIDTH = 1180  # pixels
-GAP = 8  # pixels between the two parts of the picture
-RUNS_HEIGHT = 400  # pixels
+WIDTH = 1180  # width of the picture in pixels
+GAP = 8  # distance between the two parts of the picture in pixels
+RUNS_HEIGHT = 400  # height of the lower part in pixels
 COLORS = 128
 
 
@@ -39,23 +39,23 @@ def main() -> None:
 
 
 def take_answer(page: Page, path: Path) -> None:
-    """Take the top of the report, down to the end of its findings."""
+    """Take a screenshot of the report, from the top to the end of its findings."""
     findings = page.locator(".evalkit-findings").first.bounding_box()
     assert findings
     page.screenshot(path=path, clip={"x": 0, "y": 0, "width": WIDTH, "height": findings["y"] + findings["height"] + 12})
 
 
 def take_runs(page: Page, path: Path) -> None:
-    """Take the first pair of runs that the findings link to, at the turn that decided it."""
+    """Take a screenshot of the first pair of runs that the findings link to, at the decisive turn."""
     page.set_viewport_size({"width": WIDTH, "height": RUNS_HEIGHT})
     page.locator("a[href*='#at=decision']").first.click()
     page.wait_for_load_state()
-    page.wait_for_timeout(500)  # until the page has scrolled to the turn
+    page.wait_for_timeout(500)  # wait for the page to scroll to the turn
     page.screenshot(path=path)
 
 
 def join(above: Image.Image, below: Image.Image) -> Image.Image:
-    """Return one picture with `above` over `below`, in few colours."""
+    """Return one picture with `above` on top of `below`, reduced to a palette of few colours."""
     joined = Image.new("RGB", (WIDTH, above.height + GAP + below.height), "#808890")
     joined.paste(above, (0, 0))
     joined.paste(below, (0, above.height + GAP))

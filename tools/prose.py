@@ -2,11 +2,11 @@
 
     python -m tools.prose           # prints the files above their limits; the exit code is 1 if there are any
     python -m tools.prose --count   # prints how often each word occurs in each file
-    python -m tools.prose --draw 7  # prints twenty sentences at random, by this seed, to be read as a stranger would
-    python -m tools.prose --lower   # lowers the limits to the counts of today; a limit never rises
+    python -m tools.prose --draw 7  # prints twenty random sentences (seed 7); check whether a newcomer understands them
+    python -m tools.prose --lower   # lowers the limits to the current counts; a limit never rises
 
-A file may use no such word unless `tools/prose.json` sets a limit for it. Without that file, `--lower` writes the
-counts of today.
+A file may not use any of these words unless `tools/prose.json` sets a limit for it. Without that file, `--lower` writes
+the current counts.
 """
 
 import ast
@@ -47,14 +47,14 @@ INLINE = re.compile(r"``[^`]*``|`[^`\n]*`|\]\([^)\s]*\)")
 
 
 def count(text: str) -> Counter[str]:
-    """Count each word of `WORDS` in the prose of a text; code and addresses are left out."""
+    """Count each word of `WORDS` in the prose of a text, without code and addresses."""
     prose = " ".join(INLINE.sub(" ", BLOCK.sub(" ", text)).split())
     found = {word: len(re.findall(pattern, prose, re.IGNORECASE)) for word, pattern in WORDS.items()}
     return Counter({word: n for word, n in found.items() if n})
 
 
 def draw(seed: int | None = None, number: int = 20) -> list[str]:
-    """Return sentences at random, with their files: of prose, messages and pages."""
+    """Return random sentences of prose, messages and pages, each with its file."""
     sentences = [
         f"{file}: {sentence}"
         for file, text in [*texts(), *messages(), *pages()]
@@ -66,7 +66,7 @@ def draw(seed: int | None = None, number: int = 20) -> list[str]:
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """Yield the texts in the code of evalkit, but docstrings; a value in a text is shown as ``…``."""
+    """Yield the texts in evalkit's code except docstrings. Values in f-strings become ``…``."""
     for path in sorted(ROOT.glob("evalkit/**/*.py")):
         tree = ast.parse(path.read_text("utf-8"))
         parts = [part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values]
@@ -85,10 +85,10 @@ def messages() -> Iterator[tuple[str, str]]:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Yield the texts of the golden pages and of the terminal."""
+    """Yield the expected texts of pages and of terminal output."""
     for path in sorted(ROOT.glob("tests/golden/**/*.txt")):
         lines = path.read_text("utf-8").split("\n")
-        prose = [line for line in lines if line[:1].isalpha() and not re.search(r",\S|  ", line)]  # no tables
+        prose = [line for line in lines if line[:1].isalpha() and not re.search(r",\S|  ", line)]  # without tables
         yield path.relative_to(ROOT).as_posix(), "\n\n".join(prose)
 
 

@@ -1,4 +1,4 @@
-"""Input and output: listing and reading files, decoding JSON, the ledger of files, tables from columns."""
+"""Input and output: list and read files, decode JSON, keep the ledger of files, and build tables from columns."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Tables with columns that are declared once, as data: of Arrow for records, frames for users; the ledger of files."""
+"""Build tables from columns declared as data: Arrow tables for records, frames for users. Keep the ledger of files."""
 
 import gc
 import hashlib
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from evalkit._text import counted_noun
 from evalkit.io.text import MOST_LINE, cut_end, cut_line
 
-MOST_NAME = 200  # characters of a name
+MOST_NAME = 200  # maximum length of a name, in characters
 Status = Literal["used", "skipped", "failed"]
 _PANDAS: dict[str, Any] = {
     **dict.fromkeys(("str", "name", "line"), pd.StringDtype(na_value=np.nan)),
@@ -45,9 +45,9 @@ class Column(NamedTuple):
     """A column of a table.
 
     `dtype` is one of ``str`` (missing: NaN), ``name`` (a ``str`` that identifies something, such as a model or a task;
-    see `cut_name`), ``line`` (a ``str`` that is text in one line: cut in its middle to 500 characters), ``int``
-    (never missing), ``int?`` (nullable), ``float`` (missing: NaN), ``bool`` (missing: False), ``bool?`` (nullable),
-    ``list`` (of texts), ``counts`` (texts to whole numbers), ``time`` (UTC; missing: NaT), and, in frames only,
+    see `cut_name`), ``line`` (a ``str`` with one line of text, cut in its middle to 500 characters), ``int`` (never
+    missing), ``int?`` (nullable), ``float`` (missing: NaN), ``bool`` (missing: False), ``bool?`` (nullable), ``list``
+    (a list of texts), ``counts`` (a mapping of texts to integers), ``time`` (UTC; missing: NaT), and, in frames only,
     ``category`` (a text) and ``object``.
     """
 
@@ -58,7 +58,7 @@ class Column(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One file of the ledger."""
+    """The entry of one file in the ledger."""
 
     source: str
     status: Status
@@ -66,7 +66,7 @@ class Entry(NamedTuple):
 
 
 def cut_name(name: str) -> str:
-    """Cut a name of more than 200 characters to 200, of which the last twelve are a digest of the whole name.
+    """Cut a name to at most 200 characters, the last twelve of which are then a digest of the whole name.
 
     Credentials are always masked before the cut.
     """
@@ -80,7 +80,7 @@ _CUT: dict[str, tuple[int, Callable[[str], str]]] = {"name": (MOST_NAME, cut_nam
 
 
 def arrow_table(values: Sequence[Sequence], columns: Sequence[Column]) -> pa.Table:
-    r"""Build an Arrow table from the values of columns; names and lines are cut, lone surrogates escaped."""
+    r"""Build an Arrow table from the values of columns. Cut names and lines, and escape lone surrogates."""
     empty = _empty_table(tuple(columns))
     if not (values and values[0]):
         return empty
@@ -109,7 +109,7 @@ def _escaped(value: Any) -> Any:
 
 
 def cut_texts(values: Any, dtype: str) -> Any:
-    """Cut the texts of a column of names or lines; an Arrow array without a long one is returned as it is."""
+    """Cut the texts of a column of names or lines. Return an Arrow array unchanged if no text is too long."""
     if dtype not in _CUT:
         return values
     most, cut = _CUT[dtype]
@@ -121,18 +121,18 @@ def cut_texts(values: Any, dtype: str) -> Any:
 
 
 def frame(rows: Iterable[Mapping[Any, Any]], columns: Sequence[Column]) -> pd.DataFrame:
-    r"""Build a frame column by column; a missing key is a missing value, lone surrogates are escaped as ``\udcff``."""
+    r"""Build a frame from rows. Missing keys become missing values; lone surrogates are escaped as ``\udcff``."""
     rows = list(rows)
     return frame_of({column.name: map(methodcaller("get", column.name), rows) for column in columns}, columns)
 
 
 def frame_of(values: Mapping[str, Iterable] | pd.DataFrame | pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
-    """Build a frame, faster than `frame` does, from the iterable, NumPy or Arrow array of the values of each column."""
+    """Build a frame from columns, which is faster than `frame`. A column is an iterable, a NumPy or an Arrow array."""
     return pd.DataFrame({column.name: _column(values[column.name], column.dtype) for column in columns}, copy=False)
 
 
 def _column(values: Any, dtype: str) -> Any:
-    """Return the values of a column as an array; a series for each would take longer than all else for few rows."""
+    """Return the values of a column as an array. For few rows, building a series would dominate the time."""
     is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
     if dtype not in _PANDAS:  # lists, counts, objects
         items = values.to_pylist() if is_arrow else list(values)
@@ -154,7 +154,7 @@ def _column(values: Any, dtype: str) -> Any:
             values = list(values)
         try:
             values = _array(values, dtype, from_pandas=True)
-        except (pa.ArrowException, OverflowError):  # of several types
+        except (pa.ArrowException, OverflowError):  # values of several types
             return pd.Series(cut_texts(map(_escaped, values), dtype), dtype=pandas_dtype).array
     if dtype == "bool":
         values = values.fill_null(False)
@@ -197,7 +197,7 @@ class Ledger:
 
 @contextmanager
 def paused_gc() -> Iterator[None]:
-    """Pause the garbage collector: with many live rows it takes a quarter of the time and frees nothing."""
+    """Pause the garbage collector. With many live rows, it takes a quarter of the time and frees nothing."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,6 +1,6 @@
-"""Paths and states of files, local or behind a URL, and how large a file may be.
+"""Paths, states and size limits of local and remote files.
 
-The functions of ``os.path`` that only split and join work for both. A file within an archive has one path too:
+The functions of ``os.path`` that only split and join work for both. A file in an archive also has a single path:
 ``zip://runs.zip!/task/log.json`` is what fsspec calls ``zip://task/log.json::runs.zip``.
 """
 
@@ -18,20 +18,20 @@ from evalkit.io.text import cut_line
 
 StorageOptions = Mapping[str, Any] | None
 
-MOST_BYTES = "EVALKIT_MAX_BYTES"  # the variable that limits the size of a file, also once it is decoded
-CELL = 32  # bytes that a value of a table takes at least
-CHARACTER = 4  # bytes that a character of a text takes at most
-INSIDE = "!/"  # between an archive and the path within it
+MOST_BYTES = "EVALKIT_MAX_BYTES"  # environment variable that limits the size of a file, before and after decoding
+CELL = 32  # minimum size of a value in a table, in bytes
+CHARACTER = 4  # maximum size of a character of text, in bytes
+INSIDE = "!/"  # separator between an archive and the path inside it
 CREDENTIALS_HINT = "credentials don't belong in a URL; give storage options or set the environment"
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _options: ContextVar[StorageOptions] = ContextVar("storage_options", default=None)
 
-# Links of a chain of URLs, such as simplecache::s3://bucket/x: each ends where the next one begins
+# The links of a chain of URLs, such as simplecache::s3://bucket/x. Each link ends where the next one begins
 _NAME = r"[A-Za-z][A-Za-z0-9+.-]{0,30}"
 _LINK = re.compile(rf"({_NAME})://((?:(?!::{_NAME}(?:://|::))\S)*)")
-_NO_HOST = ("zip", "tar", "file", "local")  # protocols of files within files, which have no login
-_MOST_NESTED = 20  # archives within archives
-_USER = re.compile(r"\A(?:[^/@:]*:.*@|[^/]*@)")  # the text before a host: a password may contain slashes
+_NO_HOST = ("zip", "tar", "file", "local")  # protocols of local files and archives, which have no login
+_MOST_NESTED = 20  # maximum number of nested URLs, as of archives within archives
+_USER = re.compile(r"\A(?:[^/@:]*:.*@|[^/]*@)")  # login before a host; a password may contain slashes
 _QUERY = re.compile(r"[?#;].*")
 _SECRET_PARAMETER = re.compile(
     r"(?!(?:max|min|n|num)_)(?:.*_)?(?:token|secret|password|passwd|pwd|passphrase|credentials?|authorization|auth|bearer"
@@ -41,23 +41,23 @@ SECRET_NAME = re.compile(r"key|secret|token|pass|credential|cred|signature|sig|s
 
 
 class SourceError(ValueError):
-    """A source that can't be used at all: missing, unreadable, or without anything of the kind asked for."""
+    """Raised if a source can't be used at all: it is missing, unreadable, or contains nothing of the requested kind."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__("\n".join(map(cut_line, redacted(str(message)).split("\n"))))
 
 
 class LimitError(OSError):
-    """A file that is too large, or needs more memory or stack than there is."""
+    """Raised if a file is too large, or needs more memory or stack than available."""
 
 
 class FileState(NamedTuple):
-    """The state of a file, which changes with its content."""
+    """The state of a file, which changes when its contents change."""
 
-    size: int
-    modified: int  # time of the last change, in epoch nanoseconds; 0 where unknown
-    changed: int = 0  # of its inode
-    tag: str = ""  # other marks of its state: an ETag, or the state of a file that belongs to it
+    size: int  # bytes
+    modified: int  # time of the last change, in epoch nanoseconds; 0 if unknown
+    changed: int = 0  # change time of the inode, in epoch nanoseconds; 0 if unknown
+    tag: str = ""  # an ETag, or the sizes of other files that belong to it
 
 
 def is_url(path: str | os.PathLike) -> bool:
@@ -66,13 +66,13 @@ def is_url(path: str | os.PathLike) -> bool:
 
 
 def protocol_of(url: str) -> str:
-    """Return a URL's protocol, such as ``s3``; empty for a local path."""
+    """Return the protocol of a URL, such as ``s3``; "" for a local path."""
     match = _URL.match(url)
     return match[1].lower() if match else ""
 
 
 def redacted(text: str) -> str:
-    """Replace credentials in any URL of a text with ``…``: text before an ``@``, queries of http or named ``token``."""
+    """Replace credentials in URLs with ``…``: logins before ``@``, queries of http, and queries with secret names."""
     return _LINK.sub(_redact_link, text) if "://" in text else text
 
 
@@ -92,7 +92,7 @@ def _redact_link(match: re.Match) -> str:
 
 
 def check_path(path: str) -> None:
-    """Raise SourceError for a URL that contains credentials, which every table and page would show, and for a NUL."""
+    """Raise SourceError for a NUL, or for credentials in a URL, since every table and page would show them."""
     if redacted(path) != path:
         raise SourceError(f"{redacted(path)}: {CREDENTIALS_HINT}")
     if "\0" in path:
@@ -100,24 +100,24 @@ def check_path(path: str) -> None:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a parameter's name marks its value as a secret: ``api_key`` does, ``max_tokens`` does not."""
+    """Return whether the name of a parameter means that its value is secret: ``api_key``, but not ``max_tokens``."""
     return _SECRET_PARAMETER.fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z])|[-.]", "_", name).lower()) is not None
 
 
 def absolute(path: str) -> str:
-    """Return a path that does not depend on the working directory; a URL stays as it is."""
+    """Return a path that does not depend on the working directory. URLs are unchanged."""
     return path if is_url(path) else os.path.abspath(path)
 
 
 def common_folder(folders: Iterable[str]) -> str:
-    """Return the folder that contains, or equals, all folders; empty if there is none."""
+    """Return the deepest folder that contains or equals all folders; "" if there is none."""
     common = os.path.commonprefix([f"{folder.rstrip('/')}/" for folder in folders])  # noqa: RUF071 - cut after a whole name below
     return common.rpartition("/")[0]
 
 
 @contextmanager
 def storage(options: StorageOptions) -> Iterator[None]:
-    """Open URLs with these options of fsspec within a ``with`` block; None keeps the options of an enclosing block."""
+    """Within a ``with`` block, open URLs with these options of fsspec. None keeps the options of an enclosing block."""
     token = _options.set(storage_options() if options is None else dict(options))
     try:
         yield
@@ -131,7 +131,7 @@ def storage_options() -> Mapping[str, Any]:
 
 
 def most_bytes() -> int:
-    """Return the most bytes that are read of one file: a small archive may contain a very large one."""
+    """Return the maximum size of a file in bytes. A limit is needed, since a small archive may contain a huge file."""
     text = os.environ.get(MOST_BYTES, "")
     try:
         return int(float(text)) if text else 2**30
@@ -140,35 +140,35 @@ def most_bytes() -> int:
 
 
 def too_large(size: int) -> LimitError:
-    """Return the error for a file of too many bytes, with the setting that reads it."""
+    """Return the error for a file over the size limit, with the setting that allows it."""
     text = f"{size} bytes are more than the limit of {most_bytes()}; {MOST_BYTES}={size} reads it"
     return LimitError(errno.EFBIG, text)
 
 
 def check_size(size: int) -> None:
-    """Raise LimitError for a file by its size."""
+    """Raise LimitError if a file is larger than the limit. `size` is in bytes."""
     if size > most_bytes():
         raise too_large(size)
 
 
 def check_text(size: int, values: int = 0) -> None:
-    """Raise LimitError for a document, or a line, whose characters and values take too much memory once decoded."""
+    """Raise LimitError if the characters and values of a document or line need too much memory once decoded."""
     check_size(CHARACTER * size + CELL * values)
 
 
 def check_json(data: bytes) -> None:
-    """Raise LimitError for a JSON document whose characters and values take too much memory once decoded."""
-    if (CHARACTER + CELL) * len(data) > most_bytes():  # a smaller one fits even if each byte is a value
+    """Raise LimitError if the characters and values of a JSON document need too much memory once decoded."""
+    if (CHARACTER + CELL) * len(data) > most_bytes():  # otherwise it fits even if every byte is a value
         check_text(len(data), count_values(data))
 
 
 def count_values(data: bytes) -> int:
-    """Return how many values JSON has at most: its commas, lists and objects."""
+    """Return an upper bound on the number of values in JSON: its commas, lists and objects."""
     return sum(map(data.count, b",[{"))
 
 
 def check_members(members: Iterable[zipfile.ZipInfo]) -> None:
-    """Raise OSError for members of a zip archive that share bytes: a small one may unpack to any size like this."""
+    """Raise OSError if members of a zip archive overlap, since this lets a small archive unpack to any size."""
     end = 0
     for member in sorted(members, key=lambda member: member.header_offset):
         if member.header_offset < end:
@@ -177,6 +177,6 @@ def check_members(members: Iterable[zipfile.ZipInfo]) -> None:
 
 
 def check_regular(status: os.stat_result) -> None:
-    """Raise OSError for pipes, sockets and devices: some never end, and opening others waits for a writer."""
+    """Raise OSError for pipes, sockets and devices: some never end, and others block until there is a writer."""
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise OSError(errno.EINVAL, "not a regular file")

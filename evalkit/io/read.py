@@ -1,9 +1,9 @@
-"""Read files: the bytes of each once, within the limit, in this process or several, and the JSON in them.
+"""Read files up to a size limit, in one process or several, and decode JSON.
 
-JSON is decoded strictly and fast first, then leniently for what real writers emit. Decoders hold the interpreter's
-lock, so threads don't help, and processes pay only from some thousand files on. They are forked where that is safe,
-since starting new ones takes longer than reading most folders. Within ``joblib.parallel_config``, its backend does the
-work, such as Dask's on a cluster.
+JSON is first decoded with a fast and strict decoder. If that fails, a lenient decoder accepts what real programs write.
+Decoders keep the global interpreter lock, so threads don't help, and processes pay off only for thousands of files.
+Processes are forked where that is safe, because starting new ones takes longer than reading most folders. Within
+``joblib.parallel_config``, the configured backend does the work, such as Dask on a cluster.
 """
 
 import codecs
@@ -29,40 +29,40 @@ import msgspec
 from evalkit.io.paths import LimitError, check_json, check_regular, is_url, most_bytes, redacted, too_large
 from evalkit.io.remote import read_remote
 
-joblib = lazy_loader.load("joblib")  # takes long to import, and few files need no processes
+joblib = lazy_loader.load("joblib")  # slow to import, and needed only for many files
 R = TypeVar("R")
 ANYTHING = msgspec.json.Decoder()
-Excerpt = Callable[[str, Callable[[], BinaryIO]], bytes | None]  # takes what is needed; None for the whole file
-SERIAL_FILES, SERIAL_BYTES = 2_000, 100_000_000  # from here on several processes are faster
-CHUNK = 256  # files of one task, at most
-TASKS = 16  # tasks per process, at least, so that none is idle for long at the end
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # does not wait for a pipe
-_MARKS = {  # encoding, and what recovering it is called
+Excerpt = Callable[[str, Callable[[], BinaryIO]], bytes | None]  # returns None to read the whole file
+SERIAL_FILES, SERIAL_BYTES = 2_000, 100_000_000  # numbers of files or bytes above which several processes are faster
+CHUNK = 256  # maximum number of files per task
+TASKS = 16  # minimum number of tasks per process, so that no process is idle for long at the end
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # opening a pipe does not block
+_MARKS = {  # byte order marks: encoding, and the name under which its recovery is reported
     codecs.BOM_UTF8: ("utf-8-sig", "byte_order_mark"),
     codecs.BOM_UTF16_LE: ("utf-16", "utf_16"),
     codecs.BOM_UTF16_BE: ("utf-16", "utf_16"),
 }
-_LATIN = re.compile(rb"[\x00-\x7f\xa0-\xfe]*")  # no control characters, and no byte that damage is likely to leave
+_LATIN = re.compile(rb"[\x00-\x7f\xa0-\xfe]*")  # no control characters, and no bytes that usually mean damage
 _UTF_8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
-_MOST_TOKENS = 2_000  # of the beginning of a file
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)  # a string, or a single mark
+_MOST_TOKENS = 2_000  # maximum number of JSON tokens read from the beginning of a file
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)  # a string, or a punctuation mark
 
 
 def reason_of(error: Exception) -> str:
-    """Return why a file can't be read, as ``ErrorName: cause``, without its path, which messages name before it."""
+    """Return why a file can't be read, as ``ErrorName: cause``. The path is left out, since messages begin with it."""
     cause = str(getattr(error, "strerror", None) or error)
     return cause if isinstance(error, BrokenFileError) else f"{type(error).__name__}: {cause}"
 
 
 def read_file(path: str | os.PathLike, *, limited: bool = True) -> bytes:
-    """Read a file's bytes; OSError for a pipe or device, and, if `limited`, for a file that is too large."""
+    """Read the bytes of a file. Raise OSError for a pipe or device, or if `limited`, for a file over the size limit."""
     ((_, data),) = read_files([os.fspath(path)], limited=limited)
     if isinstance(data, OSError):
         data.filename = redacted(data.filename or os.fspath(path))
         try:
             raise data
         finally:
-            del data  # an error and this frame, which refer to each other, would keep the logs of all callers
+            del data  # breaks the cycle of error and frame, which would keep the logs of all callers in memory
     return data
 
 
@@ -82,7 +82,7 @@ def read_json(path: str | os.PathLike) -> Any:
     Raises
     ------
     ValueError
-        For invalid JSON, or lists and objects nested too deeply.
+        If the JSON is invalid, or its lists and objects are nested too deeply.
 
     Examples
     --------
@@ -98,9 +98,9 @@ def read_json(path: str | os.PathLike) -> Any:
 def read_files(
     paths: Iterable[str], most: int | None = None, *, limited: bool = True, excerpt: Excerpt | None = None
 ) -> Iterator[tuple[str, bytes | OSError]]:
-    """Read many files, or the first `most` bytes of each, or their `excerpt`, in order: path, and data or an OSError.
+    """Yield each path with all data of its file, the first `most` bytes, or the `excerpt`; in order.
 
-    A pipe or device is an error, without waiting for it, and so is a file that is too large, if `limited`.
+    Yield an OSError instead of data for a pipe or device, without blocking, and if `limited`, for a file over a limit.
     """
     limit = most_bytes() if limited else sys.maxsize
     for remote, group in groupby(paths, is_url):
@@ -131,7 +131,7 @@ def _read_local(path: str, most: int | None, excerpt: Excerpt | None, limit: int
         if status.st_size > limit:
             raise too_large(status.st_size)
         data = os.read(descriptor, status.st_size + 1)
-        if len(data) != status.st_size:  # it grows, or has no size, as in /proc
+        if len(data) != status.st_size:  # it is growing, or reports no size, as in /proc
             with open(descriptor, "rb", closefd=False) as file:
                 data += file.read()
             if len(data) > limit:
@@ -142,11 +142,11 @@ def _read_local(path: str, most: int | None, excerpt: Excerpt | None, limit: int
 
 
 def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs: int | None = None) -> Iterator[R]:
-    """Yield what `work`, a function of a module that raises nothing, returns of chunks of the paths, in their order.
+    """Apply `work` to chunks of the paths, and yield the results in order.
 
-    `jobs` is the number of processes, -1 for one per core. None: as in ``joblib.parallel_config``, else one per core if
-    they can be forked safely. Few files, of few bytes together (`size`), are read in this process, and so are, with a
-    warning, those of processes that break down.
+    `work` must be a function of a module, and must not raise exceptions. `jobs` is the number of processes; -1 means
+    one per core. None means the number in ``joblib.parallel_config``, or else one per core if forking is safe. This
+    process does all work for few files with few bytes in total (`size`). If workers fail, it warns and does the rest.
     """
     is_many = len(paths) >= SERIAL_FILES or size >= SERIAL_BYTES
     workers, can_fork = _workers(jobs, any(map(is_url, paths))) if is_many else (1, False)
@@ -157,7 +157,7 @@ def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs:
             for result in _elsewhere(work, chunks, workers, can_fork):
                 done += 1
                 yield result
-        except Exception as error:  # of the processes, since work raises nothing; if it does, it will do so here, too
+        except Exception as error:  # a worker failed, since `work` raises nothing; if it does, it raises again below
             warnings.warn(
                 f"worker processes failed ({type(error).__name__}); this process reads the rest", stacklevel=2
             )
@@ -166,13 +166,13 @@ def in_chunks(work: Callable[[list[str]], R], paths: list[str], size: int, jobs:
 
 
 def _workers(jobs: int | None, is_remote: bool) -> tuple[int, bool]:
-    """Return how many processes are to read, and whether they are to be forked from this one."""
+    """Return the number of processes to use, and whether to fork them from this process."""
     backend, configured = joblib.parallel.get_active_backend()
-    if not isinstance(backend, joblib.parallel.BACKENDS[joblib.parallel.DEFAULT_BACKEND]):  # the user's choice
+    if not isinstance(backend, joblib.parallel.BACKENDS[joblib.parallel.DEFAULT_BACKEND]):  # the user chose the backend
         return backend.effective_n_jobs(jobs or configured or backend.default_n_jobs), False
     is_main = threading.current_thread() is threading.main_thread()
     can_fork = sys.platform == "linux" and is_main and not is_remote and not multiprocessing.current_process().daemon
-    if not (can_fork or jobs or configured):  # a backend that starts slowly was not asked for
+    if not (can_fork or jobs or configured):  # other backends start slowly, so use them only on request
         return 1, False
     return joblib.effective_n_jobs(jobs or configured or -1), can_fork
 
@@ -187,12 +187,12 @@ def _elsewhere(work: Callable[[list[str]], R], chunks: list[list[str]], workers:
 
 
 def _begin_worker(parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, too, and ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also interrupts the parent, which ends its workers
     end_with_parent(parent)
 
 
 def end_with_parent(parent: int) -> None:
-    """Let Linux end this process when the process `parent` is killed; if it has ended already, end at once."""
+    """On Linux, end this process when the process `parent` ends, or now if it has already ended."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:
@@ -200,40 +200,40 @@ def end_with_parent(parent: int) -> None:
 
 
 class BrokenFileError(ValueError):
-    """A file with invalid contents; the text is ``ErrorName: cause`` with a name that users know."""
+    """Raised for invalid contents of a file, with the message ``ErrorName: cause`` and a name that users know."""
 
 
 class WrongShapeError(BrokenFileError):
-    """Well-formed JSON with a shape other than the decoder's."""
+    """Raised if well-formed JSON does not have the type that the decoder expects."""
 
 
 def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[Any, list[str]]:
-    """Decode one JSON file, and return what was recovered.
+    """Decode one JSON file, and report which defects were repaired.
 
-    The whole file is checked to be UTF-8 and well-formed, even the parts the decoder skips. A byte order mark, UTF-16
-    with one, Latin-1, bare ``NaN`` / ``Infinity`` (read as null) and lone surrogates (read as ``�``) are recovered and
-    named: ``byte_order_mark``, ``utf_16``, ``latin_1``, ``nan_literal``, ``lone_surrogate``.
+    The whole file must be UTF-8 and well-formed, including parts that the decoder skips. Some defects are repaired and
+    reported: a byte order mark (``byte_order_mark``), UTF-16 with such a mark (``utf_16``), Latin-1 (``latin_1``), bare
+    ``NaN`` or ``Infinity``, read as null (``nan_literal``), and lone surrogates, read as ``�`` (``lone_surrogate``).
 
     Parameters
     ----------
     data : bytes
         Contents of the file.
     decoder : msgspec.json.Decoder
-        Decoder, optionally with a type.
+        Decoder, optionally with an expected type.
 
     Returns
     -------
     tuple
-        The value, and a list of names of what was recovered.
+        The value, and a list of the names of repaired defects.
 
     Raises
     ------
     BrokenFileError
-        For a malformed file.
+        If the file is malformed.
     WrongShapeError
-        For another shape than the decoder's.
+        If the value does not have the type that the decoder expects.
     LimitError
-        For a file that is too large.
+        If the decoded file would need too much memory.
 
     Examples
     --------
@@ -259,9 +259,9 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[
             raise
         except msgspec.DecodeError as error:
             strict_error = error
-        # what json accepts and msgspec rejects, as its clean equivalent; json is given text, since it takes UTF-16, too
+        # convert what json accepts and msgspec rejects; decode the bytes first, since json would also accept UTF-16
         constants = list[str]()
-        value = json.loads(data.decode("utf-8"), parse_constant=constants.append)  # which returns None: null
+        value = json.loads(data.decode("utf-8"), parse_constant=constants.append)  # append returns None
         text = json.dumps(value, ensure_ascii=False)
         if constants:
             recovered.append("nan_literal")
@@ -282,27 +282,27 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[
 
 
 def without_mark(data: bytes) -> tuple[bytes, list[str]]:
-    """Return a text file that begins with a byte order mark as UTF-8 without it, and what that was; any other as is."""
+    """Convert a text file with a byte order mark to UTF-8 without it, and return the mark's name. Keep other files."""
     for mark, (encoding, name) in _MARKS.items():
         if data.startswith(mark):
             try:
                 return data.decode(encoding).encode(), [name]
-            except UnicodeDecodeError:  # damaged: decoding reports where
+            except UnicodeDecodeError:  # damaged; the decoder reports the position
                 return (data[len(mark) :], [name]) if encoding != "utf-16" else (data, [])
     return data, []
 
 
 def beginning(data: bytes) -> bytes:
-    """Return the first bytes of a file, whose last character may be cut, as UTF-8."""
-    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # the former begins like the mark of UTF-16
+    """Return the first bytes of a file as UTF-8. The last character may be incomplete."""
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # first, since one begins like the mark of UTF-16
         return data.decode("utf-32", "ignore").encode()
     encoding = next((encoding for mark, (encoding, _) in _MARKS.items() if data.startswith(mark)), "")
     return data.decode(encoding, "ignore").encode() if encoding == "utf-16" else data
 
 
-@lru_cache(maxsize=1)  # each kind asks for the same one; nobody changes it
+@lru_cache(maxsize=1)  # all kinds pass the same bytes in turn, and no caller changes the result
 def decode_start(head: bytes) -> Any:
-    """Decode the list or object that a JSON file begins with: ``{"a": [1, 2], "b": "c`` gives ``{"a": [1, 2]}``."""
+    """Decode an incomplete list or object at the start of a file: ``{"a": [1, 2], "b": "c`` gives ``{"a": [1, 2]}``."""
     text = head.decode("utf-8-sig", "replace")
     if not text.lstrip().startswith(("[", "{")):
         return None
@@ -310,7 +310,7 @@ def decode_start(head: bytes) -> Any:
     for token in islice(_TOKEN.finditer(text), _MOST_TOKENS):
         mark = token[0]
         if mark == '"' or (mark in "]}" and (not closing or closing.pop() != mark)):
-            break  # a string without an end, or no JSON
+            break  # an unclosed string, or not JSON
         if mark in "[{":
             closing.append("]" if mark == "[" else "}")
         if mark in "[{]}":

@@ -1,7 +1,7 @@
-"""Files behind a URL, by fsspec: listed once, and read concurrently.
+"""List, read and write remote files with fsspec, reading concurrently.
 
-Credentials come from the environment, from fsspec's configuration or from storage options, never from the URL: paths
-are shown in tables and reports. Credentials are removed from error messages.
+Credentials come from the environment, from fsspec's configuration or from storage options, never from the URL, because
+tables and reports show paths. Credentials are removed from error messages.
 """
 
 import errno
@@ -18,12 +18,12 @@ import lazy_loader
 
 from evalkit.io import paths
 
-AT_A_TIME = 32  # concurrent reads
-fsspec = lazy_loader.load("fsspec")  # takes long to import, and most sources are local
-_MOST_FOLDERS = 200  # within each other; fsspec recurses for each
-LARGE = 2**20  # bytes from which on only what is needed of a file is read
+AT_A_TIME = 32  # number of concurrent reads
+fsspec = lazy_loader.load("fsspec")  # slow to import, and most sources are local
+_MOST_FOLDERS = 200  # maximum depth of folders in an archive, because fsspec recurses for each level
+LARGE = 2**20  # size in bytes from which only the excerpt of a file is read
 
-_ERRORS = (  # types that are kept
+_ERRORS = (  # types of errors that `_plain_error` keeps
     paths.LimitError, FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, TimeoutError,
     ConnectionError,
 )  # fmt: skip
@@ -34,7 +34,7 @@ _LATEST = 2.0**33  # epoch seconds, in the year 2242
 
 
 def _plain_error(error: Exception) -> OSError:
-    """Convert an error of a file system, of whatever type, to a plain OSError without credentials."""
+    """Convert an error of any type from a file system to a plain OSError without credentials."""
     kind = next((kind for kind in (*_ERRORS, paths.LimitError) if isinstance(error, kind)), OSError)
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if not isinstance(error, OSError):
@@ -51,7 +51,7 @@ def _plain_error(error: Exception) -> OSError:
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """Raise what a file system raises as a plain OSError."""
+    """Convert any exception from a file system to a plain OSError."""
     try:
         yield
     except Exception as error:
@@ -59,10 +59,10 @@ def _plain_errors() -> Iterator[None]:
 
 
 class _Place:
-    """The file system of a bucket, a host or an archive, with URLs turned into its paths and back."""
+    """The file system of a bucket, a host or an archive. Converts URLs to its paths and back."""
 
     _within, _is_tar = "", False
-    too_deep: Set[str] = frozenset()  # files of an archive that are not read
+    too_deep: Set[str] = frozenset()  # files of an archive that are nested too deep to be read
     _not_files: Set[str] = frozenset()  # folders, links and devices in a tar archive
 
     @_plain_errors()
@@ -86,7 +86,7 @@ class _Place:
                 if name.startswith("/") or ".." in re.split(r"[/\\]", name):
                     raise OSError(errno.EINVAL, f"{name} is outside the archive")
             self.too_deep = {name for name in names if name.count("/") > _MOST_FOLDERS}
-            if self._is_tar:  # fsspec would search the archive for each file that is read, and for each folder
+            if self._is_tar:  # fsspec would search the whole archive for each file that is read, and for each folder
                 members = {one.name.rstrip("/"): one for one in self.fs.tar}
                 self._not_files = {name for name, one in members.items() if not one.isreg()}
                 self.fs.index = {
@@ -97,7 +97,7 @@ class _Place:
                 self.fs.find = self._find_in_tar
             else:
                 self.fs.zip.filelist = [one for one in self.fs.zip.filelist if one.filename not in self.too_deep]
-            if self.fs.ls("", detail=False) == ["."]:  # an archive of ``tar -c .``
+            if self.fs.ls("", detail=False) == ["."]:  # created with ``tar -c .``
                 self._within = "./"
             return
         self.fs, path = fsspec.core.url_to_fs(url, **options)
@@ -113,7 +113,7 @@ class _Place:
         return path if self.is_web else self._prefix + path.removeprefix(self._within.strip("/")).strip("/")
 
     def _find_in_tar(self, root: str, maxdepth: int | None = None, **_: Any) -> dict[str, Any]:
-        """Return the files and folders below a folder of a tar archive, or the file `root`, by path."""
+        """Return the files and folders in a folder of a tar archive, or the file `root`, by path."""
         self.fs._get_dirs()
         root = root.strip("/")
         start = f"{root}/" if root else ""
@@ -123,7 +123,7 @@ class _Place:
         return {path: self.fs.dir_cache[path] for path in sorted(paths)}
 
     def error_of(self, url: str, error: Exception) -> OSError:
-        """Return why a file can't be read, for people."""
+        """Return an error that explains to users why a file can't be read."""
         path = self.path(url)
         if path in self.too_deep:
             return OSError(errno.EINVAL, f"nested in more than {_MOST_FOLDERS} folders")
@@ -132,7 +132,7 @@ class _Place:
         return _plain_error(error)
 
     def known_size(self, url: str) -> int:
-        """Return the size of a file from the index of its archive or an earlier listing; 0 if unknown."""
+        """Return the size of a file in bytes, from the index of its archive or an earlier listing; 0 if unknown."""
         with suppress(FileNotFoundError):
             infos = [self.fs.info(self.path(url))] if self.is_archive else self.fs._ls_from_cache(self.path(url))
             return infos[0].get("size") or 0 if infos else 0
@@ -140,14 +140,14 @@ class _Place:
 
 
 def _root_of(url: str) -> str:
-    """Return the part of a URL that names the file system: protocol and host or bucket, or the archive."""
+    """Return the part of a URL that identifies the file system: protocol and host or bucket, or the archive."""
     archive, inside, _ = url.rpartition(paths.INSIDE)
     return archive + inside if inside else "/".join(url.split("/", 3)[:3])
 
 
 @_plain_errors()
 def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, paths.FileState], list[str]]:
-    """List the files under a URL, or `url` itself, and the folders with any; hidden ones are left out."""
+    """Return the files at or under a URL, and the folders that contain any. Leave out hidden files and folders."""
     place = _Place(url)
     root = place.path(url).rstrip("/")
     place.fs.invalidate_cache()
@@ -176,7 +176,7 @@ def list_remote(url: str, *, recursive: bool = True) -> tuple[dict[str, paths.Fi
 
 @_plain_errors()
 def glob_remote(url: str) -> list[str]:
-    """Return the files and folders that match a URL with ``*``, ``?`` or ``[``, sorted, hidden ones left out."""
+    """Return the files and folders that match a URL with ``*``, ``?`` or ``[``, sorted and without hidden ones."""
     place = _Place(url)
     place.fs.invalidate_cache()
     matches = (path.strip("/") for path in place.fs.glob(place.path(url)))
@@ -184,7 +184,7 @@ def glob_remote(url: str) -> list[str]:
 
 
 def state_remote(url: str) -> paths.FileState | None:
-    """Return a file's state; None if it does not exist or its state can't be read."""
+    """Return the state of a file; None if the file does not exist or its state can't be read."""
     with suppress(OSError), _plain_errors():
         place = _Place(url)
         return state_from(place.fs.info(place.path(url)))
@@ -192,12 +192,12 @@ def state_remote(url: str) -> paths.FileState | None:
 
 
 def state_from(info: Mapping[str, Any]) -> paths.FileState:
-    """Read the state of a file from its entry in fsspec's listing; an invalid time, as in archives, is 0."""
+    """Return the state of a file from its fsspec info. An invalid time, which occurs in archives, becomes 0."""
     tag = next((str(info[name]) for name in _TAGS if info.get(name)), "")
     size = min(max(int(info.get("size") or 0), 0), _MOST_BYTES)
     value, seconds = next((info[name] for name in _TIMES if info.get(name)), 0.0), 0.0
     with suppress(ValueError, TypeError, OverflowError, OSError):
-        if isinstance(value, tuple):  # in an archive: year to second
+        if isinstance(value, tuple):  # from an archive: (year, month, day, hour, minute, second)
             value = datetime(*value[:6])
         if isinstance(value, str):
             value = datetime.fromisoformat(value)
@@ -232,7 +232,7 @@ def read_remote(
 
 
 def _excerpt(place: _Place, url: str, excerpt: Any) -> bytes | None:
-    """Return what is needed of a large file, of which no more is requested; None if it is to be read whole."""
+    """Return the excerpt of a large file, requesting only the parts it needs; None to read the whole file."""
 
     def opened() -> Any:
         path = place.path(url)
@@ -240,19 +240,19 @@ def _excerpt(place: _Place, url: str, excerpt: Any) -> bytes | None:
             raise OSError("one request for the whole file takes less time")
         return place.fs.open(path, "rb", block_size=LARGE)
 
-    with suppress(Exception):  # reading all of it shows what is wrong
+    with suppress(Exception):  # reading the whole file then reports the error
         return excerpt(url, opened)
     return None
 
 
 @_plain_errors()
 def write_remote(url: str, data: bytes) -> None:
-    """Write a file behind a URL; parent folders are created, but no bucket."""
+    """Write a remote file. Create missing parent folders, but no bucket."""
     place = _Place(url)
     path = place.path(url)
     try:
         place.fs.pipe_file(path, data)
-    except FileNotFoundError:  # a file system with real folders, or a missing bucket
+    except FileNotFoundError:  # a missing folder or a missing bucket
         if not place.fs.exists(place.path(_root_of(url))):
             raise
         place.fs.makedirs(place.fs._parent(path), exist_ok=True)
@@ -260,7 +260,7 @@ def write_remote(url: str, data: bytes) -> None:
 
 
 def remove_remote(url: str) -> None:
-    """Remove a file behind a URL; ignore a missing file, and one that may not be removed."""
+    """Remove a remote file. Ignore files that are missing or can't be removed."""
     with suppress(OSError), _plain_errors():
         place = _Place(url)
         place.fs.rm_file(place.path(url))

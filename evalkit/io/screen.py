@@ -1,4 +1,4 @@
-"""Live output of a command: a progress bar, or a text that is redrawn in place, or plain lines if it can't be."""
+"""Live output of a command: a progress bar, a text that is redrawn in place, or plain lines where neither works."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from evalkit._text import plural
 
 
 class View(NamedTuple):
-    """A view: the text, a short status, and whether there is nothing more to wait for."""
+    """A view: its text, a short status, and whether there is nothing left to wait for."""
 
     text: str
     status: str = ""
@@ -32,10 +32,10 @@ def show_live(
     until_done: bool = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Show the view that a function of the width returns, every `interval` seconds, until Ctrl-C, or `until_done`.
+    """Show the view that `look(width)` returns, every `interval` seconds until Ctrl-C, or with `until_done` until done.
 
-    In a terminal the text is redrawn in place, and left complete at the end. In a file or a dumb terminal, whose width
-    is None, it is written whenever it has changed.
+    In a terminal, the text is redrawn in place, and the last text is printed in full at the end. In a file or a dumb
+    terminal, the width is None, and the text is written whenever it has changed.
     """
     console, shown = Console(file=out), ""
     live = None
@@ -66,12 +66,12 @@ def show_live(
 
 
 def screen_width() -> int | None:
-    """Return the width of the terminal that is printed to; None for a file or a pipe."""
+    """Return the width of the terminal in characters; None if the output is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def so_far(done: float, expected: float | None, noun: str = "") -> str:
-    """Format progress as ``12 of 50 runs``; an unknown expected number (None or NaN) is a question mark."""
+    """Format progress as ``12 of 50 runs``. An unknown total (None or NaN) is shown as a question mark."""
     total = "?" if expected is None or expected != expected else int(expected)
     word = noun if not noun or expected == 1 else plural(noun)
     return f"{int(done)} of {total} {word}".rstrip()
@@ -79,7 +79,7 @@ def so_far(done: float, expected: float | None, noun: str = "") -> str:
 
 @contextmanager
 def progress_bar(unit: str = "files") -> Iterator[Callable[[int, int], None]]:
-    """Return a function of (done, total) that updates a bar on stderr; without a terminal it writes nothing."""
+    """Yield a function of (done, total) that updates a bar on stderr. Without a terminal, it writes nothing."""
     is_shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     columns = BarColumn(), MofNCompleteColumn(), unit, TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not is_shown) as bar:

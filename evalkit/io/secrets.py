@@ -1,7 +1,7 @@
-"""Credentials in text from logs: what they look like, as data, and masking them before the text is shown.
+"""Mask credentials in text from logs before it is shown. The forms of credentials are data (`SECRETS`).
 
-Every search takes time in proportion to the text: once the first characters of a credential have matched, so does all
-that follows, or the search has an upper limit.
+The time of every search is proportional to the length of the text: after the first characters of a credential match,
+either everything that follows matches too, or the length of the search is limited.
 """
 
 import base64
@@ -15,16 +15,16 @@ from contextvars import ContextVar
 from itertools import accumulate
 from typing import NamedTuple
 
-MASK = "EVALKIT_MASK"  # the variable that is "off" in a process that shows credentials
+MASK = "EVALKIT_MASK"  # environment variable; "off" shows credentials
 _is_masking: ContextVar[bool] = ContextVar("is_masking", default=os.environ.get(MASK) != "off")
 
-# What may precede a credential: no letter or digit, unless it ends an escape: of JSON or a URL, or a colour's
+# What may precede a credential: anything but a letter or digit, unless that ends an escape of JSON, a URL or a terminal
 _START = (
     r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=[0-9;\[(][A-Za-z])|(?<=\x1b[0-~])"
     r"|(?<=[%=][0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
 )
-# What may occur within one and is not seen: controls, escape sequences of terminals, and characters without width;
-# also as escapes of JSON, HTML, URLs and shells
+# Invisible text that may occur within a credential: control characters, terminal escape sequences and characters of
+# zero width, also written as escapes of JSON, HTML, URLs and shells
 _INVISIBLE = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     r"\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -33,7 +33,7 @@ _HEX = (
     r"(?:00(?:0[0-8b-f]|1[0-9a-f]|7f|[89][0-9a-f]|ad)|034f|061c|115f|1160|17b[45]|180[b-f]|200[b-f]|202[a-e]"
     r"|206[0-9a-f]|3164|fe0[0-9a-f]|feff|ffa0|fff[0-9a-f])"
 )
-_BYTE = r"(?:%|\\{1,8}x)"  # what precedes each byte of UTF-8
+_BYTE = r"(?:%|\\{1,8}x)"  # precedes each byte of UTF-8
 _UTF8 = (
     rf"(?:c2{_BYTE}(?:[89][0-9a-f]|ad)|cd{_BYTE}8f|e1{_BYTE}a0{_BYTE}8[b-f]|e2{_BYTE}80{_BYTE}(?:8[b-f]|a[a-e])"
     rf"|e2{_BYTE}81{_BYTE}a[0-9a-f]|ef{_BYTE}b8{_BYTE}8[0-9a-f]|ef{_BYTE}bb{_BYTE}bf"
@@ -42,9 +42,9 @@ _UTF8 = (
 _DECIMAL = (
     r"(?:173|847|1564|444[78]|615[5-9]|820[3-7]|823[4-8]|828[89]|829\d|830[0-3]|12644|6502[4-9]|6503\d|65279|65440)"
 )
-_COMMAND = r"(?:\[|%5b)[0-?]*+[ -/]*+[@-~]"  # of a terminal, such as a colour
+_COMMAND = r"(?:\[|%5b)[0-?]*+[ -/]*+[@-~]"  # a terminal command, such as a colour
 _STRING = r"[\]PX^_][^\x07\x1b\x9c\\\n]*+(?:\x07|\x9c|\\{1,8}(?:x07|a)|(?:\x1b|\\{1,8}(?:x1b|u001b|0?33|e))\\{1,8})"
-_SEQUENCE = rf"(?:{_COMMAND}|{_STRING}|[ -/]++[0-~])"  # what follows an escape character
+_SEQUENCE = rf"(?:{_COMMAND}|{_STRING}|[ -/]++[0-~])"  # follows an escape character
 _UNSEEN = re.compile(
     rf"[{_INVISIBLE}\\&%](?i:(?<=\x1b)(?:{_SEQUENCE}|[0-~])?|(?<=\x9b)[0-?]*+[ -/]*+[@-~]|(?<=\r)(?!\n)|(?<![\r\\&%])"
     rf"|(?<=\\)(?<!\\\\)\\*+(?:(?:x1b|u001b|0?33|e)(?:{_SEQUENCE})?|u{_HEX}|u\{{0*{_HEX}\}}|u000e0[0-9a-f]{{3}}"
@@ -55,26 +55,26 @@ _UNSEEN = re.compile(
 _GAP = r"(?:\s|%20|\\[nrt]|:|\"|'){1,8}"
 _IS = r"(?:[\"'\\]|&quot;|%22){0,6}\s?(?:[:=]|%3[AD])(?:[\s\"'\\]|&quot;|%2[02]){0,8}"
 _OTHER = r"(?:&quot;|\W|%[0-9A-F]{2}){1,12}?"
-_TOKEN = r"(?=[\w.~+/=%-]{0,200}\d|[\w.~+/=%-]{32})(?:[\w.~+/=-]|%2[BF]|%3D){8,}"  # no word
-_PARAMETER = r"(?:[?&;]|%26|%3F|\\u0026)"  # what precedes a parameter of a URL
+_TOKEN = r"(?=[\w.~+/=%-]{0,200}\d|[\w.~+/=%-]{32})(?:[\w.~+/=-]|%2[BF]|%3D){8,}"  # not a word
+_PARAMETER = r"(?:[?&;]|%26|%3F|\\u0026)"  # precedes a parameter of a URL
 _SIGNATURES = (
     r"(?:x-(?:amz|goog|oss)-)?(?:signature|security-token|credential)|sig|awsaccesskeyid|key-pair-id"
     r"|(?:access_|id_|refresh_|auth_)?token|(?:api|access)_?key|subscription-key|client_secret|password"
 )
-# The login of a URL is all up to its last @, which a password may contain; the port of a host without login is no
-# password, and a short name alone is no secret
+# The login of a URL is all text up to the last @, since a password may contain an @. The port of a host without a login
+# is not a password, and a short name without a password is not a secret
 _LOGIN = r"[^\s\"'<>:@\\]|:(?!\\{0,8}/\\{0,8}/)|\\(?!\")"
 _ENCODED_LOGIN = r"[^\s\"'<>&%]|%(?!40|3A(?:(?:%5C){0,8}%2F){2})"
 
 
 class Secret(NamedTuple):
-    """A form of credential: what any text with one contains, in lower case; what is kept of it; and the rest of it."""
+    """A form of credential."""
 
-    hint: str
-    kept: str
-    rest: str
+    hint: str  # text that every match contains, in lower case, for a quick test
+    kept: str  # pattern of the beginning, which stays visible
+    rest: str  # pattern of the rest, which is masked
     flags: int = 0
-    is_within_words: bool = False  # it may begin in the middle of a word
+    is_within_words: bool = False  # whether it may begin in the middle of a word
 
 
 SECRETS = {
@@ -158,19 +158,19 @@ SECRETS = {
 
 
 def _form(secret: Secret) -> str:
-    """Return the pattern of a form of credential, which looks at the text before it only where it may begin."""
+    """Return the pattern of a form of credential, which checks the preceding text only where `kept` matches."""
     start = "" if secret.is_within_words else rf"(?={secret.kept}){_START}"
     return f"{start}(?P<kept>{secret.kept}){secret.rest}"
 
 
 _PATTERNS = [(one.hint, re.compile(_form(one), one.flags | re.ASCII)) for one in SECRETS.values()]
 _AWS_ID = re.compile(r"(?:AKIA|ASIA)[0-9A-Z]{16}\b")
-_AWS_SECRET = re.compile(r"(?<![\w/+])(?=[a-z0-9/+]{0,39}[A-Z])[A-Za-z0-9/+]{40}(?![\w/+=])")  # no digest of a commit
+_AWS_SECRET = re.compile(r"(?<![\w/+])(?=[a-z0-9/+]{0,39}[A-Z])[A-Za-z0-9/+]{40}(?![\w/+=])")  # not a commit digest
 _WORDS = re.compile(r"(?:(?:[a-z]{1,15}|[a-z]?\d{1,4})(?:[-_]+|\Z))+")  # a name such as learn-to-cook-v2
 
 
 def masked(text: str) -> str:
-    """Replace credentials of known forms by their beginning and ``…``, even if characters that are not seen split them.
+    """Replace known forms of credentials by their beginning and ``…``, even if invisible characters split them.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def masked(text: str) -> str:
         starts, ends = [0, *(end for _, end in unseen)], [*(start for start, _ in unseen), len(text)]
         pieces = list(zip(starts, ends, strict=True))
         lengths = accumulate((end - start for start, end in pieces), initial=0)
-        begins = list(lengths)  # of the pieces, in the text that is seen
+        begins = list(lengths)  # offsets of the pieces in the visible text
 
         def place(seen: int) -> int:
             piece = bisect_right(begins, seen) - 1
@@ -210,7 +210,7 @@ def masked(text: str) -> str:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Return where the secret parts of credentials begin and end in a text."""
+    """Return the start and end of the secret part of each credential in a text."""
     lower = text.lower()
     spans = [
         (match.end("kept"), match.end())
@@ -230,7 +230,7 @@ def _is_secret(match: re.Match) -> bool:
         return not _WORDS.fullmatch(body)
     if login := found.get("login"):
         try:
-            return b":" in base64.b64decode(f"{login}===")  # more padding than needed does no harm
+            return b":" in base64.b64decode(f"{login}===")  # extra padding is ignored
         except binascii.Error:
             return False
     return True
@@ -238,7 +238,7 @@ def _is_secret(match: re.Match) -> bool:
 
 @contextmanager
 def masking(is_on: bool) -> Iterator[None]:
-    """Mask credentials in all text that is made plain within a ``with`` block, or leave them."""
+    """Switch the masking of credentials in plain text (`evalkit.io.plain`) on or off within a ``with`` block."""
     token = _is_masking.set(is_on)
     try:
         yield
@@ -247,5 +247,5 @@ def masking(is_on: bool) -> Iterator[None]:
 
 
 def is_masking() -> bool:
-    """Return whether credentials are masked in text that is made plain; they are by default."""
+    """Return whether `evalkit.io.plain` masks credentials, which is the default."""
     return _is_masking.get()

@@ -1,4 +1,4 @@
-"""Sources of logs as users name them (folders, files, globs, URLs, archives, samples), and their files."""
+"""Resolve sources of logs as users name them (folders, files, globs, URLs, archives, samples), and list their files."""
 
 import glob
 import hashlib
@@ -20,29 +20,29 @@ from evalkit.io.remote import glob_remote, list_remote, state_remote
 from evalkit.io.secrets import is_masking, masked
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
-SETTLED = 2.0  # seconds without a change: a file that is being written may change within its time stamp
-NOTES = ".evalkit"  # the folder, next to pages, of evalkit's records of reports and marks of pages
-MISSING = FileState(0, 0)  # a dangling link, or a file that vanished after it was listed
+SETTLED = 2.0  # seconds since its last change before a file is settled; sooner, it may change without a new time stamp
+NOTES = ".evalkit"  # name of the folder next to pages with evalkit's records of reports and pages
+MISSING = FileState(0, 0)  # state of a dangling link, or of a file that vanished after it was listed
 _ARCHIVES = ("zip", "tar")
 _SAMPLES = "samples:"
 _SAMPLES_FOLDER = Path(__file__).parents[1] / "samples"
-_PROJECT = re.compile(  # an encoded path of a folder, and no number or option such as -1 or -v
+_PROJECT = re.compile(  # a folder path as Claude Code encodes it, but not a number or option such as -1 or -v
     r"(?:(?<=/)|\A(?=-[A-Za-z]\w*[-/]|[A-Za-z]--))(?:-|[A-Za-z]--)[A-Za-z0-9-]+(?=/|\Z)"
 )
 _PARTS = re.compile(r"::|!/|[a-z]+://")
 
 
 class Listing(NamedTuple):
-    """The files of a source, each once; a folder that can't be listed is one of them: the ledger names the cause."""
+    """The files of a source, each listed once. An unreadable folder counts as a file, so that the ledger names it."""
 
-    root: str  # the folder that contains all of them
-    files: list[str]  # in the order of the sources as given, sorted within each
-    folders: dict[str, int]  # in the same order; when the inode of each changed, 0 if unknown
-    states: dict[str, FileState]  # of files behind a URL; empty for local ones
+    root: str  # folder that contains all files
+    files: list[str]  # in the order of the given sources, and sorted within each source
+    folders: dict[str, int]  # change time of each folder's inode (0 if unknown), in the same order
+    states: dict[str, FileState]  # states of remote files; empty for local files
 
 
 def source_names(source: Source) -> list[str]:
-    """Return the names of a source, which may be one name or several; empty ones are left out."""
+    """Return the non-empty names of a source, which may be one name or several."""
     names = [source] if isinstance(source, str | os.PathLike) else source
     return list(filter(None, map(str, names)))
 
@@ -50,7 +50,7 @@ def source_names(source: Source) -> list[str]:
 def anchored(name: str | os.PathLike) -> str:
     """Make a name independent of the working directory."""
     text = os.path.expanduser(os.fspath(name)).removeprefix("file://")
-    check_path(text)  # before it becomes an absolute path, which hides them
+    check_path(text)  # before `absolute`, since credentials are no longer detected in an absolute path
     return absolute(text) if text and not text.startswith(_SAMPLES) else text
 
 
@@ -65,7 +65,7 @@ def resolve(source: str | os.PathLike) -> str:
     Returns
     -------
     str
-        The path or URL; URLs need not exist.
+        The path or URL. A URL is not checked for existence.
 
     Raises
     ------
@@ -91,16 +91,16 @@ def resolve(source: str | os.PathLike) -> str:
     check_path(text)
     name, inner = text.removeprefix("file://"), ""
     protocol = protocol_of(name)
-    if protocol in _ARCHIVES and INSIDE not in text:  # zip://runs.zip, or zip://inner::runs.zip as fsspec has it
+    if protocol in _ARCHIVES and INSIDE not in text:  # zip://runs.zip, or zip://inner::runs.zip as in fsspec
         inner, _, name = text.partition("://")[2].rpartition("::")
     elif protocol:
         return text
-    if protocol and is_url(name):  # of an archive
+    if protocol and is_url(name):  # an archive behind a URL
         return f"{protocol}://{name}{INSIDE}{inner.strip('/')}"
     name = str(Path(os.path.expanduser(name)))
     try:
         os.stat(name)
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # a path with a NUL character is none
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: NUL character in the path
         raise SourceError(f"{text}: no such file or folder") from None
     except OSError as error:
         raise SourceError(f"{text}: {error.strerror}") from None
@@ -108,13 +108,13 @@ def resolve(source: str | os.PathLike) -> str:
 
 
 def _as_archive(path: str) -> str:
-    """Return a local archive as a URL of its contents: ``runs.zip`` is ``zip://runs.zip!/``; others as they are."""
+    """Return the URL of a local archive's contents: ``zip://runs.zip!/`` for ``runs.zip``. Keep other paths."""
     protocol = os.path.splitext(path)[1].lower()[1:]
     return f"{protocol}://{path}{INSIDE}" if protocol in _ARCHIVES and os.path.isfile(path) else path
 
 
 def expand(text: str) -> tuple[str, list[str]]:
-    """Return the files and folders that a name or glob matches; before them the folder that a glob searches."""
+    """Return the folder that a glob searches ("" for a plain name), and the matching files and folders."""
     if not has_magic(text) or (not is_url(text) and os.path.lexists(text)):
         return "", [resolve(text)]
     check_path(text)
@@ -135,15 +135,15 @@ def expand(text: str) -> tuple[str, list[str]]:
 
 
 def _fixed_part(pattern: str) -> str:
-    """Return the folder of a glob before its first special character."""
+    """Return the folder part of a glob before the first component with a wildcard."""
     names = pattern.split("/")
     return "/".join(names[: next(i for i, name in enumerate(names) if has_magic(name))])
 
 
 def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, known: Listing | None = None) -> Listing:
-    """List the files of a source, without hidden files and evalkit's own reports and pages.
+    """List the files of a source, except hidden files and reports and pages that evalkit wrote.
 
-    Links to folders are followed once, never in a circle.
+    Links to folders are followed, but every folder is listed only once, so circular links do no harm.
 
     Parameters
     ----------
@@ -151,16 +151,16 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
         Folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows (``s3://bucket/runs``,
         also with ``*``) and archives (``zip://::runs.zip``).
     pattern : str
-        Glob for the names of files in folders; a file that is named itself is always included.
+        Glob for the names of files in folders. A file that `source` names directly is always included.
     recursive : bool
         Whether to read subfolders.
     known : Listing, optional
-        An earlier listing with the same pattern, returned for a local folder without changes.
+        An earlier listing with the same pattern; it is returned if `source` is a local folder without changes.
 
     Returns
     -------
     Listing
-        Paths and states of the files.
+        Paths of files and folders, and the states of remote files.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
             folders |= sorted(own_folders.items())
         try:
             "".join(listed).encode()
-        except UnicodeEncodeError:  # no table can store such names: reading the escaped name reports the cause
+        except UnicodeEncodeError:  # tables can't store such a name; reading the escaped path reports the cause
             listed = [name.encode(errors="backslashreplace").decode() for name in listed]
         files |= dict.fromkeys(sorted(listed))
     root = roots[0] if len(set(roots)) == 1 else common_folder(map(absolute, roots))
@@ -209,14 +209,14 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
 
 
 def fits(path: str, pattern: str) -> bool:
-    """Return whether a file's name matches a glob; its extension may be in capitals."""
+    """Return whether the name of a file matches a glob. The extension may also be in upper case."""
     name = os.path.basename(path)
     stem, dot, ending = name.rpartition(".")
     return fnmatchcase(f"{stem}{dot}{ending.lower()}", pattern) or fnmatchcase(name, pattern)
 
 
 def _is_as_before(folders: Mapping[str, int]) -> bool:
-    """Return whether no folder has changed, which takes less time than to list them."""
+    """Return whether no folder has changed. This is faster than listing the folders."""
     try:
         return all(changed and os.stat(folder).st_ctime_ns == changed for folder, changed in folders.items())
     except OSError:
@@ -224,14 +224,14 @@ def _is_as_before(folders: Mapping[str, int]) -> bool:
 
 
 def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
-    """List a local folder."""
+    """Return the files of a local folder, and its subfolders with their change times (0 if they may change again)."""
     files: list[str] = []
     folders: dict[str, int] = {}
-    seen: set[tuple[int, int]] = set()  # a link may point to the same folder again
+    seen: set[tuple[int, int]] = set()  # device and inode of listed folders, since links may repeat them
     waiting, links = [root], list[str]()
-    newest = (time.time() - SETTLED) * 1e9  # a folder that changed later may change again within its time stamp
+    newest = (time.time() - SETTLED) * 1e9  # a folder changed after this may change without a new time stamp
     while waiting or links:
-        folder = waiting.pop() if waiting else links.pop()  # links last: a folder keeps its own name
+        folder = waiting.pop() if waiting else links.pop()  # links last, so that a folder is listed under its real path
         try:
             status = os.stat(folder)
             if (identity := (status.st_dev, status.st_ino)) in seen:
@@ -247,7 +247,7 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
                 if name.startswith(".") or is_page or (has_notes and os.path.isdir(f"{folder}/{NOTES}/{name}")):
                     continue
                 is_link = entry.is_symlink()
-                if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):  # a circular link is none
+                if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):  # a circular link is not a folder
                     files.append(entry.path)
                 elif recursive:
                     (links if is_link else waiting).append(entry.path)
@@ -257,16 +257,16 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
             if folder == root:
                 raise SourceError(f"{root}: {error.strerror or error}") from error
             files.append(folder)
-            folders |= {os.path.dirname(folder): 0, folder: 0}  # it may be readable next time
+            folders |= {os.path.dirname(folder): 0, folder: 0}  # list both again next time
         if not waiting:
             links.sort(reverse=True)
     return files, folders
 
 
 def _once(paths: Iterable[str]) -> list[str]:
-    """Drop local paths of the same file as another path; one without links is kept, else the first."""
+    """Drop repeated paths of the same local file. Keep the path without links, or else the first path."""
     first_paths: dict[str, str] = {}
-    real = cache(os.path.realpath)  # of folders
+    real = cache(os.path.realpath)  # called for folders only
     for path in paths:
         place = path
         if not is_url(path):
@@ -288,17 +288,17 @@ def state_of(path: str) -> FileState | None:
 
 
 def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:
-    """Drop sample data if another source is the user's own, so that they never mix.
+    """Drop sample data if any source contains the user's data, so that the two never mix.
 
     Parameters
     ----------
     *sources : str or list of str
-        Sources of the parameters of a notebook.
+        Values of the parameters of a notebook that name sources.
 
     Returns
     -------
     tuple
-        The sources; samples are replaced by ``""`` or ``[]`` if one source is not a sample.
+        The sources. If any of them is not a sample, samples are replaced by ``""`` or ``[]``.
 
     Examples
     --------
@@ -318,7 +318,7 @@ def is_sample(source: object) -> bool:
 
 
 def without_projects(text: str) -> str:
-    """Replace folders that Claude Code names after the path of a working directory by a digest.
+    """Replace names of folders that Claude Code derives from a working directory by a digest.
 
     Examples
     --------
@@ -333,9 +333,9 @@ def without_projects(text: str) -> str:
 
 
 def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that shortens paths in a text: a source's begins with its last part, the home is ``~``.
+    """Return a function that shortens paths in a text: the path of a source to its last part, the home folder to ``~``.
 
-    The names of folders of projects become digests (`without_projects`), and credentials in paths are masked.
+    Names of project folders become digests (`without_projects`), and credentials in paths are masked.
     """
     names: dict[str, str] = {}
     hidden = masked if is_masking() else str
@@ -361,7 +361,7 @@ def shown_paths(sources: Iterable[str]) -> Callable[[str], str]:
 
 
 def read_storage_options(path: str | os.PathLike) -> dict[str, Any]:
-    """Read options for fsspec from a JSON file, which can be readable by its owner only; errors don't repeat them."""
+    """Read options for fsspec from a JSON file. They may be secret, so error messages do not repeat them."""
     try:
         return dict(read_json(path).items())
     except (OSError, ValueError, AttributeError) as error:

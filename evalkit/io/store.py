@@ -1,14 +1,14 @@
-"""The store of records: the parsed contents of a source's files, so that an unchanged file is never parsed again.
+"""The store of records: the parsed contents of a source's files, so that an unchanged file is not parsed again.
 
-    STORE/evalkit-records.json    what is stored, and the valid file of each table
+    STORE/evalkit-records.json    the manifest: what the store contains, and the current file of each table
     STORE/TABLE/000012.parquet    a table
 
-A table that has changed is written whole, into a new file; then the manifest, which makes it valid; then the files that
-the manifest no longer names are removed. So an interruption at any point leaves a valid store: the former or the next.
-Every table has the column `source`; ``files`` has one row per file. Rows are in the order of the files.
+A commit writes each changed table to a new file, then writes the manifest, which makes the new files valid, and then
+removes the files that the manifest no longer names. An interruption at any point leaves a valid store, old or new.
+Every table has the column `source`. The table ``files`` has one row per file. Rows are in the order of the files.
 
-A store is a dataset under a name that the user gave, in the user's cache, or in memory only. Its manifest states the
-version of evalkit's code that parsed the files: rows of another version are parsed again.
+A store is either a dataset in a folder that the user chose, or in the user's cache, or in memory only. Its manifest
+records the version of the code that parsed the files. If the version changes, the files are parsed again.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ from evalkit.io.sources import Listing, list_source, resolve
 from evalkit.io.write import LOCK, exclusive, remove_files, write_bytes
 
 MANIFEST = "evalkit-records.json"
-FORMAT = 5  # of the layout; a dataset of another one has to be collected again
+FORMAT = 5  # version of the layout; datasets with another version have to be collected again
 WAIT = 60.0  # seconds to wait for another process that is updating the same store in the cache
 KEPT = 30 * 86_400  # seconds that an unused store stays in the cache
 FILES = (
@@ -60,26 +60,26 @@ _FILE_NAME = re.compile(r"[0-9]{6,12}\.parquet")
 
 
 class StoreError(SourceError):
-    """A store that can't be read."""
+    """Raised if a store can't be read."""
 
 
 class Manifest(NamedTuple):
     """The contents of a store."""
 
     folder: str
-    tables: dict[str, tuple[int, int]]  # of each table with rows: the number of its file, and the checksum (CRC-32)
-    about: dict[str, Any]  # the kind, the code's version, sources and folders of the rows, as plain JSON
+    tables: dict[str, tuple[int, int]]  # for each table with rows: number of its file, and checksum (CRC-32)
+    about: dict[str, Any]  # kind, version of the code, sources and folders of the rows, as plain JSON
 
     @property
     def files(self) -> list[str]:
-        """The paths of its tables."""
+        """Paths of the tables."""
         return [_file_of(self.folder, name, number) for name, (number, _) in self.tables.items()]
 
 
 def read_manifest(path: str | os.PathLike) -> Manifest | None:
-    """Read the manifest of a dataset; None if `path` is something else, StoreError if it can't be read."""
+    """Read the manifest of a dataset; None if `path` is not a dataset. Raise StoreError if it can't be read."""
     if protocol_of(os.fspath(path)) in ("http", "https"):
-        return None  # which may answer anything to unknown paths
+        return None  # web servers may answer anything to unknown paths
     try:
         folder = resolve(path).rstrip("/")
         data = read_file(f"{folder}/{MANIFEST}", limited=False)
@@ -87,7 +87,7 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
         return None
     except OSError as error:
         if is_url(folder) and isinstance(error, PermissionError):
-            return None  # as S3 reports unknown paths
+            return None  # S3 denies access to unknown paths
         raise StoreError(f"{folder}: {error.strerror or error}") from None
     try:
         contents = json.loads(data)
@@ -103,7 +103,7 @@ def read_manifest(path: str | os.PathLike) -> Manifest | None:
 
 
 def collected_from(path: str) -> list[str]:
-    """Return the sources that a local dataset was collected from; none for anything else."""
+    """Return the sources that a local dataset was collected from; an empty list if `path` is not a dataset."""
     manifest = read_manifest(path) if os.path.isdir(path) else None
     return list(map(str, manifest.about.get("sources", ()))) if manifest else []
 
@@ -113,27 +113,27 @@ def _file_of(store: str, table: str, number: int) -> str:
 
 
 class RecordStore:
-    """Tables of records that are updated file by file; in memory only if `path`, a folder or URL, is empty.
+    """Tables of records that are updated file by file, in a folder or URL, or in memory only if `path` is empty.
 
-    `about` states what the rows were made from; of a cache (`is_cache`), failing to write the store is no error.
+    `about` records what the rows were made from. If the store is a cache (`is_cache`), failing to write is no error.
     """
 
     def __init__(self, path: str, columns: Mapping[str, Sequence[Column]], *, is_cache: bool = False) -> None:
         self.path, self.is_cache = path, is_cache
         self._columns = columns
-        self._written: dict[str, tuple[int, int]] = {}  # as in the manifest
+        self._written: dict[str, tuple[int, int]] = {}  # tables of the manifest
         self.clear()
 
     def clear(self) -> None:
-        """Drop all rows; they are gone once this is committed."""
+        """Drop all rows. The files change only with the next commit."""
         self.about: dict[str, Any] = {}
-        self._added: dict[str, list[pa.Table]] = {}  # new rows that are not arranged yet
+        self._added: dict[str, list[pa.Table]] = {}  # new rows that are not yet in `tables`
         columns = {"files": FILES} | {name: (SOURCE, *own) for name, own in self._columns.items()}
         self.tables = {name: arrow_table((), own) for name, own in columns.items()}
-        self._changed = set(self._written)  # the tables that have to be written
+        self._changed = set(self._written)  # tables that have to be written
 
     def read(self) -> bool:
-        """Read all tables of one state, even while another process updates the store; False if there is none."""
+        """Read a consistent state of all tables, even during an update by another process; False if there is none."""
         manifest = read_manifest(self.path) if self.path else None
         while manifest:
             self._written = manifest.tables
@@ -155,8 +155,8 @@ class RecordStore:
         if name not in self.tables:
             raise StoreError(f"{self.path}: contains tables that these logs do not have; {_REMEDY}")
         try:
-            data = read_file(path, limited=False)  # its size grows with the number of logs
-            if zlib.crc32(data) != checksum:  # before decoding any of it
+            data = read_file(path, limited=False)  # unlimited, since the size grows with the logs
+            if zlib.crc32(data) != checksum:  # checked before decoding
                 raise StoreError(f"{path}: damaged ({len(data)} bytes, checksum differs); {_REMEDY}")
             schema = self.tables[name].schema
             return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).select(schema.names).cast(schema)
@@ -164,23 +164,23 @@ class RecordStore:
             raise StoreError(f"{path}: can't be read ({type(error).__name__}: {error}); {_REMEDY}") from error
 
     def known(self) -> Listing:
-        """Return the files and folders as they were when they were read, with the states of all files."""
+        """Return the files and folders of the store, with the states that all files had when they were read."""
         files = self.tables["files"]
         paths, *values = map(pa.ChunkedArray.to_pylist, files.select(["source", *FileState._fields]).columns)
         own = files.filter(pc.invert(files["context"]))["source"].to_pylist()
         return Listing("", own, self.about.get("folders", {}), dict(zip(paths, map(FileState, *values), strict=True)))
 
     def put(self, tables: Mapping[str, pa.Table]) -> None:
-        """Replace all rows of the files in the table ``files`` of some tables by these, once arranged or committed."""
+        """Replace all rows of the files that `tables["files"]` lists. `arrange` or `commit` carries this out."""
         for name, rows in tables.items():
             self._added.setdefault(name, []).append(rows)
 
     def arrange(self, order: Iterable[str] = ()) -> None:
-        """Drop and add rows; with an order of files, sort rows by it, and drop the rows of any other file."""
+        """Replace rows as `put` requested. With an `order` of files, sort rows by it and drop rows of other files."""
         files = pa.concat_tables([self.tables["files"].slice(0, 0), *self._added.get("files", ())])
-        gone = files["source"].combine_chunks()  # and added again
+        gone = files["source"].combine_chunks()  # files whose old rows are replaced
         names, is_ordered = pa.array(list(order), pa.large_string()), True
-        for name, table in self.tables.items():  # the files first
+        for name, table in self.tables.items():  # the table of files is first
             kept = table.filter(pc.invert(pc.is_in(table["source"], gone))) if len(gone) else table
             new = pa.concat_tables([kept, *self._added.get(name, ())]).combine_chunks()
             if name == "files":
@@ -194,7 +194,7 @@ class RecordStore:
         self._added.clear()
 
     def commit(self, **about: Any) -> None:
-        """Write the tables that have changed, then the manifest; SourceError if that fails, unless it is a cache."""
+        """Write changed tables, then the manifest. Raise SourceError if that fails, unless the store is a cache."""
         if self._added:
             self.arrange()
         about = {**self.about, **about}
@@ -208,7 +208,7 @@ class RecordStore:
         try:
             for name in self._changed:
                 tables.pop(name, None)
-                if len(self.tables.get(name, ())):  # a damaged manifest may name other tables
+                if len(self.tables.get(name, ())):  # a damaged manifest may name unknown tables
                     sink = pa.BufferOutputStream()
                     pq.write_table(self.tables[name], sink)
                     data = sink.getvalue()
@@ -216,9 +216,9 @@ class RecordStore:
                     write_bytes(data, new[-1])
                     tables[name] = number, zlib.crc32(data)
             manifest = {"format": FORMAT, "tables": tables, "about": about}
-            new.clear()  # if the manifest can't be written, it may still be there, so the files of both states stay
+            new.clear()  # keep the files of both states: a failed write may still have stored the manifest
             write_bytes(f"{json.dumps(manifest, default=str)}\n".encode(), f"{self.path}/{MANIFEST}")
-        except SourceError as error:  # such as a full disk, which needs the room
+        except SourceError as error:  # for example, the disk is full: free the space
             remove_files(new)
             if not self.is_cache:
                 raise
@@ -241,7 +241,7 @@ def _warn_once(text: str) -> None:
 
 
 def cache_folder() -> Path | None:
-    """Return the user's cache, which only the user can read; None if it is off, or can't be written (warns)."""
+    """Return the user's private cache folder; None if the cache is off, or (with a warning) can't be written."""
     given = os.environ.get("EVALKIT_CACHE", "")
     if given.lower() == "off":
         return None
@@ -257,7 +257,7 @@ def cache_folder() -> Path | None:
 
 @contextlib.contextmanager
 def private_files() -> Iterator[None]:
-    """Create files and folders within a ``with`` block that only the user can read."""
+    """Within a ``with`` block, create files and folders that only the user can read."""
     before = os.umask(0o077)
     try:
         yield
@@ -266,7 +266,7 @@ def private_files() -> Iterator[None]:
 
 
 def read_note(output: Path, name: str) -> Any:
-    """Return a note on an output folder, kept in the cache, which is not handed on with it; None if there is none."""
+    """Return a note about an output folder, or None. Notes are in the cache, so they are not shared with the folder."""
     path = _note(output, name)
     with contextlib.suppress(OSError, ValueError):
         return read_json(path) if path else None
@@ -274,7 +274,7 @@ def read_note(output: Path, name: str) -> Any:
 
 
 def write_note(output: Path, name: str, value: Any) -> None:
-    """Note a JSON value of an output folder in the cache, if there is one."""
+    """Store a JSON value as a note about an output folder in the cache, unless the cache is off."""
     if path := _note(output, name):
         with private_files():
             write_bytes(json.dumps(value, default=str).encode(), str(path))
@@ -287,7 +287,7 @@ def _note(output: Path, name: str) -> Path | None:
 
 @contextlib.contextmanager
 def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) -> Iterator[RecordStore]:
-    """Give the store in the user's cache for a key, plain JSON, that no other process uses; else one in memory."""
+    """Yield the store for a JSON key from the user's cache, locked for this process; else a store in memory."""
     store = RecordStore("", columns)
     with contextlib.ExitStack() as held:
         if key and (root := cache_folder()):
@@ -295,11 +295,11 @@ def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) ->
             text = json.dumps(key, default=str).encode(errors="surrogatepass")
             path = root / f"records-{hashlib.blake2b(text, digest_size=16).hexdigest()}"
             with contextlib.suppress(SourceError, OSError):
-                for lock in () if path.exists() else root.glob(f"records-*/{LOCK}"):  # of stores not used for a month
+                for lock in () if path.exists() else root.glob(f"records-*/{LOCK}"):  # remove stores unused for a month
                     if time.time() - lock.stat().st_mtime > KEPT:
                         shutil.rmtree(lock.parent, ignore_errors=True)
                 if held.enter_context(exclusive(str(path), WAIT)):
                     os.utime(path / LOCK)
-                    path.chmod(0o700)  # it may be older than this rule
+                    path.chmod(0o700)  # earlier versions may have created it with wider permissions
                     store = RecordStore(str(path), columns, is_cache=True)
         yield store

@@ -12,27 +12,27 @@ from typing import Any
 
 from evalkit.io.secrets import is_masking, masked
 
-# controls, format characters (direction overrides), surrogates, private, unassigned
+# control characters, format characters (such as direction overrides), surrogates, private use, unassigned
 _DROPPED = {"Cc", "Cf", "Cs", "Co", "Cn"}
-_JOINERS = {"\u200d", "\ufe0f"}  # keep composed emoji whole
-MOST_LINE = 500  # characters of a message
-MOST_MATCHED = 1_000  # characters of an id or a name, from its beginning, that patterns are matched with
-# What varies in messages: names and paths, which become …, and numbers, which become #
-_MOST_WORDS = 3  # of a quoted name
+_JOINERS = {"\u200d", "\ufe0f"}  # kept, so that composed emoji stay whole
+MOST_LINE = 500  # maximum length of a message, in characters
+MOST_MATCHED = 1_000  # number of characters at the beginning of an id or name that patterns are matched against
+# Parts of messages that vary: names, ids and paths are replaced by …, and numbers by #
+_MOST_WORDS = 3  # maximum number of words in a quoted name
 _QUOTED = re.compile(r"(?<!\w)(?:'([^'\n]*)'|\"([^\"\n]*)\"|`([^`\n]*)`)(?!\w)")
 _ID = re.compile(r"(?<![\w.])(?:0x[0-9a-fA-F]+|(?=\w*\d)(?=[\w-]*[a-f])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*)\b")
 _PATH = re.compile(
     r"\w+://\S+|(?<![\w/])(?:[A-Za-z]:\\|~?/|\.{1,2}/)?(?:[\w.@+-]+[\\/])+[\w.@+-]*|(?<![\w/<])/[\w.@+-]+"
 )
 _NUMBER = re.compile(r"(?<![\w#])(?<!Errno )[-+]?\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?%?|(?<=[A-Za-z_])\d+")
-_SHOW_WARNING = warnings.showwarning  # as in Python
+_SHOW_WARNING = warnings.showwarning  # Python's default
 
 
 def plain(text: object, width: int | None = None, *, keep_lines: bool = False) -> str:
     r"""Make any text safe to print in a terminal or to draw in a figure.
 
-    Control and format characters are replaced by ``\ufffd``; line breaks and tabs become spaces. Credentials are
-    masked, unless `evalkit.io.masking` is off.
+    Control and format characters become ``\ufffd``, and line breaks and tabs become spaces. Credentials are masked,
+    unless `evalkit.io.masking` is off.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def plain(text: object, width: int | None = None, *, keep_lines: bool = False) -
 
 
 def _clean(character: str, keep_lines: bool) -> str:
-    if character in "\u2028\u2029":  # the separators of lines and paragraphs
+    if character in "\u2028\u2029":  # line separator and paragraph separator
         character = "\n"
     if character in "\n\t":
         return character if keep_lines else " "
@@ -74,7 +74,7 @@ def _clean(character: str, keep_lines: bool) -> str:
 
 
 def short_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Return, by path or URL, the shortest end of each that no other one shares; a unique file name is enough."""
+    """Map each path or URL to its shortest trailing components that no other path shares, such as its file name."""
     components = {path: path.split("/") for path in paths}
     names = dict.fromkeys(components, "")
     length, left = 1, set(components)
@@ -89,7 +89,7 @@ def short_paths(paths: Iterable[str]) -> dict[str, str]:
 
 
 def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
-    """Make names from logs plain, on one line, and short, so that different names never look the same."""
+    """Map names from logs to short plain names on one line. Different names never look the same."""
     texts = {name: plain(name) for name in names}
     cut = {name: shorten(text, width) for name, text in texts.items()}
     shared = Counter(cut.values())
@@ -104,7 +104,7 @@ def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
         same = len(os.path.commonprefix([texts[name] for name in alike]))  # noqa: RUF071
         begin = max(same - width // 4, 0)
         end = max(len(texts[name]) for name in alike) - width + 1
-        if begin < end <= same:  # their ends alone distinguish them: no second cut is needed
+        if begin < end <= same:  # the ends alone differ, so no second cut is needed
             begin = end
         start = "…" if begin else ""
         cut |= {name: unique(shorten(start + texts[name][begin:], width)) for name in alike}
@@ -112,9 +112,9 @@ def distinct_names(names: Iterable[str], width: int = 32) -> dict[str, str]:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text in its middle: the names of models differ at both ends. A dot next to the cut would look like part.
+    """Cut a text in its middle, since names of models may differ at either end. Drop dots next to the ellipsis.
 
-    Credentials are always masked before the cut, since a cut may remove the prefix by which a credential is found.
+    Credentials are always masked before the cut, which might remove the prefix that identifies a credential.
     """
     if len(text) > width:
         text = masked(text)
@@ -123,17 +123,17 @@ def shorten(text: str, width: int) -> str:
 
 
 def cut_end(text: str, width: int) -> str:
-    """Cut a text at its end; credentials are always masked before, since the cut may leave too little to detect."""
+    """Cut a text at its end. Mask credentials first, since the cut may leave too little to detect them."""
     return text if len(text) <= width else masked(text)[:width]
 
 
 def cut_line(text: str) -> str:
-    """Cut the text of a message, which may repeat what others wrote, in its middle."""
+    """Cut a message in its middle to at most `MOST_LINE` characters. It may quote text of any length."""
     return shorten(text, MOST_LINE)
 
 
 def map_texts(value: Any, change: Callable[[str], Any]) -> Any:
-    """Return a value with a function applied to every text in it, in its lists and mappings too."""
+    """Return a value with a function applied to every text in it, including texts in nested lists and mappings."""
     if isinstance(value, dict):
         return type(value)({map_texts(key, change): map_texts(item, change) for key, item in value.items()})
     if isinstance(value, list):
@@ -142,14 +142,14 @@ def map_texts(value: Any, change: Callable[[str], Any]) -> Any:
 
 
 class UniqueNames:
-    """Returns unique names: a name that is taken is numbered, from 2 on, in the form `form`: ``{} ({})``."""
+    """Makes names unique: the format `form`, such as ``{} ({})``, numbers a name that is taken, from 2 on."""
 
     def __init__(self, form: str, taken: Iterable[str] = ()) -> None:
         self._form, self._taken = form, set(taken)
         self._numbers: dict[str, int] = {}  # the last number given to each repeated name
 
     def __call__(self, name: str) -> str:
-        """Return the name, or the next free one like it."""
+        """Return the name if it is free, or else the name with the next free number."""
         given, n = name, self._numbers.get(name, 1)
         while given in self._taken:
             n += 1
@@ -161,7 +161,7 @@ class UniqueNames:
 
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Write warnings to stderr as ``evalkit: warning: TEXT`` within a ``with`` block, each text once."""
+    """Within a ``with`` block, write warnings to stderr as ``evalkit: warning: TEXT``, each text once."""
     written: set[str] = set()
 
     def write(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -176,30 +176,30 @@ def warnings_as_lines() -> Iterator[None]:
 
 
 def warnings_as_usual() -> None:
-    """Write warnings as Python does, even within `warnings_as_lines`: for a process that was forked there."""
+    """Restore Python's format of warnings, for a process that was forked within `warnings_as_lines`."""
     warnings.showwarning = _SHOW_WARNING
 
 
 def is_local_link(address: object) -> bool:
-    """Return whether a link stays with its page: relative or an anchor, without scheme, host, space or backslash."""
+    """Return whether a link is relative or an anchor, without scheme, host, leading slash, space or backslash."""
     is_text = isinstance(address, str) and address != "" and address.isprintable()
     return is_text and not re.match(r"/|[^/?#]*:|.*[ \\]", str(address))
 
 
 def _without_name(quoted: re.Match) -> str:
-    """Replace a quoted name by ``…``; a longer quotation is a message of its own."""
+    """Replace a quoted name by ``…``. Keep a longer quotation, which is itself a message."""
     quote = quoted[0][0]
     return quoted[0] if len(quoted[0].split()) > _MOST_WORDS else f"{quote}…{quote}"
 
 
 def message_pattern(message: str) -> str:
-    """Replace what varies in a message: numbers, paths, ids, and quoted names within a sentence; never all of it.
+    """Replace the varying parts of a message: numbers, paths, ids, and quoted names. Keep it if no words would remain.
 
-    Credentials are always masked before, since digits are part of their forms.
+    Credentials are always masked first, because their patterns include digits.
     """
     message = masked(message)
     bare = message.strip()
-    if len(bare) > 1 and bare[0] in "'\"`" and bare.find(bare[0], 1) == len(bare) - 1:  # all of it is quoted
+    if len(bare) > 1 and bare[0] in "'\"`" and bare.find(bare[0], 1) == len(bare) - 1:  # the whole message is quoted
         return f"{bare[0]}{message_pattern(bare[1:-1])}{bare[0]}" if len(bare.split()) > _MOST_WORDS else message
     text = _QUOTED.sub(_without_name, message)
     text = _NUMBER.sub("#", _PATH.sub("…", _ID.sub("…", text)))

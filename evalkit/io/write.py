@@ -1,4 +1,4 @@
-"""Write files: readers never see half a file, and one process at a time writes into a folder."""
+"""Write files atomically, so that readers never see half a file, and let one process at a time write into a folder."""
 
 import contextlib
 import glob
@@ -22,13 +22,13 @@ from evalkit.io.remote import remove_remote, write_remote
 from evalkit.io.secrets import is_masking, masked
 from evalkit.io.text import plain
 
-LOCK = ".evalkit.lock"  # the file locked while a process writes into a folder
+LOCK = ".evalkit.lock"  # name of the file that is locked while a process writes into a folder
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
-TEMPORARY = f".evalkit-{platform.node()}-"  # the prefix of a file's name while it is written, before the process
+TEMPORARY = f".evalkit-{platform.node()}-"  # prefix of the name of a file being written; the process id follows
 
 
 def _for_people(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with lists and texts as plain text on one line, and times in UTC, which Excel has no zones for."""
+    """Convert lists and texts to plain text on one line, and times to UTC without a zone, as Excel requires."""
     table = with_texts(table)
     changed = {}
     for name, column in table.items():
@@ -45,9 +45,9 @@ def _on_one_line(value: Any) -> str:
 
 
 def for_spreadsheets(table: pd.DataFrame, *, mask: bool = False) -> pd.DataFrame:
-    """Return a frame whose texts and columns no spreadsheet takes for formulas: an apostrophe goes in front of those.
+    """Put an apostrophe before every text and column name that a spreadsheet would treat as a formula.
 
-    With `mask`, credentials of known forms are masked, also in lists and mappings, which become text.
+    With `mask`, known forms of credentials are masked, including in lists and mappings, which become text.
     """
     table, texts = with_texts(table), (object, "string", "str", "category")
     cell = (lambda value: to_spreadsheet(_masked(value))) if mask else to_spreadsheet
@@ -56,13 +56,13 @@ def for_spreadsheets(table: pd.DataFrame, *, mask: bool = False) -> pd.DataFrame
 
 
 def with_texts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame in which notes, as in the column `warning`, are texts."""
+    """Convert notes in a frame to text, such as in the column `warning`."""
     noted = [name for name, cells in table.items() if cells.dtype == object and Notes in set(map(type, cells))]
     return table.astype(dict.fromkeys(noted, "str"))
 
 
 def from_spreadsheet(text: str) -> str:
-    """Return a text as it was before `for_spreadsheets`."""
+    """Undo `to_spreadsheet`: remove the apostrophe before a text that looks like a formula."""
     return text[1:] if to_spreadsheet(text[1:]) == text else text
 
 
@@ -95,7 +95,7 @@ def _write_latex(table: pd.DataFrame, path: str) -> None:
 
 def _write_json(table: pd.DataFrame, path: str) -> None:
     table = with_texts(table)
-    times = table.select_dtypes(["datetime", "datetimetz"])  # pandas writes none before 1677 or after 2262
+    times = table.select_dtypes(["datetime", "datetimetz"])  # pandas can't write times before 1677 or after 2262
     epochs = {}
     for name, column in times.items():
         epochs[name] = column.dt.as_unit("ms").astype("int64").astype("Int64").where(column.notna())
@@ -106,18 +106,18 @@ def _write_parquet(table: pd.DataFrame, path: str) -> None:
     with_texts(table).to_parquet(path, index=False)
 
 
-WRITERS: dict[str, Callable[[pd.DataFrame, str], None]] = {  # by the suffix of a file
+WRITERS: dict[str, Callable[[pd.DataFrame, str], None]] = {  # by suffix
     ".csv": _write_csv,
     ".xlsx": _write_excel,
     ".tex": _write_latex,
     ".json": _write_json,
     ".parquet": _write_parquet,
 }
-OUTPUT = f"FILE{', '.join(list(WRITERS)[:-1])} or {list(WRITERS)[-1]}"  # as help texts name it
+OUTPUT = f"FILE{', '.join(list(WRITERS)[:-1])} or {list(WRITERS)[-1]}"  # for help texts
 
 
 def check_output(path: str) -> None:
-    """Raise SourceError for an output file that can't be written, before any work is done for it."""
+    """Raise SourceError if an output file can't be written. Call this before doing any work."""
     check_path(path)
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in WRITERS:
@@ -130,7 +130,7 @@ def check_output(path: str) -> None:
 
 
 def check_no_links(folder: str | os.PathLike, patterns: Iterable[str]) -> None:
-    """Raise SourceError for a link, pipe or device where evalkit writes: somebody may have put it there."""
+    """Raise SourceError for a link, pipe or device where evalkit writes, since someone else may have put it there."""
     for pattern in patterns:
         for path in Path(folder).glob(pattern):
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
@@ -138,7 +138,7 @@ def check_no_links(folder: str | os.PathLike, patterns: Iterable[str]) -> None:
 
 
 def write_frame(table: pd.DataFrame, path: str) -> None:
-    """Write a frame as CSV, JSON, Parquet, LaTeX or Excel, by the suffix of the file.
+    """Write a frame as CSV, JSON, Parquet, LaTeX or Excel, depending on the suffix of the path.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def write_frame(table: pd.DataFrame, path: str) -> None:
     Raises
     ------
     SourceError
-        If it can't be written, or the suffix is unknown.
+        If the file can't be written, or the suffix is unknown.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def write_frame(table: pd.DataFrame, path: str) -> None:
     with _replaced(path) as new:
         try:
             WRITERS[os.path.splitext(new)[1]](table, new)
-        except (ValueError, OverflowError) as error:  # such as more rows than a sheet has
+        except (ValueError, OverflowError) as error:  # such as too many rows for a sheet
             raise SourceError(f"{path}: {error}") from error
 
 
@@ -177,7 +177,7 @@ def write_text(text: str, path: str | os.PathLike) -> None:
     Raises
     ------
     SourceError
-        If it can't be written.
+        If the file can't be written.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def write_text(text: str, path: str | os.PathLike) -> None:
 
 
 def write_bytes(data: bytes, path: str) -> None:
-    """Write a file, local or behind a URL, and its parent folders; SourceError if it can't be written."""
+    """Write a local or remote file, and create its parent folders. Raise SourceError if it can't be written."""
     check_path(path)
     if is_url(path):
         try:
@@ -200,7 +200,7 @@ def write_bytes(data: bytes, path: str) -> None:
 
 
 def remove_files(paths: Iterable[str]) -> None:
-    """Remove files, local or behind a URL; ignore missing files, and files that may not be removed."""
+    """Remove local or remote files. Ignore files that are missing or can't be removed."""
     for path in paths:
         if is_url(path):
             remove_remote(path)
@@ -209,9 +209,9 @@ def remove_files(paths: Iterable[str]) -> None:
                 os.unlink(path)
 
 
-@cache  # once is enough for a process
+@cache  # once per process is enough
 def remove_left(folder: str, prefix: str) -> None:
-    """Remove what killed processes left in a folder: files and folders whose name has a prefix and a process."""
+    """Remove files and folders that killed processes left in a folder: their names are a prefix and a process id."""
     for path in glob.glob(f"{glob.escape(os.path.join(folder, prefix))}*-*"):
         process = os.path.basename(path).removeprefix(prefix).partition("-")[0]
         if process.isdecimal() and not psutil.pid_exists(int(process)):
@@ -221,7 +221,7 @@ def remove_left(folder: str, prefix: str) -> None:
 
 @contextlib.contextmanager
 def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
-    """Let one process at a time write into a local folder; yields False if another one still does so after `wait`."""
+    """Lock a local folder for writing by this process. Yield False if another process still has it after `wait`."""
     check_path(folder)
     if is_url(folder):
         yield True
@@ -243,9 +243,9 @@ def exclusive(folder: str, wait: float = 0.0) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def _replaced(path: str) -> Iterator[str]:
-    """Yield the name of a file next to `path`, and move it there once the block has written it.
+    """Yield the name of a temporary file next to `path`, and rename it to `path` once the block has written it.
 
-    A device or a pipe is written directly, since the move would replace it.
+    A device or a pipe is written directly, because renaming would replace it.
     """
     folder, suffix = os.path.dirname(os.path.abspath(path)), os.path.splitext(path)[1].lower()
     temporary = os.path.join(folder, f"{TEMPORARY}{os.getpid()}-{uuid4().hex}{suffix}")

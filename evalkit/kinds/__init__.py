@@ -1,4 +1,4 @@
-"""Kinds of logs: the registry, detection, and operations common to all kinds."""
+"""Kinds of log: the registry, detection, and operations that all kinds share."""
 
 import lazy_loader
 

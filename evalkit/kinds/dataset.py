@@ -1,4 +1,4 @@
-"""Datasets: records of logs collected under a name, which `load` accepts in place of their source."""
+"""Datasets: records of logs, collected into a folder. `load` accepts a dataset instead of the original source."""
 
 import os
 import warnings
@@ -15,9 +15,9 @@ from evalkit.kinds.reading import Changes, Progress, list_logs, records_of, upda
 
 
 def dataset_records(kind: LogKind, name: str, manifest: Manifest, pattern: str, *, recursive: bool) -> Records:
-    """Return the records of a dataset; SourceError for one of another kind, or that can't be read."""
+    """Return the records of a dataset. Raise SourceError if it belongs to another kind or can't be read."""
     store = RecordStore(manifest.folder, kind.records)
-    if manifest.about.get("kind") != kind.name:  # it has other tables
+    if manifest.about.get("kind") != kind.name:  # its tables differ
         raise SourceError(f"{name}: a dataset of {manifest.about.get('kind')} logs, not of {kind.name} logs")
     store.read()
     if not store.about.get("complete"):
@@ -44,9 +44,9 @@ def collect(
     storage_options: StorageOptions = None,
     progress: Progress = None,
 ) -> Changes:
-    """Collect logs into a dataset, which `load` accepts in place of their folder, or update it.
+    """Collect logs into a dataset, or update it. `load` accepts a dataset instead of the folder of the logs.
 
-    A dataset keeps its pattern, depth and sources: later calls may add sources, but not leave any out.
+    The pattern and `recursive` of a dataset can't change. Later calls may add sources, but must repeat earlier ones.
 
     Parameters
     ----------
@@ -61,22 +61,22 @@ def collect(
     recursive : bool
         Whether to read subfolders.
     jobs : int, optional
-        Processes that read files; -1 for all cores.
+        Number of processes that read files; -1 for all cores.
     storage_options : mapping, optional
-        Options for the file systems behind URLs, passed to fsspec.
+        Options for remote file systems, passed to fsspec.
     progress : function, optional
-        Called with the numbers of files read, and to read.
+        Called with the number of files read so far and the number of files to read.
 
     Returns
     -------
     Changes
-        What was read and dropped.
+        Numbers of files that were read, dropped or unchanged.
 
     Raises
     ------
     SourceError
-        If the source does not exist or is empty, `output` contains other files or is inside the source, the dataset has
-        other sources or another pattern, or another process is updating it.
+        If the source does not exist or is empty, `output` contains other files or is inside the source, the dataset was
+        collected from other sources or with another pattern, or another process is updating it.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def collect(
                 raise SourceError(f"{path}: none of its files exists any more; remove the dataset if this is intended")
             about["root"] = absolute(listing.root)
             if manifest is None:
-                store.commit(complete=False, **about)  # first: parts without a manifest belong to something else
+                store.commit(complete=False, **about)  # first, because a retry refuses a folder without a manifest
             elif store.about.get("code") != about["code"]:  # files may be parsed differently now
                 store.clear()
                 known = store.known()
@@ -123,7 +123,7 @@ def collect(
 
 
 def _check_place(path: str, named: Sequence[str]) -> None:
-    """Raise SourceError for a place where no dataset can be, before anything is written there."""
+    """Raise SourceError if a dataset can't be written to a path. Call this before writing anything."""
     check_path(path)
     if protocol_of(path) in ("zip", "tar"):
         raise SourceError(f"{path}: a dataset can't be written into an archive; name a folder")

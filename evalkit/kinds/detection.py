@@ -16,22 +16,22 @@ from evalkit.kinds.kind import LogKind
 from evalkit.kinds.names import DETECTED_LAST, kind_names
 from evalkit.kinds.registry import kind_named
 
-HEAD = 65_536  # bytes of a file that are examined
-MOST = 200  # files that are examined
-MOST_CAUSES = 3  # that are named
+HEAD = 65_536  # number of bytes of a file that are examined
+MOST = 200  # maximum number of files that are examined
+MOST_CAUSES = 3  # maximum number of causes in a message
 
 
 class FileType(NamedTuple):
-    """The type of a file: its kind and title, its format if the kind names one, and the command that reads it."""
+    """The type of a file: its kind and title, its format if the kind has formats, and the command that reads it."""
 
     kind: str
     title: str
     format: str = ""
-    reader: str = ""  # a command, or a function of Python
+    reader: str = ""  # a command, or a Python function
 
 
 def kinds_to_ask() -> list[LogKind]:
-    """Return all kinds, the most specific first; one that can't be imported is left out, with a warning."""
+    """Return all kinds, the most specific first. Leave out kinds that can't be imported, with a warning."""
     kinds, names = [], kind_names()
     for name in [*(name for name in names if name not in DETECTED_LAST), *DETECTED_LAST]:
         try:
@@ -42,7 +42,7 @@ def kinds_to_ask() -> list[LogKind]:
 
 
 def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> FileType | None:
-    """Return the type of a log by its first bytes, of the first of the kinds that knows it; None for other files."""
+    """Return the type of a file by its first bytes, from the first kind that recognises it; None if no kind does."""
     head = beginning(head)
     for kind in kinds_to_ask() if kinds is None else kinds:
         if found := kind.recognises(head):
@@ -62,7 +62,7 @@ def detect(source: Source) -> dict[FileType, int]:
     Returns
     -------
     dict of FileType to int
-        Numbers of files; of many files, of `MOST` evenly spaced ones.
+        Number of files of each type. Of more than `MOST` files, `MOST` evenly spaced files are counted.
 
     Examples
     --------
@@ -73,9 +73,9 @@ def detect(source: Source) -> dict[FileType, int]:
 
 
 def _types_of(files: Sequence[str]) -> dict[FileType, int]:
-    """Count the types of `MOST` files, evenly spread; what only the first files of folders show is last."""
+    """Count the types of up to `MOST` evenly spaced files, then add types of the first files of each folder."""
     kinds = kinds_to_ask()
-    firsts: dict[tuple[str, str], str] = {}  # of each folder and ending
+    firsts: dict[tuple[str, str], str] = {}  # first file of each folder and file name extension
     for file in files if len(files) > MOST else ():
         firsts.setdefault((file.rpartition("/")[0], os.path.splitext(file)[1]), file)
     types: dict[FileType, int] = {}
@@ -90,7 +90,7 @@ def _types_of(files: Sequence[str]) -> dict[FileType, int]:
 
 
 def kind_of_source(source: Source) -> LogKind:
-    """Return the kind that most files of a source look like, or the kind of a dataset; a warning names the others."""
+    """Return the kind of a dataset, or the kind that most files of a source look like. Warn about other kinds."""
     kind, *others = kinds_of_source(source)
     if others:
         files = list_source(source).files
@@ -105,10 +105,10 @@ def kind_of_source(source: Source) -> LogKind:
 
 
 def kinds_of_source(source: Source) -> list[LogKind]:
-    """Return the kinds that read a source, the most frequent first: the kind of a dataset, else what files look like.
+    """Return the kind of a dataset, or the kinds that the files of a source look like, the most frequent first.
 
-    Other files of a kind, such as definitions of tasks, count only where there are no logs of any kind. SourceError if
-    no file is of a kind.
+    Files of a kind that are not logs, such as definitions of tasks, count only if there are no logs of any kind. Raises
+    SourceError if no kind recognises a file.
     """
     named = source_names(source)
     if manifest := next(filter(None, map(read_manifest, named)), None):
@@ -129,7 +129,7 @@ def kinds_of_source(source: Source) -> list[LogKind]:
 
 
 def describe_source(source: Source) -> str:
-    """Describe what the files of a source look like, and which command reads them."""
+    """Describe the types of the files of a source, and which commands read them."""
     files = list_source(source).files
     types = _types_of(files)
     examined = f", of which {MOST} were looked at" if len(files) > MOST else ""
@@ -141,17 +141,17 @@ def describe_source(source: Source) -> str:
 def nothing_used(
     source: Source, entries: Sequence[Entry], wanted: str, pattern: str = "*", *, recursive: bool = True
 ) -> SourceError:
-    """Return the error for a source without usable files; `entries` are its ledger, `wanted` is the title of a log.
+    """Return the error for a source without usable files. `entries` are its ledger, `wanted` is the title of a log.
 
-    It states how many files there are (other files, if none matches the pattern), what they look like by their
-    content, which command reads these, and the first causes.
+    The message contains the number of files (or of other files, if no file matches the pattern), the types of files,
+    the commands that read them, and the most frequent causes.
     """
     files = [entry.source for entry in entries]
     others = files or list_source(source, recursive=recursive).files
     types = _types_of(others)
     foreign = {one: count for one, count in types.items() if one.title != wanted}
     own_readers = {f"evalkit {one.kind}" for one in foreign if kind_named(one.kind).title == wanted}
-    describing = [one for one in foreign if one.reader in own_readers]  # files of this kind that are no logs
+    describing = [one for one in foreign if one.reader in own_readers]  # files of this kind that are not logs
     text = f"no {wanted} could be read in it" if files else f"no file matches {pattern}"
     n = counted_noun(len(others), "file" if files else "other file")
     if not others:
@@ -182,7 +182,7 @@ def _name_of(source: Source) -> str:
 
 
 def _texts_of(types: dict[FileType, int]) -> list[str]:
-    """Describe how many files are of each type."""
+    """Describe the number of files of each type."""
     texts = []
     for (_, title, form, _), count in types.items():
         one = f"{'an' if title[0] in 'aeio' else 'a'} {title}"

@@ -1,6 +1,6 @@
-"""Detectors of events: what they see of a run, and what they are registered with.
+"""Detectors of events: the form in which they see a run, and the record that describes a detector.
 
-Detectors for every kind are in `evalkit.failures.rules`, detectors for one kind in its `events.py`.
+Detectors for all kinds are in `evalkit.failures.rules`, and detectors for one kind are in its `events.py`.
 """
 
 import re
@@ -12,16 +12,16 @@ from evalkit.io.text import cut_end
 from evalkit.kinds.errors import is_error
 from evalkit.kinds.transcript import Transcript, Turn
 
-Found = tuple[int, str, str]  # the number of a turn from 1, a detail, and the text that shows the event
-LAST = 3  # turns at the end of a run in which a line may state its outcome
-LONGEST = 400  # characters of the text that shows an event
+Found = tuple[int, str, str]  # number of a turn (from 1), a detail, and the text that shows the event
+LAST = 3  # number of turns at the end of a run in which a line may state the outcome
+LONGEST = 400  # maximum length of the text that shows an event, in characters
 
 _STATED = r"^[^\w\n]*(?:(?:final|total|episode|task|run|overall)\W{{1,4}})?(?:{})\b\W{{0,4}}(?:[:=]|is\b).*$"
 _REWARD = re.compile(_STATED.format("reward|score|grade|outcome|verdict|resolved"), re.IGNORECASE | re.MULTILINE)
-_OUTCOME = re.compile(  # in messages; the result of a call may mention its own success
+_OUTCOME = re.compile(  # for messages only, because the result of a call may mention the success of the call
     _STATED.format("reward|score|grade|outcome|verdict|resolved|is_?successful|success|correct|passed|accuracy")
     + r"|^[^\w\n]*(?:task (?:succeeded|failed|(?:was )?(?:successful|unsuccessful))|result\W{1,3}(?:pass|fail)(?:ed)?)"
-    r"\b[^:\n]*:? *",  # a reason stays
+    r"\b[^:\n]*:? *",  # keeps a reason after the colon
     re.IGNORECASE | re.MULTILINE,
 )
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
@@ -30,34 +30,34 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 class Made(NamedTuple):
     """A call that an agent made, as detectors see it."""
 
-    turn: int  # its number
+    turn: int  # number of the turn, from 1
     agent: str
     name: str
     arguments: str
-    result: str | None  # without spaces around it and addresses in memory; None if the log has none
+    result: str | None  # stripped, without memory addresses; None if the log does not record it
     has_failed: bool
 
     @property
     def call(self) -> tuple[str, str]:
-        """Its name and arguments."""
+        """Name and arguments, which are equal for equal calls."""
         return self.name, self.arguments
 
     @property
     def text(self) -> str:
-        """The call as text, on one line."""
+        """The call as one line of text."""
         return shortened(f"{self.name} {self.arguments}")
 
 
 class Seen(Transcript):
-    """A transcript as detectors see it: without title, facts, and turns or lines that state the outcome."""
+    """A transcript as detectors see it: without its title and facts, and without text that states the outcome."""
 
-    target = ""  # what was asked for, if the kind's frames name it: items, an answer
-    ended = ""  # why the run ended, in the words of its log, if its frames name it
+    target = ""  # what the task asked for, such as items or an answer, if the frames of the kind contain it
+    ended = ""  # why the run ended, in the words of its log, if the frames contain it
 
     def __init__(self, title: str, facts: Sequence[str], turns: Sequence[Turn]) -> None:
-        self.calls: list[Made] = []  # in the order of turns, as all that follow
+        self.calls: list[Made] = []  # in the order of turns, like the other lists
         self.calls_of_agents: dict[str, list[Made]] = {}
-        # the turns in which each agent speaks or acts, with their numbers, but not its reasoning
+        # the numbered turns in which each agent speaks or acts, without turns that are reasoning
         self.turns_of_agents: dict[str, list[tuple[int, Turn]]] = {}
         for number, turn in enumerate(turns, 1):
             agent = agent_of(turn)
@@ -78,19 +78,19 @@ class Seen(Transcript):
 
 
 class Detector(NamedTuple):
-    """A function that finds events of one name in a transcript, and what they mean for a failed run."""
+    """A function that finds one type of event in a transcript, and what these events mean for a failed run."""
 
     name: str
-    question: str  # that it answers
+    question: str  # question that the detector answers
     find: Callable[[Seen], Iterable[Found]]
-    # the failure mode of a failed run with at least `least` events; empty for one that explains nothing by itself
+    # failure mode of a failed run with at least `least` events; "" if the events do not explain a failure
     mode: str = ""
-    severity: int = 1  # of several modes of a run, the highest leads; of equal ones, the first in order
+    severity: int = 1  # a run's main mode is the one with the highest severity, or the first of several
     least: int = 1
 
 
 def seen(transcript: Transcript, target: str = "", ended: str = "") -> Seen:
-    """Return what detectors see of a transcript."""
+    """Return a transcript as detectors see it, with the outcome removed."""
     turns = list(transcript.turns)
     for place, turn in enumerate(turns):
         if turn.states_outcome:
@@ -108,7 +108,7 @@ def seen(transcript: Transcript, target: str = "", ended: str = "") -> Seen:
 
 
 def failed_tries(calls: Sequence[Made]) -> Iterator[tuple[Sequence[Made], Made | None]]:
-    """Yield each failed call with its unchanged retries, unless the last one succeeds, and the call that follows."""
+    """Yield each failed call with its unchanged retries, unless a retry succeeds, and the call after them."""
     same: list[Made] = []
     for made, following in zip_longest(calls, calls[1:]):
         if not made.has_failed:
@@ -127,6 +127,6 @@ def agent_of(turn: Turn) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text on one line, at most so long that it shows an event."""
+    """Return a text as one line, cut to the maximum length of a text that shows an event."""
     line = " ".join(cut_end(text, 2 * LONGEST).split())
     return line if len(line) <= LONGEST else f"{cut_end(line, LONGEST)}…"

@@ -1,8 +1,8 @@
 """Decide from the text of a result whether its call failed.
 
-A failed result reports the failure at its beginning, or in the lines around the output, such as an exit code. The text
-between them depends on the call. The output of a program may contain a traceback, which is a failure. The contents of
-a file, a page or rows of a table, which a call only shows, are no evidence of a failure.
+A failed result reports the failure at its beginning, or in lines before or after the output, such as an exit code. How
+to judge the output between them depends on the call. A traceback in the output of a program is a failure. Errors in
+contents that a call only shows, such as a file, a page or rows of a table, are no evidence of a failure.
 """
 
 import re
@@ -11,9 +11,9 @@ from itertools import chain
 
 import msgspec
 
-EDGE = 600  # characters at the beginning and at the end of a result, and of a name, that are searched
+EDGE = 600  # number of characters that are searched at each end of a result, and at the beginning of a name
 
-_WRAPPING = re.compile(  # before the text itself, but no heading
+_WRAPPING = re.compile(  # words before the actual text, such as ``Tool output:``, but not a heading
     r"[^\w#]*(?:(?:tool|code|action|command|execution|function|api|request)?s? ?"
     r"(?:output|result|call|execution|observation)s?\b(?!\s+\w)\W*)?(?:(?:sorry|oops|unfortunately|uncaught|unhandled)\b\W*)?",
     re.IGNORECASE,
@@ -27,7 +27,7 @@ _REFUSES = (
     r"|connection refused|command not found|(?:is|not) a directory|(?:invalid|unrecogni[sz]ed|illegal|unknown|missing) "
     r"(?:option|argument|command|operand|file|syntax|flag|parameter|user|host)s?)\b|not found$)"
 )
-# a program: cat: a.txt: No such file or directory; curl: (7) Failed to connect; make: *** [all] Error 1
+# messages of programs: cat: a.txt: No such file or directory; curl: (7) Failed to connect; make: *** [all] Error 1
 _PROGRAM = re.compile(
     rf"[a-z][\w.+/-]*: (?:[^:\n]{{1,80}}: )*{_REFUSES}|curl: \(\d+\) |make(?:\[\d+\])?: \*\*\* |fatal: "
     r"|npm ERR!|npm error|(?:Segmentation fault|Bus error|Killed|Aborted)(?: \(core dumped\))?$",
@@ -46,7 +46,7 @@ _FIRST = re.compile(
         r"|key|id|name|type|field|order|user|syntax|credentials)s?\b",
         r"(?:permission|access(?: is)?) denied(?:\s*(?:[.:!,]|\(public|$)| (?:to|for|when|by)\b)",
         r"(?:unauthori[sz]ed|forbidden|not found|denied|rejected|aborted)\s*(?:[.:!,(]|$)",
-        # messages of exceptions of Python, of systems and networks, of other languages
+        # messages of Python exceptions, of operating systems and networks, and of other languages
         r"(?:list|tuple|string) index out of range|name '\w+' is not defined|'?\w+' object (?:is not|has no|does not)"
         r"|(?:\w+ )?division (?:or modulo )?by zero|invalid literal for|could not convert|expecting value: line"
         r"|(?:not enough|too many) values to unpack|unhashable type|unsupported operand|no module named"
@@ -64,15 +64,15 @@ _FIRST = re.compile(
         r"|unproc)",
         rf"(?:html>\s*<head>\s*<)?title>\s*{_CODE}",
         r"(?:net::)?err_\w+|e(?:noent|acces|perm|exist|isdir|notdir|pipe|timedout|notfound|conn\w+|addrinuse): ",
-        r"https?connectionpool\(|[a-z]{2,4}-\d{4,5}: |errno \d",  # of urllib3, Oracle, Python
-        r"\d{4}, [\"'][^\n]*(?:error|unknown|n't exist|denied|duplicate|can't|cannot|lost connection)",  # of MySQL
-        r"no (?:\w+ )?(?:replacement|edit|match)\w* (?:was|were) (?:performed|made|applied)",  # of editors
+        r"https?connectionpool\(|[a-z]{2,4}-\d{4,5}: |errno \d",  # urllib3, Oracle, Python
+        r"\d{4}, [\"'][^\n]*(?:error|unknown|n't exist|denied|duplicate|can't|cannot|lost connection)",  # MySQL
+        r"no (?:\w+ )?(?:replacement|edit|match)\w* (?:was|were) (?:performed|made|applied)",  # editors
         r"(?:the )?(?:string|text|pattern|old_str\w*|snippet)\b.{0,80}\bnot (?:found|appear|match)",
         r"command (?:failed|not found)|(?:\w+_)?error>|syntax ?error|code threw",
     )),
     re.IGNORECASE | re.MULTILINE,
 )  # fmt: skip
-# forms that begin with words of the call, by the words of which each contains one, since to look for these is quicker
+# forms that begin with words of the call; each contains one of the words in its key, which are faster to search for
 _AFTER_WORDS = {
     ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?"
     r"(?:\s*[:(\[\]!]|\.(?=\s|$)|\s+[–—-]\s|\s*\Z"
@@ -92,32 +92,32 @@ _AFTER_WORDS = {
 }
 _AFTER_WORDS_PATTERN = re.compile("|".join(_AFTER_WORDS.values()), re.IGNORECASE | re.MULTILINE)
 _WORDS_OF_FAILURE = tuple(chain.from_iterable(_AFTER_WORDS))
-_STATUS = re.compile(  # in the first or the last line
+_STATUS = re.compile(  # exit codes other than 0, in the first or last line
     r"(?:^|[\s(\[<])(?:exit|return)[ _-]?(?:code|status)\W{0,3}(?:is |was |of |with )?(?!0\b)-?[1-9]\d{0,2}\b"
     r"|\[exit:? (?!0\b)-?\d+\]|(?:^|\s)exit=(?!0\b)-?\d+\b"
     r"|exit(?:ed)? (?:with )?(?:code|status)[ :=]*(?!0\b)-?[1-9]\d{0,2}\b|non-?zero exit|<returncode>\s*(?!0\s*<)-?\d+",
     re.IGNORECASE,
 )
-_IN_OUTPUT = re.compile(  # lines of the output of a program, compilers among them
+_IN_OUTPUT = re.compile(  # errors in lines of the output of programs, including compilers
     r"^Traceback \(most recent call last\)|^\S+(?::\d+(?::\d+)?|\(\d+,\d+\)): (?:fatal )?error\b|^\S+\.go:\d+:\d+: "
     r"|^make(?:\[\d+\])?: \*\*\* |: (?:command not found|not found|No such file or directory|Permission denied)$"
-    r"|^(?:Uncaught )?[\w.]*(?:Error|Exception)\b.*\n(?:.*\n){0,3}?\s+at ",  # of Node and Java
+    r"|^(?:Uncaught )?[\w.]*(?:Error|Exception)\b.*\n(?:.*\n){0,3}?\s+at ",  # Node and Java
     re.MULTILINE,
 )
-_WORDS_OF_OUTPUT = ("rror", "xception", "Traceback", "***", "not found", "No such", "denied", ".go:")  # one in each
-_TOOL = re.compile(r"tool|function|command|action|call")  # in each text about an unknown one
+_WORDS_OF_OUTPUT = ("rror", "xception", "Traceback", "***", "not found", "No such", "denied", ".go:")  # in every match
+_TOOL = re.compile(r"tool|function|command|action|call")  # every match of `_UNKNOWN_TOOL` contains one of these
 _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs
     r"(?:\w*[_.-])?(?:read|view|open|cat|grep|glob|find|ls|search|fetch|browse|visit|scrape|crawl|query|sql|http|url"
     r"|page|web|documents?|logs?)(?:[_.-]\w*)?|(?:read|view|fetch|search|grep|query|web)\w*",
     re.IGNORECASE,
 )
-_shows_contents = lru_cache(maxsize=1024)(_SHOWS.fullmatch)  # tools have few names
-_SHELL_SHOWS = re.compile(  # shell commands that show these
+_shows_contents = lru_cache(maxsize=1024)(_SHOWS.fullmatch)  # a log has few different names of tools
+_SHELL_SHOWS = re.compile(  # shell commands that show files, pages, rows or logs
     r"\W*(?:(?:command|cmd|script|input|keystrokes|code)\W+)?(?:cd [^;&|]+(?:&&|;)\s*)?(?:sudo )?(?:cat|head|tail"
     r"|less|more|nl|sed|awk|e?grep|rg|ag|find|ls|tree|diff|jq|zcat|strings|journalctl"
     r"|git (?:-\S+ )*(?:log|diff|show|blame|grep)|(?:docker|kubectl) logs)\b"
 )
-# a label and a number, which counts something; the number of an error may be its code
+# a label and a count, such as ``failed: 3``; after words such as error or exit, a number may be a code instead
 _COUNT = re.compile(
     r"(?![\w /-]*\b(?:error|exception|code|status|exit|http)\b)[\w /-]+[:=] *\d[\d.,]* *%?(?: \w+)? *(?:,|$)",
     re.IGNORECASE | re.MULTILINE,
@@ -135,9 +135,9 @@ _UNKNOWN_TOOL = re.compile(
     re.IGNORECASE,
 )
 _QUOTES = re.compile(r"[\"“?]")
-_NONE = ("none", "null", "false", "no", "0", "ok", "success")  # values of an error field where there was no error
+_NONE = ("none", "null", "false", "no", "0", "ok", "success")  # values of an error field that mean no error
 _FAILED_STATUS = ("error", "failed", "failure", "fail", "exception", "timeout", "denied")
-# keys of JSON that reports how a call went; with others, it describes a thing that has a status or errors itself
+# keys of JSON that reports how a call went; JSON with other keys describes an object with a status or errors
 _REPORT = re.compile(
     r"(?:http)?status(?:code)?|code|type|title|message|msg|errors?|error(?:message|msg|code)|details?|reason|description"
     r"|success|ok|succeeded|data|body|results?|output|content|stdout|stderr|traceback|exception|instance|path|timestamp"
@@ -146,15 +146,15 @@ _REPORT = re.compile(
 
 
 def unknown_tool_in(text: str) -> re.Match | None:
-    """Search for the message that a tool does not exist; a quick test rules out most texts."""
+    """Search for a message that a tool does not exist. A quick test rules out most texts."""
     return _UNKNOWN_TOOL.search(text) if _TOOL.search(text.lower()) else None
 
 
 def is_error(result: str, name: str = "", arguments: str = "") -> bool:
-    """Return whether the text of a result reports that its call failed, in one of the common forms.
+    """Return whether the text of a result reports, in one of the common forms, that its call failed.
 
-    The name and arguments of the call identify calls that only show contents. Of a tool that shows a page or rows, only
-    the beginning and an exit code count; of a shell command that shows a file, only what the command itself reports.
+    The name and arguments of the call identify calls that only show contents. For a tool that shows a page or rows,
+    only the beginning and an exit code count. For a shell command that shows a file, only errors of the command count.
     """
     if result.startswith(("{", "[")):
         answer = _json_says(result)
@@ -186,17 +186,17 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
 
 
 def _shows_error(output: str) -> bool:
-    """Return whether lines of a program's output are an error; a quick test for their words rules out most texts."""
+    """Return whether the output of a program contains an error. A quick test for words rules out most texts."""
     return any(word in output for word in _WORDS_OF_OUTPUT) and _IN_OUTPUT.search(output) is not None
 
 
 def _states_code(line: str) -> bool:
-    """Return whether a line states an exit code that is not 0; a quick test for its words rules out most lines."""
+    """Return whether a line contains an exit code other than 0. A quick test for words rules out most lines."""
     return ("xit" in line or "eturn" in line or "EXIT" in line) and _STATUS.search(line) is not None
 
 
 def _json_says(text: str) -> bool | None:
-    """Return whether JSON reports an error; None where it is no JSON, or silent about errors."""
+    """Return whether JSON reports an error; None if the text is not valid JSON."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
@@ -215,13 +215,13 @@ def _json_says(text: str) -> bool | None:
         (only,) = keys.values()
         if isinstance(only, str) and not only.startswith(("{", "[")):
             return is_error(only)
-        if isinstance(only, list) and "detail" in keys:  # of FastAPI
+        if isinstance(only, list) and "detail" in keys:  # FastAPI
             return all(isinstance(one, dict) and "msg" in one for one in only)
     if keys.get("stderr") and (keys.get("exitcode") or keys.get("returncode")):
         return True
     if any(keys.get(name) is False for name in ("success", "ok", "succeeded")):
         return True
-    about = keys["metadata"] if isinstance(keys.get("metadata"), dict) else {}  # of Codex
+    about = keys["metadata"] if isinstance(keys.get("metadata"), dict) else {}  # Codex
     codes = [keys.get(name) for name in ("exitcode", "returncode", "exitstatus")] + [about.get("exit_code")]
     if any(isinstance(code, int) and code for code in codes):
         return True

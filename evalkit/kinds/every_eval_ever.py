@@ -1,4 +1,4 @@
-"""Write runs with scores in the schema of Every Eval Ever: for each evaluation a file of figures and one of runs.
+"""Write runs with scores in the schema of Every Eval Ever: one file of results and one file of runs per evaluation.
 
 Source: https://github.com/evaleval/every_eval_ever, version 0.3.0 of ``eval.schema.json`` and
 ``instance_level_eval.schema.json``.
@@ -25,20 +25,20 @@ from evalkit.kinds.success_rates import rates
 
 SCHEMA = "0.3.0"
 SUFFIX = ".eee"
-NOT_STATED = "not stated"  # what the schema requires and logs don't state
-# columns that the metadata of a run contain, as text, so that it reads back as it was
+NOT_STATED = "not stated"  # value of fields that the schema requires and logs do not record
+# columns that are written as text into the metadata of a run, so that evalkit can read the run back unchanged
 _WITH_FIELD = ("dataset", "temperature", "tokens_in", "tokens_out")
 _WITHOUT_FIELD = (
     *("experiment", "repetition", "seed", "status", "started", "cost", "agent", "agent_version", "limits"),
     *("task_version", "tokens_cache"),
 )
 KEPT = (*_WITH_FIELD, *_WITHOUT_FIELD)
-_OF_EVALUATION = ("model_name", "agent", "agent_version", "temperature", "experiment")  # that its runs share
+_OF_EVALUATION = ("model_name", "agent", "agent_version", "temperature", "experiment")  # equal for all its runs
 _UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
 class Exported(NamedTuple):
-    """What was written: files, evaluations and runs, and notes on what the schema can't represent."""
+    """The written files, the numbers of evaluations and runs, and notes on what the schema can't represent."""
 
     files: list[str]
     evaluations: int
@@ -51,29 +51,29 @@ def write_every_eval_ever(
 ) -> Exported:
     """Write runs with scores into a folder, as ``data/DATASET/DEVELOPER/MODEL/UUID.json`` and ``UUID_samples.jsonl``.
 
-    There is a pair of files for each data set, model, agent, temperature and experiment. The figure of an evaluation is
-    the kit's own rate or mean score with its interval. `evalkit trajectories FOLDER` reads the runs back.
+    There is a pair of files for each combination of data set, model, agent, temperature and experiment. The result is
+    evalkit's rate or mean score with its interval. `evalkit trajectories FOLDER` reads the runs back.
 
     Parameters
     ----------
     logs : Logs
         Logs of any kind.
     folder : path
-        A folder that is empty or not there yet; by convention its name ends in ``.eee``.
+        A folder that is empty or does not exist yet. By convention, its name ends in ``.eee``.
     organization : str
-        Who provides the data (`source_organization_name`).
+        Organization that provides the data (`source_organization_name`).
     when : float, optional
-        The time of the export in seconds since 1970 (`retrieved_timestamp`); by default now.
+        Time of the export in seconds since 1970 (`retrieved_timestamp`); by default now.
 
     Returns
     -------
     Exported
-        Its `notes` name what the schema can't represent, such as runs that were not measured.
+        The files and counts. `notes` describe what the schema can't represent, such as runs that were not measured.
 
     Raises
     ------
     SourceError
-        If the folder is not empty or can't be written, and if no run has a score or an outcome.
+        If the folder is not empty or can't be written, or if no run has a score or an outcome.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def write_every_eval_ever(
         raise SourceError(f"{root}: Every Eval Ever is written into a local folder that is empty or not there yet")
     data = outcomes(logs.runs, kind=logs.kind)
     runs = logs.runs.assign(outcome=data.table["outcome"], value=data.table["value"])
-    if "logged_model" in runs:  # what is compared is not the model alone
+    if "logged_model" in runs:  # `model_name` contains more than the model
         runs["model_name"] = runs["logged_model"]
     runs["dataset"] = runs["dataset"] if "dataset" in runs else runs["task_type"]
     is_counted = runs.index.isin(data.table.index)
@@ -126,7 +126,7 @@ def write_every_eval_ever(
 def _write_evaluation(
     root: str, logs: Logs, runs: pd.DataFrame, unmeasured: int, metric: Mapping, organization: str, timestamp: str
 ) -> list[str]:
-    """Write the figures and the runs of one evaluation, which had further runs without a score; return both files."""
+    """Write the result and the runs of one evaluation, which had `unmeasured` more runs; return both paths."""
     shared = {name: _text(runs[name].iloc[0]) for name in ("dataset", *_OF_EVALUATION) if name in runs}
     model, dataset = shared["model_name"] or UNKNOWN, shared["dataset"] or logs.kind.name
     digest = hashlib.blake2b(json.dumps([timestamp, shared]).encode(), digest_size=16).digest()
@@ -198,7 +198,7 @@ def _write_evaluation(
 
 
 def _sample(run: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the values of a run in a record of the schema; its messages are left out."""
+    """Return a run as a record of the schema, without its messages."""
     metadata = {name: text for name in KEPT if (text := _text(run.get(name)))}
     if run["outcome"] in MEASURED:
         metadata["is_successful"] = _text(run["outcome"] == "success")
@@ -226,7 +226,7 @@ def _sample(run: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """Return a value as text; nothing for a missing one."""
+    """Return a value as text; "" for a missing value."""
     if pd.isna(value):
         return ""
     if isinstance(value, bool):
@@ -235,5 +235,5 @@ def _text(value: Any) -> str:
 
 
 def _component(name: str) -> str:
-    """Return a name as a part of a path that every file system takes."""
+    """Return a name as a component of a path that is valid on every file system."""
     return _UNSAFE.sub("_", masked(name))[:100].strip(". ") or "_"

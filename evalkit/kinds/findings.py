@@ -1,6 +1,6 @@
-"""Findings, which a report begins with: codes with values, made only from estimates and counts.
+"""Findings for the beginning of a report: codes with values, made only from estimates and counts.
 
-Those here are of any kind: what is doubtful in the data, and which models lack planned tasks, or runs that others have.
+Findings for all kinds are doubtful data, and models that lack planned tasks, or runs that other models have.
 """
 
 import re
@@ -15,9 +15,9 @@ from evalkit._notes import Notes, note
 from evalkit.kinds import sections
 from evalkit.kinds.runs import UNKNOWN, Outcomes, has_flag, kind_of
 
-MOST_EXAMPLES = 3  # runs that a finding links to
-VARIANT = re.compile(r"(?<![\W_])[\W_]*(?:variants?|var|version|seed|copy|rep|v)[\W_]*\d+$", re.IGNORECASE)  # of an id
-FEW_VARIANTS = 6  # tasks of one stem on average: fewer are no sign of few tasks
+MOST_EXAMPLES = 3  # maximum number of runs that a finding links to
+VARIANT = re.compile(r"(?<![\W_])[\W_]*(?:variants?|var|version|seed|copy|rep|v)[\W_]*\d+$", re.IGNORECASE)  # id suffix
+FEW_VARIANTS = 6  # minimum average number of tasks per stem before tasks are suspected to be variants of a few
 
 
 class Example(NamedTuple):
@@ -25,23 +25,23 @@ class Example(NamedTuple):
 
     label: str  # what the run is an example of, such as ``timed out``
     run_id: str
-    other: str = ""  # the run to compare it with; empty if there is none
-    turn: int | None = None  # that shows it, counted from 1; by default the one that decided the run
+    other: str = ""  # id of a run to compare it with; "" if there is none
+    turn: int | None = None  # number of the turn to show, from 1; by default the turn that decided the run
 
 
 class Finding(NamedTuple):
-    """What a report begins with: a record, whose text `evalkit.display.words.finding_text` makes."""
+    """A finding at the beginning of a report; `evalkit.display.words.finding_text` makes its text."""
 
     code: str  # what was found; `evalkit.display.words.FINDINGS` has the texts that all kinds share
-    section: str  # the heading of the section with its evidence
-    values: Mapping[str, Any] = {}  # of the text, by name: names, counts and estimates as they are
-    examples: tuple[Any, ...] = ()  # up to three of the runs it counts; links to them, once `Evidence.cite` made these
-    # makes the text from the values: a template for ``str.format``, or a function; of common codes none is needed
+    section: str  # heading of the section with the evidence
+    values: Mapping[str, Any] = {}  # values in the text, by name: unformatted names, counts and estimates
+    examples: tuple[Any, ...] = ()  # up to three of the runs it counts; `Evidence.cite` replaces them by links
+    # template for ``str.format``, or a function, that makes the text from the values; not needed for common codes
     template: str | Callable[..., str] = ""
 
 
 def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Example, ...]:
-    """Return an example for each of up to three labels: its first run. `labels` marks the runs of each label."""
+    """Return the first run of each of up to three labels. `labels` contains a Boolean mask of runs for each label."""
     if "run_id" not in runs:
         return ()
     first = ((label, runs.loc[is_example, "run_id"].head(1)) for label, is_example in labels.items())
@@ -49,7 +49,7 @@ def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Ex
 
 
 def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: str = sections.DATA_QUALITY) -> Finding:
-    """Find doubtful data: flags of runs, unused files, and names that may mean one model.
+    """Find doubtful data: flags of runs, unused files, and different names that may mean the same model.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: s
     counts, everywhere = dict[str, int](), list[str]()
     for name, n in sorted(_count_flags(runs).items(), key=lambda item: (-item[1], item[0])):
         if n == len(runs) and n > 1:
-            everywhere.append(name.replace("_", " "))  # no finding, but a fact
+            everywhere.append(name.replace("_", " "))  # a flag of all runs is background, not a finding
         else:
             counts[name] = n
     flagged = sum(not counts.keys().isdisjoint(flags) for flags in runs["run_flags"])
@@ -121,18 +121,18 @@ def _count_flags(runs: pd.DataFrame) -> Counter[str]:
 
 
 def files_of(ledger: pd.DataFrame) -> dict[str, int]:
-    """Count the files of a ledger: all, skipped, failed."""
+    """Count all, skipped and failed files of a ledger."""
     counts = ledger["status"].value_counts()
     return {"all": len(ledger), **{name: int(counts.get(name, 0)) for name in ("skipped", "failed")}}
 
 
 def bare_name(name: str) -> str:
-    """Return a name without case and the text before its last ``/``, such as a provider's name."""
+    """Return a name in lower case, without the text before its last ``/``, such as the name of a provider."""
     return name.casefold().rpartition("/")[2].strip()
 
 
 def similar_names(names: Iterable[str]) -> Notes:
-    """Note names that differ only by case, or by the text before their last ``/``, such as a provider's name."""
+    """Note names that differ only in case, or in the text before the last ``/``, such as the name of a provider."""
     groups: dict[str, list[str]] = {}
     for name in sorted(set(names)):
         groups.setdefault(bare_name(name), []).append(name)
@@ -144,9 +144,9 @@ def similar_names(names: Iterable[str]) -> Notes:
 
 
 def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] = ()) -> list[Finding]:
-    """Find tasks that are variants of few, and models that lack planned tasks or runs (`absent_runs`).
+    """Find tasks that look like variants of a few, and models that lack planned tasks or runs (`absent_runs`).
 
-    Of `models`, if any are named, only their runs are absent.
+    If `models` are given, report the absent runs of these models only.
     """
     few, lacking = variants(scored), absent_counts(absent_runs(scored.table, planned), models)
     found = [Finding("variants", sections.DATA_QUALITY, {"notes": few})] if few else []
@@ -154,11 +154,11 @@ def doubts(scored: Outcomes, planned: Iterable[str] = (), models: Iterable[str] 
 
 
 def absent_runs(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFrame:
-    """Count the runs that measured models have, and lack, of each task under each condition.
+    """Count the runs that each measured model has and lacks, for each task and condition.
 
-    A model is expected to have as many runs of a task that it ran as any model has. It is expected to have run the
-    `planned` tasks, once, under the conditions that it ran: a plan does not state repetitions. Columns are task,
-    condition, model_name, n, absent, is_planned (whether the model was to run it).
+    If a model ran a task, it should have as many runs of it as the model with the most. It should have run each
+    `planned` task once, under the conditions of its other runs, because a plan does not record repetitions. The columns
+    are task, condition, model_name, n, absent and is_planned (whether the model should have run the task).
     """
     is_measured = table.groupby("model_name")["value"].transform("count") > 0
     known = table[is_measured & (table["model_name"] != UNKNOWN) & (table["task"] != table["run_id"])]
@@ -174,7 +174,7 @@ def absent_runs(table: pd.DataFrame, planned: Iterable[str] = ()) -> pd.DataFram
 
 
 def absent_counts(cells: pd.DataFrame, models: Iterable[str] = ()) -> dict[str, Any]:
-    """Sum `absent_runs` by model, as values of the note ``absent``; empty where no run is absent."""
+    """Sum `absent_runs` by model, as values of the note ``absent``; empty if no run is absent."""
     if not cells["absent"].any():
         return {}
     chosen = set(models) or set(cells["model_name"])
@@ -187,9 +187,9 @@ def absent_counts(cells: pd.DataFrame, models: Iterable[str] = ()) -> dict[str, 
 
 
 def variants(scored: Outcomes) -> Notes:
-    """Note tasks that look like variants of few by their ids: ``_v12``, ``-variant-3``."""
+    """Note that, by their ids, tasks look like variants of a few: ``_v12``, ``-variant-3``."""
     table = scored.table[(scored.table["task"] != scored.table["run_id"]) & scored.table["value"].notna()]
     ids = table["family"].astype("str").unique()
-    stems = {VARIANT.sub("", name) or name for name in ids}  # of an id like ``seed-3``, nothing names a template
+    stems = {VARIANT.sub("", name) or name for name in ids}  # nothing is left of an id such as ``seed-3``
     is_suspect = len(ids) >= FEW_VARIANTS * max(len(stems), 1)
     return note("variants", tasks=len(ids), few=len(stems)) if is_suspect else Notes()

@@ -1,4 +1,4 @@
-"""Tables with a row for each run, whose columns have any usual names: what the columns mean, and the runs."""
+"""Read tables with one row per run: map the usual names of columns to columns of runs, and convert the cells."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,8 +13,8 @@ from evalkit.io.paths import SourceError
 from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet
 
-OWN_TASK = "file_and_row"  # the column of the task of rows that name none, each of which is a task of its own
-# For each column of runs the names that tables give it. A tuple before others is preferred; names in one are equals
+OWN_TASK = "file_and_row"  # task column for rows that do not name a task: each row is a separate task
+# The names that tables use for each column of runs. Earlier tuples take precedence; names within a tuple rank equally
 COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "task_id": [
         ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
@@ -43,8 +43,8 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "error": [("error", "exception", "error_message")],
     "target": [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
 }
-# Of tables that evalkit exported (`evalkit.kinds.runs.exported`): the column of each role. Where agents are compared,
-# the name of a model includes the agent
+# The column for each role in tables that evalkit exported (`evalkit.kinds.runs.exported`). There is none for the agent,
+# because the model's name includes the agent where agents are compared
 _EXPORTED = {role: role for role in (*COLUMN_NAMES, "run_flags", "counts_as")}
 _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "dataset": "task_type", "agent": ""}
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
@@ -54,25 +54,25 @@ _TRUTH = dict.fromkeys(("true", "yes", "✓", "✅", "pass", "passed", "correct"
 _TRUTH |= dict.fromkeys(
     ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
 )
-_ALL_WORDS = [_TRUTH | {yes: 1.0, no: 0.0} for yes, no in ("tf", "yn", "pf")]  # of a whole column: F may be a grade
-_MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # in columns of numbers and times
+_ALL_WORDS = [_TRUTH | {yes: 1.0, no: 0.0} for yes, no in ("tf", "yn", "pf")]  # for whole columns: F may be a grade
+_MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # for numbers and times
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII)  # `float` also reads 1_0
-_MINUTES = re.compile(r"\d+:\d+(\.\d+)?", re.ASCII)  # and seconds
+_MINUTES = re.compile(r"\d+:\d+(\.\d+)?", re.ASCII)  # minutes and seconds
 _EPOCH = re.compile(r"(\d{10}|\d{13}|\d{16}|\d{19})(\.\d+)?", re.ASCII)  # time since 1970
-_EPOCH_UNITS: dict[int, Literal["s", "ms", "us", "ns"]] = {10: "s", 13: "ms", 16: "us", 19: "ns"}  # by digits
+_EPOCH_UNITS: dict[int, Literal["s", "ms", "us", "ns"]] = {10: "s", 13: "ms", 16: "us", 19: "ns"}  # number of digits
 _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b", re.ASCII)
 _WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
 _OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
-MOST_AMOUNTS = 0.2  # share of the outcomes of a table that are numbers above 1
-MOST_NAMES = 50  # different values of a column that may name models
+MOST_AMOUNTS = 0.2  # maximum share of numbers above 1 in a column of outcomes; with more, the column is rejected
+MOST_NAMES = 50  # maximum number of different values in a column that may name models
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
 
 
 def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[str, Any]] = ()) -> bool:
-    """Return whether a table has columns for tasks, for scores or outcomes, for the roles `also`, and another one.
+    """Return whether a table has a task column, a score or outcome column, the roles `also`, and at least 3 columns.
 
-    A column of statuses counts as outcomes if all of those in `rows` are words for outcomes.
+    A status column counts as an outcome column if all its values in `rows` are words for outcomes.
     """
     found = roles_of(columns)
     if any(_are_outcomes(row.get(name, "") for row in rows) for name in _called(columns, COLUMN_NAMES["status"][0])):
@@ -81,16 +81,16 @@ def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[
 
 
 def roles_of(columns: Sequence[str]) -> set[str]:
-    """Return the columns of runs that columns of a table may be, by their names."""
+    """Return the columns of runs that the columns of a table match by name."""
     return {role for role, levels in COLUMN_NAMES.items() if any(_called(columns, names) for names in levels)}
 
 
 def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the column of a table for each column of runs: those in `given`, and others by their names.
+    """Map columns of runs to the columns of a table: as `given`, and the others by their names.
 
-    Without a column of scores, a column of statuses that are all words for outcomes, such as failed, is success. If
-    several columns fit a role that comparisons do not need, none is taken. SourceError if several fit another role, if
-    a given column is missing, and for a table without tasks or scores.
+    Without scores, a status column in which all values are words for outcomes, such as failed, becomes is_successful.
+    If several columns match a role that comparisons do not need, it stays unassigned. Raises SourceError if several
+    match another role, a given name does not exist, or the table has no tasks, or neither scores nor outcomes.
     """
     columns = list(map(str, table))
     there = ", ".join(columns)
@@ -129,7 +129,7 @@ def _called(columns: Iterable[str], names: Sequence[str]) -> list[str]:
 
 
 def _are_outcomes(values: Iterable[Any]) -> bool:
-    """Return whether all values that are known are words for outcomes; of numbers, 0 may be a success."""
+    """Return whether all known values are words for outcomes. Numbers do not count, since 0 may mean success."""
     words = {str(value).strip().lower() for value in values} - {"", "none", "nan"}
     return bool(words) and any(words <= known.keys() for known in _ALL_WORDS)
 
@@ -137,15 +137,15 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
 def columns_of_runs(
     table: pd.DataFrame, meaning: Mapping[str, str], files: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Read the columns of runs from tables that have the same columns.
+    """Convert the cells of one or more tables with the same columns to columns of runs.
 
-    `meaning` has the column of the table for each column of runs (`meanings`); `files` has the file of each row, by
-    default one for all: the unit of scores, the meaning of letters and the order of day and month are decided for each.
-    Returns the columns of runs, in which cells that can't be read are missing, and these cells as they are in the
-    table, of the columns that have any.
+    `meaning` maps columns of runs to columns of the table (`meanings`). `files` gives the file of each row; by default
+    all rows are from one file. The unit of scores, the meaning of letters and the order of day and month are decided
+    for each file separately. Returns the columns of runs, in which unreadable cells are missing, and a frame of the
+    unreadable cells as they are in the table.
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
-    if "counts_as" in meaning:  # a table that evalkit wrote, perhaps for spreadsheets
+    if "counts_as" in meaning:  # evalkit wrote this table, perhaps with text escaped for spreadsheets
         table = table.map(_as_exported)
     file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
@@ -160,9 +160,9 @@ def columns_of_runs(
         elif role == "score":
             runs[role] = _by_file(truths_or_numbers, values, file)
             in_percent = texts.str.endswith("%").groupby(file).transform("any")
-            has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% has none
+            has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% is ambiguous
             runs[role] = runs[role].where(~in_percent | has_unit)
-            if "%" in name and runs[role].max() > 1:  # a header such as ``score (%)``
+            if "%" in name and runs[role].max() > 1:  # the header contains the unit, such as ``score (%)``
                 runs[role] = runs[role].where(in_percent, runs[role] / 100)
         elif role == "duration":
             seconds = values.map(_seconds).astype("float64")
@@ -173,7 +173,7 @@ def columns_of_runs(
         else:
             runs[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
             if role in ("task_id", "seed") and runs[role].dropna().str.fullmatch(r"\d+(\.0)?").all():
-                runs[role] = runs[role].str.removesuffix(".0")  # as a float column writes 3
+                runs[role] = runs[role].str.removesuffix(".0")  # a float column writes 3 as 3.0
         is_unread = values.notna() & runs[role].isna()
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
@@ -186,9 +186,9 @@ def _by_file(read: Callable[[pd.Series], pd.Series], values: pd.Series, file: pd
 
 
 def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:
-    """Return the rows to leave out of a table with a row for each score of a run: those of other scores than `key`.
+    """Return the rows with other scores than `key`, if the table has one row per score of a run; else no rows.
 
-    SourceError for such a table if it has no score of that name.
+    Raises SourceError if such a table has no score named `key`.
     """
     if "score_key" not in runs or "counts_as" in runs:
         return runs.index[:0]
@@ -203,10 +203,10 @@ def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:
 
 
 def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
-    """Add success to columns of runs that were loaded together, and scores where there is only success.
+    """Add is_successful to runs that were loaded together, and scores where only is_successful is known.
 
-    Success follows from scores if all of a dataset are 0 or 1: a score between says how much, not whether. A table with
-    both keeps each as it is.
+    If all scores of a dataset are 0 or 1, they also are its outcomes. A score between 0 and 1 measures how much a run
+    achieved, not whether it succeeded. A table with both columns keeps both unchanged.
     """
     scored = [runs[["score"]].assign(dataset=runs.get("dataset")) for runs in tables if "is_successful" not in runs]
     if scored:
@@ -217,14 +217,14 @@ def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
             runs["is_successful"] = success[runs.index]
         elif "score" not in runs:
             runs["score"] = runs["is_successful"]
-        if "counts_as" in runs:  # a run that was not measured may count as a failure
+        if "counts_as" in runs:  # it takes precedence, since a run that was not measured may count as a failure
             counted = runs["counts_as"].map({"success": 1.0, "failure": 0.0})
             runs["is_successful"] = counted.where(counted.notna(), runs["is_successful"])
         runs["is_successful"] = runs["is_successful"].gt(0.5).where(runs["is_successful"].notna(), None)
 
 
 def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str, str]) -> Notes:
-    """Note the cells of a file that can't be read; SourceError for scores or outcomes most of which can't."""
+    """Note unreadable cells of a file. Raise SourceError for mostly unreadable scores, or for outcomes with amounts."""
     notes = Notes()
     for role, name in meaning.items():
         if name not in unread or unread[name].isna().all():
@@ -244,7 +244,7 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
 
 
 def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
-    """Note what the columns of a table were taken for and, where none is the model, which ones are left."""
+    """Note which columns of a table are used, and for what. If none is the model, note which columns are unused."""
     told = {role: name for role, name in meaning.items() if table[name].notna().any()}
     unused = [name for name in map(str, table) if name not in meaning.values()]
     doubtful = {}
@@ -268,7 +268,7 @@ def _as_exported(cell: Any) -> Any:
 
 
 def _is_binary(scores: pd.Series, datasets: pd.Series) -> pd.Series:
-    """Return for each score whether all of its dataset are 0 or 1, but for rounding; not if all are very small."""
+    """Return for each score whether all scores of its dataset are 0 or 1 within 1e-6; False if all are tiny."""
     size = scores.abs()
     is_between = size.gt(1e-6) & (scores - 1).abs().gt(1e-6)
     largest = size.groupby(datasets).transform("max")
@@ -282,7 +282,7 @@ def _is_name(value: Any) -> bool:
 def _number(value: Any) -> float | None:
     if isinstance(value, str):
         text = _without_thousands(value.strip().lower().lstrip("$€£"))
-        above, _, below = text.partition("/")  # as in 3/4
+        above, _, below = text.partition("/")  # a fraction, such as 3/4
         above, below = above.strip(), below.strip()
         if "/" in text and (above.endswith("%") or not below):
             return None
@@ -299,7 +299,7 @@ def _number(value: Any) -> float | None:
 
 
 def truths_or_numbers(values: pd.Series) -> pd.Series:
-    """Return 1 or 0 for words of truth or outcomes, and numbers for their texts; NaN for others."""
+    """Return 1 or 0 for truth values and words for outcomes, numbers for numeric texts, and NaN for anything else."""
     texts = values.astype("str").str.strip().str.lower().where(values.notna() & values.ne(""))
     words = next((words for words in _ALL_WORDS if texts.dropna().isin(words).all()), _TRUTH)
     truths = texts.map(words).astype("float64")
@@ -311,7 +311,7 @@ def _without_thousands(text: str) -> str:
 
 
 def _seconds(value: Any) -> float | None:
-    """Return the seconds of a duration: a number, or as in ``46s``, ``12,5 s``, ``2m 5s``, ``1:03`` and ``1:02:03``."""
+    """Return a duration in seconds, from a number or a text: ``46s``, ``12,5 s``, ``2m 5s``, ``1:03``, ``1:02:03``."""
     if not isinstance(value, str):
         return _number(value)
     text = _without_thousands(value.strip()).replace(",", ".")
@@ -325,9 +325,10 @@ def _seconds(value: Any) -> float | None:
 
 
 def _times(values: pd.Series) -> pd.Series:
-    """Read the times of a column: texts, or seconds since 1970 (or thousandths, millionths, nanoseconds).
+    """Parse the times of a column: texts, or numbers of seconds, milli-, micro- or nanoseconds since 1970.
 
-    In ``01/02/2026``, the day comes first if a number there is above 12 in any cell, or between dots; else the month.
+    In dates such as ``01/02/2026``, the month comes first unless the first number is above 12 in any cell of the column
+    or the separators are dots.
     """
     dates = [match for value in values if (match := _DAY_OR_MONTH.match(str(value)))]
     is_day_first = any(match[2] == "." or int(match[1]) > 12 for match in dates)
@@ -336,7 +337,7 @@ def _times(values: pd.Series) -> pd.Series:
 
 
 def _time(value: Any, is_day_first: bool) -> Any:
-    """Return a time as pandas reads it; None for a number that is none."""
+    """Return a time in a form that pandas can parse; None for a number that is not a time."""
     text = str(value).strip()
     if match := _EPOCH.fullmatch(text):
         number = float(text) if match[2] else int(text)

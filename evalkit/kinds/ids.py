@@ -1,4 +1,4 @@
-"""Ids of runs, and how ids from another computer, or from before a move, find their runs."""
+"""Compute ids of runs, and find the runs that ids from another computer, or from before a move, refer to."""
 
 import hashlib
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ import pandas as pd
 from evalkit.io.paths import absolute, common_folder
 from evalkit.kinds.kind import Records
 
-_PLACE = 10  # characters of an id that only the kind and the absolute path determine
+_PLACE = 10  # length of the beginning of an id, which depends on the kind, the absolute path and the parts
 
 
 def run_ids(
@@ -18,11 +18,11 @@ def run_ids(
     records: Records | None = None,
     sizes: Iterable[int] | None = None,
 ) -> list[str]:
-    """Return stable ids of runs, as in ``m-3f9a51c07e21b04d``.
+    """Return stable ids of runs, such as ``m-3f9a51c07e21b04d``.
 
-    They begin with the first letter of the kind. The next 8 digits depend on the absolute path of a run and on its
-    `parts`, such as its repetition. The last 8 depend on its parts, the path below the common folder of all files and
-    the size of its files in bytes, so they are the same wherever the files are.
+    An id begins with the first letter of the kind. The next 8 digits depend on the absolute path of the run and on its
+    `parts`, such as its repetition. The last 8 digits depend on the parts, the path relative to the common folder of
+    all files, and the size of the run's files in bytes, so they do not change if all files are moved together.
     """
     sources = list(sources)
     path_of = {source: absolute(source) for source in set(sources)}
@@ -42,7 +42,7 @@ def run_ids(
 
 
 def wherever(run_id: str) -> str:
-    """Return the part of an id that does not depend on where the files are; all of an id without such a part."""
+    """Return the part of an id that does not depend on the location of the files; a short id is returned unchanged."""
     return run_id[:1] + run_id[_PLACE:] if len(run_id) > _PLACE else run_id
 
 
@@ -52,10 +52,11 @@ def _here(run_id: str) -> str:
 
 
 def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
-    """Return for each id the id of the same run among the `known` ones; missing where there is none.
+    """Return for each id the `known` id of the same run; missing if there is none.
 
-    A run is the same if its path is, though it may have grown, or if its files are the same and were moved together.
-    If few of the ids fit, the files are others, though some look the same.
+    Ids belong to the same run if the absolute paths are equal, even if the file has grown, or if the files were moved
+    together unchanged. Matches as moved are ignored if fewer than a quarter of the remaining ids match: the files then
+    are different ones, some of which look the same.
     """
     found = ids.where(ids.isin(known))
     for part in (_here, wherever):
@@ -69,6 +70,6 @@ def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
 
 
 def _digest(*keys: object) -> str:
-    """Return eight hexadecimal digits; they begin the 12 digits of ids of earlier versions, hence the digest's size."""
+    """Return 8 hexadecimal digits of a digest of 6 bytes: earlier versions had ids with all 12 digits of it."""
     identity = "\0".join(map(str, keys)).encode(errors="surrogatepass")
     return hashlib.blake2b(identity, digest_size=6).hexdigest()[: _PLACE - 2]

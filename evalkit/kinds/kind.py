@@ -1,6 +1,6 @@
-"""`LogKind`: a kind of log as data and pure functions.
+"""`LogKind` describes a kind of log as data and pure functions.
 
-Everything else (loading, collecting, following, showing, comparing, reports, commands) is written once for all kinds.
+All kinds share the code for everything else: loading, collecting, following, showing, comparing, reports, commands.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,16 +40,16 @@ RUN_COLUMNS = (
     Column("run_flags", "list", "flags of the run"),
 )
 
-Outcome = Literal["success", "failure", "not measured", "running"]  # what became of a run
+Outcome = Literal["success", "failure", "not measured", "running"]  # result of a run
 
 
 def run_columns(*own: Column, score: str = "") -> tuple[Column, ...]:
-    """Return the columns of the first table of a kind: the common ones, then its own.
+    """Return the columns of the first table of a kind: the common columns, then the columns of the kind.
 
     Parameters
     ----------
     *own : Column
-        Columns of the kind.
+        Columns that only this kind has.
     score : str
         Unit of the score.
 
@@ -70,44 +70,44 @@ def run_columns(*own: Column, score: str = "") -> tuple[Column, ...]:
 class Parsed(NamedTuple):
     """The parsed contents of one file."""
 
-    status: Status  # a log of this kind is used, something else skipped, a log that can't be read has failed
-    reason: str = ""  # why it was skipped or failed; for a used file, what was recovered
-    rows: Mapping[str, Sequence[tuple]] = {}  # of tables of records, in the order of the columns, without `source`
+    status: Status  # used: a log of this kind; skipped: another file; failed: a log that can't be read
+    reason: str = ""  # why the file was skipped or failed; for a damaged file that is used, what was recovered
+    rows: Mapping[str, Sequence[tuple]] = {}  # by table of records: rows in the order of its columns, without `source`
 
 
 def failed(path: str, reason: str) -> Parsed:
-    """Return a file without rows that has failed."""
+    """Return the parsed contents of a file that failed: no rows."""
     return Parsed("failed", reason)
 
 
 class Records(NamedTuple):
     """The parsed contents of all files of a source."""
 
-    tables: dict[str, pa.Table]  # as `LogKind.records` names them, with `source`, in the order of the files
+    tables: dict[str, pa.Table]  # by name in `LogKind.records`, with the column `source`, in the order of the files
     files: pa.Table  # one row per file; see `evalkit.io.store.FILES`
-    listing: Listing  # where the files are
+    listing: Listing  # paths of the files
 
 
 class Assembled(NamedTuple):
     """The frames assembled from records."""
 
-    frames: dict[str, pd.DataFrame]  # as `LogKind.tables` names them
-    notes: Sequence[Entry] = ()  # ledger entries that replace the files' own status and reason
-    attributes: Mapping[str, Any] = {}  # further ones of `Logs`
-    lazy: Mapping[str, Callable[[], pd.DataFrame]] = {}  # build frames on first access, with the storage options
-    chosen: Notes = Notes()  # what was chosen where logs leave it open: columns, scorers, conditions
+    frames: dict[str, pd.DataFrame]  # by name in `LogKind.tables`
+    notes: Sequence[Entry] = ()  # ledger entries that replace the status and reason of their files
+    attributes: Mapping[str, Any] = {}  # additional attributes of `Logs`
+    lazy: Mapping[str, Callable[[], pd.DataFrame]] = {}  # functions that build frames on first access
+    chosen: Notes = Notes()  # choices that evalkit made because logs do not: columns, scorers, conditions
 
 
 class RunFiles(NamedTuple):
     """The files of a run's transcript."""
 
     paths: Sequence[str]
-    part: str = ""  # which of several runs in one file, such as the thread of a checkpoint
-    facts: Sequence[tuple[str, str]] = ()  # further ones from the frames, with their names: what was expected, scorer
+    part: str = ""  # identifies one of several runs in a file, such as the thread of a checkpoint
+    facts: Sequence[tuple[str, str]] = ()  # additional facts from the frames: name and text, such as the scorer
 
 
 def own_file(logs: Any, run: Mapping[str, Any]) -> RunFiles:
-    """Return the file of a run that has its own: its `source`."""
+    """Return the file of a run, for kinds with one file per run: its `source`."""
     return RunFiles([run["source"]])
 
 
@@ -115,94 +115,94 @@ def own_file(logs: Any, run: Mapping[str, Any]) -> RunFiles:
 class FileRules:
     """Which files of a source are read."""
 
-    pattern: str = "*"  # glob for their names
-    accepts: Callable[[str], str] | None = None  # why a file need not be read, by its name; empty if it must be
-    context: Callable[[Sequence[str]], Iterable[str]] | None = None  # files above the source that describe it
-    companions: Callable[[str], Sequence[str]] | None = None  # files whose change is one of this, as a database's log
-    excerpt: Excerpt | None = None  # takes what `parse` needs of a large file, in bytes that parse like the whole
-    excerpted: tuple[str, ...] = ()  # endings of the names of files of which only that is read
+    pattern: str = "*"  # glob for the names of files
+    accepts: Callable[[str], str] | None = None  # (path): why the file need not be read; "" if it must be read
+    context: Callable[[Sequence[str]], Iterable[str]] | None = None  # (paths): files above the source that describe it
+    companions: Callable[[str], Sequence[str]] | None = None  # (path): files that change with it, as a database's log
+    excerpt: Excerpt | None = None  # extracts what `parse` needs from a large file; it parses like the whole file
+    excerpted: tuple[str, ...] = ()  # endings of the names of files from which only the excerpt is read
 
 
 @dataclass(frozen=True, kw_only=True)
 class RateRules:
     """How runs count in rates."""
 
-    # what a status means for a run whose `is_successful` is missing: a time-out is a failure of the agent, a crashed
-    # server or an unreadable log is not measured, which is the default
+    # outcome of each status, for runs whose `is_successful` is missing: a time-out is a failure of the agent. Other
+    # statuses, such as a crashed server or an unreadable log, mean that the run was not measured
     outcome_of: Mapping[str, Outcome] = field(default_factory=dict)
-    # the runs that the leading rate counts: those measured, or all, where one not measured is no success
+    # runs in the denominator of the main rate: measured runs, or all runs, so that unmeasured runs count as failures
     denominator: Literal["measured", "all"] = "measured"
-    conditions: Sequence[str] = ()  # columns that, with the task, make runs comparable, such as a budget of turns
-    conditions_of: Literal["run", "task"] = "run"  # whether a run may choose its conditions, or its task states them
-    # columns of settings, such as a temperature: where models differ in one, the leaderboard has a warning
+    conditions: Sequence[str] = ()  # columns that must be equal for runs of a task to be comparable, as a turn limit
+    conditions_of: Literal["run", "task"] = "run"  # whether each run chooses its conditions, or its task defines them
+    # columns of settings, such as the temperature; the leaderboard warns if models differ in one
     reported_settings: Sequence[str] = ()
-    task_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["task_id"]  # so that repetitions are known
-    # what runs of several tasks share, such as a trained checkpoint; NA where a seed is no property of the model
+    task_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["task_id"]  # equal for repetitions of a task
+    # what runs on several tasks share, such as a trained checkpoint; NA if the seed is not a property of the model
     seed_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["seed"]
-    excluding_flags: Sequence[str] = ()  # of runs that count in no rate, such as a copy of another run
-    lower_bounds: Sequence[str] = ()  # columns of what a run takes, such as turns, of which logs keep only the last
+    excluding_flags: Sequence[str] = ()  # flags that exclude runs from all rates, such as a copy of another run
+    lower_bounds: Sequence[str] = ()  # columns, such as turns, that undercount because logs keep only the last part
 
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """The command ``evalkit NAME``; what is not given is as for any kind."""
+    """The command ``evalkit NAME``. Fields that are not given have a default that works for any kind."""
 
     summary: str = ""  # one line for ``evalkit --help``; by default the title
-    help: str = ""  # for ``evalkit NAME --help``
-    views: Sequence[Option] = ()  # options of the text
-    describe: Callable[..., Any] | None = None  # of (Logs, views): the parts of the text
-    # of (Snapshot, options and views): the text with --follow, and whether all is done
+    help: str = ""  # text for ``evalkit NAME --help``
+    views: Sequence[Option] = ()  # options that change only what the command prints
+    describe: Callable[..., Any] | None = None  # (Logs, views): parts of the text
+    # (Snapshot, options and views): the text with --follow, and whether there is nothing left to wait for
     progress: Callable[..., tuple[str, bool]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogKind:
-    """One kind of logs: the contents of its files, how they become frames, and how these are counted and shown."""
+    """One kind of log: the contents of its files, how they become frames, and how runs are counted and shown."""
 
-    name: str  # as in ``evalkit NAME``; letters and digits
-    title: str  # of one file, such as ``Crafter session trace``
-    records: Mapping[str, Sequence[Column]]  # the stored columns of a file, by table; `source` is added
-    # of (path, bytes): parses one file, and depends on nothing else; if it raises an exception, the file has failed
+    name: str  # name in ``evalkit NAME``; letters and digits
+    title: str  # name of one log file, such as ``Crafter session trace``
+    records: Mapping[str, Sequence[Column]]  # stored columns of a file, by table; evalkit adds `source`
+    # (path, bytes): parses one file, and depends on nothing else; a file for which it raises an exception has failed
     parse: Callable[[str, bytes], Parsed]
-    # of the first bytes of a file: the title of a log, or of another file of this kind, alone or with the name of its
-    # format; empty for any other file
+    # (first bytes of a file): the title if it is a log, the title of another file of this kind, either of these with
+    # the name of the format, or "" for any other file
     recognises: Callable[[bytes], str | tuple[str, str]]
-    # of (path, reason): the rows of a file that can't be read or parsed, if its name shows that it is a log
+    # (path, reason): contents of a file that can't be read or parsed, with rows if its name shows that it is a log
     unreadable: Callable[[str, str], Parsed] = failed
-    # the tables of records that logs have rows in, by default the first; a file without rows in any only describes logs
+    # tables of records in which logs have rows, by default the first; a file without rows in them only describes logs
     log_records: Sequence[str] = ()
-    others: Mapping[str, str] = field(default_factory=dict)  # what reads files that are no logs, by their title
+    others: Mapping[str, str] = field(default_factory=dict)  # by title of files that are not logs: what reads them
     files: FileRules = FileRules()
-    # the frames that `assemble` builds; the first has one row per run, with the columns of `RUN_COLUMNS`. By default
-    # one for each table of records, to which the first adds the common columns
+    # columns of the frames that `assemble` builds. The first frame has one row per run and the columns `RUN_COLUMNS`.
+    # By default, there is a frame for each table of records, and the first also gets the common columns
     tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
-    runs: str = field(init=False)  # the name of the first of them
+    runs: str = field(init=False)  # name of the first of `tables`
     lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)  # frames that are built on first access
-    options: Sequence[Option] = ()  # of `assemble`
-    settings: Sequence[str] = ()  # further ones, which only programs can give
-    defaults: Mapping[str, Any] = field(init=False)  # of these options and the options of every kind
-    # checks options, and loads the files they name, before any log is read
+    options: Sequence[Option] = ()  # options of `assemble`
+    settings: Sequence[str] = ()  # additional options that only Python code can pass
+    defaults: Mapping[str, Any] = field(init=False)  # defaults of these options and the options of every kind
+    # checks options and loads the files that they name, before any log is read
     prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
-    # builds the frames; by default rows of records become rows of the frame of the same name
+    # builds the frames; by default, each table of records becomes the frame of the same name
     assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
     rates: RateRules = RateRules()
-    planned: Callable[[Any], Sequence[str]] = lambda logs: ()  # the tasks that each model was to run, if logs state it
-    # of (Logs, runs): these runs and the planned ones that are absent, which have failed, with the status ``missing``
+    planned: Callable[[Any], Sequence[str]] = lambda logs: ()  # tasks that each model should run, if logs list them
+    # (Logs, runs): these runs, and the planned runs that are absent, as failures with the status ``missing``
     over_planned: Callable[[Any, pd.DataFrame], pd.DataFrame] | None = None
-    flags: Mapping[str, str] = field(default_factory=dict)  # of runs, and what each means, for tables that count them
-    labels: Mapping[str, str] = field(default_factory=dict)  # what statuses, flags and columns are called in tables
-    # of (paths, read, part): builds the transcript of a run from its files; `read` returns the bytes of one. A `part`
-    # is given only if `run_files` names one. A ValueError, KeyError, TypeError or IndexError counts as a broken file
+    flags: Mapping[str, str] = field(default_factory=dict)  # flags of runs and their meanings, for tables of counts
+    labels: Mapping[str, str] = field(default_factory=dict)  # names of statuses, flags and columns in tables
+    # (paths, read, part): builds the transcript of a run from its files, which `read` returns as bytes. `part` is only
+    # passed if `run_files` sets it. A ValueError, KeyError, TypeError or IndexError means that a file is broken
     transcript: Callable[..., Any] | None = None
-    run_files: Callable[..., RunFiles] = own_file  # of (Logs, run): the files of a row of the first table
-    # the detectors of events of this kind alone (`evalkit.kinds.Detector`), after the detectors of every kind
+    run_files: Callable[..., RunFiles] = own_file  # (Logs, run): files of a row of the first table
+    # detectors of events (`evalkit.kinds.Detector`) for this kind only; they follow the detectors for every kind
     detectors: Sequence[Any] = ()
-    # events that make a run a failure, where logs of this kind never state success
+    # events that make a run a failure, for kinds whose logs never record success
     failure_events: Sequence[str] = ()
     command: Command = Command()
 
     def __post_init__(self) -> None:
-        """Derive what follows from other fields: by default, the columns of the frames from columns of the records."""
+        """Derive fields from others: by default, the columns of frames follow from the columns of records."""
         if not self.tables:
             (runs, first), *others = self.records.items()
             common = {column.name for column in RUN_COLUMNS}

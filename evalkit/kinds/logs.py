@@ -16,31 +16,31 @@ from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.transcript import Transcript, run_facts, transcript_of, turns_frame
 
-MOST_MODELS, MOST_REASONS = 10, 5  # models, and reasons why files are unused, in the summary of logs
+MOST_MODELS, MOST_REASONS = 10, 5  # maximum numbers of models, and of reasons for unused files, in the summary
 
 
 class Logs:
-    """What `load` returns: frames by name, the first with one row per run, and the ledger of files.
+    """The result of `load`: frames by name, the first with one row per run, and the ledger of files.
 
-    Further frames are built on first access, from the files of the runs: ``turns`` of every kind whose runs can be
-    shown, and those that a kind adds. `dir` lists them, too.
+    Some frames are built from the files of the runs on first access: ``turns``, if the kind has transcripts, and
+    frames that the kind adds. `dir` lists them, too.
 
     Attributes
     ----------
     kind : LogKind
     sources : list of str
-        The places that were loaded together, as given; `source` is their names as one text.
+        The sources that were loaded together, as given; `source` joins them into one text.
     runs : DataFrame
         The first frame, with one row per run.
     turns : DataFrame
-        What happened in all runs: a row per turn, with the columns `evalkit.kinds.transcript.TURNS`. A run whose file
-        can no longer be read has no rows, and a warning names it.
+        One row per turn of all runs, with the columns `evalkit.kinds.transcript.TURNS`. A run whose file can no longer
+        be read has no rows, and a warning names it.
     ledger : DataFrame
-        One row per file that was seen: source, status, reason.
+        One row per file of the sources: source, status, reason.
     chosen : Notes
-        What was chosen where logs leave it open: columns of tables, scorers, conditions. Every command prints it.
+        Choices that evalkit made because logs do not: columns, scorers, conditions. Every command prints them.
     storage_options : mapping, optional
-        Options with which files behind URLs were read.
+        Options that were used to read remote files.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Logs:
         return f"<{self.kind.name} logs from {self.source}: {counts}; {summarise(self.ledger['status'])}>"
 
     def _repr_html_(self) -> str:
-        """Return a small table for notebooks: models, frames, and files, with the reasons why some were not used."""
+        """Return a small table for notebooks: models, frames and files, and why some files were not used."""
         models = self.runs["model_name"].fillna(UNKNOWN).value_counts()
         named = [f"{model} ({counted_noun(runs, 'run')})" for model, runs in models.items()]
         lines = [("source", self.source), ("models", listed(named, MOST_MODELS, "{} more models"))]
@@ -99,10 +99,10 @@ class Logs:
         return render("logs.html.j2", kind=self.kind.name, lines=lines)
 
     def show(self, run_id: str = "", *, mask: bool = True) -> Transcript:
-        """Return what a run did, turn by turn; the beginning of its id is enough, and of a single run it is not needed.
+        """Return the transcript of a run. The beginning of its id is enough; a single run needs no id.
 
-        Credentials of known forms are masked. SourceError if there is no such run, or several, or one of its files
-        can't be read.
+        Known forms of credentials are masked. Raises SourceError if there is no such run, if there are several, or if
+        one of the run's files can't be read.
         """
         ids = self.runs["run_id"]
         if ids.empty:

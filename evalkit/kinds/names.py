@@ -1,22 +1,22 @@
-"""The names of the kinds of logs, built-in or from other packages. This module imports no kind and no pandas."""
+"""The names of the kinds of log, built-in and from other packages. This module imports no kind and no pandas."""
 
 import sys
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-GROUP = "evalkit.kinds"  # of the entry points, which have the names of their kinds
+GROUP = "evalkit.kinds"  # group of the entry points, each of which has the name of its kind
 BUILT_IN = {  # the module that defines each kind, and its line in ``evalkit --help``
     "mindcraft": ("evalkit.mindcraft.kind", "Success rates of Mindcraft task runs."),
     "crafter": ("evalkit.crafter.kind", "Scores of Crafter session traces."),
     "steps": ("evalkit.steps.kind", "Verdicts on the steps of a plan-and-execute analysis agent."),
     "trajectories": ("evalkit.trajectories.kind", "Outcomes of agents: Harbor, inspect_ai, tau2, SWE-agent, tables."),
 }
-TABLE_KIND = "trajectories"  # the kind of a table with a row for each run
-DETECTED_LAST = ("trajectories", "mindcraft")  # logs of other kinds may look like tables, or contain such messages
+TABLE_KIND = "trajectories"  # kind of a table with one row per run
+DETECTED_LAST = ("trajectories", "mindcraft")  # since logs of other kinds may look like tables or Mindcraft messages
 
 
 def kind_names() -> list[str]:
-    """List the names of all kinds, the built-in ones first.
+    """List the names of all kinds, built-in kinds first.
 
     Returns
     -------
@@ -38,5 +38,5 @@ def added_kinds() -> dict[str, EntryPoint]:
 
 @cache
 def _entry_points(*import_path: str) -> dict[str, EntryPoint]:
-    """Return the entry points by name; they are looked up again when the path of imports changes."""
+    """Return the entry points by name. The cache is keyed by ``sys.path``, on which the result depends."""
     return {point.name: point for point in entry_points(group=GROUP)}

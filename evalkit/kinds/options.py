@@ -1,21 +1,21 @@
-"""Options: how a kind declares its own, and the ones that every kind has."""
+"""Options: the record with which a kind declares an option, and the options that every kind has."""
 
 from typing import Any, NamedTuple
 
 
 class Option(NamedTuple):
-    """An option, named like the argument."""
+    """An option of a command, and the keyword argument of the same name."""
 
     name: str
-    type: type | tuple[str, ...]  # of the value, or all values there are
+    type: type | tuple[str, ...]  # type of the value, or a tuple of all valid values
     default: Any
     help: str
     metavar: str = ""
-    many: bool = False  # several values; the default is ()
-    short: str = ""  # a letter, or another word, for the command line
-    followed: bool = True  # of a view: whether it also applies with --follow
-    regroups: bool = False  # of a view: whether it asks for other groups than models, none of which is called the best
-    within: str = ""  # the folder in a source that the option names by default, if the folder is there and can be used
+    many: bool = False  # whether the option takes several values; the default is then ()
+    short: str = ""  # a letter or another word for the command line
+    followed: bool = True  # for a view: whether it also applies with --follow
+    regroups: bool = False  # for a view: whether it groups by something other than models; no group is called the best
+    within: str = ""  # folder inside the source that is the default value, if it exists and can be used
 
 
 _WHERE = "Only runs with this value, also >=, <=, <, >, !=; may be repeated."

@@ -38,7 +38,7 @@ from evalkit.kinds.units import compare_units
 
 
 class ReadOptions(TypedDict, total=False):
-    """The options of `load` that every kind of logs has, other than the pattern of names."""
+    """The options of `load` that every kind of log has, except the pattern of file names."""
 
     recursive: bool
     jobs: int | None
@@ -51,7 +51,7 @@ class ReadOptions(TypedDict, total=False):
 
 
 class LoadOptions(ReadOptions, total=False):
-    """The options of `load` that every kind of logs has."""
+    """The options of `load` that every kind of log has."""
 
     pattern: str
 
@@ -74,30 +74,31 @@ def load(
         Folders, files, globs such as ``runs/exp_*``, ``samples:NAME``, URLs that fsspec knows, archives, or a dataset
         of `collect`.
     kind : str or LogKind
-        Kind of log, such as ``mindcraft``; by default the kind of most files, with a warning that names the others.
+        Kind of log, such as ``mindcraft``; by default the kind of most files, with a warning that names other kinds.
     pattern : str
-        Glob for the names of files in folders; by default the kind's.
+        Glob for the names of files in folders; by default the pattern of the kind.
     recursive : bool
         Whether to read subfolders.
     jobs : int, optional
-        Processes that read files; -1 for all cores, the default for many files if processes can be forked.
+        Number of processes that read files; -1 for all cores. By default, many files are read on all cores if the
+        system can fork processes.
     storage_options : mapping, optional
-        Options for the file systems behind URLs, passed to fsspec.
+        Options for remote file systems, passed to fsspec.
     **options : Any
-        Options of the kind, such as ``tasks`` of Mindcraft, and of every kind: ``rename`` (a list of ``"OLD=NEW"`` or a
-        mapping), ``model`` (the model of runs whose logs name none), ``where`` (conditions on columns, such as
-        ``"max_turns>=20"``), ``compare_by`` (columns to compare by, such as ``"agent,model_name"``; by default the
-        model, together with the agent if agents differ) and ``cluster`` (column with the family of a task).
+        Options of the kind, such as ``tasks`` of Mindcraft, and options of every kind: ``rename`` (a list of
+        ``"OLD=NEW"`` or a mapping), ``model`` (the model of runs whose logs do not name one), ``where`` (conditions on
+        columns, such as ``"max_turns>=20"``), ``compare_by`` (columns to compare by, such as ``"agent,model_name"``; by
+        default the model, together with the agent if agents differ) and ``cluster`` (column with the family of a task).
 
     Returns
     -------
     Logs
-        The frames of the kind, such as ``runs``, and ``ledger`` with one row per input file.
+        The frames of the kind, such as ``runs``, and the frame ``ledger`` with one row per input file.
 
     Raises
     ------
     SourceError
-        If a source is missing or contains no logs, or the kind does not have an option.
+        If a source is missing or contains no logs, or if the kind has no option of a given name.
 
     Examples
     --------
@@ -125,9 +126,9 @@ def load(
 
 
 def prepare(kind: LogKind, sources: Sequence[str], options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Check options and load the files they name; an option that is not given names its folder in the sources.
+    """Check options and load the files that they name. Some options default to a certain folder inside the sources.
 
-    A folder of that name without such files is ignored: a source may use the name for something else.
+    If that folder contains none of the expected files, it is ignored: a source may use the name for something else.
     """
     found = dict[str, list[str]]()
     for option in kind.options:
@@ -143,7 +144,7 @@ def prepare(kind: LogKind, sources: Sequence[str], options: Mapping[str, Any]) -
 
 
 def _folder_in(source: str, name: str) -> str:
-    """Return the folder `name` of a source; empty if there is none."""
+    """Return the path of the folder `name` in a source; "" if it does not exist or has no files."""
     try:
         folder = f"{resolve(source).rstrip('/')}/{name}"
         return folder if list_source(folder).files else ""
@@ -160,9 +161,9 @@ def read_records(
     jobs: int | None = None,
     keep: bool = True,
 ) -> Records:
-    """Return the records of a source, or of a dataset in its place; only with `keep` they stay in the user's cache.
+    """Return the records of a source or dataset. With `keep`, the records are stored in the user's cache.
 
-    SourceError if the source does not exist. If none of its files can be used, there are no rows.
+    Raises SourceError if the source does not exist. The records have no rows if no file can be used.
     """
     named = source_names(source)
     if not named:
@@ -179,7 +180,7 @@ def read_records(
         try:
             if store.read() and store.about.get("code") != about["code"]:
                 store.clear()
-        except StoreError:  # damaged
+        except StoreError:  # the store is damaged
             store.clear()
         known = store.known()
         listing = list_logs(kind, named, pattern, recursive=recursive, known=known)
@@ -194,22 +195,22 @@ def assemble(
     sources: Sequence[str],
     storage_options: StorageOptions = None,
 ) -> "Logs":
-    """Build the frames of records, and the ledger."""
+    """Build the frames and the ledger from records."""
     options = {**kind.defaults, **options}
     rename, model, where, cluster = map(options.pop, ("rename", "model", "where", "cluster"))
     compare_by = options.pop("compare_by")
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
     renames = renames_of(rename, model)
     models = assembled.frames[kind.runs]["model_name"].unique()
-    if not renames.keys() & set(models):  # else the user knows the models by the names in their logs
+    if not renames.keys() & set(models):  # otherwise the user refers to models by the names in their logs
         assembled = name_by_source(assembled, kind, collected_from(sources[0]) or sources)
     if renames:
         assembled = rename_models(assembled, renames)
     runs = assembled.frames[kind.runs]
-    runs["kind"] = runs["kind"].astype(pd.CategoricalDtype([kind.name]))  # a selection without runs still has its kind
+    runs["kind"] = runs["kind"].astype(pd.CategoricalDtype([kind.name]))  # keeps the kind in empty selections
     runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     chosen = assembled.chosen
-    if model:  # the group of runs without one is no longer in question
+    if model:  # runs without a model name now have one
         chosen = chosen.without("no_model")
     elif len(runs) and "no_model" not in chosen and runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all():
         chosen += note("unnamed")
@@ -221,14 +222,14 @@ def assemble(
         assembled = assembled._replace(chosen=chosen)
     assembled = compare_units(assembled, kind, compare_by)
     ledger = frame_of(records.files.filter(pc.invert(records.files["context"])), LEDGER)
-    if assembled.notes:  # they replace the entries of their files
+    if assembled.notes:  # these entries replace the entries of the same files
         notes = Ledger(assembled.notes).frame()
         ledger = pd.concat([ledger, notes]).groupby("source", as_index=False, sort=False).last()
     return Logs(kind, sources, assembled, ledger, storage_options)
 
 
 def _unit_of_others(runs: pd.DataFrame) -> Notes:
-    """Note that scores of these runs look like outcomes or shares, while those of runs that were left out do not."""
+    """Note that the scores of these runs look like outcomes or shares, but the scores of excluded runs do not."""
     scores = runs["score"].dropna()
     if scores.empty or runs["is_successful"].notna().any() or "is_share" not in runs:
         return NO_NOTES
@@ -237,9 +238,10 @@ def _unit_of_others(runs: pd.DataFrame) -> Notes:
 
 
 def runs_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of a table with a row for each, as `load` does of a file with these rows and a named index.
+    """Return the runs of a table with one row per run, as `load` does for a file with these rows.
 
-    Frames of runs that evalkit made stay as they are. SourceError for a table that is none of runs.
+    Named levels of the index become columns. Frames of runs from evalkit are returned unchanged. Raises SourceError if
+    the table does not contain runs.
     """
     if {"kind", "run_flags"} <= set(table) and "counts_as" not in table:
         return table
@@ -264,14 +266,14 @@ def _as_json(value: Any) -> Any:
 
 
 def as_recorded(kind: LogKind, records: Records) -> Assembled:
-    """Build frames from the tables of records of the same names; common columns that are not recorded are filled in."""
+    """Build each frame from the table of records with the same name, and add the common columns that are missing."""
     frames = {}
     for name, columns in kind.tables.items():
         table = records.tables[name]
         values = {column: table[column] for column in table.column_names}
         if name == kind.runs:
             sources, n = table["source"].to_pylist(), len(table)
-            repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # of runs in one file
+            repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # number of the run in its file
             values |= {"run_id": run_ids(kind.name, sources, repetitions, records=records), "kind": [kind.name] * n}
             values.setdefault("model_name", [UNKNOWN] * n)
             values.setdefault("run_flags", [[] for _ in range(n)])

@@ -1,4 +1,4 @@
-"""From the files of a source to records in a store: list files, read and parse what changed, keep the rows."""
+"""Turn the files of a source into records in a store: list them, read and parse changed files, and store their rows."""
 
 import os
 import time
@@ -19,18 +19,18 @@ from evalkit.io.store import FILES, RecordStore
 from evalkit.kinds.kind import LogKind, Parsed, Records
 
 COMMIT_EVERY = 5.0  # seconds
-_PACKED = (".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # the archives that are read, such as ``runs.zip``, are sources
-# what Arrow raises for a value that does not fit its column
+_PACKED = (".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # not read; archives that can be read are sources (`runs.zip`)
+# exceptions that Arrow raises for a value that does not fit its column
 _COLUMN_ERRORS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)
-_Rows = Mapping[str, Sequence[tuple]]  # the rows of a file, by table of records
-_Read = tuple[str, bool, Parsed]  # the path of a file, whether it was read and parsed, and its parsed contents
-Progress = Callable[[int, int], object] | None  # of files read, files to read
+_Rows = Mapping[str, Sequence[tuple]]  # rows of a file, by table of records
+_Read = tuple[str, bool, Parsed]  # path of a file, whether it was read and parsed, and its parsed contents
+Progress = Callable[[int, int], object] | None  # called with the numbers of files read and files to read
 
 
 def list_logs(
     kind: LogKind, source: Source, pattern: str, *, recursive: bool = True, known: Listing | None = None
 ) -> Listing:
-    """List a source, with the states of its files and of those above them that describe them; as `list_source`."""
+    """List a source as `list_source` does. Add the states of its files and of files above it that describe them."""
     listing = list_source(source, pattern, recursive=recursive, known=known)
     states: dict[str, FileState] = {}
     companions = kind.files.companions
@@ -40,14 +40,14 @@ def list_logs(
             modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
             states[path] = FileState(state.size, modified, changed, f"{state.tag} {other.size}".strip())
     above = kind.files.context(listing.files) if kind.files.context else ()
-    for path in above:  # in the order of the kind: of several names, the first counts
+    for path in above:  # in the order that the kind gives, since the first of several names takes precedence
         if path not in states and (found := state_of(path)):
             states[path] = found
     return listing._replace(states=states)
 
 
 class Changes(NamedTuple):
-    """Numbers of files of an update; `new` and `changed` ones were read, those `being_written` were left out."""
+    """Numbers of files of an update. New and changed files were read; files `being_written` keep their old contents."""
 
     new: int
     changed: int
@@ -56,7 +56,7 @@ class Changes(NamedTuple):
     being_written: frozenset[str] = frozenset()
 
     def summary(self) -> str:
-        """Return one line."""
+        """Summarise the changes in one line."""
         files = self.new + self.changed + self.unchanged
         changes = f"{self.new} new, {self.changed} changed, {self.vanished} vanished, {self.unchanged} as before"
         return f"{counted_noun(files, 'file')}: {changes}"
@@ -76,29 +76,29 @@ def update(
 ) -> Changes:
     """Read new and changed files of a listing with states into a store, and drop the rows of vanished files.
 
-    Rows are committed every few seconds: an interrupted update continues from there the next time. At any point, the
-    store has the former or the current contents of every file. `known` is passed if it was read from the store already;
-    `progress` is called after some files each. A file that can't be parsed and `changed_recently` counts as being
-    written: its former contents are kept, and it is read again the next time.
+    Rows are committed every few seconds, so an interrupted update continues from the last commit. At any time, the
+    store contains the previous or the current contents of every file. Pass `known` if you have already read it from the
+    store. `progress` is called after each chunk of files. A file that can't be parsed and for which `changed_recently`
+    is true is being written: the store keeps its previous contents, and the next update reads it again.
     """
     known = known or store.known()
     about = about or {}
     being_written: set[str] = set()
     above = listing.states.keys() - set(listing.files)
-    moved = above ^ (known.states.keys() - set(known.files))  # from the source to above it, or back
+    moved = above ^ (known.states.keys() - set(known.files))  # in the source before and above it now, or the reverse
     vanished = known.states.keys() - listing.states.keys()
     to_read = list[str]()
     for path, state in listing.states.items():
         if known.states.get(path) != state or path in moved:
             to_read.append(path)
-    if vanished:  # keep the files of a folder that can't be listed now
+    if vanished:  # keep the files of a folder that can't be listed at the moment
         unlisted = tuple(f"{path}/" for path in to_read if os.path.isdir(path))
         vanished = {path for path in vanished if not path.startswith(unlisted)}
 
     settled_before = time.time_ns() - int(SETTLED * 1e9)
     done, commit_at = 0, time.monotonic() + COMMIT_EVERY
     for read, tables in parse_logs(kind, to_read, listing.states, kind.records, jobs):
-        rows, kept = list[tuple](), list[str]()  # of files; those whose former contents are kept
+        rows, kept = list[tuple](), list[str]()  # rows of the table of files; paths that keep their previous contents
         for path, was_read, parsed in read:
             state = listing.states[path]
             is_unfinished = bool(changed_recently and parsed.status == "failed" and changed_recently(path))
@@ -109,7 +109,7 @@ def update(
                     continue
             left_alone = bool(state.tag) if is_url(path) else state.modified < settled_before
             if is_unfinished or not (was_read and left_alone):
-                state = state._replace(changed=-1)  # which no file has: it is read again next time
+                state = state._replace(changed=-1)  # matches no file, so the next update reads it again
             rows.append((path, *state, path in above, parsed.status, parsed.reason))
         if kept:
             names = pa.array(kept, pa.large_string())
@@ -119,7 +119,7 @@ def update(
         if done < len(to_read) and (now := time.monotonic()) > commit_at:
             store.commit(complete=False, **about)
             took = time.monotonic() - now
-            commit_at = now + took + COMMIT_EVERY * (1 + 2 * took)  # a large store is written more rarely
+            commit_at = now + took + COMMIT_EVERY * (1 + 2 * took)  # a large store is written less often
         if progress:
             progress(done, len(to_read))
     if to_read or vanished:
@@ -138,9 +138,9 @@ def parse_logs(
     records: Mapping[str, Sequence[Column]],
     jobs: int | None = None,
 ) -> Iterator[tuple[list[_Read], dict[str, pa.Table]]]:
-    """Read and parse files; yield chunk by chunk the parsed files, and their rows as the tables of `records`.
+    """Read and parse files. Yield the parsed files of each chunk, with their rows as the tables of `records`.
 
-    Without `records` there are no tables: the parsed files keep their rows.
+    If `records` is empty, there are no tables, and the parsed files keep their rows.
     """
     to_parse = list[str]()
     skipped = list[_Read]()
@@ -169,9 +169,9 @@ def _parse_chunk(
     options: StorageOptions,
     paths: Sequence[str],
 ) -> tuple[list[_Read], dict[str, pa.Table]]:
-    """Read and parse a chunk of files, in any process.
+    """Read and parse a chunk of files, possibly in a worker process.
 
-    A file has failed if it can't be read, if parsing it raises an exception, or if a value does not fit its column.
+    A file fails if it can't be read, if parsing it raises an exception, or if a value does not fit its column.
     """
     read, rows = list[_Read](), dict[str, _Rows]()
     with storage(options), paused_gc():
@@ -193,7 +193,7 @@ def _parse_chunk(
             if records:
                 parsed = Parsed(parsed.status, parsed.reason)  # without its rows
             read.append((path, was_read, parsed))
-            del data  # before the next file is read into the same memory
+            del data  # free the memory before the next file is read
     try:
         return read, tables_of(records, rows)
     except _COLUMN_ERRORS:
@@ -220,10 +220,10 @@ def tables_of(records: Mapping[str, Sequence[Column]], rows: Mapping[str, _Rows]
 
 
 def records_of(store: RecordStore, listing: Listing) -> Records:
-    """Return the records of a listing's files, and of those above them, from a store that has them in order."""
+    """Return the records of a listing's files, and of files above them, from a store in the order of the listing."""
     tables = dict(store.tables)
     files = tables.pop("files")
-    if len(files) - (pc.sum(files["context"]).as_py() or 0) > len(listing.files):  # the listing is a part of a dataset
+    if len(files) - (pc.sum(files["context"]).as_py() or 0) > len(listing.files):  # only part of a dataset is listed
         here = pa.array(listing.files, pa.large_string())
         files = files.filter(pc.or_(pc.is_in(files["source"], here), files["context"]))
         for name, table in tables.items():

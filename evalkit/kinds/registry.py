@@ -1,4 +1,4 @@
-"""The registry of kinds of logs, which imports a kind when it is asked for by name."""
+"""The registry of kinds of log. It imports a kind when its name is requested."""
 
 import copyreg
 from contextlib import suppress
@@ -11,7 +11,7 @@ from evalkit.kinds.names import BUILT_IN, added_kinds, kind_names
 
 
 def kind_named(name: str) -> LogKind:
-    """Return a kind by its name.
+    """Return the kind with a name.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def kind_named(name: str) -> LogKind:
         kind = added[name].load()
         if kind.name != name:
             raise ValueError(f"it calls itself {kind.name!r}")
-    except Exception as error:  # of another package
+    except Exception as error:  # raised by another package
         raise SourceError(f"kind {name}: {added[name].value}: {type(error).__name__}: {error}") from error
     return kind
 
@@ -61,5 +61,5 @@ def all_labels() -> dict[str, str]:
     return {name: label for kind in all_kinds() for name, label in kind.labels.items()}
 
 
-# a kind is pickled by its name: its functions may be lambdas
+# pickle a kind as its name, because its functions may be lambdas
 copyreg.pickle(LogKind, lambda kind: (kind_named, (kind.name,)))

@@ -1,4 +1,4 @@
-"""The outcomes of runs of any kind: which runs count, and how each ended, so that any runs can be compared."""
+"""Decide which runs of any kind count and what the outcome of each is, so that all kinds can be compared alike."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -14,16 +14,16 @@ from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named
 from evalkit.stats.intervals import numbers
 
-MOST_MODELS = 200  # of a table that takes long to make; a page shows no more rows
-UNKNOWN = "unknown"  # the model of runs whose logs name none
-AS_LOGGED = "as logged"  # the unit of scores of other programs: shares where all that were loaded are from 0 to 1
+MOST_MODELS = 200  # maximum number of models in a table that is slow to compute; a page shows no more rows either
+UNKNOWN = "unknown"  # model of runs whose logs do not name one
+AS_LOGGED = "as logged"  # unit of scores from other programs; they are shares if all loaded scores are between 0 and 1
 NO_OUTCOME = note("no_outcome")
 NO_SCORE = note("no_score")
 NO_RUN = note("no_run")
-JUDGED = "judged"  # the flag of runs whose outcome is the verdict of a judge
-BY_JUDGE = " by a judge"  # behind the name of every estimate that rests on such runs
-MOST_NAMED = 8  # models in a sentence; of more, it has the number
-MOST_SCORER = 30  # characters of a scorer's name, which follows the name of an estimate
+JUDGED = "judged"  # flag of runs whose outcome is the verdict of a judge
+BY_JUDGE = " by a judge"  # suffix of the name of every estimate that includes such runs
+MOST_NAMED = 8  # maximum number of models listed in a sentence; above it, the sentence gives their number
+MOST_SCORER = 30  # maximum length of a scorer's name in the title of an estimate, in characters
 MEASURED = ("success", "failure")
 _KEPT = ["run_id", "source", "model_name", "task_type", "repetition", "started", "duration", "cost"]
 _KEPT += ["tokens_in", "tokens_out"]
@@ -32,22 +32,22 @@ _KEPT += ["tokens_in", "tokens_out"]
 class Outcomes(NamedTuple):
     """The counted runs, with one value each.
 
-    `table` has one row per run: model_name, task (what repeats; a run without a task is its own), family (of tasks that
-    are variants of one, as the runs were loaded with ``cluster``; else the task), task_type, repetition, seed, value
-    (NaN if it has none), run_id, source, started, duration, cost, tokens, outcome (success, failure, not measured,
-    running, or scored: with a score that is neither success nor failure), ended (how: an error, a limit, a status in
-    words; "" if a log states no outcome) and condition (what else makes runs comparable: ``max_turns=20``, or "").
+    `table` has one row per run: model_name, task (or the run's id if it has none), family (the task's cluster if runs
+    were loaded with ``cluster``, else the task), task_type, repetition, seed, value (NaN if missing), run_id, source,
+    started, duration, cost, tokens, outcome (success, failure, not measured, running, or scored: the run has a score,
+    but neither succeeded nor failed), ended (an error, a limit, or a status in words; "" if the log records no outcome)
+    and condition (settings that must be equal for runs to be comparable, such as ``max_turns=20``; "" if none).
     """
 
     table: pd.DataFrame
-    kind: Literal["proportion", "score", "mean"]  # of the values, as for `evalkit.stats.estimate_by`
-    name: str  # of an estimate of them, such as ``success rate``
-    unit: str = ""  # of the values, if they are not shares
-    left_out: int = 0  # runs whose flags exclude them from all rates
-    by: str = ""  # the scorer or reward of all of them, if logs name one
-    compared_by: tuple[str, ...] = ()  # the columns whose values `model_name` has, where these are not the models
-    conditions_of: Literal["run", "task"] = "run"  # what conditions describe, as `RateRules` states it
-    judged: Notes = NO_NOTES  # on outcomes that are verdicts of a judge
+    kind: Literal["proportion", "score", "mean"]  # type of the values, as in `evalkit.stats.estimate_by`
+    name: str  # name of an estimate of the values, such as ``success rate``
+    unit: str = ""  # unit of the values; "" for shares
+    left_out: int = 0  # number of runs that a flag excludes from all rates
+    by: str = ""  # name of the scorer or reward, if the logs name exactly one
+    compared_by: tuple[str, ...] = ()  # columns that `model_name` is made from, if it contains more than the model
+    conditions_of: Literal["run", "task"] = "run"  # what conditions describe; see `RateRules`
+    judged: Notes = NO_NOTES  # note on outcomes that are verdicts of a judge
 
     @property
     def is_share(self) -> bool:
@@ -56,11 +56,11 @@ class Outcomes(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What an estimate of the values is called, with the unit and the scorer if there is one."""
+        """Name of an estimate of the values, with the unit and the scorer if known."""
         return " in ".join(filter(None, [self.name, self.unit])) + (f" ({self.by})" if self.by else "")
 
     def marked(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Add the note on a judge to the warnings of estimates that rest on these outcomes."""
+        """Add the note on a judge to the warnings of estimates that use these outcomes."""
         if not self.judged or "warning" not in table:
             return table
         warnings = [one + self.judged for one in table["warning"]]
@@ -68,17 +68,17 @@ class Outcomes(NamedTuple):
 
 
 def judge_mark(warnings: Iterable[Notes]) -> str:
-    """Return what follows the name of estimates with these warnings: that they rest on a judge, or nothing."""
+    """Return the suffix for the name of estimates with these warnings: that a judge decided, or ""."""
     for one in chain.from_iterable(warning.only(JUDGED).notes for warning in warnings):
         return f" partly{BY_JUDGE}" if one.values["is_partly"] else BY_JUDGE
     return ""
 
 
 def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
-    """Select the runs that count, with the outcome of each.
+    """Select the runs that count, and give each an outcome and a value.
 
-    For success, a run that was not measured has no value, or 0 if the kind counts such runs as failures and another run
-    of its model was measured. For scores, a run without a score has no value.
+    When comparing success, a run that was not measured has the value NaN, or 0 if the kind counts such runs as failures
+    and at least one run of its model was measured. When comparing scores, a run without a score has the value NaN.
 
     Parameters
     ----------
@@ -87,19 +87,19 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     value : {"", "is_successful", "score"}
         What to compare; by default success if the logs record it, else the score.
     kind : LogKind, optional
-        Kind of the runs; by default the one in their column kind.
+        Kind of the runs; by default the value of their column kind.
     cluster : str
-        Column with the family of a task; by default the one given to `load`.
+        Column with the family of each task; by default the one given to `load`.
 
     Returns
     -------
     Outcomes
-        `table` with one row per run, and what the values are.
+        `table` with one row per run, and a description of its values.
 
     Raises
     ------
     ValueError
-        For a missing column.
+        If a column is missing, or `value` is unknown.
 
     Examples
     --------
@@ -111,9 +111,9 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     check_columns(runs, *_KEPT, "is_successful", "score", "status", *filter(None, [cluster]))
     kind = kind or kind_of(runs)
     counts = ~is_excluded(runs, kind)
-    rows = runs if counts.all() else runs[counts]  # a selection takes long for few rows
+    rows = runs if counts.all() else runs[counts]  # selecting is slow even for few rows
     outcome = outcome_of(runs, kind)
-    if not cluster and "cluster" in rows:  # as the runs were loaded with
+    if not cluster and "cluster" in rows:  # `load` was called with a cluster
         cluster = "cluster"
     tasks = kind.rates.task_of(rows)
     table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
@@ -170,7 +170,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
 
 
 def _conditions(rows: pd.DataFrame, kind: LogKind) -> pd.Series:
-    """Return for each run what else makes runs comparable, such as ``max_turns=20``; "" for a run that states none."""
+    """Return the condition of each run, such as ``max_turns=20``; "" if its log records none."""
     stated = [rows[name] for name in kind.rates.conditions if name in rows and rows[name].notna().any()]
     texts = [[""] * len(rows)]
     for column in stated:
@@ -181,11 +181,11 @@ def _conditions(rows: pd.DataFrame, kind: LogKind) -> pd.Series:
 
 
 def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:
-    """Add to runs what comparisons take them for, so that a table of them gives the same rates when it is read again.
+    """Add columns that record how comparisons count each run, so that a written table gives the same rates when read.
 
-    The columns are counts_as (success, failure, scored, not measured, running, or excluded from rates), task (its
-    identity within its type), condition (what else makes runs comparable) and checkpoint (the seed that runs share).
-    A kind's own columns of these names begin with the name of the kind.
+    The columns are counts_as (success, failure, scored, not measured, running, or excluded), task (the task's name
+    within its type), condition (a setting that must be equal for runs to be comparable) and checkpoint (the seed that
+    runs share). Columns of the kind that already have one of these names get the name of the kind as a prefix.
     """
     data = outcomes(runs, kind=kind)
     table = data.table.set_index("run_id")
@@ -199,7 +199,7 @@ def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:
 
 
 def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
-    """Return for each run whether it is a success, a failure, not measured or running: by success, else by status."""
+    """Return each run's outcome (success, failure, not measured, running): from is_successful, or else from status."""
     success = runs["is_successful"].astype("boolean")
     by_status = runs["status"].map(dict(kind.rates.outcome_of), na_action="ignore").astype("object")
     by_success = success.astype("object").map({True: "success", False: "failure"})
@@ -207,13 +207,13 @@ def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
 
 
 def compared_in(runs: pd.DataFrame) -> tuple[str, ...]:
-    """Return the columns whose values make up `model_name`, such as agent and model; empty where these are models."""
+    """Return the columns that `model_name` is made from, such as agent and model_name; () if it is just the model."""
     columns = "" if "compared_by" not in runs else next(iter(runs["compared_by"].dropna()), "")
     return tuple(str(columns).split(",")) if columns else ()
 
 
 def kind_of(runs: pd.DataFrame) -> LogKind:
-    """Return the kind of a frame of runs, which a selection without runs still has; SourceError for several kinds."""
+    """Return the kind of a frame of runs, even of an empty selection. Raise SourceError if there are several kinds."""
     check_columns(runs, "kind")
     names = sorted(runs["kind"].dropna().unique())
     if not names and runs["kind"].dtype == "category":
@@ -230,14 +230,14 @@ def is_excluded(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
 
 
 def counted(runs: pd.DataFrame, kind: LogKind | None = None) -> pd.DataFrame:
-    """Select the runs that rates include: all except runs that a flag excludes, such as copies of other runs.
+    """Select the runs that rates include. A flag may exclude a run, such as a copy of another run.
 
     Parameters
     ----------
     runs : DataFrame
         One row per run, such as `logs.runs`.
     kind : LogKind, optional
-        The kind of the runs; by default the one that their column kind names.
+        Kind of the runs; by default the value of their column kind.
 
     Returns
     -------
@@ -278,8 +278,8 @@ def has_flag(runs: pd.DataFrame, *flags: str) -> pd.Series:
 
 
 def copied(runs: pd.DataFrame, kind: LogKind) -> list[tuple[str, str, int]]:
-    """Count the copies, which count in no rate: by their model and the model whose logs they contain."""
-    if "copied_model" not in runs:  # repeated runs are of the same model
+    """Count copied runs, which all rates exclude, by their model and the model whose logs they copy."""
+    if "copied_model" not in runs:  # in other kinds, a copy belongs to the same model as its original
         return []
     names = runs.loc[is_excluded(runs, kind), ["model_name", "copied_model"]].astype("object")
     pairs = names.fillna(UNKNOWN).value_counts().reset_index(name="n")
@@ -294,7 +294,7 @@ def select(runs: pd.DataFrame, models: str | Sequence[str] = ()) -> pd.DataFrame
     runs : DataFrame
         One row per run, such as `logs.runs`.
     models : str or sequence of str
-        Names of models, or of what else is compared; empty for all.
+        Names of models, or of the groups that are compared instead of models; empty for all.
 
     Returns
     -------
@@ -304,7 +304,7 @@ def select(runs: pd.DataFrame, models: str | Sequence[str] = ()) -> pd.DataFrame
     Raises
     ------
     SourceError
-        If there are no runs, or none of a model.
+        If there are no runs, or a model has no runs.
 
     Examples
     --------
@@ -327,7 +327,7 @@ def select(runs: pd.DataFrame, models: str | Sequence[str] = ()) -> pd.DataFrame
 
 
 def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes = NO_NOTES) -> str:
-    """Describe the runs in a sentence, whether they are samples, and what was chosen for them.
+    """Describe the runs in a sentence. Add whether they are samples, and which choices evalkit made.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes
 
 
 def leading(table: pd.DataFrame, most: int = MOST_MODELS) -> pd.DataFrame:
-    """Return the rows of the models with the highest means of the column `value` over tasks, if there are too many."""
+    """Return the rows of the `most` models with the highest mean `value` over tasks; all rows if there are fewer."""
     if table["model_name"].nunique() <= most:
         return table
     means = table.groupby(["model_name", "task"])["value"].mean().groupby("model_name").mean()

@@ -1,4 +1,4 @@
-"""Headings of the sections of reports that the findings of several kinds name, as the notebooks have them."""
+"""Headings of report sections that findings of several kinds refer to. They equal the headings in the notebooks."""
 
 RANKING = "Which model is best?"
 PAIRS = "Pairs of models"

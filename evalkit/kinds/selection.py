@@ -1,4 +1,4 @@
-"""Which runs are loaded, and under which names: models renamed, conditions on columns, families of tasks."""
+"""Select runs by conditions on their columns, rename their models, and add the families of their tasks."""
 
 import json
 import operator
@@ -21,7 +21,7 @@ from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.stats.cells import check_families
 
-STATED = "stated"  # the source of a name that the user gave
+STATED = "stated"  # model_source of a name that the user gave
 Renames = Mapping[str, str] | Sequence[str]
 _CONDITION = re.compile(r"\s*([^\s=!<>](?:[^=!<>]*[^\s=!<>])?)\s*(>=|<=|!=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -31,7 +31,7 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def renames_of(rename: Renames, model: str = "") -> dict[str, str]:
-    """Return new names by old ones, from a mapping or texts ``OLD=NEW``; `model` is the new name of ``unknown``."""
+    """Map old names to new names, from a mapping or texts ``OLD=NEW``. `model` is the new name of ``unknown``."""
     pairs = rename.items() if isinstance(rename, Mapping) else [text.partition("=")[::2] for text in as_list(rename)]
     for old, new in pairs:
         if not (old and new):
@@ -40,9 +40,9 @@ def renames_of(rename: Renames, model: str = "") -> dict[str, str]:
 
 
 def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled:
-    """Rename the models of all frames, also of those built later.
+    """Rename the models in all frames, including frames that are built later.
 
-    An old name that no run has is a warning: of an experiment that goes on, its runs may be still to come.
+    Warn about an old name that no run has. It is no error, because an experiment may still add runs with that name.
     """
     names = next(iter(assembled.frames.values()))["model_name"].fillna(UNKNOWN)
     old = sorted(set(names))
@@ -53,7 +53,7 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
 
 
 def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) -> Assembled:
-    """Name models by their folder where each of several sources has runs of one model, and some share its name."""
+    """Name models after their source if each of several sources has runs of one model, and some have the same name."""
     places = {source.rstrip("/") for source in sources}
     if len(places) < 2:
         return assembled
@@ -62,7 +62,7 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
     apart = [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]
     if len(apart) < 2:
         return assembled
-    models: list[set[str]] = []  # of each place
+    models: list[set[str]] = []  # names of models in each place
     for place, name in short_paths(apart).items():
         own = runs[[path == place or path.startswith(f"{place}/") for path in runs["source"]]]
         names |= dict.fromkeys([*own["run_id"], *own["source"]], name)
@@ -78,7 +78,7 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
 
 
 def named_by_id(frame: pd.DataFrame, names: Mapping[str, str] | pd.Series) -> pd.DataFrame:
-    """Name the models of a frame by run, else by file."""
+    """Set the model names of a frame by run_id, or by source if it has no run_id."""
     if "model_name" not in frame:
         return frame
     key = "run_id" if "run_id" in frame else "source"
@@ -102,12 +102,12 @@ def _renamed(frame: pd.DataFrame, renames: Mapping[str, str]) -> pd.DataFrame:
 
 
 def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] = (), cluster: str = "") -> Assembled:
-    """Keep the runs that meet conditions, and their rows in all other frames; SourceError if there is none.
+    """Keep the runs that meet all conditions, and their rows in all other frames.
 
-    `cluster` names the column of the families of tasks that are variants of few, over which the intervals of all rates
-    and comparisons are made: it is added as ``cluster``. It is a column of the log itself, such as a table's, else of
-    the runs; SourceError if a task is in two families by it. Conditions name columns of `with_logged`; one with ``!=``
-    that excludes no run is a warning.
+    `cluster` is the column of the logs (such as a table), or else of the runs, with the family of each task, for tasks
+    that are variants of a few. It becomes the column ``cluster``, on which all intervals and comparisons are clustered.
+    Conditions refer to columns of `with_logged`. Warn about a condition with ``!=`` that excludes no run. Raises
+    SourceError if no run meets all conditions, or if a task belongs to two families.
     """
     runs = assembled.frames[kind.runs]
     if cluster:
@@ -151,7 +151,7 @@ def _values_of(columns: pd.DataFrame, condition: str) -> str:
 
 
 def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:
-    """Return the columns of the log under its own names, as texts, except for columns that were read (`chosen`)."""
+    """Return the logs' columns under their names: as text, or with the runs' values if read into runs (`chosen`)."""
     texts = runs["extra"] if "extra" in runs else pd.Series(None, runs.index, dtype="object")
     read = [json.loads(text) if isinstance(text, str) else {} for text in texts]
     table = pd.DataFrame([one if isinstance(one, dict) else {} for one in read], runs.index, dtype="object")
@@ -164,9 +164,10 @@ def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame
 
 
 def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
-    """Return the run_id of each id, also for an id from before a move or an own id of a table; else missing.
+    """Return the run_id that each id refers to; missing if there is none.
 
-    An own id is a column of the runs, or of the table that they were read from, with another value in each row.
+    An id may be a run_id from before the logs were moved, or a value of any column of the runs or of the table that
+    they were read from, if the column has a different value in each row.
     """
     found = best = find_runs(ids, runs["run_id"])
     if found.notna().all():
@@ -182,7 +183,7 @@ def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
 
 
 def with_logged(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:
-    """Return runs with columns of their log, which replace those that have no value or were read from another one."""
+    """Add the columns of logs to runs. They replace columns without values, or read from a column of another name."""
     logged = logged_columns(runs, chosen)
     meanings = [one.values["meaning"] for one in chosen.only("columns").notes]
     elsewhere = {role for meaning in meanings for role, name in meaning.items() if role != name}
@@ -191,10 +192,10 @@ def with_logged(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:
 
 
 def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]) -> pd.DataFrame:
-    """Select the rows of some runs, by id, else by file and thread, with the run's cluster if it has one.
+    """Select the rows of some runs by run_id, or else by file and thread. Add the column cluster if the runs have it.
 
-    Plans also contain trials that were not run, and a published figure is about many runs: of both, the rows are
-    selected that meet the conditions themselves. Rows without the column of a condition are left out.
+    Plans also contain trials that were not run, and a published figure describes many runs. For these frames, select
+    the rows that meet the conditions directly, and leave out rows without a value for a condition.
     """
     if "planned" in frame or "metric" in frame:
         columns = [_CONDITION.fullmatch(text)[1] for text in as_list(where)]  # type: ignore[index]
@@ -208,7 +209,7 @@ def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]
 
 
 def changed(assembled: Assembled, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Assembled:
-    """Change all frames, also those that are built later."""
+    """Apply a function to all frames, including frames that are built later."""
     frames = {name: change(frame) for name, frame in assembled.frames.items()}
     lazy = {name: partial(_make, make, change) for name, make in assembled.lazy.items()}
     return assembled._replace(frames=frames, lazy=lazy)
@@ -219,11 +220,11 @@ def _make(make: Callable[[], pd.DataFrame], change: Callable[[pd.DataFrame], pd.
 
 
 def meets(runs: pd.DataFrame, where: str | Sequence[str]) -> pd.Series:
-    """Return which runs meet all conditions ``COLUMN=VALUE``, also with ``!=``, ``>=``, ``<=``, ``<`` and ``>``.
+    """Return which runs meet all conditions of the form ``COLUMN=VALUE``, or with ``!=``, ``>=``, ``<=``, ``<``, ``>``.
 
-    Without a value, ``=`` is met where none is known. In a column of lists, ``=`` is met by an item. A missing value
-    meets ``!=`` only. The id of a run may also be the one in its log. SourceError for a text that is no condition, an
-    unknown column, and a value it can't hold.
+    If VALUE is empty, ``=`` selects missing values. In a column of lists, ``=`` is true if any item is equal. A missing
+    value meets only ``!=``. The id of a run may also be the id in its log. Raises SourceError if a text is not a
+    condition, a column does not exist, or the column can't be compared with the value.
     """
     met = pd.Series(True, runs.index)
     for text in as_list(where):

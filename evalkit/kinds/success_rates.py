@@ -1,4 +1,4 @@
-"""Rates and mean scores of groups of runs of any kind, with the runs that were not measured counted in every way."""
+"""Estimate success rates and mean scores of groups of runs of any kind, and how unmeasured runs might change them."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -24,11 +24,11 @@ from evalkit.kinds.runs import (
 )
 from evalkit.stats import estimate_by, positive_mean_interval, ratio_interval
 
-Missing = Literal["", "failure", "exclude", "success"]  # how a run that was not measured counts
+Missing = Literal["", "failure", "exclude", "success"]  # how runs that were not measured count
 _FILL = {"failure": 0.0, "exclude": float("nan"), "success": 1.0}
-_NOTHING = {"n": 0, "n_tasks": 0, "method": "", "target": ""}  # of a group without counted runs
-PER_RUN = " per run"  # the end of the columns of `with_usage`
-_TAKEN = {  # by a run
+_NOTHING = {"n": 0, "n_tasks": 0, "method": "", "target": ""}  # row of a group without counted runs
+PER_RUN = " per run"  # suffix of the columns that `with_usage` adds
+_TAKEN = {  # titles of the resources that a run uses
     "duration": "duration (seconds)",
     "turns": "turns",
     "tokens_in": "tokens in",
@@ -49,36 +49,36 @@ def rates(
     missing: Missing = "",
     cluster: str = "",
 ) -> pd.DataFrame:
-    """Estimate the success rate or mean score of groups of runs; tasks have equal weight.
+    """Estimate the success rate or mean score of groups of runs. All tasks have equal weight.
 
-    Running runs, and runs that a flag excludes, are left out; `warning` gives their number.
+    Runs that are still running are left out, and so are runs that a flag excludes; `warning` gives the number of these.
 
     Parameters
     ----------
     runs : DataFrame
         One row per run, such as `logs.runs`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list for all rows together.
     value : {"", "is_successful", "score"}
         What to compare; by default success if the logs record it, else the score.
     kind : LogKind, optional
-        Kind of the runs; by default the one in their column kind.
+        Kind of the runs; by default the value of their column kind.
     missing : {"", "failure", "exclude", "success"}
-        How a run that was not measured counts; by default as its kind declares. Scores that are not shares have no
-        success, and failure is 0.
+        How runs that were not measured count; by default as their kind declares. If scores are not shares, failure
+        counts as 0, and success is treated like exclude.
     cluster : str
         Column with the family of a task; by default the one given to `load`.
 
     Returns
     -------
     DataFrame
-        `by`, n, n_tasks, estimate (mean of the tasks' rates), low, high, method, target, warning, n_not_measured. NaN
-        without a measured run, with the reason in warning.
+        `by`, n, n_tasks, estimate (mean of the tasks' rates), low, high, method, target, warning, n_not_measured. A
+        group without a measured run has NaN, with the reason in warning.
 
     Raises
     ------
     ValueError
-        For an unknown value of `missing`.
+        If the value of `missing` is unknown.
 
     Examples
     --------
@@ -94,10 +94,10 @@ def rates(
 def _rates_of(
     scored: Outcomes, runs: pd.DataFrame, by: str | Sequence[str], kind: LogKind, missing: Missing = ""
 ) -> pd.DataFrame:
-    """Estimate the rates of groups of runs, whose rows are numbered, from their outcomes."""
+    """Estimate the rates of groups of runs from their outcomes. `runs` must have a default index."""
     table, is_rate = scored.table[scored.table["outcome"] != "running"], scored.kind == "proportion"
     measured = table["outcome"].isin(MEASURED) if is_rate else table["value"].notna()
-    is_scored = table["outcome"].eq("scored") & table["value"].isna()  # but neither success nor failure
+    is_scored = table["outcome"].eq("scored") & table["value"].isna()  # neither success nor failure
     counts = pd.DataFrame({"measured": measured, "n_not_measured": ~measured & ~is_scored, "scored": is_scored})
     counts = counts.reindex(runs.index, fill_value=False)
     counts["left_out"] = ~runs.index.isin(scored.table.index)
@@ -141,28 +141,28 @@ def rates_by_denominator(
     *,
     cluster: str = "",
 ) -> pd.DataFrame:
-    """Estimate rates with both denominators, and both extreme cases of runs that were not measured.
+    """Estimate rates over measured runs and over all runs, with both extremes for runs that were not measured.
 
     Parameters
     ----------
     runs : DataFrame
         One row per run, such as `logs.runs`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list for all rows together.
     value : {"", "is_successful", "score"}
         What to compare; by default success if the logs record it, else the score.
     kind : LogKind, optional
-        Kind of the runs; by default the one in their column kind.
+        Kind of the runs; by default the value of their column kind.
     cluster : str
         Column with the family of a task; by default the one given to `load`.
 
     Returns
     -------
     DataFrame
-        `by`, n, n_tasks, n_measured, n_not_measured, estimate, low, high (the leading rate of the kind), two of
+        `by`, n, n_tasks, n_measured, n_not_measured, estimate, low, high (the main rate of the kind), two of
         measured_estimate, lowest_estimate and highest_estimate with bounds (measured runs only; if all others had
-        failed; if all others had succeeded), and warning. Scores that are not shares have zero_estimate (if all others
-        had scored 0). Groups of one column are sorted, the best first.
+        failed; if all others had succeeded), and warning. Scores that are not shares have zero_estimate instead (if
+        all others had scored 0). With a single column in `by`, groups are sorted by estimate, the best first.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def rates_by_denominator(
 
 
 def best_first(table: pd.DataFrame, by: str = "estimate") -> pd.DataFrame:
-    """Sort groups by their estimates; runs whose model is unknown come below all models."""
+    """Sort groups by descending estimate. Runs whose model is unknown come last."""
     unnamed = table["model_name"].eq(UNKNOWN) if "model_name" in table else False
     order = ["unnamed", by]
     table = table.assign(unnamed=unnamed).sort_values(order, ascending=[True, False], kind="stable", ignore_index=True)
@@ -198,25 +198,25 @@ def best_first(table: pd.DataFrame, by: str = "estimate") -> pd.DataFrame:
 
 
 def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogKind | None = None) -> pd.DataFrame:
-    """Estimate duration, turns, tokens and cost of runs per group, if logged.
+    """Estimate the mean duration, turns, tokens and cost of runs per group, if they are logged.
 
-    Tasks have equal weight. Intervals are on the log scale, so that none is below 0.
+    Tasks have equal weight. Intervals are computed on the log scale, so their bounds are never below 0.
 
     Parameters
     ----------
     runs : DataFrame
         One row per run, such as `logs.runs`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list for all rows together.
     kind : LogKind, optional
-        Kind of the runs; by default the one in their column kind.
+        Kind of the runs; by default the value of their column kind.
 
     Returns
     -------
     DataFrame
         `by`, quantity (with its unit), n (runs with the quantity), n_tasks, estimate (mean per run), low, high, median,
-        total, per_success with bounds (mean over the success rate, of the runs that the rate counts), warning. No rows
-        if nothing is logged, or if logs keep only a part of it.
+        total, per_success with bounds (mean divided by the success rate, over the runs that the rate counts), warning.
+        A quantity has no rows if it is not logged, or if logs record only a part of it.
 
     Examples
     --------
@@ -247,13 +247,13 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
 
 
 def with_usage(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Add to a table of models what a run takes on average: columns such as ``cost per run``, of what logs state."""
+    """Add the mean usage per run to a table of models, as columns such as ``cost per run``, for logged quantities."""
     taken = usage(runs).pivot(index="model_name", columns="quantity", values="estimate")
     return table.join(taken.add_suffix(PER_RUN), on="model_name")
 
 
 def sums_by(runs: pd.DataFrame, by: str | Sequence[str], counts: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
-    """Return one row per group, with its keys and the sums of `counts`, and for each run the row of its group."""
+    """Return a table with the keys of each group and its sums of `counts`, and the number of each run's group."""
     by = _list(by)
     check_columns(runs, *by)
     if not by:

@@ -19,9 +19,9 @@ from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind, RunFiles
 
 SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "result": "·"}
-MOST_SHOWN = 1_000  # turns in a cell of a notebook
-UNFOLDED, HEAD = 400, 120  # characters of a turn, in a cell; a longer one is folded under its first ones
-EVENTS = ("command", "error", "achievement", "decision")  # what a viewer can jump to
+MOST_SHOWN = 1_000  # maximum number of turns in a notebook cell
+UNFOLDED, HEAD = 400, 120  # in a notebook cell, a turn of more than 400 characters is folded; its first 120 are shown
+EVENTS = ("command", "error", "achievement", "decision")  # events that a viewer can jump to
 TURNS = (
     Column("run_id", "str", "the run; see the table of runs"),
     Column("turn", "int", "number of the turn in its run, from 1, as in pages, links, findings and `evalkit show`"),
@@ -58,16 +58,16 @@ class Image(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call that a turn shows, of a tool, a command or an action, and what came of it."""
+    """A call of a tool, a command or an action in a turn, and its result."""
 
     name: str
-    arguments: str = ""  # canonical: equal for equal arguments
-    result: str | None = None  # None if the log has none
-    has_failed: bool | None = None  # as the log states; None where only the text of the result may show it
-    result_after: int = 0  # turns from this one to the one that shows the result; 0 for the same
+    arguments: str = ""  # in canonical form, so that equal arguments are equal texts
+    result: str | None = None  # None if the log does not record it
+    has_failed: bool | None = None  # as the log records it; None if only the text of the result may show it
+    result_after: int = 0  # number of turns from the call to its result; 0 if the same turn shows both
 
     def changed(self, change: Callable[[str], str]) -> "Call":
-        """Return the call with its texts changed by a function."""
+        """Return a copy of the call with `change` applied to its texts."""
         result = None if self.result is None else change(self.result)
         return self._replace(name=change(self.name), arguments=change(self.arguments), result=result)
 
@@ -75,33 +75,33 @@ class Call(NamedTuple):
 class Turn(NamedTuple):
     """One event of a run."""
 
-    actor: str  # who did it
+    actor: str  # who acted
     role: str  # system, assistant, user, action, result, …
-    text: str  # its text
-    marks: tuple[str, ...] = ()  # which flags and findings refer to, such as ``final message``
-    events: tuple[str, ...] = ()  # which of `EVENTS` it is
-    when: str = ""  # its time, if the log has one
-    same: str = ""  # text that must be equal in another run of the task for the turn to be the same; by default `text`
-    images: tuple[Image, ...] = ()  # what was seen
-    agent: str = ""  # the agent by name, if `actor` is something else; by default `actor`
-    call: Call | None = None  # the call that it shows
-    values: Mapping[str, Any] = {}  # what the kind's own detectors of events read, by name
-    states_outcome: bool = False  # it shows whether the run succeeded, so detectors of events do not see it
+    text: str
+    marks: tuple[str, ...] = ()  # marks that flags and findings refer to, such as ``final message``
+    events: tuple[str, ...] = ()  # the `EVENTS` that apply to the turn
+    when: str = ""  # time of the turn; "" if not logged
+    same: str = ""  # text to compare with turns of other runs of the task, to find equal turns; by default `text`
+    images: tuple[Image, ...] = ()  # what the agent saw
+    agent: str = ""  # name of the agent, if `actor` is not the name; by default `actor`
+    call: Call | None = None  # the call in the turn
+    values: Mapping[str, Any] = {}  # values by name, for detectors of events of this kind of log
+    states_outcome: bool = False  # whether the turn shows that the run succeeded or failed; hidden from detectors
 
 
 class Transcript(NamedTuple):
     """What happened in a run.
 
-    A turn has one number: its place in `turns`, counted from 1. Pages, links, findings, `evalkit show` and the frame
-    ``turns`` of logs all use it.
+    The number of a turn is its position in `turns`, counted from 1. Pages, links, findings, `evalkit show` and the
+    frame ``turns`` of logs all use it.
     """
 
     title: str
-    facts: Sequence[str]  # about the whole run, of a few words each
+    facts: Sequence[str]  # short facts about the whole run
     turns: Sequence[Turn]
 
     def changed(self, change: Callable[[str], str]) -> "Transcript":
-        """Return the transcript with its texts changed by a function, such as `evalkit.io.masked`."""
+        """Return a copy with a function, such as `evalkit.io.masked`, applied to all texts."""
         turns = []
         for turn in self.turns:
             names = ("actor", "role", "text", "when", "same", "agent")
@@ -110,11 +110,11 @@ class Transcript(NamedTuple):
             turns.append(turn._replace(**texts, marks=tuple(map(change, turn.marks)), call=call))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
-    @masking(False)  # of one that was made with credentials, as asked for
+    @masking(False)  # the caller chose whether to mask when building the transcript
     def text(self, last: int | None = None, width: int | None = None) -> str:
-        """Format the transcript, or its `last` turns, as plain text; only a turn's first line begins at the margin.
+        """Format the transcript, or its `last` turns, as plain text. All lines of a turn but the first are indented.
 
-        Of each turn `width` characters are kept; None for all.
+        Each turn is cut to `width` characters; None keeps everything.
         """
         shown = self.turns if last is None else self.turns[-last:]
         earlier = len(self.turns) - len(shown)
@@ -129,7 +129,7 @@ class Transcript(NamedTuple):
 
     @masking(False)
     def _repr_html_(self) -> str:
-        """Return its turns for a cell of a notebook, where long ones are folded."""
+        """Return HTML for a notebook cell, in which long turns are folded."""
         return render(
             "transcript.html.j2",
             title=self.title,
@@ -158,7 +158,7 @@ def cell_text(value: Any) -> str:
 
 
 def run_facts(kind: LogKind, run: Mapping[Any, Any], files: RunFiles) -> list[tuple[str, str]]:
-    """Return what the frames state of a run, a row of the first one: names and values as text, of what is known."""
+    """Return the known facts about a run (a row of the first frame) as pairs of name and text."""
     facts = []
     for column, name in _FACTS.items():
         value = kind.labels.get(run[column], run[column]) if column == "status" else run.get(column)
@@ -168,7 +168,7 @@ def run_facts(kind: LogKind, run: Mapping[Any, Any], files: RunFiles) -> list[tu
 
 
 def read_log(path: str) -> bytes:
-    """Read one named file; every failure is a `SourceError`."""
+    """Read one file. Raise SourceError if that fails."""
     try:
         return read_file(path)
     except OSError as error:
@@ -178,9 +178,9 @@ def read_log(path: str) -> bytes:
 def transcript_of(
     kind: LogKind, files: RunFiles, read: Callable[[str], bytes] = read_log, *, mask: bool = True
 ) -> Transcript:
-    """Build the transcript of a run from its files, with credentials of known forms masked.
+    """Build the transcript of a run from its files, with known forms of credentials masked.
 
-    SourceError if a file is missing or broken, or logs of this kind can't be shown.
+    Raises SourceError if a file is missing or broken, or if logs of this kind have no transcripts.
     """
     where = files.paths[0] if files.paths else "the run"
     if kind.transcript is None:
@@ -195,11 +195,11 @@ def transcript_of(
 
 
 class Row(Mapping[str, Any]):
-    """A row of a frame, of which only the columns that are asked for are made."""
+    """A row of a frame as a mapping. Only the columns that are accessed are converted to Python values."""
 
     def __init__(self, frame: pd.DataFrame, columns: dict[str, list[Any]], place: int) -> None:
         self._frame = frame
-        self._columns = columns  # as lists, the columns that a row was asked for
+        self._columns = columns  # columns as lists, converted on first access and shared by all rows
         self._place = place
 
     def __getitem__(self, name: str) -> Any:
@@ -215,23 +215,22 @@ class Row(Mapping[str, Any]):
 
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Row]:
-    """Yield the rows of a frame as mappings; of many columns few are used, and `to_dict` would make all."""
+    """Yield the rows of a frame as mappings. Callers use few of many columns, and `to_dict` would convert all."""
     columns: dict[str, list[Any]] = {}
     return (Row(frame, columns, place) for place in range(len(frame)))
 
 
 def warn_unread(errors: Sequence[str]) -> None:
-    """Warn of runs whose transcripts could not be made, if there are any."""
+    """Warn if the transcripts of runs could not be built."""
     if errors:
         more = f"; and {counted_noun(len(errors) - 1, 'other run')}" if len(errors) > 1 else ""
         warnings.warn(f"no turns of {counted_noun(len(errors), 'run')}: {errors[0]}{more}", stacklevel=5)
 
 
 def transcripts(logs: Any, runs: pd.DataFrame | None = None) -> Iterator[tuple[str, Transcript]]:
-    """Yield the id and the transcript of each run of `logs` whose files can be read; a warning names the others.
+    """Yield the id and the transcript of each run of `logs`. Warn about runs whose files can't be read.
 
-    `runs` are rows of their first table, by default all. A file of several runs that follow each other there is read
-    once.
+    `runs` are rows of the first table, by default all of them. A file of several consecutive rows is read once.
     """
     read = lru_cache(maxsize=1)(read_log)
     errors = []
@@ -246,7 +245,7 @@ def transcripts(logs: Any, runs: pd.DataFrame | None = None) -> Iterator[tuple[s
 
 
 def canonical(arguments: str) -> str:
-    """Return the arguments of a call so that equal ones are equal texts: JSON with sorted keys, else without spaces."""
+    """Return arguments in canonical form: JSON with sorted keys; other texts with runs of white space as one space."""
     if arguments.startswith(("{", "[")):
         with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
             return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()

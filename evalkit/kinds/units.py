@@ -1,4 +1,4 @@
-"""What is compared: by default models, else the values of any columns of runs, such as agents with their models."""
+"""Choose what to compare: by default models, else the values of any columns of runs, such as agents with models."""
 
 from functools import partial
 from typing import NamedTuple
@@ -12,25 +12,25 @@ from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.selection import changed, named_by_id, with_logged
 
-JOINT = " · "  # between the values that make the name of what is compared
+JOINT = " · "  # separator of the values in the name of a compared group
 
 
 class _Names(NamedTuple):
-    """The names of what is compared."""
+    """The names of the compared groups."""
 
-    of_run: pd.Series  # by the run's id
-    runs: pd.DataFrame  # run_id, source, plan and agent (of kinds that have these), model_name as logged, and the name
+    of_run: pd.Series  # name of each run's group, by run_id
+    runs: pd.DataFrame  # run_id, source, plan and agent (if the kind has them), model_name as logged, and name
 
 
 def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[str] = "") -> Assembled:
-    """Compare runs by the values of columns: `model_name` becomes these values, joined, in all frames.
+    """Compare runs by the values of columns: in all frames, `model_name` becomes these values, joined.
 
-    By default the model, and agent and model where runs of one data set have several agents. A value that is missing is
-    left out of a name; where all are missing, the name is ``unknown``, or for other columns ``no prompt``. Only where
-    something else than the model is compared, runs have the columns ``logged_model`` and ``compared_by``, which has the
-    columns, as ``agent,model_name``.
+    By default, models are compared, or agents with models if runs of one data set have several agents. A name leaves
+    out missing values. If all values are missing, the name is ``unknown``, or for other columns for example ``no
+    prompt``. If something other than the model is compared, runs get the columns ``logged_model`` and ``compared_by``
+    (the names of the columns, such as ``agent,model_name``).
 
-    SourceError for a column that runs do not have.
+    Raises SourceError if runs do not have a column.
     """
     runs = assembled.frames[kind.runs]
     columns = [name.strip() for text in as_list(compare_by) for name in text.split(",") if name.strip()]
@@ -54,7 +54,7 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
 
 
 def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return the runs with several agents per data set and columns; each data set may have an agent of its own."""
+    """Return the runs in groups (by data set and `columns`) with several agents. Data sets may use different agents."""
     if "agent" not in runs:
         return runs.iloc[:0]
     keys = [*columns, "dataset"]
@@ -63,7 +63,7 @@ def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 
 def _texts(assembled: Assembled, kind: LogKind, columns: list[str]) -> pd.DataFrame:
-    """Return columns of runs, else of their log, as texts; None where a value is missing."""
+    """Return columns of runs, or else of their logs, as text; None for missing values."""
     runs = assembled.frames[kind.runs]
     if not {"agent", "model_name"}.issuperset(columns):
         runs = with_logged(runs, assembled.chosen)
@@ -73,7 +73,7 @@ def _texts(assembled: Assembled, kind: LogKind, columns: list[str]) -> pd.DataFr
             hint = did_you_mean(name, runs, cutoff=0.4)
             raise SourceError(f"compare-by {name!r}: runs have no such column; {hint}")
         values = runs[name]
-        if pd.api.types.is_numeric_dtype(values):  # a number needs its name
+        if pd.api.types.is_numeric_dtype(values):  # a number means nothing without the name of its column
             named = f"{column_in_words(name)} {{:g}}"
             written = values.astype("Float64").map(named.format, na_action="ignore")
         elif pd.api.types.is_object_dtype(values):
@@ -90,7 +90,7 @@ def _texts(assembled: Assembled, kind: LogKind, columns: list[str]) -> pd.DataFr
 
 
 def _names(texts: pd.DataFrame) -> pd.Series:
-    """Join the texts of each run; each has the name of its column where different ones would get one name."""
+    """Join the texts of each run. Add the names of columns where different values would give the same name."""
     keys = texts.drop_duplicates()
     rows = [{name: text for name, text in row.items() if text is not None} for row in keys.to_dict("records")]
     unnamed = UNKNOWN if {"agent", "model_name"} & set(texts) else f"no {columns_in_words(map(str, texts))}"
@@ -101,15 +101,15 @@ def _names(texts: pd.DataFrame) -> pd.Series:
 
 
 def _named(frame: pd.DataFrame, names: _Names) -> pd.DataFrame:
-    """Put the names of what is compared in the place of models: by run, by plan, or by file and model."""
-    if "model_name" not in frame or "calls" in frame:  # what a model called: in one run, several may have a part
+    """Replace the models in a frame with the names of groups: by run, by plan, or by file and model."""
+    if "model_name" not in frame or "calls" in frame:  # in frames of calls, several models may take part in one run
         return frame
     if "planned" in frame:
         return _planned(frame, names.runs)
     if "run_id" in frame:
         return named_by_id(frame, names.of_run)
     found = pd.Series(None, frame.index, dtype="object")
-    for keys in (["source", "model_name"], ["model_name", "agent"]):  # where they contain the name
+    for keys in (["source", "model_name"], ["model_name", "agent"]):  # if these columns determine the name
         if set(keys) <= set(frame) and set(keys) <= set(names.runs):
             unique = names.runs.drop_duplicates([*keys, "name"]).drop_duplicates(keys, keep=False)
             name = frame[keys].merge(unique[[*keys, "name"]], how="left")["name"].set_axis(frame.index)
@@ -118,9 +118,9 @@ def _named(frame: pd.DataFrame, names: _Names) -> pd.DataFrame:
 
 
 def _planned(plans: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Divide what was planned for a model among what is compared; its number is missing where that leaves a rest.
+    """Divide the planned runs of a model equally among its groups; missing if the number is not divisible.
 
-    A job runs each of its agents on all of its tasks, as often.
+    This is valid because a job runs each of its agents on all of its tasks equally often.
     """
     parts = runs[["plan", "model_name", "name"]].dropna().drop_duplicates()
     parts["parts"] = parts.groupby(["plan", "model_name"])["name"].transform("size")

@@ -301,9 +301,11 @@ def compare_across(
     beyond = np.abs(differences) >= np.abs(estimate) - 1e-9
     p_value = (beyond.sum(axis=0) + 1) / (N_PERMUTATIONS + 1)
     half = intervals.quantile() * differences.std(axis=0)
-    low, high = np.clip(estimate - half, -1, 1), np.clip(estimate + half, -1, 1)
-    bounds = [agreeing(*map(float, one)) for one in zip(low, high, estimate, p_value, strict=True)]
-    low, high = np.array(bounds).T
+    low = np.full(len(half), math.nan)
+    high = low.copy()
+    for i in np.flatnonzero(half > 1e-9):  # no bounds for values that no permutation changes
+        bounds = max(estimate[i] - half[i], -1.0), min(estimate[i] + half[i], 1.0)
+        low[i], high[i] = agreeing(*bounds, estimate[i], p_value[i])
     return Across(estimate, low, high, p_value)
 
 

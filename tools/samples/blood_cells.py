@@ -1,6 +1,6 @@
 """A small real analysis of 700 blood cells: the functions that the sample histories of steps call.
 
-Needs scanpy, which bundles the data, and gseapy; neither is a dependency of evalkit. See `tools.samples.steps`.
+It needs scanpy, which bundles the data, and gseapy. Neither is a dependency of evalkit. See `tools.samples.steps`.
 """
 
 import math
@@ -36,7 +36,7 @@ MARKERS = {
 
 
 class Analysis:
-    """The functions an agent calls, on real data."""
+    """The functions that an agent calls on real data."""
 
     def __init__(self, libraries: tuple[str, ...]) -> None:
         import scanpy as sc
@@ -49,7 +49,7 @@ class Analysis:
         self.sets = {name: sets[name] for name in libraries}
 
     def process_cells(self, cell_type: str) -> Any:
-        """Name every cluster by the markers it expresses most."""
+        """Name every cluster after the markers that it expresses most."""
         if cell_type != "PBMC":
             raise ValueError(f"No cells of type '{cell_type}' found in the data")
         expression = self.data.raw.to_adata().to_df()
@@ -65,14 +65,14 @@ class Analysis:
         return f"Process cells completed. Markers used: {used}. group_to_cell_type = {groups}"
 
     def dea_split_by_condition(self, cell_type: str) -> Any:
-        """Compare the sorted populations (bulk labels) that one cell type holds."""
+        """Compare the sorted populations (bulk labels) within one cell type."""
         cells = self.data[self.data.obs["cell_type"] == cell_type].copy()
         if cells.n_obs == 0:
             raise ValueError(f"No cells of type '{cell_type}' found in the data")
         sizes = cells.obs["bulk_labels"].value_counts()
         conditions = sizes[sizes >= 10].index.tolist()
         if len(conditions) < 2:
-            return {}  # silently, as the agent's function does if it can't compare
+            return {}  # without an error, like the agent's function if it can't compare
         cells = cells[cells.obs["bulk_labels"].isin(conditions)].copy()
         self.sc.tl.rank_genes_groups(cells, "bulk_labels", method="wilcoxon", use_raw=True)
         return {
@@ -165,7 +165,7 @@ class Analysis:
         return self.sc.get.rank_genes_groups_df(self.data, cell_type)
 
     def _gene_sets(self) -> dict[str, dict[str, list[str]]]:
-        half = self.data[::2].copy()  # the sets are learnt on one half only
+        half = self.data[::2].copy()  # derive the sets from one half of the cells only
         named = {f"family: {n}": [g for g in self.genes if re.match(p, g)] for n, p in FAMILIES.items()}
         learnt = {}
         for method, column in (("kegg", "bulk_labels"), ("reactome", "louvain")):

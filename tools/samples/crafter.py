@@ -1,10 +1,10 @@
 """Generate the sample episodes ``samples:crafter``: real episodes of the game, the same ones on every run.
 
-Needs the extra ``crafter``. Run from the checkout: ``python -m tools.samples.crafter [FOLDER]``.
+It needs the extra ``crafter``. Run it from the checkout: ``python -m tools.samples.crafter [FOLDER]``.
 
-Three policies play: a random one; a forager, which lives off the land and reaches easy and medium achievements; and
-a miner, which works its way to stone and iron tools, which are hard. The scripted ones see the whole world, so their
-scores say nothing about what an agent could reach.
+Three policies play: a random policy, a forager that lives off the land and reaches easy and medium achievements, and a
+miner that works its way to stone and iron tools, which are hard. The two scripted policies see the whole world, so
+their scores do not show what an agent could reach.
 """
 
 import sys
@@ -37,7 +37,7 @@ EPISODES: tuple[tuple[str, int, int, Observations], ...] = (  # policy, seed, tu
     *(("scripted-miner", seed, 50, "none") for seed in range(1, 6)),
 )
 
-_SOURCES = {"wood": "tree", "drink": "water", "sapling": "grass"}  # sources of resources; others are their own source
+_SOURCES = {"wood": "tree", "drink": "water", "sapling": "grass"}  # other resources have the same name as their source
 _FOES = ("zombie", "skeleton")
 
 
@@ -53,7 +53,7 @@ class Scripted:
         self.env, self.goals, self.rng, self.rules = env, goals.split(), rng, constants
 
     def turn(self) -> Iterator[str]:
-        """Yield a turn's actions, each decided after the one before was played."""
+        """Yield the actions of a turn. Each is decided after the previous action was played."""
         for _ in range(ACTIONS_PER_TURN):
             yield self._next_action()
 
@@ -111,7 +111,7 @@ class Scripted:
         return next((self._collect(item) for item, n in uses.items() if stock[item] < n), None)
 
     def _approach(self, wanted: Callable[[str, Any], bool], action: str | None, limit: int = 60) -> str | None:
-        """Go next to the nearest wanted place, face it and act, digging through stone; None if it can't be reached."""
+        """Return the next action to reach, face and use the nearest wanted place; None if it can't be reached."""
         if (target := self._beside(wanted, limit)) is None:
             return None
         player, (step, side) = self.env._player, target
@@ -122,7 +122,7 @@ class Scripted:
         return "do" if material == "stone" and tuple(player.facing) == (dx, dy) else step
 
     def _beside(self, wanted: Callable[[str, Any], bool], limit: int) -> tuple[str | None, str] | None:
-        """Search outwards for a place with a wanted neighbour; return the first step there and the neighbour's side."""
+        """Find the nearest place with a wanted neighbour. Return the first step to it, and the neighbour's side."""
         facing, start = tuple(self.env._player.facing), tuple(map(int, self.env._player.pos))
         queue: deque[tuple[tuple[int, ...], str | None, int]] = deque([(start, None, 0)])
         seen = {start}

@@ -2,8 +2,8 @@
 
     python -m tools.samples.judges
 
-Runs, labels and verdicts are drawn with the probabilities below: no person and no model gave any. The result is the
-same every time.
+Runs, labels and verdicts are drawn with the probabilities below. They do not come from people or models. The result is
+the same every time.
 """
 
 import csv
@@ -16,16 +16,16 @@ from evalkit.labels.answers import COLUMNS
 
 ROOT = Path(__file__).parents[2] / "evalkit/samples/judges"
 QUESTION = "Did the agent verify its fix?"
-MODELS = {"alder-large": (0.75, 0.7), "birch-70b": (0.55, 0.5), "cedar-8b": (0.3, 0.35)}  # of success, of verifying
+MODELS = {"alder-large": (0.75, 0.7), "birch-70b": (0.55, 0.5), "cedar-8b": (0.3, 0.35)}  # success, verifying
 TASKS = 80
 JUDGES = {"judge-a": (0.88, 0.9), "judge-b": (0.55, 0.94), "judge-c": (0.9, 0.35)}  # sensitivity, specificity
-PEOPLE = {"ann": (60, 0.0), "bob": (25, 0.12)}  # how many of the sample, and the share of other answers
+PEOPLE = {"ann": (60, 0.0), "bob": (25, 0.12)}  # number of labels, and share of differing answers
 BUGS = ("drops the last column", "fails on an empty file", "counts a day twice", "ignores the time zone")
 CHECKS = ("$ python -m pytest -q\n3 passed", "$ python check.py\nok", "$ make test\nall tests passed")
 
 
 def main() -> None:
-    """Write the files."""
+    """Write the sample files."""
     rng = random.Random(7)
     ROOT.mkdir(parents=True, exist_ok=True)
     truth: dict[str, int] = {}
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def conversation(rng: random.Random, verified: int) -> list[dict[str, Any]]:
-    """Make the messages of a run in which the agent did, or did not, verify its fix."""
+    """Return the messages of a run in which the agent verified its fix or did not."""
     bug = rng.choice(BUGS)
     messages = [
         {"role": "user", "content": f"The report {bug}. Please mend it."},

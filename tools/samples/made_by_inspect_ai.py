@@ -2,8 +2,9 @@
 
     PYTHON tools/samples/made_by_inspect_ai.py FOLDER < ANSWERS    # a Python in which inspect_ai is installed
 
-ANSWERS is JSON: for each model the tokens that it reads and whether it is right, by question and epoch. What a machine
-leaves in logs is replaced: times, random ids, the place of this script, and tracebacks, which name folders.
+ANSWERS is JSON: for each model, question and epoch, the number of tokens that the model reads and whether it is right.
+The script replaces everything that depends on the machine: times, random ids, its own path, and tracebacks, which
+contain paths.
 """
 
 import itertools
@@ -23,18 +24,18 @@ from inspect_ai.scorer import match
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 START = "2026-09-14T09:00:00+00:00"
-DOUBTS = ("birch/birch-70b", "sum-4", 1)  # it asks until its messages are used up
-BREAKS = ("birch/birch-70b", "sum-3", 2)  # its provider fails
+DOUBTS = ("birch/birch-70b", "sum-4", 1)  # the model asks back until it reaches the limit of messages
+BREAKS = ("birch/birch-70b", "sum-3", 2)  # the provider fails
 _ID = re.compile(r"\b[1-9A-HJ-NP-Za-km-z]{22}\b")
 _TIME = re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)")
 _SECONDS = re.compile(r'("(?:total_time|working_time|working_start|time|created)":|/time","value":)[0-9.e-]+')
-_PLACE = re.compile(r'"task_file":"[^"]*",|"revision":\{[^}]*\},')  # of the script, and its repository
+_PLACE = re.compile(r'"task_file":"[^"]*",|"revision":\{[^}]*\},')  # path and repository of the script
 _TRACEBACK = re.compile(r'"(traceback|traceback_ansi)": ?"(\\.|[^"\\])*"')
 
 
 @solver
 def until_sure() -> Solver:
-    """Ask again until an answer holds no doubt."""
+    """Ask again until an answer contains no question mark."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         while "?" in (state := await generate(state)).output.completion:
@@ -52,7 +53,7 @@ def sums() -> Task:
 
 
 def mock(model: str, answers: dict[str, list[tuple[int, bool]]]) -> Any:
-    """Return a model that gives the answers to each question in the order of its epochs."""
+    """Return a model that gives these answers to each question, in the order of the epochs."""
     epochs = {question: iter(enumerate(given, start=1)) for question, given in answers.items()}
 
     def answer(messages: list[ChatMessage], *_: Any) -> ModelOutput:
@@ -88,7 +89,7 @@ def main() -> None:
 
 
 def write(log: Path, target: Path) -> None:
-    """Copy a log without what the machine left in it."""
+    """Copy a log, replacing everything that depends on the machine."""
     names, numbers = dict[str, str](), itertools.count(1)
 
     def name_of(found: re.Match[str]) -> str:

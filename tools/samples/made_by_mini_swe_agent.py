@@ -2,7 +2,7 @@
 
     PYTHON tools/samples/made_by_mini_swe_agent.py FOLDER    # a Python in which mini-swe-agent is installed
 
-What a machine leaves in them is replaced: times, and the folders that it ran in and wrote to.
+The script replaces everything that depends on the machine: times, and the folders in which it ran and wrote.
 """
 
 import itertools
@@ -17,8 +17,8 @@ from minisweagent.agents.default import DefaultAgent
 from minisweagent.environments.local import LocalEnvironment
 from minisweagent.models.test_models import DeterministicToolcallModel, make_toolcall_output
 
-START = 1_789_376_400  # the time of the first call, in seconds since 1970
-STEPS = 6  # what an agent may take
+START = 1_789_376_400  # time of the first call, in seconds since 1970
+STEPS = 6  # maximum number of steps of an agent
 PRICES = {"alder/alder-large": 0.004, "birch/birch-70b": 0.001}  # US dollars per call
 FILES = {
     "main.py": """import sys
@@ -82,7 +82,7 @@ def main() -> None:
                 log = json.loads(
                     path.read_text().replace(os.path.realpath(folder), "/testbed").replace(folder, "/testbed")
                 )
-            del log["info"]["config"]["model"]["outputs"]  # its script, which the messages repeat
+            del log["info"]["config"]["model"]["outputs"]  # the scripted outputs, which the messages repeat
             text = json.dumps({"instance_id": task, **log}, indent=1)
             times = itertools.count(START, 9)
             text = re.sub(r'"timestamp": [0-9.]+', lambda _: f'"timestamp": {next(times)}', text)  # noqa: B023

@@ -1,7 +1,7 @@
 """Generate the Mindcraft samples: made-up models, tasks and runs, in the real formats and wordings.
 
-No score in here was ever reached by a model: outcomes are drawn with the probabilities below. Run as
-``python -m tools.samples.mindcraft``; the result is the same every time.
+No model ever reached any of these scores: outcomes are drawn with the probabilities below. Run it with
+``python -m tools.samples.mindcraft``. The result is the same every time.
 """
 
 import json
@@ -16,7 +16,7 @@ START = 1_757_845_200_000  # 14 September 2025, epoch milliseconds
 
 
 class Model(NamedTuple):
-    """A made-up model: its probability of success by task type, and the layout of its runs on disk."""
+    """A made-up model, with its success probability by task type and the layout of its runs on disk."""
 
     name: str
     cooking: float
@@ -31,7 +31,7 @@ MODELS = (
     Model("cedar-8b-sft", 0.35, 0.40, 0.25, "profile"),
     Model("dogwood-8b", 0.12, 0.10, 0.10, "by_hand"),
 )
-KINDS = {"cooking": "cooking", "techtree": "crafting", "construction": "construction"}  # names of folders by type
+KINDS = {"cooking": "cooking", "techtree": "crafting", "construction": "construction"}  # folder names by task type
 LEVELS = ("easy", "medium", "hard")
 NAMES = ("Andy", "Jill", "Bob", "Maya", "Omar")
 ITEMS = ("bread", "cake", "cookie", "pumpkin_pie", "rabbit_stew", "golden_apple", "baked_potato")
@@ -52,7 +52,7 @@ REPLIES = (
 
 
 def cooking_tasks() -> dict[str, dict[str, Any]]:
-    """Return cooking tasks with 0, 1 and 2 blocked agents, some ids without the suffix, and Hell's Kitchen."""
+    """Return cooking tasks with 0, 1 and 2 blocked agents, some ids without the suffix, and tasks in Hell's Kitchen."""
     tasks: dict[str, dict[str, Any]] = {}
     pairs = [(ITEMS[i], ITEMS[(i + step) % len(ITEMS)]) for step, i in product((1, 2), range(7))]
     for number, pair in enumerate(pairs[:13]):
@@ -113,7 +113,7 @@ def crafting_tasks() -> dict[str, dict[str, Any]]:
 
 
 def construction_tasks() -> dict[str, dict[str, Any]]:
-    """Return construction tasks by number of materials and rooms; scores are percentages."""
+    """Return construction tasks with different numbers of materials and rooms. Their scores are percentages."""
     return {
         f"materials_{m}_rooms_{r}_window_0_carpet_0_variant_{v}": {
             "type": "construction",
@@ -149,7 +149,7 @@ def log(turns: list[dict], start: int | None) -> dict[str, Any]:
 
 
 def score_of(rng: random.Random, model: Model, task: dict[str, Any]) -> str:
-    """Draw a run's score, as written in its final message."""
+    """Draw the score of a run, in the form of its final message."""
     if task["type"] == "construction":
         blocks = round(min(max(rng.gauss(model.construction, 0.3), 0), 1) * 52)
         return f"{blocks / 52 * 100:.15g}"
@@ -207,7 +207,7 @@ def write_results(tasks: dict[str, dict[str, dict]]) -> None:
 
 
 def write_special_cases(tasks: dict[str, dict[str, dict]]) -> None:
-    """Damage some runs in the ways real ones are damaged."""
+    """Damage some runs in ways that occur in real runs."""
     cooking, crafting = list(tasks["cooking"]), list(tasks["techtree"])
     alder, birch, cedar, dogwood = MODELS
     # a truncated log, an empty one, and a run whose logs are all unreadable
@@ -216,7 +216,7 @@ def write_special_cases(tasks: dict[str, dict[str, dict]]) -> None:
     (run_folder(cedar, "cooking", cooking[4]) / "Andy_0_0.json").write_bytes(b"")
     for file in run_folder(dogwood, "techtree", crafting[1]).glob("*.json"):
         file.write_bytes(file.read_bytes()[:90])
-    # a stale copy: the crashed run's folder holds the log of the task before
+    # a stale copy: the folder of a crashed run contains the log of the previous task
     stale = run_folder(birch, "cooking", cooking[6]) / "Andy_0_0.json"
     stale.write_bytes((run_folder(birch, "cooking", cooking[5]) / "Andy_0_0.json").read_bytes())
     scored = "Task ended with score : "
@@ -231,7 +231,7 @@ def write_special_cases(tasks: dict[str, dict[str, dict]]) -> None:
         name = "agent_0.json" if model is dogwood else "Andy_0_0.json"
         add_turns(run_folder(model, task_type, task_id) / name, *finals)
     add_turns(run_folder(dogwood, "cooking", cooking[2]) / "agent_0.json", "Agent process restarted.", first=False)
-    # a task without a definition, and an incomplete run with one agent's log lost
+    # a task without a definition, and an incomplete run without the log of one agent
     extra = run_folder(alder, "cooking", "multiagent_cooking_1_apple_pie_1_bread")
     write_json(extra / "Andy_0_0.json", log([{"role": "system", "content": f"{scored}1"}], START - 1))
     (run_folder(birch, "cooking", cooking[7]) / "Jill_1_0.json").unlink()
@@ -242,7 +242,7 @@ def write_special_cases(tasks: dict[str, dict[str, dict]]) -> None:
 
 
 def add_turns(path: Path, *finals: str, first: bool = True) -> None:
-    """Replace the final messages of a log (or put a line before them, with `first` False)."""
+    """Replace the final messages of a log; with `first` False, insert lines at the beginning instead."""
     data = json.loads(path.read_text(encoding="utf-8"))
     lines = [{"role": "system", "content": text} for text in finals]
     others = [t for t in data["turns"] if not (first and t["content"].startswith("Task "))]
@@ -271,7 +271,7 @@ def main() -> None:
                     write_run(rng, model, task_id, task, repetition, start)
     write_results(tasks)
     write_special_cases(tasks)
-    # one id with a different definition in a second file: only the path in results.txt distinguishes them
+    # the same id with a different definition in a second file: only the path in results.txt tells which one applies
     first = next(iter(tasks["cooking"]))
     write_json(ROOT / "tasks" / "three_agents.json", {first: {**tasks["cooking"][first], "agent_count": 3}})
 

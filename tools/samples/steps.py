@@ -1,19 +1,19 @@
 """Generate the sample step histories: a small real analysis of a public data set, its steps stored in three shapes.
 
-Run ``python -m tools.samples.steps`` with scanpy and gseapy installed (they are not dependencies of
-evalkit); it needs no network. What is real: the data (700 blood cells, 765 genes, the reduced 68k PBMC
-set that scanpy's wheel bundles), the differential expression (Wilcoxon, Benjamini-Hochberg), the enrichment (gseapy's
-hypergeometric test and preranked GSEA), the counts, and every error, which a real call raised. What is made up: the
-plan, the times (a minute apart) and the gene sets, since GO, KEGG and Reactome are not available offline. They are
-replaced by families of gene symbols (as ``go`` and ``gsea``) and by markers of cell types and of clusters, learnt on
-one half of the cells (as ``kegg`` and ``reactome``); the names of the terms say so.
+Run ``python -m tools.samples.steps`` with scanpy and gseapy installed, which are not dependencies of evalkit. It needs
+no network. These parts are real: the data (700 blood cells and 765 genes, the reduced 68k PBMC set that scanpy's wheel
+bundles), the differential expression (Wilcoxon, Benjamini-Hochberg), the enrichment (gseapy's hypergeometric test and
+preranked GSEA), the counts, and every error, which a real call raised. These parts are made up: the plan, the times (a
+minute apart) and the gene sets, since GO, KEGG and Reactome are not available offline. Instead, ``go`` and ``gsea`` are
+families of gene symbols, and ``kegg`` and ``reactome`` are markers of cell types and of clusters, derived from one half
+of the cells. The names of the terms show this.
 
 Files, in ``evalkit/samples/steps``:
 
-- ``typed.json``            first run, shape B: as evalkit stores it
+- ``typed.json``            first run in shape B: the form in which evalkit stores it
 - ``nested.json``           the same executions in shape A: formerly kept in memory
 - ``execution_history.json`` the same executions in shape C: formerly written to disk
-- ``second_run.jsonl``     second run of the plan, shape B: the annotations file exists now, one library is missing
+- ``second_run.jsonl``     second run of the plan in shape B: the annotations file now exists, one library is missing
 """
 
 import json
@@ -32,7 +32,7 @@ START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
 
 def old_flat(step: dict[str, Any], result: Any, success: bool, error: Any = None, time: str = "") -> dict[str, Any]:
-    """Store a step on disk as shape C did: the first 500 characters of any result, called a summary."""
+    """Return a step in shape C, as formerly written to disk: the summary is the first 500 characters of the result."""
     return {
         "timestamp": time or None,
         "function_name": step.get("function_name"),
@@ -44,7 +44,7 @@ def old_flat(step: dict[str, Any], result: Any, success: bool, error: Any = None
 
 
 def old_nested(step: dict[str, Any], result: Any, success: bool, error: Any = None, index: int = 0) -> dict[str, Any]:
-    """Return a step as shape A stored it: plots as they are, else the first 500 characters; "Success" for no result."""
+    """Return a step in shape A: whole plots, the beginning of other results, and "Success" if there is no result."""
     options = Options()
     plot = options.is_plot(step.get("function_name")) and isinstance(result, str)
     text = result if plot else str(result)[: options.text_limit] if result else "Success"
@@ -92,7 +92,7 @@ def _plan() -> list[dict[str, Any]]:
 
 
 def _run(libraries: tuple[str, ...], files: dict[str, str], attempts: int) -> list[dict[str, Any]]:
-    """Execute the plan, and return what every call returned or raised; a failed step is retried."""
+    """Execute the plan, retry failed steps, and return the result or error of every call."""
     analysis, executions = Analysis(libraries), list[Any]()
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for name, text in files.items():

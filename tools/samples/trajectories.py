@@ -1,9 +1,9 @@
 """Generate the samples of trajectories: made-up models, tasks and runs, in the formats of five frameworks and a table.
 
-No score in here was ever reached by a model: outcomes are drawn with the probabilities below. inspect_ai and
-mini-swe-agent write their own, with their mock models; the rest is written after the facts of the formats.
+No model ever reached any of these scores: outcomes are drawn with the probabilities below. inspect_ai and
+mini-swe-agent write their own logs with mock models. This script writes the others as the formats prescribe.
 
-    python -m tools.samples.trajectories --inspect PYTHON --mini PYTHON    # two in which these are installed
+    python -m tools.samples.trajectories --inspect PYTHON --mini PYTHON    # interpreters with these tools installed
 
 The result is the same every time.
 """
@@ -22,7 +22,7 @@ from uuid import UUID
 JOB = str(UUID(int=72))
 ROOT = Path(__file__).parents[2] / "evalkit/samples/trajectories"
 START = datetime.fromisoformat("2026-09-14T09:00:00+00:00")
-MODELS = {"alder/alder-large": 0.85, "birch/birch-70b": 0.6, "cedar/cedar-8b": 0.25}  # chances of success
+MODELS = {"alder/alder-large": 0.85, "birch/birch-70b": 0.6, "cedar/cedar-8b": 0.25}  # success probabilities
 PRICES = {"alder/alder-large": 5e-6, "birch/birch-70b": 8e-7, "cedar/cedar-8b": 1e-7}  # US dollars per token
 TASKS = {
     "fix-csv-parser": ("The parser drops the last column of every row.", 0.1),
@@ -50,12 +50,12 @@ def write(path: Path, value: Any) -> None:
 
 
 def at(seconds: float) -> str:
-    """Return a time after the first run."""
+    """Return the time a number of seconds after the start of the first run."""
     return (START + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
 
 def steps(rng: random.Random, model: str, task: str, begun: float, *, fails: bool, ends: bool) -> list[dict[str, Any]]:
-    """Return the steps of a trajectory of ATIF; an agent that ends by itself calls the task complete, as Terminus 2."""
+    """Return the steps of an ATIF trajectory. If it `ends` by itself, the agent marks the task complete."""
     taken = [{"step_id": 1, "timestamp": at(begun), "source": "user", "message": TASKS[task][0]}]
     count = rng.randint(2, len(COMMANDS) - fails)
     for number, (command, output, _) in enumerate(COMMANDS[:count], start=2):
@@ -104,7 +104,7 @@ def steps(rng: random.Random, model: str, task: str, begun: float, *, fails: boo
 
 
 def harbor(rng: random.Random) -> None:
-    """Write a job of Harbor: three models, eight tasks and three attempts, of which some did not come to their end."""
+    """Write a Harbor job with three models, eight tasks and three attempts. Some attempts do not finish."""
     job, begun, trials = ROOT / "harbor", 0.0, 0
     for model, chance in MODELS.items():
         provider, name = model.split("/")
@@ -115,7 +115,7 @@ def harbor(rng: random.Random) -> None:
                 solved = luck < min(0.97, chance + easier)
                 error = "SandboxBuildFailedError" if ended < 0.04 else "AgentTimeoutError" if ended > 0.92 else ""
                 if ended > 0.995 or (model, task, attempt) == ("cedar/cedar-8b", "merge-branches", 2):
-                    continue  # planned, and never run
+                    continue  # planned but never run
                 trials += 1
                 folder = job / f"{task}__{name[:5]}{attempt}"
                 taken = steps(rng, model, task, begun, fails=not solved, ends=not error)
@@ -174,7 +174,7 @@ def harbor(rng: random.Random) -> None:
 
 
 def tau2(rng: random.Random) -> None:
-    """Write results of tau2-bench: two trials of six tasks."""
+    """Write results of tau2-bench with two trials of six tasks."""
     simulations = []
     for task in range(6):
         for trial in range(2):
@@ -224,7 +224,7 @@ def tau2(rng: random.Random) -> None:
 
 
 def inspect(rng: random.Random, python: str) -> None:
-    """Let inspect_ai write two logs: a task of five questions with two epochs, for two models."""
+    """Let inspect_ai write two logs, one per model, of a task with five questions and two epochs."""
     answers: dict[str, dict[str, list[tuple[int, bool]]]] = {}
     for model, chance in list(MODELS.items())[:2]:
         for question in range(5):
@@ -234,7 +234,7 @@ def inspect(rng: random.Random, python: str) -> None:
 
 
 def swe(python: str) -> None:
-    """Let mini-swe-agent write trajectories on four instances for two models; write SWE-bench's reports on them."""
+    """Let mini-swe-agent write trajectories of two models on four instances, and write SWE-bench reports on them."""
     names = [f"made__up-{number}" for number in (101, 102, 103, 104)]
     if not made_by(python, "mini_swe_agent", ROOT / "swe-agent"):
         return
@@ -252,7 +252,7 @@ def swe(python: str) -> None:
 
 
 def made_by(python: str, tool: str, folder: Path, given: str = "") -> bool:
-    """Let a tool write its samples, with a Python in which it is installed; without one, those that are there stay."""
+    """Let a tool write its samples with a given Python interpreter. Without one, keep the existing samples."""
     if not python:
         print(f"{tool}: no Python with it was named, so its samples stay as they are")
         return False
