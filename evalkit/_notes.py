@@ -226,7 +226,9 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "scorer": _scorer,
     "samples_cut": _samples_cut,
     "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
-    "parent_folder": "the folders above tasks name the models, and folders of the same name are one model; --layout changes this",
+    "parent_folder": (
+        "the folders above tasks name the models, and folders of the same name are one model; --layout changes this"
+    ),
     "unused_definitions": (
         "task definitions in the source are not used: {files}; --tasks PATH (parameter tasks) uses them"
     ),
