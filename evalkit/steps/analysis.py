@@ -257,7 +257,7 @@ def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def found(results: pd.DataFrame) -> pd.DataFrame:
-    """Summarise each number that steps found by its median over histories, without copies.
+    """Summarise each number that steps found: its median over histories, without copies.
 
     In each history, the last step of an analysis counts. If its steps differ in a setting, such as a condition, the
     last step with each setting counts.

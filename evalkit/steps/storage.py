@@ -80,7 +80,7 @@ def create_result_summary(step: Mapping[str, Any] | str | None, result: Any, opt
     """Summarise the result of a successful step in one line.
 
     Known functions have their own summaries, for example ``Enrichment: GO: 12 terms, KEGG: 3 terms``. A step without a
-    result gives ``Success``. Other results, and results that describe a failure, are summarised by their first
+    result gives ``Success``. For other results, and for results that describe a failure, the summary is the first
     ``options.summary_limit`` characters.
 
     Parameters
