@@ -26,7 +26,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
 
 
 def frames_of(histories: Sequence[History], records: Records | None = None) -> dict[str, pd.DataFrame]:
-    """Build the frames `TABLES` of histories."""
+    """Build the frames of histories that `TABLES` lists."""
     sources, threads = [one.source for one in histories], [one.thread for one in histories]
     ids_of_runs = run_ids("steps", sources, threads, records=records)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
@@ -72,7 +72,7 @@ def frames_of(histories: Sequence[History], records: Records | None = None) -> d
 
 
 def _run_row(history: History) -> dict[str, Any]:
-    """Return the row of a history; it is successful if all planned steps that were not skipped succeeded."""
+    """Return the row of a history. It is successful if all planned steps succeeded or were skipped, None if unknown."""
     verdicts = Counter(evaluation["verdict"] for evaluation in history.evaluations)
     cut = sum(evaluation["truncated"] for evaluation in history.evaluations)
     times: list[datetime] = []

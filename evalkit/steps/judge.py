@@ -249,7 +249,7 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
 
 
 def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str, str | None]:
-    """Return the verdict on a step (one of `VERDICTS`) and, for a silent failure, the reason."""
+    """Return the verdict on a step (of `VERDICTS`) and, for a silent failure, the reason from its error or result."""
     function = record["step"]["function_name"]
     if record["result_type"] == "skipped":
         return "skipped", None
@@ -258,7 +258,7 @@ def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str
         return ("success", None) if is_talk(function) or not error else (SILENT, error)
     error_class = (record["error_type"] or "").rpartition(".")[2]
     classes = "|".join(map(re.escape, sorted(options.critical_errors))) or "(?!)"  # matches nothing
-    pattern = "|".join([rf"\b(?:{classes})\b", *options.critical_patterns])  # a record may lack the class
+    pattern = "|".join([rf"\b(?:{classes})\b", *options.critical_patterns])  # for messages: the class may be missing
     if error_class in options.critical_errors or re.search(pattern, record["error"] or ""):
         return CRITICAL, None
     return ("unknown" if record["success"] is None else "failure"), None

@@ -19,7 +19,7 @@ UNKNOWN = "unknown"
 UNEXPECTED = "unexpected_structure"
 NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # shape A stores false values as "Success"
 MOST_SHOWN, MOST_SEARCHED = 200, 2000  # maximum number of characters of a message
-MOST_NAMED = 10  # maximum number of genes or matches in a frame; an enrichment lists as many terms
+MOST_NAMED = 10  # maximum number of genes or matches per result; an enrichment lists as many terms
 _NO_PLOT_MADE = "no plot was made"
 
 _ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")

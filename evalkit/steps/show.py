@@ -85,7 +85,7 @@ def findings(logs: Logs) -> list[Finding]:
 
 
 def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the run of each row's history, for links; if the table has turns, drop runs without a turn, and histories."""
+    """Add each row's run, for links; if the table has turns, rows without one get no run, and `history` is dropped."""
     table = table.assign(run_id=table["history"].map(runs.set_index("history")["run_id"]))
     if "turn" not in table:
         return table
