@@ -11,7 +11,7 @@ from .search import detector as detector
 from .search import events as events
 
 # isort: split
-# Only commands and notebooks of evalkit use these; they are no part of the public interface and may change.
+# Only commands and notebooks of evalkit use these; they are not part of the public interface and may change.
 from .answers import describe_rule as describe_rule
 from .answers import headline as headline
 from .answers import reasons as reasons

@@ -20,7 +20,7 @@ from .write import write_frame as write_frame
 from .write import write_text as write_text
 
 # isort: split
-# The other packages of evalkit use these; they are no part of the public interface and may change.
+# The other packages of evalkit use these; they are not part of the public interface and may change.
 from .frames import cut_name as cut_name
 from .frames import frame as frame
 from .frames import frame_of as frame_of

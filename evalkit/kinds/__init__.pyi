@@ -42,7 +42,7 @@ from .transcript import Transcript as Transcript
 from .transcript import Turn as Turn
 
 # isort: split
-# The other packages of evalkit use these; they are no part of the public interface and may change.
+# The other packages of evalkit use these; they are not part of the public interface and may change.
 from .detection import HEAD as HEAD
 from .detection import nothing_used as nothing_used
 from .detection import recognise as recognise

@@ -19,7 +19,7 @@ from .session import Session as Session
 from .widget import label_widget as label_widget
 
 # isort: split
-# Only commands and notebooks of evalkit use these; they are no part of the public interface and may change.
+# Only commands and notebooks of evalkit use these; they are not part of the public interface and may change.
 from .answers import Majority as Majority
 from .answers import majority as majority
 from .answers import of_question as of_question

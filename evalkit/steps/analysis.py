@@ -1,4 +1,4 @@
-"""Estimates and counts of steps, plans and analyses of cell types: frames in, frames out."""
+"""Estimates and counts of steps, planned steps and analyses of cell types, from frames to frames."""
 
 import json
 from collections.abc import Sequence
@@ -18,24 +18,24 @@ __all__ = [
     "adherence", "confirmed_success", "coverage", "failure_kinds", "focus", "found", "overview", "success_rates",
     "total", "truncation",
 ]  # fmt: skip
-MOST_PAIRS = 100_000  # of cell types and analyses of one history
-REPORTED, CONFIRMED = "reported", "confirmed"  # by the record; and not contradicted by the result
+MOST_PAIRS = 100_000  # maximum number of pairs of a cell type and an analysis in one history
+REPORTED, CONFIRMED = "reported", "confirmed"  # success in the record; success that the result does not contradict
 
 
 def success_rates(steps: pd.DataFrame, by: str | Sequence[str] = "history") -> pd.DataFrame:
     """Estimate the share of steps that succeeded: as reported, and without silent failures.
 
-    Skipped steps, unknown steps and steps of copies are left out; every attempt counts. If groups span several
-    histories, histories have equal weight: the estimate is the mean of their shares, and the interval is over
-    histories, or over their families if `load` was given a cluster. Within one history, steps are treated as
-    independent, so the interval is too narrow if one failure causes the next.
+    Skipped and unknown steps and steps of copies are left out; every attempt counts. If groups span several histories,
+    all histories have equal weight: the estimate is the mean of their shares, and the interval is computed over
+    histories, or over families of histories if `load` was called with ``cluster``. Within one history, steps are
+    treated as independent, so the interval is too narrow if one failure causes the next.
 
     Parameters
     ----------
     steps : DataFrame
         One row per step, such as `logs.steps`.
     by : str or sequence of str
-        Columns of the groups; an empty list pools all steps.
+        Columns to group by; an empty list pools all steps.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def originals(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _shares(steps: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Estimate the mean of `value` by group: over steps or, where groups span several histories, over their shares."""
+    """Estimate the mean of `value` by group: over steps or, if groups span histories, over the shares of histories."""
     if "history" in by or steps["history"].nunique() < 2:
         return estimate_by(steps, by, "value")
     keys = [*by, "history", *steps.columns.intersection(["cluster"])]
@@ -85,7 +85,7 @@ def confirmed_success(steps: pd.DataFrame) -> Estimate:
     Returns
     -------
     Estimate
-        The share, from 0 to 1; NaN without a judged step.
+        The share, from 0 to 1; NaN if no step was judged.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def confirmed_success(steps: pd.DataFrame) -> Estimate:
 
 
 def overview(runs: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
-    """Summarise each history but copies (`OVERVIEW`): the lowest confirmed success first, of equal ones the longer.
+    """Summarise each history except copies: the lowest confirmed success first, then the most judged steps.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def overview(runs: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def total(runs: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
-    """Summarise several histories, which weigh equally, in one row with the columns of `overview`; one gives no row.
+    """Summarise several histories, with equal weights, in one row with the columns of `overview`.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def total(runs: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _summarise(runs: pd.DataFrame, steps: pd.DataFrame, rates: pd.DataFrame) -> pd.DataFrame:
-    """Build one row per label of runs from their counts, the verdicts of steps, and the rates."""
+    """Build one row per label in `runs` from the counts of runs, the verdicts on steps, and the rates."""
     out = runs.groupby("history", sort=False)[["records", "loops", "cut"]].sum()
     verdicts = steps.groupby(["history", "verdict"]).size().unstack(fill_value=0)
     out = out.join(verdicts.reindex(index=out.index, columns=list(VERDICTS), fill_value=0))
@@ -164,7 +164,7 @@ def _summarise(runs: pd.DataFrame, steps: pd.DataFrame, rates: pd.DataFrame) -> 
 
 
 def focus(runs: pd.DataFrame, steps: pd.DataFrame, label: str = "") -> str:
-    """Return the label of the history to show in detail, "" without any: this one, else the first of `overview`.
+    """Return the label of the history to show in detail: `label` if given, else the first of `overview`.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def focus(runs: pd.DataFrame, steps: pd.DataFrame, label: str = "") -> str:
     Raises
     ------
     SourceError
-        For an unknown label.
+        If no history has this label.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def focus(runs: pd.DataFrame, steps: pd.DataFrame, label: str = "") -> str:
 
 
 def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
-    """Sort failures by kind (`FAILURE_KINDS`): the class of their error, else the message without what varies in it.
+    """Count failures by kind: the class of the error or, without one, the message without its variable parts.
 
     Parameters
     ----------
@@ -227,7 +227,9 @@ def failure_kinds(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def truncation(steps: pd.DataFrame) -> pd.DataFrame:
-    """Estimate the share of successful steps whose stored result is cut, by kind of result, as in `success_rates`.
+    """Estimate the share of steps reporting success whose stored result is cut, by type of result.
+
+    Histories are weighted as in `success_rates`.
 
     Parameters
     ----------
@@ -255,9 +257,10 @@ def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def found(results: pd.DataFrame) -> pd.DataFrame:
-    """Summarise each number that steps found: its median over histories without copies.
+    """Summarise each number that steps found: its median over histories, without copies.
 
-    The last step of a history counts, for each of the settings, such as a condition, in which its steps differ.
+    In each history, the last step of an analysis counts. If its steps differ in a setting, such as a condition, the
+    last step with each setting counts.
 
     Parameters
     ----------
@@ -276,7 +279,7 @@ def found(results: pd.DataFrame) -> pd.DataFrame:
     """
     by = ["function_name", "cell_type", "method", "category"]
     rows = _with_settings(originals(results))
-    for same in (["function_name", "parameters"], by):  # of a call that was made again, and of an analysis
+    for same in (["function_name", "parameters"], by):  # the last of equal calls, then of an analysis
         last = rows.groupby(["history", *same], dropna=False)["position"].transform("max")
         rows = rows[rows["position"] == last]
     numbers = rows[rows["term"].isna()].groupby([*by, "quantity"], dropna=False, sort=False)
@@ -290,7 +293,7 @@ def found(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_settings(results: pd.DataFrame) -> pd.DataFrame:
-    """Add to cell types the parameters in which steps of a history differ."""
+    """Append to cell types the parameters in which steps of one history differ."""
     analyses = [results["function_name"], results["cell_type"]]
     parameters = {text: json.loads(text) for text in results["parameters"].unique()}
     shown = results["cell_type"]
@@ -305,7 +308,7 @@ def _with_settings(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _setting(name: str, value: Any) -> str:
-    """Format a parameter: texts as they are, other values with its name; nothing for a missing one."""
+    """Format a parameter: a text unchanged, another value with the name of the parameter, a missing value as ""."""
     texts = [value] if isinstance(value, str) else value
     if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
         return ", ".join(texts)
@@ -313,10 +316,11 @@ def _setting(name: str, value: Any) -> str:
 
 
 def coverage(histories: Sequence[History]) -> pd.DataFrame:
-    """Return for each cell type and analysis whether it was done (`COVERAGE`): the best outcome of its steps counts.
+    """Return how each analysis of each cell type ended; if it had several steps, the best outcome counts.
 
-    An analysis never requested is ``not run``; but not `process_cells`, since no log shows whether a
-    cell type can be divided further. Of more than `MOST_PAIRS` pairs, only pairs with a step are listed.
+    An analysis without a step is ``not run``. `process_cells` is listed only if it has a step, since no log shows
+    whether a cell type can be divided further. If a history has more than `MOST_PAIRS` pairs of a cell type and an
+    analysis, only pairs with a step are listed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Build the frames of histories from records: each is normalised once and judged once, by the user's options."""
+"""Build the frames of histories from records: each record is normalised and judged once, with the user's options."""
 
 import json
 from collections import Counter
@@ -18,7 +18,7 @@ from evalkit.steps.table import FLAGS, QUANTITY, TABLES
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
-    """Build the frames of runs (one per history), steps, checks, results, and the histories; options as for `load`."""
+    """Build the histories and the frames runs (a row per history), steps, checks and results; options as for `load`."""
     plans = records.tables["histories"].select(["source", "thread", "plan"]).to_pydict().values()
     steps = records.tables["steps"].select(["source", "thread", "entry"]).to_pydict().values()
     histories = histories_of(zip(*plans, strict=True), zip(*steps, strict=True), options.get("options") or DEFAULTS)
@@ -26,7 +26,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
 
 
 def frames_of(histories: Sequence[History], records: Records | None = None) -> dict[str, pd.DataFrame]:
-    """Build the frames of histories."""
+    """Build the frames of histories that `TABLES` lists."""
     sources, threads = [one.source for one in histories], [one.thread for one in histories]
     ids_of_runs = run_ids("steps", sources, threads, records=records)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
@@ -72,12 +72,12 @@ def frames_of(histories: Sequence[History], records: Records | None = None) -> d
 
 
 def _run_row(history: History) -> dict[str, Any]:
-    """Return the row of a history; successful if each planned step that was not skipped succeeded, if that is known."""
+    """Return the row of a history. It is successful if all planned steps succeeded or were skipped, None if unknown."""
     verdicts = Counter(evaluation["verdict"] for evaluation in history.evaluations)
     cut = sum(evaluation["truncated"] for evaluation in history.evaluations)
     times: list[datetime] = []
     for record in history.records:
-        with suppress(ValueError, OverflowError):  # not a time; one without a zone is in UTC
+        with suppress(ValueError, OverflowError):  # not a time; a time without a zone is in UTC
             time = datetime.fromisoformat(record["timestamp"] or "")
             times.append((time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC))
     records, loops = len(history.records), len(find_loops(history))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from evalkit.kinds import Detector, Found, Seen
 from evalkit.kinds.detectors import Made, failed_tries, shortened
 
-_EMPTY = re.compile(r'"(?P<name>\w+)": (?:null|"")')  # in parameters
+_EMPTY = re.compile(r'"(?P<name>\w+)": (?:null|"")')  # an empty parameter
 _NOT_GIVEN = re.compile(
     r"missing \d+ required (?:positional |keyword-only )?arguments?: (?P<python>[^\n]+)"
     r"|(?:missing|required|requires?|needs?|no)\W+(?:the |a |an )?(?:required )?(?:parameter|argument|field"
@@ -27,16 +27,16 @@ def silent_failure(transcript: Seen) -> Iterator[Found]:
 
 
 def result_cut(transcript: Seen) -> Iterator[Found]:
-    """Find each stored result that is cut, so that what was cut away is unknown."""
+    """Find each stored result that is cut, so that the rest of it is unknown."""
     for number, turn in enumerate(transcript.turns, 1):
         if turn.values.get("is_cut"):
             yield number, turn.agent, shortened(turn.text)
 
 
 def parameter_not_given(transcript: Seen) -> Iterator[Found]:
-    """Find each step that fails, also silently, for want of a parameter: its error names it, or it is empty.
+    """Find each failed step (also silently failed) with a missing parameter: the error names it, or its value is empty.
 
-    The detail is the name.
+    The detail is the name of the parameter.
     """
     for made in _steps(transcript):
         stated = (made.result or "").removeprefix("error: ")
@@ -48,7 +48,7 @@ def parameter_not_given(transcript: Seen) -> Iterator[Found]:
 
 
 def retry_unchanged(transcript: Seen) -> Iterator[Found]:
-    """Find a step that fails, also silently, and is tried again unchanged as the very next one, until it fails again.
+    """Find a step that fails, also silently, and is tried again unchanged as the very next step, and fails again.
 
     The detail is the number of tries; retries that end with a success are healthy.
     """
@@ -58,7 +58,7 @@ def retry_unchanged(transcript: Seen) -> Iterator[Found]:
 
 
 def _steps(transcript: Seen) -> list[Made]:
-    """Return the steps; a silent failure counts as failed."""
+    """Return the calls of steps; a silent failure counts as failed."""
     steps = []
     for made in transcript.calls:
         following = transcript.turns[made.turn : made.turn + 1]

@@ -1,4 +1,4 @@
-"""Figures of step histories, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
+"""Figures of step histories, drawn by `evalkit.display.plots` from frames of `analysis`."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -9,7 +9,7 @@ from evalkit.steps.analysis import CONFIRMED, REPORTED
 from evalkit.steps.record import VERDICTS, WENT_WRONG
 
 __all__ = ["coverage", "found", "rates", "timeline"]
-# never colour alone: a marker for points, a sign for cells
+# colour is never the only difference: points have a marker, cells a sign
 LOOKS = {
     "success": Look("#009E73", "o", text="✓"),
     "silent failure": Look("#E69F00", "D", text="S"),
@@ -20,7 +20,7 @@ LOOKS = {
     "not run": Look("#EEF0F3", "", text="·"),
 }
 TOGETHER = "all together"
-MOST_DRAWN = 60  # categories of a figure
+MOST_DRAWN = 60  # maximum number of histories in a figure
 WORDS = {REPORTED: "as reported", CONFIRMED: "without silent failures"}
 
 
@@ -100,7 +100,7 @@ def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     table : DataFrame
-        Rows of one history of `analysis.coverage`.
+        Rows of `analysis.coverage` for one history.
     ax : Axes, optional
         Axes to draw on; by default new ones.
 
@@ -119,7 +119,7 @@ def coverage(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def found(table: pd.DataFrame, quantity: str, ax: Axes | None = None) -> Axes:
-    """Draw one quantity of `analysis.found` by cell type and method: the median over histories, and their number.
+    """Draw one quantity of `analysis.found` by cell type and method: its median, and the number of histories.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def found(table: pd.DataFrame, quantity: str, ax: Axes | None = None) -> Axes:
     rows = rows.assign(about=rows["category"].fillna(rows["cell_type"]), by=rows["method"].fillna(quantity))
     both = rows["cell_type"].str.cat(rows["category"], sep=", ")
     rows["about"] = rows["about"].mask(rows.duplicated(["about", "by"], keep=False) & both.notna(), both)
-    labels = [quantity] if rows["method"].notna().any() else []  # else the only column has this name
+    labels = [quantity] if rows["method"].notna().any() else []  # otherwise the only column has this name
     if rows["histories"].max() > 1:
         rows = rows.assign(n=rows["histories"])
         labels.append("median (histories)")

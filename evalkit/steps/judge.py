@@ -1,4 +1,4 @@
-"""Judge one step and a whole history, without changing them: verdicts, loops, adherence to the plan, the route."""
+"""Judge steps and histories without changing them: verdicts, loops, adherence to the plan, decisions of the routers."""
 
 import json
 import logging
@@ -34,20 +34,20 @@ from evalkit.steps.record import (
 )
 from evalkit.steps.results import Check, Reading, Severity, check, read_result
 
-ENOUGH_WORDS = 20  # different words of results, which distinguish histories without times
-_WORD = re.compile(r"(?:\b(?:np|numpy)\.\w+\()?([\w.+-]+)")  # 88 in np.int64(88)
+ENOUGH_WORDS = 20  # minimum number of distinct words in results to recognise a copy without times
+_WORD = re.compile(r"(?:\b(?:np|numpy)\.\w+\()?([\w.+-]+)")  # matches 88 in np.int64(88)
 _log = logging.getLogger(__name__)
 _SEVERITIES: dict[str, Severity] = {SILENT: "error", "failure": "error", CRITICAL: "critical", "unknown": "warning"}
 
 Evaluator = Callable[[StepRecord, Options], Mapping[str, Any]]
-EVALUATORS: dict[str, Evaluator] = {}  # of users, by function name
+EVALUATORS: dict[str, Evaluator] = {}  # users' evaluators by function name
 
 
 def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
-    """Register an evaluator for a function, in place of an earlier one.
+    """Register an evaluator for a function; it replaces an earlier one.
 
-    The evaluator gets the record and the options of every successful step, and returns keys to add to the evaluation;
-    its ``checks`` are appended to the checks.
+    It is called with the record and the options for each step that reports success, and returns keys to add to the
+    evaluation. Its ``checks`` are appended to the checks of the evaluation.
 
     Parameters
     ----------
@@ -78,20 +78,20 @@ class History:
     """One history, with its readings and evaluations, each computed once."""
 
     source: str  # path of the file
-    thread: str  # of a checkpoint; empty for other files
+    thread: str  # thread of the checkpoint; empty for other files
     records: list[StepRecord]
-    plan: Any = None  # if it was stored
+    plan: Any = None  # None if no plan was stored
     label: str = ""  # unique within one load
-    options: Options = DEFAULTS  # for normalising and judging it
+    options: Options = DEFAULTS  # settings for normalising and judging the records
     copy_of: str | None = None  # label of the history with the same executions, which counts instead
 
     @cached_property
     def readings(self) -> list[Reading]:
-        """The result of each record, as read."""
+        """The parsed result of each record."""
         return list(map(read_result, self.records, repeat(self.options)))
 
     def turn_of_result(self, position: int) -> int:
-        """Return the number of the turn that shows the result of a record, from 1; turns are the thread, then calls."""
+        """Return the turn (from 1) of a record's result; records have two turns each, after any turn for the thread."""
         return 2 * position + 2 + bool(self.thread)
 
     @cached_property
@@ -108,7 +108,7 @@ class History:
 
 
 def as_history(records: Any, options: Options | None = None) -> History:
-    """Return a history as it is, or with other options if given; normalise a list of records, or a state with one."""
+    """Return a `History` unchanged, or with `options` if given; build one from a list of records or from a state."""
     if isinstance(records, History):
         return records if options is None or options is records.options else replace(records, options=options)
     options, records = options or DEFAULTS, records.get(HISTORY_KEY) if isinstance(records, Mapping) else records
@@ -116,7 +116,7 @@ def as_history(records: Any, options: Options | None = None) -> History:
 
 
 def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Options = DEFAULTS) -> list[History]:
-    """Build histories from rows (source, thread, plan) and (source, thread, entry); labels are as ``c.sqlite · t1``."""
+    """Build histories from rows (source, thread, plan) and (source, thread, entry), with labels like ``c.db · t1``."""
     plans = defaultdict[str, dict[str, Any]](dict)  # by source, then by thread
     for source, thread, plan in histories:
         plans[source][thread] = None if plan is None else msgspec.json.decode(plan)
@@ -136,10 +136,11 @@ def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Op
 
 
 def find_copies(histories: Sequence[History]) -> dict[int, int]:
-    """Return which histories repeat another one: the position of each, and of the one that it repeats.
+    """Find histories that repeat another one; return the position of the original by the position of the copy.
 
-    Calls, errors, results and times must be equal; of a cut result, what was kept. A copy may end earlier if all times
-    are known. If not, results must have `ENOUGH_WORDS`: runs that fail at once look the same.
+    Calls, errors, results and known times must be equal; a cut result must equal the beginning of the other one. A copy
+    may end earlier than its original if all times are known. If not, its results must contain at least `ENOUGH_WORDS`
+    distinct words, because runs that fail at once look the same.
     """
     calls = [list(map(_call_of, history.records)) for history in histories]
     times = [[record["timestamp"] for record in history.records] for history in histories]
@@ -157,7 +158,7 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
 
     def rank(i: int) -> tuple[int, int, bool]:
         n_cut = sum("truncated" in record["result_metadata"] for record in histories[i].records)
-        return -len(calls[i]), n_cut, histories[i].plan is None  # the original is the first by this
+        return -len(calls[i]), n_cut, histories[i].plan is None  # the first in this order is the original
 
     copies, originals = dict[int, int](), defaultdict[tuple, list[int]](list)  # originals by their first call
     for i in sorted(filter(calls.__getitem__, range(len(histories))), key=rank):
@@ -170,13 +171,13 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
 
 
 def _call_of(record: StepRecord) -> tuple:
-    """Return a call and how it ended; in old files, numbers in parameters are text."""
+    """Return a call and its outcome; parameters are compared as words, since old files store numbers as text."""
     parameters = _WORD.findall(json.dumps(record["step"]["parameters"], sort_keys=True))
     return record["step"]["function_name"], tuple(parameters), record["success"], record["error"]
 
 
 def _words_of(record: StepRecord) -> tuple[list[str], bool]:
-    """Return the words of a successful step's result, without one at a cut, and whether it was cut."""
+    """Return the words of a successful step's result, and whether it was cut; the last word of a cut one is dropped."""
     result, is_cut = record["result"], "truncated" in record["result_metadata"]
     if record["success"] is not True or not result or result in results.NOTHING:
         return [], False
@@ -213,9 +214,9 @@ def evaluate_history(records: Any, options: Options | None = None) -> list[dict]
 
 
 def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, options: Options = DEFAULTS) -> dict:
-    """Judge one executed step; never raises for the contents of a record.
+    """Judge one executed step; never raises because of the contents of a record.
 
-    If the ``execution_history`` of `state` ends with the record, repeated attempts are counted.
+    If the ``execution_history`` of `state` ends with the record, its earlier failed attempts are counted.
 
     Parameters
     ----------
@@ -229,7 +230,7 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
     Returns
     -------
     dict
-        The evaluation, which JSON can store; docs/steps.md lists its keys.
+        The evaluation, which can be stored as JSON; docs/steps.md lists its keys.
 
     Examples
     --------
@@ -248,7 +249,7 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
 
 
 def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str, str | None]:
-    """Return how a step ended, one of `VERDICTS`, and why it failed silently, from its error or its result."""
+    """Return the verdict on a step (of `VERDICTS`) and, for a silent failure, the reason from its error or result."""
     function = record["step"]["function_name"]
     if record["result_type"] == "skipped":
         return "skipped", None
@@ -256,15 +257,15 @@ def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str
         error = f"an error is recorded: {record['error'][: results.MOST_SHOWN]}" if record["error"] else reading.failure
         return ("success", None) if is_talk(function) or not error else (SILENT, error)
     error_class = (record["error_type"] or "").rpartition(".")[2]
-    classes = "|".join(map(re.escape, sorted(options.critical_errors))) or "(?!)"  # which nothing matches
-    pattern = "|".join([rf"\b(?:{classes})\b", *options.critical_patterns])  # in messages, for want of a class
+    classes = "|".join(map(re.escape, sorted(options.critical_errors))) or "(?!)"  # matches nothing
+    pattern = "|".join([rf"\b(?:{classes})\b", *options.critical_patterns])  # for messages: the class may be missing
     if error_class in options.critical_errors or re.search(pattern, record["error"] or ""):
         return CRITICAL, None
     return ("unknown" if record["success"] is None else "failure"), None
 
 
 def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options: Options) -> dict[str, Any]:
-    """Judge a normalised record, the `attempt`-th at its step: its outcome, its structure and its function."""
+    """Judge the outcome and result of a normalised record, which is attempt number `attempt` (from 1) at its call."""
     function, kind = record["step"]["function_name"], record["result_type"]
     verdict, silent = outcome(record, reading, options)
     critical, why = verdict == CRITICAL, silent or ""
@@ -296,7 +297,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
                 evaluation = to_jsonable(dict(own(record, options)))
                 checks += [dict(one) for one in evaluation.pop("checks", [])]
                 added |= evaluation
-            except Exception as error:  # a user's evaluator may raise anything, the workflow continues
+            except Exception as error:  # a user's evaluator may raise anything; the workflow must continue
                 _log.warning("the evaluator of %s failed: %s", plain(function), plain(error))
                 added["evaluator_error"] = text = f"{type(error).__name__}: {error}"
                 checks.append(check("evaluator", None, "failed", text, "error"))
@@ -326,11 +327,11 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
         "attempt": attempt,
         "checks": [*first, *checks],
     }
-    return evaluation | added | evaluation  # nothing added replaces these keys
+    return evaluation | added | evaluation  # added keys never replace these
 
 
 def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> tuple[dict[str, Any], Check]:
-    """Judge a structured result, or the text that old storage made of one: return what that adds, and the check."""
+    """Judge a result stored as a structure or as text; return the keys to add to the evaluation, and the check."""
     function, result = record["step"]["function_name"], record["result"]
     analysis = results.ANALYSES.get(function or "")
     is_text, is_cut = record["result_type"] == "text", reading.is_cut
@@ -378,7 +379,7 @@ class PlannedStep(NamedTuple):
 
 
 def planned_steps(plan: Any) -> Sequence[Any]:
-    """Return the steps of a plan: a list, or a mapping with one under ``steps``."""
+    """Return the steps of a plan, which is a list or a mapping with a list under ``steps``."""
     steps = plan.get("steps") if isinstance(plan, Mapping) else plan
     return steps if isinstance(steps, (list, tuple)) else []
 
@@ -386,8 +387,9 @@ def planned_steps(plan: Any) -> Sequence[Any]:
 def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
     """Return the outcome of every planned step.
 
-    A planned step takes the first call that no earlier planned step has taken, with its retries; the last retry decides
-    the status. The share of successes is the adherence.
+    Each planned step is matched with the first call of its function, and of its parameters if the plan states them,
+    that no earlier planned step was matched with. The last retry of this call decides the status. The adherence is the
+    share of successes.
 
     Parameters
     ----------
@@ -401,7 +403,7 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
     Returns
     -------
     list of PlannedStep
-        One per planned step.
+        One per planned step, except answers and questions to the user and steps without a function.
 
     Examples
     --------
@@ -411,8 +413,8 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
     history = as_history(records, options)
     steps = planned_steps(history.plan if plan is None else plan)
     planned, taken = list[PlannedStep](), set[int]()
-    latest = dict[tuple, list[int]]()  # records of the latest call with its retries, by function and parameters
-    calls = defaultdict[tuple, deque[list[int]]](deque)  # all calls, also by function alone
+    latest = dict[tuple, list[int]]()  # positions of the latest call and its retries, by function and parameters
+    calls = defaultdict[tuple, deque[list[int]]](deque)  # all calls, by the same key and by function alone
     for i, record in enumerate(history.records if steps else []):
         key = (record["step"]["function_name"], json.dumps(record["step"]["parameters"], sort_keys=True))
         if key in latest and history.records[latest[key][-1]]["success"] is False:
@@ -457,7 +459,7 @@ def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
     >>> steps.find_loops([])
     []
     """
-    history, loops = as_history(records, options), dict[int, Loop]()  # by the first record
+    history, loops = as_history(records, options), dict[int, Loop]()  # by position of the first failure
     for i, evaluation in enumerate(history.evaluations):
         attempt = evaluation["attempt"]
         if evaluation["success"] is False and attempt >= history.options.loop_length:
@@ -466,7 +468,7 @@ def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
 
 
 def executions(backwards: Iterable[StepRecord], index: int) -> int:
-    """Count how often the step of the newest record, which comes first, ended alike; 1 once `index` is beyond it."""
+    """Count how often in a row the step of the newest (first) record ended alike; 1 if it advanced without failure."""
     backwards = iter(backwards)
     newest, n = next(backwards), 1
     step, has_failed = newest["step_index"], newest["success"] is False
@@ -476,13 +478,13 @@ def executions(backwards: Iterable[StepRecord], index: int) -> int:
         if record["step_index"] != step or record["success"] != newest["success"]:
             break
         if not (has_failed and step is not None) and not same_call(record, newest):
-            break  # a failed step counts whatever it tried
+            break  # a different call counts only for a failed step with an index
         n += 1
     return n
 
 
 def route_after(evaluation: Mapping[str, Any], index: int, n_steps: int) -> str:
-    """Return the evaluator's route: ``abort`` after a critical failure or if stuck, ``complete``, ``continue``."""
+    """Return the evaluator's route: ``abort`` (critical or stuck), ``complete`` (end of the plan) or ``continue``."""
     if evaluation.get("critical_failure"):
         return "abort"
     if index >= n_steps:
@@ -491,7 +493,7 @@ def route_after(evaluation: Mapping[str, Any], index: int, n_steps: int) -> str:
 
 
 def end_of_route(records: Any) -> tuple[str, int]:
-    """Return how the routers of the workflow would have ended a history.
+    """Return where and how the routers of the workflow would have ended a history.
 
     Parameters
     ----------
@@ -501,7 +503,8 @@ def end_of_route(records: Any) -> tuple[str, int]:
     Returns
     -------
     tuple of str and int
-        The end (empty without records), and the number of records before it.
+        ``abort`` or ``complete``, ``continue`` if no router ended it, or an empty string without records; and the
+        number of records up to this point.
 
     Examples
     --------
@@ -510,14 +513,14 @@ def end_of_route(records: Any) -> tuple[str, int]:
     """
     history, route = as_history(records), ""
     indices = [record["step_index"] or 0 for record in history.records]
-    n_steps = len(planned_steps(history.plan)) or max(indices, default=-1) + 1  # without a plan, the steps that ran
+    n_steps = len(planned_steps(history.plan)) or max(indices, default=-1) + 1  # without a plan: steps that ran
     for i, record in enumerate(history.records):
-        # the next record's index if the history advanced, else one more after a success
+        # if the history did not advance, a success still moves the index by one
         has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
         tries = executions(map(history.records.__getitem__, range(i, -1, -1)), index)
         judged = history.evaluations[i] | {"retry_cap_reached": tries >= history.options.retry_cap}
-        # beyond the plan, the executor ends the workflow without judging this step
+        # past the end of the plan, the executor ends the workflow without judging this step
         route = "complete" if index > n_steps else route_after(judged, index, n_steps)
         if route != "continue":
             return route, i + 1

@@ -23,7 +23,7 @@ _STATE = re.compile(rb'\ASQLite format 3|"execution_history"\s*:\s*\[')
 
 
 def _recognises(head: bytes) -> str:
-    """Return the title of a history by the first bytes of its file; empty for any other file."""
+    """Return the title of this kind if the first bytes of a file belong to a history, else an empty string."""
     value = decode_start(head)
     entries = value if isinstance(value, list) else [value]
     is_history = _STATE.search(head) or state_in(value) or any(map(is_record, entries))
@@ -68,7 +68,7 @@ KIND = LogKind(
 def load(source: Source, options: Options = DEFAULTS, **others: Unpack[LoadOptions]) -> Logs:
     """Read and judge histories: JSON, JSONL, LangGraph's SQLite checkpoints, or ``samples:steps``.
 
-    Each load judges the steps anew, with the evaluators registered at that time.
+    Each call judges the steps again, with the evaluators that are registered at that time.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def steps_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
     Parameters
     ----------
     source : Any
-        A source of `load`, or records.
+        A source as for `load`, or records.
     options : Options
         Settings of the judge.
 
@@ -122,7 +122,7 @@ def checks_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
     Parameters
     ----------
     source : Any
-        A source of `load`, or records.
+        A source as for `load`, or records.
     options : Options
         Settings of the judge.
 

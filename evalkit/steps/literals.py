@@ -1,4 +1,4 @@
-"""Convert any value to JSON, and a text to the number, truth value or literal that it shows, complete or cut."""
+"""Convert any value to JSON types, and parse text as a number, a truth value, or a complete or cut literal."""
 
 import ast
 import contextlib
@@ -16,20 +16,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-MAX_DEPTH = 100  # of structures; deeper ones are kept as text
-MAX_LENGTH = 200_000  # characters; a longer text is not parsed as a structure
-MAX_BRACKETS = 80  # brackets within brackets in such a text
+MAX_DEPTH = 100  # maximum nesting of structures; deeper ones become text
+MAX_LENGTH = 200_000  # maximum number of characters of a text that is parsed as a structure
+MAX_BRACKETS = 80  # maximum nesting of brackets in such a text
 
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
 _BEGIN = re.compile(r"\s*(?=[\[{(])")
-_TOKEN = re.compile(  # `call` is the beginning of np.float64(0.5), `cut` the remainder of a string that was cut
+_TOKEN = re.compile(  # `call` matches the beginning of np.float64(0.5), `cut` a string without its closing quote
     r"""(?P<string>b?(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"))|(?P<cut>b?['"].*)"""
     r"""|(?P<call>(?:(?:np|numpy)\.(?:float|int|uint|str|bool|array)\d*_?|array)\()"""
     r"""|(?P<sign>[{}\[\](),:])|(?P<word>[^'"{}\[\](),:\s]+)""",
     re.DOTALL,
 )
-# the words of Python and JSON that are no numbers
+# words of Python and JSON that are not numbers
 _WORDS: dict[str, Any] = dict.fromkeys(("None", "null", "nan", "NaN", "NaT", "inf", "-inf", "Infinity", "-Infinity"))
 _WORDS |= {"True": True, "true": True, "np.True_": True, "False": False, "false": False, "np.False_": False}
 
@@ -46,12 +46,12 @@ def to_jsonable(value: Any, above: tuple[int, ...] = ()) -> Any:
     value : Any
         The value.
     above : tuple of int
-        Ids of the containers around the value; leave it out.
+        Ids of the containers around the value; for recursive calls only.
 
     Returns
     -------
     Any
-        The converted value, which shares nothing with `value`.
+        The converted value, which shares no mutable object with `value`.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def to_jsonable(value: Any, above: tuple[int, ...] = ()) -> Any:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "replace")
-    if len(above) >= MAX_DEPTH or id(value) in above:  # a structure that contains itself ends here
+    if len(above) >= MAX_DEPTH or id(value) in above:  # too deep, or a structure that contains itself
         return _text(value)
 
     above = (*above, id(value))
@@ -96,7 +96,7 @@ def _text(value: Any) -> str:
 
 
 def is_deep(value: Any) -> bool:
-    """Return whether lists and dicts are nested deeper than what `to_jsonable` keeps as structures."""
+    """Return whether lists and dicts are nested deeper than `MAX_DEPTH`."""
     level = [value]
     for _ in range(MAX_DEPTH):
         inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list)))
@@ -105,7 +105,7 @@ def is_deep(value: Any) -> bool:
 
 
 def as_bool(value: Any) -> bool | None:
-    """Convert a bool, its text, or 0 and 1 to a truth value; None for anything else."""
+    """Convert a bool, 0 or 1, or a text such as "true" or "yes" to a bool; None for anything else."""
     return _TRUTHS.get(str(value).strip().lower())
 
 
@@ -116,7 +116,7 @@ def as_count(value: Any) -> int | None:
 
 
 def as_number(value: Any) -> float | None:
-    """Convert a finite number, or text as ``default=str`` writes it, to float; None for anything else."""
+    """Convert a finite number, or its text (as from ``json.dumps(default=str)``), to float; None for anything else."""
     if isinstance(value, (numbers.Real, str)) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):
             return read if math.isfinite(read := float(value)) else None
@@ -124,7 +124,7 @@ def as_number(value: Any) -> float | None:
 
 
 def as_text(value: Any) -> str | None:
-    """Return a text that is not empty; a number becomes its text."""
+    """Return a text that is not blank, or the text of a number; None for anything else."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = str(value)
     return value if isinstance(value, str) and value.strip() else None
@@ -138,22 +138,22 @@ class CutDict(dict):
     """The first pairs of a dict whose text was cut."""
 
 
-CUT: tuple[type, ...] = (CutList, CutDict)  # of a list or dict: it is only the beginning of the original
+CUT: tuple[type, ...] = (CutList, CutDict)  # types of lists and dicts that contain only the beginning of the original
 
 
 class _Bracket(NamedTuple):
-    """An opening bracket without its closing one yet, and its contents so far."""
+    """A bracket that is not closed yet, and its contents so far."""
 
     opening: str
-    keys: list  # the keys of a dict
-    items: list  # of a dict the values, and a key before its colon
+    keys: list  # keys of a dict
+    items: list  # items of a list; values of a dict, and the latest key until its colon
 
 
 def read_literal(text: str, start: int = 0) -> Any:
     """Parse the list, tuple or dict that begins at `start` (after white space): a Python repr or JSON, complete or cut.
 
-    Of a cut one the complete elements are kept; lists and dicts that were still open at the cut become `CutList` and
-    `CutDict`. Text after the closing bracket is ignored. For other text, the value is None.
+    If the text was cut, the complete elements are kept, and lists and dicts that are not closed become `CutList` and
+    `CutDict`. Text after the closing bracket is ignored. The value is None if the text is not a literal.
     """
     begin, end = _BEGIN.match(text, start), len(text.rstrip())
     if begin is None or len(text) > MAX_LENGTH:
@@ -179,7 +179,7 @@ def read_literal(text: str, start: int = 0) -> Any:
             if kind == "string":
                 has_escapes = "\\" in token or token[0] == "b"
                 items.append(_without_escapes(token) if has_escapes else token[1:-1])
-            elif token == "...":  # in the place of items that were left out
+            elif token == "...":  # marks items that were left out
                 brackets[-1] = _Bracket(opening, keys, CutList(items))
             elif kind == "word":
                 is_whole = token.lstrip("+-").isdigit()
@@ -190,7 +190,7 @@ def read_literal(text: str, start: int = 0) -> Any:
                 key = items.pop()
                 keys.append(tuple(key) if isinstance(key, list) else key)
             elif is_closing:
-                is_call = opening not in _CLOSING  # np.float64(0.5) is 0.5
+                is_call = opening not in _CLOSING  # np.float64(0.5) becomes 0.5
                 if token != _CLOSING[opening[-1]] or (is_call and len(items) != 1):
                     return None
                 if is_call or (opening == "(" and len(items) == 1 and not wants_value):
@@ -206,7 +206,7 @@ def read_literal(text: str, start: int = 0) -> Any:
             wants_value = token in (",", ":")
 
         value = None
-        for opening, keys, items in reversed(brackets):  # the innermost was cut first
+        for opening, keys, items in reversed(brackets):  # close the innermost bracket first
             if value is not None and (value or opening not in ("[", "(")):
                 items.append(value)
             if opening == "{":
@@ -215,16 +215,16 @@ def read_literal(text: str, start: int = 0) -> Any:
                 value = CutList(items)
             else:
                 value = items[0] if items else None
-    except (ValueError, SyntaxError, TypeError):  # no literal; a dict or a list as a key
+    except (ValueError, SyntaxError, TypeError):  # not a literal, or a key that is a dict or list
         return None
     return value
 
 
 def _without_escapes(token: str) -> str:
-    """Return the text of a string of Python or JSON; bytes become what Python shows of them."""
-    if token[0] == '"':  # JSON writes some characters as two escapes, which Python keeps separate
+    """Decode a string literal of Python or JSON; bytes become their repr."""
+    if token[0] == '"':  # JSON writes some characters as two escapes, which Python would not combine
         with contextlib.suppress(ValueError):
             return json.loads(token)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about escapes unknown to Python, as in '\d'
+        warnings.simplefilter("ignore")  # about escapes that Python does not know, such as '\d'
         return str(ast.literal_eval(token))

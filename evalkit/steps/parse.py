@@ -1,7 +1,8 @@
-"""Parse a file into records: JSON, JSONL and checkpoints of LangGraph; never raises for a file's contents.
+"""Parse a file into records: JSON, JSONL and LangGraph checkpoints; never raises because of a file's contents.
 
-Checkpoints are read as plain data: nothing that they name is imported or called. The database is opened read-only, its
-schema is not trusted (https://www.sqlite.org/security.html), and only a real table is asked: a view could run for ever.
+Checkpoints are decoded as plain data: nothing that they name is imported or called. The database is opened read-only,
+its schema is not trusted (https://www.sqlite.org/security.html), and only a real table is queried, since a view could
+run forever.
 """
 
 import io
@@ -30,8 +31,8 @@ LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
 _OTHER = Parsed("skipped", "not an execution history")
 
-_NUMPY, _DELTA = 6, 7  # codes of LangGraph's extension types; the others are (module, name, data, ...)
-SECONDS = 60  # for reading a database
+_NUMPY, _DELTA = 6, 7  # LangGraph's extension codes; others have (module, name, data, ...)
+SECONDS = 60  # time limit for reading a database
 _SCHEMA = "SELECT sql FROM sqlite_master WHERE name = 'checkpoints' AND type = 'table'"
 _COMPUTED = "SELECT COUNT(*) FROM pragma_table_xinfo('checkpoints') WHERE hidden"
 _NEWEST = """
@@ -41,7 +42,7 @@ _NEWEST = """
 
 
 def parse_file(path: str, data: bytes) -> Parsed:
-    """Parse the histories of a file, from its bytes; of a database, also from its write-ahead log."""
+    """Parse the histories in the bytes of a file and, for a database, in its write-ahead log."""
     suffix = Path(path).suffix.lower()
     values: list[Any] = []
     broken: list[str] = []
@@ -74,7 +75,7 @@ def parse_file(path: str, data: bytes) -> Parsed:
         notes.append(f"{len(broken)} broken lines")
 
     value = values if suffix in LINES else values[0]
-    value = to_jsonable(value) if is_deep(value) else value  # too deep to be handled safely
+    value = to_jsonable(value) if is_deep(value) else value  # too deep to handle safely
     state = state_in(value)
     entries = state[HISTORY_KEY] if state else [value] if is_record(value) else value
     records = list(filter(is_record, entries)) if isinstance(entries, list) else []
@@ -109,13 +110,13 @@ def _parse_checkpoints(path: str, data: bytes) -> Parsed:
 
 
 def _add_history(rows: dict[str, list[tuple]], thread: str, records: list, plan: Any) -> None:
-    """Add the rows of a history; its plan and records are kept as JSON text, which takes less memory than objects."""
+    """Add the rows of a history, with its plan and records as JSON text, which takes less memory than objects."""
     rows["histories"].append((thread, None if plan is None else msgspec.json.encode(plan).decode()))
     rows["steps"] += [(thread, msgspec.json.encode(record).decode()) for record in records]
 
 
 def state_in(value: Any) -> Mapping | None:
-    """Find the state with a history, or one level below, as in a dumped snapshot."""
+    """Return the state that contains a history: the value itself, or one level below as in a dumped snapshot."""
     if not isinstance(value, Mapping):
         return None
     states = (value, *map(value.get, ("values", "channel_values", "state")))
@@ -128,9 +129,10 @@ def companions(path: str) -> list[str]:
 
 
 def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, Any] | BrokenFileError]]:
-    """Yield the newest checkpoint of every thread, the last written at the end; BrokenFileError without a table.
+    """Yield the newest checkpoint of every thread, the last written at the end. Raise BrokenFileError without a table.
 
-    Yields its name, with a subgraph's namespace after a slash, and the ``channel_values`` as plain data, or the error.
+    Each item is the name of the thread, with a subgraph's namespace after a slash, and the ``channel_values`` as plain
+    data, or the error if they can't be decoded.
     """
     unique, taken = UniqueNames("{} #{}"), 0
     end = time.monotonic() + SECONDS
@@ -148,22 +150,22 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
                 raise BrokenFileError("no LangGraph checkpoints: computed columns are not read")
             for row, thread, namespace, _ in connection.execute(_NEWEST).fetchall():
                 stored = connection.execute("SELECT type, checkpoint FROM checkpoints WHERE rowid = ?", (row,))
-                kind, blob = stored.fetchone() or (None, None)  # if it is damaged
+                kind, blob = stored.fetchone() or (None, None)  # in a damaged table
                 taken += len(blob) if isinstance(blob, (str, bytes)) else 0
-                check_size(taken)  # many values may share the same bytes
+                check_size(taken)  # in a crafted file, many values may share the same bytes
                 yield unique(cut_name(f"{thread}/{namespace}" if namespace else str(thread))), _channels(kind, blob)
     except sqlite3.Error as error:
         late = f"reading took longer than the limit of {SECONDS} seconds"
         raise BrokenFileError(f"no LangGraph checkpoints: {late if 'interrupted' in str(error) else error}") from error
-    except UnicodeDecodeError as error:  # of names in its schema
+    except UnicodeDecodeError as error:  # in names of its schema
         raise BrokenFileError(f"no LangGraph checkpoints: not UTF-8: {error.reason}") from error
 
 
 def _connect(path: str, data: bytes) -> sqlite3.Connection:
-    """Open a database read-only: the file if it has a write-ahead log, else its bytes; nothing is written."""
+    """Open a database without writing: the file, read-only, if it has a write-ahead log; else its bytes in memory."""
     if not any(map(os.path.exists, companions(path))):
         connection = sqlite3.connect(":memory:")
-        connection.deserialize(data[:18] + b"\1\1" + data[20:])  # those two bytes ask for a write-ahead log
+        connection.deserialize(data[:18] + b"\1\1" + data[20:])  # turn off the write-ahead log
         return connection
     for companion in filter(os.path.lexists, (f"{path}-wal", f"{path}-shm")):
         status = os.stat(companion)
@@ -175,14 +177,14 @@ def _connect(path: str, data: bytes) -> sqlite3.Connection:
 def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
     try:
         if kind == "msgpack":
-            check_size(len(blob) * CELL)  # each of its bytes may be a value
+            check_size(len(blob) * CELL)  # each byte may become a value
             checkpoint = msgspec.msgpack.decode(blob, ext_hook=_data_of)
         elif kind == "json":
             text = blob.encode() if isinstance(blob, str) else blob
             check_json(text)
             checkpoint = json.loads(text)
         else:
-            return BrokenFileError(f"a checkpoint of type {kind!r:.40} is not read")  # pickles run code
+            return BrokenFileError(f"a checkpoint of type {kind!r:.40} is not read")  # loading a pickle runs code
     except (ValueError, RecursionError, TypeError) as error:
         return BrokenFileError(f"a checkpoint can't be decoded: {error}")
     values = checkpoint.get("channel_values") if isinstance(checkpoint, dict) else None
@@ -190,7 +192,7 @@ def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
 
 
 def _data_of(code: int, data: memoryview) -> Any:
-    """Return the data of an object that LangGraph would rebuild; the data of an array are not read."""
+    """Return the plain data of an object that LangGraph would rebuild; arrays are not decoded."""
     if code == _NUMPY:
         return "an array"
     inner = msgspec.msgpack.decode(data, ext_hook=_data_of)

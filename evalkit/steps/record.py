@@ -1,4 +1,4 @@
-"""The record of a step, and the options of storage and evaluation."""
+"""The record of a step, and the options for storing and judging steps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,39 +8,39 @@ from evalkit.steps.literals import as_bool, as_count, as_text
 
 ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]
 
-HISTORY_KEY, PLAN_KEY = "execution_history", "execution_plan"  # of a dumped state and of a checkpoint
+HISTORY_KEY, PLAN_KEY = "execution_history", "execution_plan"  # keys of dumped states and checkpoints
 SILENT = "silent failure"
 CRITICAL = "critical failure"
 NOT_RUN = "not run"
 VERDICTS = ("success", SILENT, "failure", CRITICAL, "skipped", "unknown")
-STATUSES = (*VERDICTS, NOT_RUN)  # of a planned step or an analysis, from best to worst
-NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
+STATUSES = (*VERDICTS, NOT_RUN)  # outcomes of a planned step or an analysis, from best to worst
+NOT_JUDGED = ("skipped", "unknown")  # verdicts that are excluded from all rates
 WENT_WRONG = ("failure", CRITICAL, SILENT)
 
 _RECORD_KEYS = frozenset({"step", "function_name", "success", "result", "result_summary", "error"})
 
 
 class StepRecord(TypedDict):
-    """One executed step, whatever shape it was stored in: shape B with two more keys; all values are JSON."""
+    """One executed step of any stored shape, normalised to shape B with two more keys; all values are JSON."""
 
     step_index: int | None  # None if unknown
-    step: dict[str, Any]  # function_name, parameters, and whatever else the planner gave
+    step: dict[str, Any]  # function_name, parameters, and other keys of the planner
     success: bool | None  # None if the record does not state it
     result: Any
     result_type: ResultType
     result_summary: str
-    result_metadata: dict[str, Any]  # "truncated": [original length or None, kept] where a text is (or is likely) cut
+    result_metadata: dict[str, Any]  # "truncated": [original length or None, kept length] if a text is or may be cut
     error: str | None
     error_type: str | None
     timestamp: str | None  # as recorded
-    shape: Literal["A", "B", "C"]  # nested and untyped; nested and typed, what this package writes; flat, on disk
+    shape: Literal["A", "B", "C"]  # A: nested, untyped; B: nested, typed, as written here; C: flat, on disk
 
 
 @dataclass(frozen=True)
 class Options:
     """Limits, thresholds and patterns of storage and evaluation; docs/steps.md lists the defaults."""
 
-    # functions whose results are stored as they are, and prefixes of names of functions that make plots
+    # functions whose results are stored as structures, and name prefixes of functions that make plots
     structured_functions: frozenset[str] = frozenset(
         {
             "perform_enrichment_analyses",
@@ -51,10 +51,10 @@ class Options:
         }
     )
     visualization_prefixes: tuple[str, ...] = ("display_",)
-    # characters that are stored of other results, and of summaries
+    # maximum number of characters stored of other results and of summaries
     text_limit: int = 500
     summary_limit: int = 100
-    # exception classes after which no later step can work, and patterns of their messages, for records without a class
+    # exception classes after which no later step can work; patterns of their messages, since records may lack a class
     critical_errors: frozenset[str] = frozenset(
         {"ImportError", "ModuleNotFoundError", "AttributeError", "FileNotFoundError", "PermissionError"}
     )
@@ -66,15 +66,15 @@ class Options:
         r"has no attribute",
         r"Permission denied",
     )
-    # of the status of an analysis that could not be done, in lower case and with underscores; no other is a failure
+    # patterns of statuses (in lower case, with underscores) that mean that an analysis failed; other statuses do not
     failed_statuses: tuple[str, ...] = (
         r"no_(?:cells|clusters|data|markers)(?:_found|_available|_left)?",
         r"(?:insufficient|too_few|not_enough)_\w+",
         r"(?:\w+_)?(?:not_found|failed|failure|error)",
     )
-    rich_pathways: int = 100  # more significant pathways than this are called rich
+    rich_pathways: int = 100  # a result with more significant pathways is called rich
     loop_length: int = 3  # consecutive failures of one function with the same parameters that make a loop
-    retry_cap: int = 3  # attempts at one step without advancing that end the workflow
+    retry_cap: int = 3  # attempts at one step without advancing after which the workflow ends
 
     def is_plot(self, function_name: str | None) -> bool:
         """Return whether a function of this name makes plots."""
@@ -90,9 +90,9 @@ def is_record(value: Any) -> bool:
 
 
 def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
-    """Normalise a record of any shape, whose values are JSON; never raises.
+    """Normalise a record of any shape with JSON values; never raises.
 
-    A stored text of exactly ``options.text_limit`` characters counts as cut, unless its metadata give its length.
+    A stored text of exactly ``options.text_limit`` characters counts as cut unless the metadata contain its length.
     """
     raw = raw if isinstance(raw, Mapping) else {}
     given = raw.get("step")
@@ -107,7 +107,7 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
         shape = "A" if kind is None else "B"
         if "step" not in raw and "result" not in raw:
             shape = "C"
-    flat = shape == "C" and "step" not in raw  # if present, the record was normalised before
+    flat = shape == "C" and "step" not in raw  # with a step, it was normalised before
     # on disk (shape C) the summary is the cut result itself
     result = raw.get("result_summary") if flat else raw.get("result")
     success = as_bool(raw.get("success"))
@@ -141,10 +141,10 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
 
 
 def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRecord]:
-    """Normalise a whole history, whose values are JSON, and count the steps if the records do not.
+    """Normalise a history with JSON values, and number its steps where records have no index.
 
-    If no record of a run of records has an index (shape C), a record that repeats the function and parameters of
-    a failed one is another attempt at the same step; every other record is the next step.
+    A record without an index (shape C) is another attempt at the same step if it repeats the function and parameters
+    of the record before it, and that one failed. Otherwise it is the next step.
     """
     history = list[StepRecord]()
     for raw in records if isinstance(records, list) else []:
@@ -158,23 +158,23 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
 
 
 def is_talk(function_name: str | None) -> bool:
-    """Return whether a step is talk, not analysis: its function gives an answer or asks, or there is none."""
+    """Return whether a step is talk, not analysis: it answers or asks the user, or it has no function."""
     return function_name in (None, "conversational_response", "final_question")
 
 
 def same_call(a: StepRecord, b: StepRecord) -> bool:
-    """Return whether two records are the same function with the same parameters."""
+    """Return whether two records call the same function with the same parameters."""
     step, other = a["step"], b["step"]
     return step["function_name"] == other["function_name"] and step["parameters"] == other["parameters"]
 
 
 def repeats_failure(before: StepRecord, record: StepRecord) -> bool:
-    """Return whether a record is another attempt at the call that failed in the one before."""
+    """Return whether a record repeats the call of the record before it, which failed."""
     return before["success"] is False and same_call(before, record)
 
 
 def cell_types_of(record: StepRecord) -> list[str]:
-    """Return the cell types of a step: `target_cell_type`, else those its parameters name."""
+    """Return the cell types of a step: `target_cell_type`, else the cell types in its parameters."""
     step = record["step"]
     named = [step.get("target_cell_type"), *map(step["parameters"].get, ("cell_type", "cell_types", "celltype"))]
     for value in named:

@@ -1,4 +1,4 @@
-"""Read the result of a step, complete or cut, with a reader for each function; a missing count is None."""
+"""Read the result of a step, complete or cut, with one reader per function; unknown counts are None."""
 
 import re
 from collections import Counter
@@ -12,19 +12,19 @@ from evalkit.steps.literals import CUT, CutDict, as_count, as_number, as_text, r
 from evalkit.steps.record import Options, StepRecord
 
 METHODS = ("go", "kegg", "reactome", "gsea")
-DISCOVERED = "discovered"  # how the discovery of cell types ended
+DISCOVERED = "discovered"  # this and the next three: outcomes of the discovery of cell types
 LEAF_NODE = "leaf_node"
 NO_NEW_TYPES = "no_new_cell_types"
 UNKNOWN = "unknown"
 UNEXPECTED = "unexpected_structure"
-NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # the last is what shape A made of false values
-MOST_SHOWN, MOST_SEARCHED = 200, 2000  # characters of a message
-MOST_NAMED = 10  # genes and matches, as many as an enrichment lists terms
+NOTHING: tuple[Any, ...] = (None, "", [], {}, "Success")  # shape A stores false values as "Success"
+MOST_SHOWN, MOST_SEARCHED = 200, 2000  # maximum number of characters of a message
+MOST_NAMED = 10  # maximum number of genes or matches per result; an enrichment lists as many terms
 _NO_PLOT_MADE = "no plot was made"
 
 _ASKED_BY = ("analyses", "analysis", "methods", "method", "analysis_types", "analysis_type", "enrichment_types")
 _ERROR_TEXT = re.compile(r"^[^\w{\[(<]*(?:process cells failed|error|exception|traceback|failed)\b", re.IGNORECASE)
-# the beginning of an error dict whose text can't be read to its end
+# the beginning of an error dict whose text can't be parsed completely
 _ERROR_DICT = re.compile(r"^\s*\{\s*(['\"])error\1\s*:\s*+(?!None|null|''|\"\")")
 _HTML = re.compile(r"<\s*(?:!doctype|!--|[a-z][a-z0-9]*[\s/>])", re.IGNORECASE)
 _NO_PLOT = re.compile(
@@ -38,7 +38,7 @@ Severity = Literal["info", "warning", "error", "critical"]
 
 
 class Check(TypedDict):
-    """One judgement of one step; `score` from 0 to 1, None where it can't be computed."""
+    """One judgement of one step; `score` is from 0 to 1, or None if it can't be computed."""
 
     name: str
     score: float | None
@@ -48,7 +48,7 @@ class Check(TypedDict):
 
 
 def check(name: str, score: float | None, label: str, explanation: str = "", severity: Severity = "info") -> Check:
-    """Return a check, as evaluators list them under ``checks``.
+    """Return a check for the list ``checks`` that an evaluator returns.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ def check(name: str, score: float | None, label: str, explanation: str = "", sev
     score : float or None
         Score from 0 to 1.
     label : str
-        Result in a word.
+        The judgement in a word.
     explanation : str
-        Reason.
+        Reason for the judgement.
     severity : {"info", "warning", "error", "critical"}
-        Severity of the result.
+        Severity of the judgement.
 
     Returns
     -------
@@ -79,21 +79,21 @@ def check(name: str, score: float | None, label: str, explanation: str = "", sev
 
 @dataclass
 class Reading:
-    """What a result contains; the reader of the step's function fills it in."""
+    """The contents of a result, which the reader of the step's function fills in."""
 
-    value: Any  # the result as a structure, if it is one or its text can be parsed as one
-    whole: Mapping[str, Any]  # the same if it is a mapping, else empty
+    value: Any  # the result, parsed if it is the text of a structure
+    whole: Mapping[str, Any]  # `value` if it is a mapping, else empty
     is_cut: bool  # the stored result is only the beginning of the original
-    quality: str  # whether the result was stored as a structure
-    error: str | None = None  # returned in its place
-    status: str | None = None  # of an analysis that returned nothing else
-    found: dict[str, Any] = field(default_factory=dict)  # its contents, as key findings give them, in full
-    quantities: list[tuple] = field(default_factory=list)  # the same as rows: `table.QUANTITY`
+    quality: str  # how the result was stored: as a structure or as text
+    error: str | None = None  # error returned instead of a result
+    status: str | None = None  # status of an analysis that returned nothing else
+    found: dict[str, Any] = field(default_factory=dict)  # full contents, for key findings
+    quantities: list[tuple] = field(default_factory=list)  # the same as rows with the columns `table.QUANTITY`
     failure: str | None = None  # why the step failed, although it may report success
-    nothing_new: bool = False  # the analysis was done, and there was nothing to find
-    issues: list[str] = field(default_factory=list)  # of the structure
-    summary: str = ""  # what was done, in a line
-    evaluation: dict[str, Any] | None = None  # what judging the step adds; None for a function that is not known
+    nothing_new: bool = False  # the analysis worked, and there was nothing to find
+    issues: list[str] = field(default_factory=list)  # problems of the structure
+    summary: str = ""  # one line
+    evaluation: dict[str, Any] | None = None  # keys for the step's evaluation; None if the function is unknown
     checks: list[Check] = field(default_factory=list)
 
 
@@ -138,7 +138,7 @@ def read_result(record: StepRecord, options: Options) -> Reading:
         if re.fullmatch("|".join(options.failed_statuses), name):
             reading.failure = f"the result is only a status: {shown[:MOST_SHOWN]}"
 
-    quoted = (reading.failure or record["error"]) and not reading.status  # the text of a failure
+    quoted = (reading.failure or record["error"]) and not reading.status  # show the text of a failure
     if result is None:
         reading.summary = "Success"
     elif quoted or not reading.summary:
@@ -147,7 +147,7 @@ def read_result(record: StepRecord, options: Options) -> Reading:
 
 
 def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> None:
-    """Read terms, p-values and counts per method; since p-values differ, the total is for orientation only."""
+    """Read terms, p-values and counts per method; methods use different p-values, so their total is only a guide."""
     parameters = record["step"]["parameters"]
     issues, status = reading.issues, reading.status
     asked = str([parameters[key] for key in _ASKED_BY if key in parameters]).lower()
@@ -272,7 +272,7 @@ def _read_counts(record: StepRecord, reading: Reading, options: Options) -> None
 
 
 def _by_category(reading: Reading, key: str, noun: str) -> tuple[dict[str, Mapping], int | None]:
-    """Return the entries under `key`, or of the bare list, by category, and their number, None if not all are known."""
+    """Return the entries by category, from the list under `key` or a bare list, and their number; None if unknown."""
     listed = reading.whole.get(key) if reading.whole else reading.value
     entries, unique = dict[str, Mapping](), UniqueNames("{} #{}")
     if not isinstance(listed, list):
@@ -288,13 +288,13 @@ def _by_category(reading: Reading, key: str, noun: str) -> tuple[dict[str, Mappi
 
 
 def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> None:
-    """Read the discovered cell types, in order of appearance, and how the discovery ended."""
+    """Read the discovered cell types, in order of appearance, and the outcome of the discovery."""
     result, cut = record["result"], reading.is_cut
     text = as_text(reading.whole.get("message") if reading.whole else result) or ""
     groups = reading.whole.get("group_to_cell_type")
     if isinstance(result, str) and (match := _CELL_TYPES.search(result)):
         groups = read_literal(result, match.end())
-        if groups is None:  # it began, but none of its pairs can be read
+        if groups is None:  # a mapping begins, but none of its pairs can be parsed
             groups = CutDict()
     is_partial = isinstance(groups, CutDict)
     is_empty = groups == {} and not is_partial
@@ -308,7 +308,7 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
         for mark in _DISCOVERED.finditer(text):  # "Discovered new cell type: X", or "types: X, Y"
             names = mark[2].strip().strip("[]").split(",") if mark[1] else [mark[2]]
             if cut and mark.end() == len(text):
-                names.pop()  # the name at the cut
+                names.pop()  # this name may be incomplete
             types += filter(None, [one.strip(" \t\r.;'\"") for one in names])
         types = list(dict.fromkeys(types))
         if "no new cell types" in text.lower() and not types:
@@ -331,12 +331,12 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
     clusters = Counter(groups.values())
     reading.quantities.append(("cell types", None, None, None, evaluation["cell_type_count"]))
     reading.quantities += [("clusters", None, None, name, clusters.get(name)) for name in types]
-    # a leaf has nothing below it to discover
+    # a leaf of the tree of cell types has no subtypes to discover
     score = None if status in (UNKNOWN, LEAF_NODE) else status == DISCOVERED
     severity: Severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
     reading.checks.append(check("discovery", score, status, ", ".join(types), severity))
     if expected := list(map(str, _list(record["step"].get("expected_children")))):
-        # `T cells`, `t cell` and `T_Cell` are the same
+        # `T cells`, `t cell` and `T_Cell` are the same name
         alike = {name: re.sub(r"[\s_-]+", " ", name.lower()).strip().removesuffix("s") for name in [*types, *expected]}
         have, want = set(map(alike.get, types)), set(map(alike.get, expected))
         missing = [name for name in expected if alike[name] not in have]
@@ -358,7 +358,7 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
 
 
 def _read_search(record: StepRecord, reading: Reading, options: Options) -> None:
-    """Read the matches of a semantic search; the number is unknown for a cut list or a failed search."""
+    """Read the matches of a semantic search; their number is unknown if the list was cut or the search failed."""
     whole, total = reading.whole, None
     found: list[str] = []
     inner = within if isinstance(within := whole.get("search_results"), Mapping) else whole
@@ -399,7 +399,7 @@ ANALYSES = {
     "search_enrichment_semantic": Analysis("search", (dict, list, str), _read_search),
 }
 
-_PLOTS: dict[str, tuple[int | None, str]] = {  # what a plot is stored as: the number of plots, the status
+_PLOTS: dict[str, tuple[int | None, str]] = {  # number of plots and status, by stored form
     "html": (1, "generated"),
     "file_ref": (1, "stored_in_file"),
     "text": (0, "message_instead"),
@@ -409,7 +409,7 @@ _PLOTS: dict[str, tuple[int | None, str]] = {  # what a plot is stored as: the n
 
 
 def _read_plot(record: StepRecord, reading: Reading, options: Options) -> None:
-    """Read what a display function returned: HTML, several plots, a file, or a text in its place."""
+    """Read the result of a display function: HTML, several plots, a file, or a message instead of a plot."""
     plots = reading.whole.get("plots")
     kind, length, reading.failure = _read_page(reading.value)
     n, status = _PLOTS[kind]
@@ -444,7 +444,7 @@ def _read_plot(record: StepRecord, reading: Reading, options: Options) -> None:
 
 
 def _read_page(plot: Any) -> tuple[str, int | None, str | None]:
-    """Return what one plot is stored as (of `_PLOTS`), the length of its HTML, and why it is none."""
+    """Return the stored form of one plot (see `_PLOTS`), the length of its HTML, and the reason if it is not a plot."""
     page = plot.get("html") if isinstance(plot, Mapping) else plot
     if isinstance(plot, Mapping) and not isinstance(page, str):
         if plot.get("type") == "file_ref" or isinstance(plot.get("path"), str):
@@ -464,7 +464,7 @@ def _list(value: Any) -> list:
 
 
 def _share(name: str, wanted: list[str], missing: list[str], is_partial: bool = False) -> Check:
-    """Return a check of how many are present; those missing from a cut list may be in the part cut off."""
+    """Return a check of the share that is present; it is unknown if missing items may be in the part cut off."""
     without = f"without: {', '.join(missing)}" if missing else ""
     if is_partial and missing:
         return check(name, None, "unknown", f"the result was not read whole; {without}", "warning")

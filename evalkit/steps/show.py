@@ -1,4 +1,4 @@
-"""What notebooks show of histories: findings, sentences, and tables from frames."""
+"""Contents of notebooks on histories: findings, sentences, and tables made from frames."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ SAMPLES = (
 
 
 def describe_histories(histories: Sequence[History], source: str | Sequence[str] = "", chosen: Notes = NO_NOTES) -> str:
-    """Describe what was read, what was `chosen` for it, and whether samples are made up."""
+    """Describe what was read and what the samples are, and append the notes in `chosen`."""
     records = sum(len(history.records) for history in histories)
     text = f"{counted_noun(len(histories), 'history')} with {counted_noun(records, 'record')} of steps."
     if is_sample(source):
@@ -30,7 +30,7 @@ def describe_histories(histories: Sequence[History], source: str | Sequence[str]
 
 
 def answer_table(overview: pd.DataFrame) -> pd.DataFrame:
-    """Return the confirmed and the reported success of each history, the lowest first, and what failed in it."""
+    """Return the confirmed and reported success of each history, the lowest first, with counts of its failures."""
     confirmed = {f"confirmed_{end}": end for end in ("estimate", "low", "high")}
     kept = ["history", *confirmed, "reported_estimate", "reported_low", "reported_high", "n", SILENT, "loops", "cut"]
     return overview[kept].rename(columns=confirmed)
@@ -43,7 +43,7 @@ def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:
 
 
 def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of steps that fit on a page; `remark` is what went wrong, or what was done."""
+    """Return the columns of steps that fit on a page; `remark` is the error or, without one, the summary."""
     remarks = steps[["silent_failure_reason", "error", "skip_reason", "summary"]]
     first = ["position", "step_index", "attempt", "function_name", "verdict"]
     last = ["result_type", "truncated", "cell_type", "history", "turn"]
@@ -52,7 +52,7 @@ def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def findings(logs: Logs) -> list[Finding]:
-    """Describe how many steps succeeded, how many only reported it, what failed, and what the records lost."""
+    """Find how many steps succeeded, how many only reported success, what failed, and which results were cut."""
 
     def examples(some: pd.DataFrame) -> tuple[Example, ...]:
         first = with_runs(some.drop_duplicates("function_name").head(MOST_EXAMPLES), logs.runs)
@@ -85,7 +85,7 @@ def findings(logs: Logs) -> list[Finding]:
 
 
 def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the run of each row's history, to make links; if the table has turns, not to rows without, nor histories."""
+    """Add each row's run, for links; if the table has turns, rows without one get no run, and `history` is dropped."""
     table = table.assign(run_id=table["history"].map(runs.set_index("history")["run_id"]))
     if "turn" not in table:
         return table
@@ -93,6 +93,6 @@ def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
-    """Return the checks that did not pass or could not be done."""
+    """Return the checks that did not pass or could not be computed."""
     selected = checks[checks["severity"].isin(("warning", "error", "critical")).to_numpy()]
     return numbered(selected[["position", "function_name", "name", "severity", "label", "score", "explanation"]])

@@ -1,4 +1,4 @@
-"""Store what a step returned, and what an agent builds its answer on: summaries and key findings."""
+"""Store the results of steps, and make the summaries and key findings on which an agent bases its answer."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def store_execution_result(
     Returns
     -------
     dict
-        result_type, result, result_summary and result_metadata, as JSON can store them.
+        result_type, result, result_summary and result_metadata, which can be stored as JSON.
 
     Examples
     --------
@@ -79,8 +79,9 @@ def _cut(text: str, options: Options) -> tuple[str, dict[str, Any]]:
 def create_result_summary(step: Mapping[str, Any] | str | None, result: Any, options: Options = DEFAULTS) -> str:
     """Summarise the result of a successful step in one line.
 
-    For example ``Enrichment: GO: 12 terms, KEGG: 3 terms``, or ``Success`` without a result. Other results, and results
-    that describe a failure, give their first ``options.summary_limit`` characters.
+    Known functions have their own summaries, for example ``Enrichment: GO: 12 terms, KEGG: 3 terms``. A step without a
+    result gives ``Success``. For other results, and for results that describe a failure, the summary is the first
+    ``options.summary_limit`` characters.
 
     Parameters
     ----------
@@ -119,12 +120,13 @@ def record_execution(
 ) -> list[dict[str, Any]]:
     """Append one executed step to the history of a state, and return a new list.
 
-    The index is the state's ``current_step_index``, else the number of records. An exception is stored with its class.
+    The index of the step is the state's ``current_step_index`` or, without one, the number of earlier records. An
+    exception is stored with its class.
 
     Parameters
     ----------
     state : mapping
-        State of the workflow, which is not changed.
+        State of the workflow; it is not changed.
     step : mapping or None
         The step of the plan.
     result : Any
@@ -194,7 +196,7 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
 
 
 def extract_key_findings_from_execution(history: Any, options: Options | None = None) -> dict[str, Any]:
-    """Collect the findings of a history, also from legacy text.
+    """Collect the findings of a history, including findings in legacy text.
 
     Parameters
     ----------
@@ -208,7 +210,7 @@ def extract_key_findings_from_execution(history: Any, options: Options | None = 
     dict
         ``successful_analyses`` (findings by analysis and cell type), ``failed_analyses`` (failures and silent failures,
         with their error) and ``skipped_analyses`` (reasons). The key of a repeated analysis ends in `` #2``. Counts
-        that were cut off are None, terms are missing.
+        that were cut off are None; terms that were cut off are left out.
 
     Examples
     --------

@@ -95,7 +95,7 @@ TABLES = {"runs": RUNS, "steps": STEPS, "checks": CHECKS, "results": RESULTS}
 
 
 def _columns(*first: Column, **others: str) -> tuple[Column, ...]:
-    """Return columns of a frame made from these tables: some of theirs, then others by name and dtype."""
+    """Return the columns of a derived frame: `first` as they are, then `others` by name and dtype."""
     return (*first, *(Column(name, dtype, "") for name, dtype in others.items()))
 
 
@@ -104,25 +104,25 @@ ADHERENCE = _columns(_HISTORY, _POSITION, _FUNCTION, status="str", attempts="int
 OVERVIEW = _columns(
     _HISTORY,
     records="int",
-    n="int",  # steps the rates rest on: all but skipped and unknown ones
+    n="int",  # judged steps: all except skipped and unknown ones
     # share of steps that succeeded, as reported and without silent failures
     **{f"{which}_{bound}": "float" for which in ("reported", "confirmed") for bound in ("estimate", "low", "high")},
     **dict.fromkeys(VERDICTS, "int"),
     loops="int",
     cut="int",
-    warning="str",  # what is doubtful about the intervals
+    warning="str",  # a doubt about the intervals
 )
 FAILURE_KINDS = _columns(
     verdict="str",
     steps="int",
     histories="int",
     kind="str",  # class of the error, or its message without names and numbers
-    message="str",  # of the first
+    message="str",  # message of the first failure
     functions="object",
     error_category="str",
 )
 
-# What columns of frames and of estimates are called in tables, where their names are no words
+# titles of columns in tables, where the name of the column is not plain English
 LABELS = {
     "confirmed_estimate": "confirmed success",
     "cut": "results cut",

@@ -1,4 +1,4 @@
-"""What commands show of histories: summaries, steps and checks; and the files they write."""
+"""Output of commands on histories: summaries, steps and checks, and the frames for their files."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,11 +17,11 @@ from evalkit.steps.judge import end_of_route, find_loops
 from evalkit.steps.literals import to_jsonable
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
 
-_SPARE = ("records", "cut", "loops", "silent", "failed")  # the first goes first
+_SPARE = ("records", "cut", "loops", "silent", "failed")  # columns that can be dropped, the first one first
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format the summary of several histories, and the steps of one; `views` ask for all steps, or for checks."""
+    """Format the summary of several histories, or the steps of one; `views` may ask for all steps or for checks."""
     checks, everything = views.get("checks"), views.get("all")
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
     numbers = list(map(_found_cells, to_jsonable(analysis.found(logs.results))))
@@ -29,7 +29,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     parts = _overview(logs, rows) if len(logs.runs) > 1 else []
     if len(rows) > 1 and not (checks or everything):
         return [*parts, found]
-    parts = [part._replace(frame=None) for part in parts]  # the steps below have more
+    parts = [part._replace(frame=None) for part in parts]  # files get the steps instead
     table, cells = (logs.checks, _check_cells) if checks else (logs.steps, _step_cells)
     counted = {row["history"]: row for row in rows}
     for history in (one for one in logs.histories if one.label in counted):
@@ -58,7 +58,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def _step_cells(row: dict[str, Any]) -> dict[str, str]:
-    """Format a row of the frame of steps by its headers."""
+    """Format a row of the frame `steps`; return its cells by header."""
     attempt = f" (attempt {row['attempt']})" if row["attempt"] > 1 else ""
     note = row["silent_failure_reason"] or row["error"] or row["skip_reason"] or row["summary"] or ""
     return {
@@ -74,7 +74,7 @@ def _step_cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _check_cells(row: dict[str, Any]) -> dict[str, str]:
-    """Format a row of the frame of checks by its headers."""
+    """Format a row of the frame `checks`; return its cells by header."""
     return {
         "#": str(row["position"] + 1),
         "step": str(row["step_index"] + 1),
@@ -88,7 +88,7 @@ def _check_cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _found_cells(row: dict[str, Any]) -> dict[str, str]:
-    """Format a row of `analysis.found` by its headers."""
+    """Format a row of `analysis.found`; return its cells by header."""
     return {
         "found": row["quantity"],
         "cell type": shorten(plain(row["cell_type"] or "–"), 40),
@@ -100,9 +100,9 @@ def _found_cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Format one row per history, the lowest confirmed success first; one that changed recently is running."""
+    """Format one row per history, the lowest confirmed success first; return it, and whether all have ended."""
     logs = snapshot.logs
-    idle = 60.0 if snapshot.idle is None else snapshot.idle  # seconds without a change that end a history
+    idle = 60.0 if snapshot.idle is None else snapshot.idle  # seconds without a change after which a history has ended
     running = {history.label for history in logs.histories if snapshot.unchanged_for(history.source) < idle}
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
     cells = [_cells(row) | {"state": "running" if row["history"] in running else "finished"} for row in rows]
@@ -115,7 +115,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
 
 
 def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
-    """Format the rows of histories, the worst first, and one of all together."""
+    """Format one row per history, the worst first, and a row for all together."""
     frame = analysis.total(logs.runs, logs.steps)
     total, frame = to_jsonable(frame), pd.concat([analysis.overview(logs.runs, logs.steps), frame])
     [together] = total or rows
@@ -145,7 +145,7 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
 
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:
-    """Format a row of the overview by its headers."""
+    """Format a row of the overview; return its cells by header."""
     confirmed, reported = _rates(row)
     return {
         "history": plain(row["history"]),
@@ -161,6 +161,6 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _rates(row: dict[str, Any]) -> list[str]:
-    """Format the confirmed and the reported success of a history."""
+    """Format the confirmed and the reported success in a row of the overview."""
     ends = ("estimate", "low", "high")
     return [format_interval(*(row[f"{which}_{end}"] for end in ends)) for which in ("confirmed", "reported")]

@@ -13,12 +13,12 @@ from evalkit.steps.literals import as_text
 from evalkit.steps.parse import parse_file
 from evalkit.steps.record import CRITICAL, WENT_WRONG, StepRecord
 
-MOST_SHOWN = 20_000  # characters of a result
+MOST_SHOWN = 20_000  # maximum number of characters of a result
 _parsed = lru_cache(maxsize=1)(parse_file)  # the threads of a checkpoint are shown one after the other
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str = "") -> Transcript:
-    """Return the transcript of a file, or of one `thread`; the step after which routers would end it decides it."""
+    """Return the transcript of a file or `thread`; its decision is the step after which the routers would end it."""
     [path] = paths
     parsed = _parsed(path, read(path))
     if parsed.status != "used":
@@ -58,7 +58,7 @@ def _call(record: StepRecord, evaluation: Mapping[str, Any], number: int, result
 
 
 def _result(record: StepRecord, evaluation: Mapping[str, Any], *, decides: bool) -> Turn:
-    """Return the turn that shows the result of a step, with what judging it found."""
+    """Return the turn that shows the result of a step, with its verdict and checks."""
     step, result = record["step"], record["result"]
     lines = []
     if record["error"]:

@@ -22,6 +22,6 @@ def steps(n: int, n_histories: int, silent: int, confirmed: Mapping[str, Any], r
 
 
 def failures(n: int, ways: int, first: Sequence[tuple[str, int]]) -> str:
-    """Describe the first ways in which steps failed."""
+    """Describe how many steps failed, and the most frequent ways."""
     counts = "; ".join(f"{kind} ({count})" for kind, count in first)
     return f"{counted_noun(n, 'step')} failed or failed silently, in {counted_noun(ways, 'way')}: {counts}."

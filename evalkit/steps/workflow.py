@@ -1,4 +1,4 @@
-"""The agent's workflow: its state, the evaluator's node and report, the two routers, and the graph on LangGraph."""
+"""The agent's workflow: its state, the evaluator's node and report, the two routers, and the LangGraph graph."""
 
 import hashlib
 import json
@@ -20,10 +20,10 @@ _log = logging.getLogger(__name__)
 
 
 class WorkflowState(TypedDict, total=False):
-    """The keys of a state that the graph needs; derive from it to add keys, since LangGraph drops undeclared ones.
+    """The keys of the state that the graph needs. Derive a class to add keys, since LangGraph drops undeclared ones.
 
-    `execution_plan` contains the planned steps under ``steps``; `execution_history` is replaced as a whole by what
-    `record_execution` returns; `step_evaluation_history` is appended to by its reducer.
+    `execution_plan` contains the planned steps under ``steps``. The list that `record_execution` returns replaces
+    `execution_history`. A reducer appends new evaluations to `step_evaluation_history`.
     """
 
     question: str
@@ -38,8 +38,8 @@ class WorkflowState(TypedDict, total=False):
 def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -> dict[str, Any]:
     """Judge the newest record of a state's history, and log the report.
 
-    It does not change the plan. ``retry_cap_reached`` is true after ``options.retry_cap`` executions of one step with
-    the same outcome; a visit without a new record counts as another execution.
+    The plan is not changed. ``retry_cap_reached`` is true after ``options.retry_cap`` executions of one step in a row
+    with the same outcome; a visit without a new record counts as another execution.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -
     history = state.get(HISTORY_KEY)
     if not isinstance(history, list) or not history:
         return {"last_step_evaluation": {"status": "no_history", "critical_failure": False}}
-    # its position and content identify a record, even after a history was begun anew
+    # position and content identify a record, even after the history was restarted
     text = json.dumps(history[-1], sort_keys=True, default=str)
     record_id = f"{len(history) - 1}-{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
     last = state.get("last_step_evaluation") or {}
@@ -78,7 +78,7 @@ def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -
 
 
 def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
-    """Format the report of a step; steps count from 1.
+    """Format the report on a step; steps are numbered from 1.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
 
 
 def print_step_evaluation(evaluation: Mapping[str, Any]) -> None:
-    """Print the report of a step.
+    """Print the report on a step.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def route_from_executor(state: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        ``step_evaluate`` if there is a history and the index is within the plan, else ``complete``.
+        ``step_evaluate`` if there is a history and the index is at most the number of planned steps, else ``complete``.
 
     Examples
     --------
@@ -187,7 +187,8 @@ def route_from_step_evaluator(state: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        ``abort`` after a critical failure or if stuck, ``complete`` at the end of the plan, else ``continue``.
+        ``abort`` after a critical failure, or if the retry cap is reached before the end of the plan; ``complete`` at
+        the end of the plan; else ``continue``.
 
     Examples
     --------
@@ -205,9 +206,9 @@ def build_workflow(
     checkpointer: Any = None,
     options: Options = DEFAULTS,
 ) -> Any:
-    """Compile the graph of the workflow on LangGraph.
+    """Compile the workflow as a graph of LangGraph.
 
-    The executor stores its steps with `record_execution` and advances ``current_step_index``.
+    The executor must store its steps with `record_execution` and advance ``current_step_index``.
 
     Parameters
     ----------
@@ -229,7 +230,9 @@ def build_workflow(
     Raises
     ------
     ValueError
-        If a node is missing or unknown.
+        If a node is missing, or if `state_type` lacks a required key or its reducer.
+    ImportError
+        If LangGraph is not installed.
 
     Examples
     --------
@@ -257,5 +260,5 @@ def build_workflow(
     graph.add_conditional_edges("executor", route_from_executor, to_end)
     onward = {"abort": "response_generator", "complete": "final_evaluator", "continue": "executor"}
     graph.add_conditional_edges("step_evaluator", route_from_step_evaluator, onward)
-    # the retry cap ends every loop; LangGraph's own limit must not stop a long plan
+    # the retry cap ends every loop, so LangGraph's recursion limit need not and must not stop a long plan
     return graph.compile(checkpointer=checkpointer).with_config(recursion_limit=100_000)
