@@ -795,7 +795,7 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
 
 
 def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes = NO_NOTES) -> str:
-    """Describe the runs in a sentence; say whether they are samples, and what evalkit chose when it read them.
+    """Describe the runs in a sentence, whether they are samples, and the choices that evalkit made for them.
 
     Parameters
     ----------
