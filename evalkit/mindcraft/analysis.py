@@ -650,7 +650,7 @@ def findings(
     opposite: Sequence[Example] = (),
     planned: Sequence[str] = (),
 ) -> list[Finding]:
-    """Report the success of one model, its comparison with the baseline, how its other runs ended, and doubtful data.
+    """Report the success of one model, its comparison with the baseline, how its failed runs ended, and doubtful data.
 
     Parameters
     ----------

@@ -214,7 +214,7 @@ def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.Data
 
 
 def _gathered(logs: pd.DataFrame) -> pd.DataFrame:
-    """Flag the logs that are copies, and return the values of each run over all its logs; copies give no start."""
+    """Flag the logs that are copies, and return each run's values over all its logs, without the starts in copies."""
     is_stale = logs["original"] >= 0
     for flags in logs.loc[is_stale, "flags"]:
         flags.append("stale_copy")
@@ -317,10 +317,10 @@ def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
 def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
     """Find copied logs: equal content, or equal agent and start. Return the run of each log's original; -1 if none.
 
-    If several runs share a log, the later run has the copy. A run is later if its other agents started more than
-    `LEFT_OVER` after the log's, which is then left over from an earlier run. Otherwise the run with the younger file is
-    later, if file times are original; else the run with more words in its path (`paths`), since copied folders often
-    get longer names; else the run whose path sorts last.
+    If several runs share a log, the later run has the copy. A run is later if other agents in it started more than
+    `LEFT_OVER` after the shared log did, because that log is then left over from an earlier run. Otherwise the run with
+    the younger file is later, if file times are original; else the run with more words in its path (`paths`), since
+    copied folders often get longer names; else the run whose path sorts last.
     """
     logs = logs[["run", "agent_name", "task_start", "digest", "modified"]]
     original = pd.Series(-1, logs.index)

@@ -86,7 +86,7 @@ class TaskOutcome(TypedDict):
     overall_score: float | None  # score from 0 to 1; None if it is out of range
     overall_is_successful: bool  # score = 1, even if a time-out was logged
     overall_is_completed: bool  # score > 0
-    overall_completion_status: str  # TIMED_OUT if any agent timed out, else from the best score, if there is one
+    overall_completion_status: str  # TIMED_OUT (any agent), else by best score, else NO_SCORE_LOGGED or LOG_FILE_ERROR
     score_scale: str  # percent or fraction for construction, binary for other types, unknown without a type
     total_agent_logs_found: int
     agent_outcomes: list[AgentOutcome]

@@ -20,7 +20,7 @@ _ENDS_ID = re.compile(rf"_{_LAST_OF_ID}\d+\Z")
 _FLAT = re.compile(
     rf"(?P<task>.+)_(?!{_LAST_OF_ID})(?P<agent>[A-Za-z][A-Za-z0-9.-]*)(?:(?P<server>_\d+)?(?P<repetition>_\d+))?"
 )
-# what task ids begin with, or only they contain; a task type alone also occurs in names of models and sets of tasks
+# what task ids begin with, or what only they contain; task types also occur in names of models and of sets of tasks
 _TASK_ID = re.compile(
     r"(?!.*_(?:eval|experiment|log|result|run|task)s?(?:_|\Z))"
     r"(?:multiagent_|(?:cooking|crafting|techtree|construction|debug)_\d+(?:_|\Z)|.*(?:rooms?_\d|num_agents_\d))"
@@ -72,9 +72,9 @@ def task_folders(
     next to repetitions of a task.
 
     A folder with only broken logs is not a run if other runs are in it. Otherwise it is a run if its name is a task's,
-    or if it is as deep as a readable run and either next to one or not near files of another kind. `others` names files
-    that are logs only within a run. A folder with only such files must be as deep as a readable run, and either have a
-    task's name or be next to a readable run and have file names like agents' logs.
+    or if it is as deep as a readable run (if there is any) and either next to one or not near files of another kind.
+    `others` names files that are logs only within a run. A folder with only such files must be as deep as a readable
+    run, and either have a task's name or be next to a readable run and have file names like agents' logs.
     """
     folders = group_by_task(logs, definitions, own_id, asked)
     if own_id:
@@ -254,8 +254,8 @@ def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[
     - ``number_is_agent``: all files have the same name without a server number, the task has several agents (if their
       number is unknown: the folder has several files), and there are no more files than agents, as in ``andy_0.json``,
       ``andy_1.json``. This rule always applies if a name is the plain word ``agent``, which identifies no agent.
-    - ``name_is_agent``: the files have different names and numbers, without server numbers, as in ``andy_0.json``,
-      ``jill_1.json``. The number of agents does not matter.
+    - ``name_is_agent``: each file has a different name, without a server number, and not all numbers are equal, as in
+      ``andy_0.json``, ``jill_1.json``. The number of agents does not matter.
     - ``single``: there is one log.
     - ``last_number_is_repetition``: all other folders, as in ``Andy_0_1.json``.
     """
@@ -344,8 +344,8 @@ def name_models(
         model_of_results, task_path, total = results.get(run.path) or results.get(experiment, (None, None, None))
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
         # The folder above a task names the model if it is in the source. Folders of task types, experiments and
-        # repetitions are not models: skip them. The folder above a skipped repetition may be a model; so is the folder
-        # above a skipped task type, even if it is not in the source.
+        # repetitions are not models: skip them. The folder above a skipped repetition may be a model, and the folder
+        # above a skipped task type is one, even outside of the source. A folder above a skipped experiment is not.
         above = run.model_folder or experiment
         if run.flat and (n_flat[run.path] == 1 or run.path == root):  # it may be one run's folder, or any folder
             above = ""
@@ -393,7 +393,7 @@ def name_models(
 
 @lru_cache(maxsize=4096)
 def is_experiment_name(name: str) -> bool:
-    """Return whether a folder's name is an experiment's, perhaps with a date, or a generic word: it names no model."""
+    """Return whether a folder's name is no model's: it is an experiment's, ends with a date, or is a generic word."""
     lower = name.lower()
     return not lower or bool(_GENERIC.fullmatch(lower) or _EXPERIMENT.fullmatch(lower))
 
@@ -418,7 +418,7 @@ def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
 
 @lru_cache(maxsize=4096)
 def s3_fields(experiment: str, above: int = 0) -> dict[str, str]:
-    """Match the end of an experiment's path with ``{task_type}/{model}/{suite}/{experiment}``; ignore parts `above`."""
+    """Match the end of a path with ``{task_type}/{model}/{suite}/{experiment}``; ignore its first `above` parts."""
     parts = experiment.split(os.sep)
     for i in range(len(parts) - 4, above - 1, -1):
         if parts[i] in _TYPE_FOLDERS and "experiments" not in parts[i:]:

@@ -20,7 +20,7 @@ from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStat
 LOG_TITLE = "Mindcraft agent log"
 UNKNOWN = "unknown"  # name of a model that nothing names
 LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
-ENDS = 1024  # bytes at each end of a log with a start time that its checksum covers
+ENDS = 1024  # bytes at each end of a log; the checksum of a log with a start time covers only these
 USUAL_SIZE = 10_000_000  # bytes; for a larger log, evalkit first checks how much memory decoding needs
 _NO_OTHER_FILE: dict[str, Any] = {
     **dict.fromkeys(column.name for column in RECORDS["other_files"]),

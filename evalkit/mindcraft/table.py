@@ -176,7 +176,7 @@ RUNS = run_columns(
     Column("materials", "int?", "number of materials (construction)", "materials"),
     Column("rooms", "int?", "number of rooms (construction)", "rooms"),
     Column("timeout", "float", "time limit of the task", "seconds"),
-    *COUNT_COLUMNS[1:],  # without message_count: it is the column turns
+    *COUNT_COLUMNS[1:],  # without message_count, which is turns
     score="share, 0 to 1",
 )
 _IDS = (

@@ -60,7 +60,8 @@ class TaskDefinitions(dict[str, Definition]):
         """Find the definition of a run, and whether it is ambiguous.
 
         Choose among several definitions by `task_path`, the file that ``results.txt`` names: the path that ends most
-        like it counts. Otherwise guess from the number of agents (`logs`); it may be too low, because logs get lost.
+        like it counts. Otherwise guess from the number of agents (`logs`), which is too low if a log is lost. A single
+        definition is ambiguous if `task_path` names a file with another name.
         """
         variants = self.variants.get(task_id, [])
         if not variants:

@@ -15,7 +15,7 @@ from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical
 from evalkit.mindcraft import parse
 from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES, STATUSES
 
-_COMMAND = re.compile(r"(!(?<![\w!]!)[A-Za-z]\w*)(?:\(([^()\n]*)\))?")  # a literal first character is fast
+_COMMAND = re.compile(r"(!(?<![\w!]!)[A-Za-z]\w*)(?:\(([^()\n]*)\))?")  # fast, as it begins with a literal
 # commands that change nothing in the game
 LOOKS_OR_TALKS = frozenset((
     "!startConversation", "!endConversation", "!inventory", "!stats", "!nearbyBlocks", "!craftable", "!entities",
