@@ -217,14 +217,14 @@ def snake_case(name: str) -> str:
 
 
 def names_in(status: Any) -> set[str]:
-    """Return the names that a status (a mapping, perhaps with text as values) marks as unlocked, or that a list has."""
+    """Return the unlocked achievements of a status: true keys of a mapping (values may be text), or a list's items."""
     if isinstance(status, Mapping):
         status = [name for name, got in status.items() if got and str(got).lower() not in ("false", "no", "none", "0")]
     return {snake_case(str(name)).removeprefix("achievement_") for name in status}
 
 
 def derive(events: list[Event]) -> list[Verdict]:
-    """Find achievements in the states of events without hooks: each counts where a state after the first gains it."""
+    """Find achievements in the states of events without hooks: one is unlocked if a state has it and none before."""
     seen: set[str] | None = None
     verdicts = []
     for event in events:

@@ -18,7 +18,7 @@ from evalkit.kinds import HEAD, Parsed
 from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStatus, Wording
 
 LOG_TITLE = "Mindcraft agent log"
-UNKNOWN = "unknown"  # name of a model that nothing names
+UNKNOWN = "unknown"  # model name of runs for which no source gives one
 LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
 ENDS = 1024  # bytes at each end of a log; the checksum of a log with a start time covers only these
 USUAL_SIZE = 10_000_000  # bytes; for a larger log, evalkit first checks how much memory decoding needs

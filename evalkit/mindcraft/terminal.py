@@ -138,7 +138,7 @@ def _with_groups(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def _notes(runs: pd.DataFrame) -> list[str]:
-    """Describe the runs without a model's name, the runs that rates exclude, and the assumptions of rates."""
+    """Describe the runs without a model's name, the runs that rates exclude, and the assumptions about scores."""
     lines = []
     if unknown := int((runs["model_name"] == UNKNOWN).sum()):
         hint = "name it by --layout, such as '{model_name}/{task_id}', or by --model NAME"
