@@ -28,20 +28,20 @@ __all__ = [
     "points", "progressions", "unlock_curve", "unlock_turns", "with_aborted_at_zero",
 ]  # fmt: skip
 
-_LONGEST = 300  # characters of a reason
+_LONGEST = 300  # maximum number of characters of a reason
 HOOKS = {f"{name}s": name.replace("_", " ").removesuffix(" achievement") for name in WEIGHTS}
 _POINTS = {HOOKS[f"{name}s"]: weight for name, weight in WEIGHTS.items()}
 _BY_TIER = pd.CategoricalDtype(list(TIER_OF), ordered=True)  # easy achievements first
 _NO_UNLOCKS = note("no_values").worded(words.UNLOCKS)
 _BOUNDS = ("estimate", "low", "high")
 _ESTIMATE = (*_BOUNDS, "method", "warning")
-number = partial(format_interval, low=None, high=None, percent=False)  # writes points
+number = partial(format_interval, low=None, high=None, percent=False)  # formats points
 
 By = str | Sequence[str]
 
 
 def budgets(episodes: pd.DataFrame) -> dict[str, int]:
-    """Count episodes with a score per budget (max_turns), such as ``20 turns``; empty where there is only one."""
+    """Count the episodes with a score per budget (max_turns), such as ``20 turns``; empty if there is only one."""
     episodes = counted(episodes)
     sizes = episodes[episodes["score"].notna()].groupby("max_turns", dropna=False).size()
     return {_budget(turns): n for turns, n in sizes.items()} if len(sizes) > 1 else {}
@@ -64,7 +64,7 @@ def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.
     Returns
     -------
     DataFrame
-        The frame with model names that contain the budget, the best at each budget first.
+        The frame with the budget in each model name. The models are ordered by budget, and the best is first at each.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def per_budget(frame: pd.DataFrame, episodes: pd.DataFrame | None = None) -> pd.
 def answer_table(table: pd.DataFrame, episodes: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Return the table of models at the beginning of a page, and its caption.
 
-    If `episodes` are split by budgets, there is a row for each model and budget, without ranks.
+    If `episodes` have several budgets, the table has a row for each model and budget, without ranks.
 
     Parameters
     ----------
@@ -122,14 +122,14 @@ def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     episodes : DataFrame
         One row per episode, such as `logs.episodes`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
 
     Returns
     -------
     DataFrame
         `by`, n (episodes with a score), n_tasks, estimate, low, high, std (of the sample), minimum, median, maximum,
-        without_suspects (mean without doubtful verdicts; all in points), aborted (episodes), method, warning. NaN if no
-        trace has a score.
+        without_suspects (mean without doubtful verdicts), all in points, aborted (episodes), method, warning. Estimates
+        are NaN if no trace has a score.
 
     Examples
     --------
@@ -149,14 +149,14 @@ def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
 
 
 def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
-    """Estimate the mean score with aborted traces at 0, for groups with such traces.
+    """Estimate the mean score of the groups with aborted traces, with a score of 0 for these traces.
 
     Parameters
     ----------
     episodes : DataFrame
         One row per episode, such as `logs.episodes`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def breakdown(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     episodes : DataFrame
         One row per episode, such as `logs.episodes`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def points(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     episodes : DataFrame
         One row per episode, such as `logs.episodes`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
 
     Returns
     -------
@@ -246,7 +246,7 @@ def bands(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     episodes : DataFrame
         One row per episode, such as `logs.episodes`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
 
     Returns
     -------
@@ -272,13 +272,13 @@ def invalid_actions(events: pd.DataFrame, by: By = "model_name") -> pd.DataFrame
     events : DataFrame
         One row per event, such as `logs.events`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
 
     Returns
     -------
     DataFrame
-        `by`, action, reason (numbers and names replaced), invalid (count), suspect (of these, verdicts over a turn of
-        several actions), episodes (with at least one).
+        `by`, action, reason (numbers and names replaced), invalid (count), suspect (how many of these were judged over
+        a turn of several actions), episodes (with at least one).
 
     Examples
     --------
@@ -303,12 +303,12 @@ def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
     episodes : DataFrame
         One row per episode, such as `logs.episodes`.
     n : int
-        Episodes at each end.
+        Number of episodes at each end.
 
     Returns
     -------
     DataFrame
-        Rows of `episodes`; source is the shortest unique end of the path.
+        Rows of `episodes`, the best first; source contains only the shortest unique end of the path.
 
     Examples
     --------
@@ -322,7 +322,7 @@ def best_and_worst(episodes: pd.DataFrame, n: int = 3) -> pd.DataFrame:
 
 
 def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe how points were earned and lost, and what is doubtful in the data; `evalkit.compare` ranks models."""
+    """Report how points were earned and lost, and doubtful data; `evalkit.compare` ranks models."""
     data, episodes = data_finding(episodes, ledger, "episode"), counted(episodes)
     scores = episodes["score"].dropna().round(DIGITS)
     if scores.empty:
@@ -347,14 +347,14 @@ def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.
     ----------
     achievements : DataFrame
         One row per episode and achievement, such as `logs.achievements`.
-    by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+    by : str
+        Column of the groups.
 
     Returns
     -------
     DataFrame
-        `by`, achievement, tier, n, n_tasks, estimate, low, high (shares), method, warning; easy achievements first. NaN
-        for a group without such episodes.
+        `by`, achievement, tier, n, n_tasks, estimate, low, high (shares), method, warning; easy achievements first.
+        Estimates are NaN for a group without such episodes.
 
     Examples
     --------
@@ -375,8 +375,8 @@ def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataF
     ----------
     achievements : DataFrame
         One row per episode and achievement, such as `logs.achievements`.
-    by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+    by : str
+        Column of the groups.
 
     Returns
     -------
@@ -396,7 +396,7 @@ def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataF
 def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
     """Estimate the mean number of different achievements unlocked by the end of each turn.
 
-    Episodes that ended earlier keep their number. Only episodes that report all 22 achievements count.
+    An episode that has ended keeps its number in later turns. Only episodes that report all 22 achievements count.
 
     Parameters
     ----------
@@ -410,8 +410,8 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
     Returns
     -------
     DataFrame
-        `by`, turn, n, n_tasks, estimate, low, high (achievements), method, warning; rows for the first turn, the last
-        turn and every turn with an unlock.
+        `by`, turn, n, n_tasks, estimate, low, high (achievements), method, warning. The rows are the first turn, the
+        last turn and every turn with an unlock.
 
     Examples
     --------
@@ -510,13 +510,13 @@ def with_worlds(rows: pd.DataFrame) -> pd.DataFrame:
 def estimates(
     rows: pd.DataFrame, by: By, value: str, kind: Kind = "mean", texts: Mapping[str, str] = words.SCORES
 ) -> pd.DataFrame:
-    """Estimate per group, as `evalkit.stats.estimate_by`, by `world` as clusters; `texts` word its warnings by code."""
+    """Estimate per group with `evalkit.stats.estimate_by`, clustered by `world`; `texts` word its warnings by code."""
     table = estimate_by(rows, by, value, clusters="world", kind=kind, families="family")
     return table.assign(warning=[notes.worded(texts) for notes in table["warning"]])
 
 
 def interval_text(row: Mapping[Any, Any]) -> str:
-    """Format an estimate in points, with its interval if there is one, and a missing one as ``–``."""
+    """Format an estimate in points, with its interval if there is one; a missing estimate is ``–``."""
     return format_interval(*map(row.get, _BOUNDS), percent=False)
 
 

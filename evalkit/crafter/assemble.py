@@ -1,4 +1,4 @@
-"""Assemble frames from the records of traces, and score their hooks by the user's weights and way of counting."""
+"""Assemble frames from the records of traces, and score their hooks with the user's weights and way of counting."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,14 +15,14 @@ from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
 
 Counting = Literal["achievement", "hook"]
 COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
-# of an event: name as in `WEIGHTS`, achievements named (none: 1), and whether the original trace_eval counts it
+# hooks of an event: name in `WEIGHTS`, number of achievements (at least 1), 1 if the original trace_eval counts it
 Hooks = tuple[tuple[str, int, int], ...]
 Columns = Mapping[str, Sequence[Any]]
 
-BANDS = {"Excellent": 2.0, "Good": 1.0, "Limited": 0.0, "Poor": float("-inf")}  # lowest scores; the first that fits
+BANDS = {"Excellent": 2.0, "Good": 1.0, "Limited": 0.0, "Poor": float("-inf")}  # lowest scores, best band first
 NO_SCORED_EVENTS = "(no scored events)"
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
-DIGITS = 10  # decimals of a sum: 3 × 0.1 − 0.3 is 0, and −0.0 is 0
+DIGITS = 10  # decimals of a sum, so that 3 × 0.1 − 0.3 is 0
 _NO_TURN = np.iinfo(np.int64).min
 _OF_SESSION = ("session_id", "model_name", "task_id", "difficulty", "experiment", "seed", "max_turns", "started")
 
@@ -44,7 +44,7 @@ def check_rules(weights: Mapping[str, float], counting: Counting) -> dict[str, f
 
 
 def count_hooks(hooks: Iterable[tuple[str, int, int]], counting: Counting) -> dict[str, int]:
-    """Count every achievement that hooks name, or every hook that the original trace_eval knows once."""
+    """Count every achievement that hooks name or, by hook, every hook that the original trace_eval knows."""
     counts = dict.fromkeys(WEIGHTS, 0)
     for name, n, known in hooks:
         counts[name] += n if counting == "achievement" else known
@@ -52,7 +52,7 @@ def count_hooks(hooks: Iterable[tuple[str, int, int]], counting: Counting) -> di
 
 
 def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) -> EventScore:
-    """Score one event, as `evalkit.crafter.evaluate_event` describes."""
+    """Score one event; `evalkit.crafter.evaluate_event` describes how."""
     score, symbol = 0.0, ""
     if hooks and counting == "achievement":
         counts = count_hooks(hooks, counting)
@@ -68,12 +68,12 @@ def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) 
 def score_traces(
     episodes: Columns, events: Columns, weights: Mapping[str, float], counting: Counting
 ) -> tuple[dict[str, list], dict[str, Any]]:
-    """Score the records of traces, lists by column; return columns of episodes (None without events), and of events."""
+    """Score the records of traces (lists by column). Return columns of episodes (None without events) and of events."""
     sizes = np.array(episodes["events"], dtype="int64")
     n = len(sizes)
-    episode_of = np.repeat(np.arange(n), sizes)  # of each event
+    episode_of = np.repeat(np.arange(n), sizes)  # episode of each event
 
-    # each distinct text of hooks is scored once
+    # score each distinct text of hooks only once
     places: dict[str | None, int] = {None: 0}
     codes = np.array([places.setdefault(text, len(places)) for text in events["hooks"]], dtype="int64")
     hooks = list[Hooks]()
@@ -86,7 +86,7 @@ def score_traces(
     event_counts = {f"{name}s": column for name, column in zip(WEIGHTS, counts, strict=True)}
     summed = {**event_counts, "suspect_invalid_actions": events["suspect_invalid_actions"]}
     sums = {name: np.bincount(episode_of, column, n).astype("int64") for name, column in summed.items()}
-    totals: np.ndarray = np.bincount(episode_of, scores, n)  # a running sum in order, as in the original
+    totals: np.ndarray = np.bincount(episode_of, scores, n)  # added up in order, as in the original
     if counting == "achievement":
         totals = np.round(sum(sums[f"{name}s"] * weights[name] for name in WEIGHTS), DIGITS) + 0.0
     symbols = [scored[code].symbol for code in codes.tolist()]
@@ -133,7 +133,7 @@ def band(score: float) -> str | None:
     for name, low in BANDS.items():
         if round(score, DIGITS) > low or (round(score, DIGITS) == low and name != "Excellent"):
             return name
-    return None  # of no score
+    return None  # for a missing score
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
@@ -145,8 +145,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     listed = events.to_pydict()
     scores, event_scores = score_traces(columns, listed, weights, counting)
     n, sizes = len(episodes), episodes["events"].to_numpy()
-    episode_of = np.repeat(np.arange(n), sizes)  # of each event
-    # whether an episode unlocks an achievement, and the turn of the first hook that names it
+    episode_of = np.repeat(np.arange(n), sizes)  # episode of each event
+    # for each episode and achievement: whether it was unlocked, and the turn of the first hook that names it
     unlocked = np.zeros((n, len(PLACE)), bool)
     turns = np.full(unlocked.shape, _NO_TURN)
     for episode, names, turn in zip(episode_of.tolist(), listed["achievements"], listed["turn"], strict=True):
@@ -167,7 +167,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     is_known = can_tell & (sizes > 0)
     n_unlocked = unlocked.sum(axis=1)
     rows = {
-        **dict.fromkeys((column.name for column in RUN_COLUMNS), [None] * n),  # of what no trace states
+        **dict.fromkeys((column.name for column in RUN_COLUMNS), [None] * n),  # missing unless set below
         **dict(zip(episodes.column_names, episodes.columns, strict=True)),
         **scores,
         "run_id": run_ids("crafter", episodes["source"].to_pylist(), records=records),
@@ -195,7 +195,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
 
 
 def find_copies(episodes: Columns, events: Columns) -> set[int]:
-    """Return the places of traces that repeat a longer or earlier one of their session, or the beginning of one."""
+    """Return the positions of traces that repeat an earlier trace of their session or the beginning of a longer one."""
     sessions = list(zip(*[episodes[name] for name in _OF_SESSION], strict=True))
     sizes, n_of_session = episodes["events"], Counter(sessions)
     ends = list(accumulate(sizes))

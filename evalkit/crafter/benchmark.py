@@ -1,13 +1,13 @@
-"""The benchmark's official score, the files of its results, and published scores.
+"""Compute the benchmark's official score, read its result files, and list published scores.
 
-Per seed, s_i is the percentage of training episodes within the budget that unlock achievement i at least once, and the
-score is exp(mean_i ln(1 + s_i)) − 1; reported is the mean over seeds ± the population standard deviation (Hafner,
-"Benchmarking the Spectrum of Agent Capabilities", ICLR 2022, arXiv:2109.06780). It is neither the score of averaged
-rates nor that of pooled episodes.
+For each seed, s_i is the percentage of training episodes within the budget that unlock achievement i at least once, and
+the score is exp(mean_i ln(1 + s_i)) − 1. The reported value is the mean over seeds ± the population standard deviation
+(Hafner, "Benchmarking the Spectrum of Agent Capabilities", ICLR 2022, arXiv:2109.06780). It differs from the score of
+averaged rates and from the score of pooled episodes.
 
-A run is a dictionary as in files of scores: ``task``, ``method``, ``seed``, ``xs`` (steps done at the end of each
-episode; without it the budget can't apply), and for each of the 22 achievements ``achievement_<name>``, a list with the
-count of every episode.
+A run is a dictionary with the keys of result files: ``task``, ``method``, ``seed``, ``xs`` (number of steps at the end
+of each episode; without it, the budget does not apply), and for each of the 22 achievements ``achievement_<name>``, a
+list with its count in every episode.
 """
 
 import math
@@ -35,8 +35,8 @@ __all__ = [
     "reference_scores",
 ]  # fmt: skip
 
-BUDGET = 1_000_000
-POOLED = "pooled"  # seed of runs of a single episode
+BUDGET = 1_000_000  # steps
+POOLED = "pooled"  # seed of runs that consist of a single episode
 COLUMNS = {name: f"achievement_{name}" for name in ACHIEVEMENTS}
 
 Run = dict[str, Any]
@@ -51,14 +51,14 @@ class CrafterScore(NamedTuple):
     per_seed: tuple[float, ...]  # in the order of the runs
     n_seeds: int
     n_episodes: int
-    low: float  # 95 % interval: of the mean over seeds for several, none for one, over episodes for one pooled group
+    low: float  # 95 % interval: over seeds, or over episodes for one pooled group; NaN for a single seed
     high: float
-    method: str  # what was computed, and how its interval
-    warning: Notes = Notes()  # what is doubtful about the interval, or why there is none
+    method: str  # how the score and its interval were computed
+    warning: Notes = Notes()  # doubts about the interval, or the reason why it is missing
 
 
 class Runs(NamedTuple):
-    """Runs of a source and the ledger of its files."""
+    """The runs of a source, and the ledger of its files."""
 
     runs: list[Run]
     ledger: Ledger
@@ -89,17 +89,17 @@ def reference_scores(kind: str = "") -> pd.DataFrame:
 
 
 def crafter_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
-    """Compute the official score of one method: the mean over seeds, with Student's t.
+    """Compute the official score of one method: the mean over seeds, with an interval by Student's t.
 
-    A single seed has no interval. Session traces have no common count of steps, so all their episodes count, as one
-    group.
+    A single seed has no interval. Session traces do not share a step count, so the budget does not apply to them: all
+    their episodes count, as one group.
 
     Parameters
     ----------
     path_or_runs : path, mapping or sequence of mapping
         Files that `load_runs` reads, or runs as dictionaries.
     budget : int
-        Steps of a run that count.
+        Number of steps of a run that count.
 
     Returns
     -------
@@ -109,9 +109,9 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
     Raises
     ------
     SourceError
-        If there are no runs, runs of several methods, or two runs of one seed.
+        If there are no runs, runs of several methods, or two runs with the same seed.
     ValueError
-        For values that are not counts, such as rates.
+        If values are not counts, for example because they are rates.
 
     Examples
     --------
@@ -121,14 +121,14 @@ def crafter_score(path_or_runs: Source, budget: int = BUDGET) -> CrafterScore:
 
 
 def crafter_scores(path_or_runs: Source, budget: int = BUDGET) -> dict[str, CrafterScore]:
-    """Compute the official score of each method; for traces, of each model.
+    """Compute the official score of each method; the method of a trace is its model.
 
     Parameters
     ----------
     path_or_runs : path, mapping or sequence of mapping
         Files that `load_runs` reads, or runs as dictionaries.
     budget : int
-        Steps of a run that count.
+        Number of steps of a run that count.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def progression(path_or_runs: Source) -> Estimate:
     Returns
     -------
     Estimate
-        Share from 0 to 1, with its interval.
+        Mean share from 0 to 1, with its interval.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def progression(path_or_runs: Source) -> Estimate:
 
 
 def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None) -> CrafterScore:
-    """Score episodes (an array of episodes × 22, 1 where unlocked) as one group; a jackknife over them, or `tasks`."""
+    """Score episodes (array of episodes × 22; 1 if unlocked) as one group; jackknife over episodes or `tasks`."""
     logs = jackknife_interval(100 * unlocked, lambda rows: float(np.log1p(rows.mean(axis=0)).mean()), tasks)
     estimate, low, high = np.clip(np.expm1([logs.estimate, logs.low, logs.high]), 0.0, 100.0).tolist()
     seeds = (estimate,) if len(unlocked) else ()
@@ -192,7 +192,7 @@ def load_runs(source: Files) -> Runs:
     Raises
     ------
     SourceError
-        If `source` does not exist, can't be listed, or contains two runs of one seed.
+        If `source` does not exist, can't be listed, or contains two runs with the same seed.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def load_runs(source: Files) -> Runs:
 
 
 def _distinct(found: Iterable[tuple[Run, str]]) -> list[Run]:
-    """Return runs and refuse two of one seed: only the user can decide which of them counts."""
+    """Return the runs. Raise SourceError for two runs with the same seed: only the user can decide which one counts."""
     runs, places = list[Run](), dict[tuple, str]()
     for run, place in found:
         seed = run["task"], run["method"], run["seed"]
@@ -236,7 +236,7 @@ def _distinct(found: Iterable[tuple[Run, str]]) -> list[Run]:
 
 
 def check_run(run: Any) -> Run:
-    """Check and complete a run: counts are whole numbers, and every list has one entry per episode; else ValueError."""
+    """Check and complete a run. Raise ValueError unless counts are integers and lists have one entry per episode."""
     if not isinstance(run, Mapping):
         raise ValueError(f"a run is a table of lists, not {type(run).__name__}")
     if missing := [column for column in COLUMNS.values() if column not in run]:
@@ -264,19 +264,19 @@ def _is_count(value: Any) -> bool:
 
 
 def _runs_of_file(path: str, data: bytes | OSError, root: str, traces: dict[str, Any]) -> tuple[list[Run], str]:
-    """Read one file of any kind; return its runs, and a remark for the ledger; add the rows of a trace to `traces`."""
+    """Read one file of any kind. Return its runs and a remark for the ledger; add the rows of a trace to `traces`."""
     if isinstance(data, OSError):
         raise BrokenFileError(reason_of(data))
     if path.endswith(".jsonl"):
         return _runs_of_stats(path, data, root)
-    if b'"event_history"' not in data:  # traces may be large, and are never fully decoded
+    if b'"event_history"' not in data:  # traces may be large, so never decode one fully
         value, notes = decode_json(data)
         runs = value if isinstance(value, list) and value else [value]
         try:
             if isinstance(runs[0], Mapping) and any(column in runs[0] for column in COLUMNS.values()):
                 return [check_run(run) for run in runs], ", ".join(notes)
-            if isinstance(value, Mapping) and "progression" in value and "achievements" in value:  # of BALROG
-                names, client = names_in(value["achievements"]), value.get("client")  # counts, or a list
+            if isinstance(value, Mapping) and "progression" in value and "achievements" in value:  # BALROG
+                names, client = names_in(value["achievements"]), value.get("client")  # a mapping to counts, or a list
                 if unknown := sorted(names - COLUMNS.keys()):
                     raise ValueError(f"{unknown[0]!r} is not an achievement of the game")
                 model = client.get("model_id") if isinstance(client, Mapping) else None
@@ -291,7 +291,7 @@ def _runs_of_file(path: str, data: bytes | OSError, root: str, traces: dict[str,
 
 
 def _runs_of_stats(path: str, data: bytes, root: str) -> tuple[list[Run], str]:
-    """Read ``stats.jsonl`` of the game's own recorder, a line per episode, as one run."""
+    """Read ``stats.jsonl``, in which the game's recorder writes one line per episode, as one run."""
     rows, broken = [], []
     for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():
@@ -343,7 +343,7 @@ def _of_one_method(path_or_runs: Source) -> list[Run]:
 
 
 def _unlocked(run: Run, budget: float) -> np.ndarray:
-    """Return an array of episodes × 22: 1 where the achievement was unlocked, of the episodes within the budget."""
+    """Return an array of episodes × 22 for the episodes within the budget: 1 if the achievement was unlocked."""
     unlocked = np.array([run[column] for column in COLUMNS.values()], dtype=float).T >= 1
     return unlocked * 1.0 if run["xs"] is None else unlocked[np.asarray(run["xs"], dtype=float) <= budget] * 1.0
 

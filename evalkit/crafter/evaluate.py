@@ -1,4 +1,4 @@
-"""The functions of the script trace_eval, under their names; a result is a row of the frame of episodes."""
+"""Provide the functions of the script trace_eval under their original names; a result is a row of episodes."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from evalkit.kinds.reading import list_logs, parse_logs
 
 
 class TraceScores(list[TraceScore]):
-    """Results of a folder in descending order of score; `ledger` names every file that was seen."""
+    """Results of a folder in descending order of score; `ledger` lists every file in it."""
 
     def __init__(self, results: Iterable[TraceScore], ledger: Ledger) -> None:
         super().__init__(results)
@@ -34,8 +34,8 @@ def evaluate_event(
     """Score one event of ``event_history`` by its hooks.
 
     Counting by achievement counts every achievement that a hook names (a hook without names counts once); the symbol is
-    the sign of the score. Counting by hook counts every hook once, with the running sum of the original trace_eval; the
-    symbol is the sign of the last scored hook.
+    the sign of the score. Counting by hook counts every hook once, and adds up points in the same order as the original
+    trace_eval; the symbol is the sign of the last scored hook.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def evaluate_event(
     Raises
     ------
     ValueError
-        For an unknown name in `weights`.
+        If `weights` contains an unknown name.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def evaluate_event(
 def evaluate_trace(
     path: str | os.PathLike, weights: Mapping[str, float] = WEIGHTS, counting: Counting = "achievement"
 ) -> TraceScore:
-    """Score one session trace; never raises for the contents of the file.
+    """Score one session trace. The contents of the file never cause an exception.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def evaluate_trace(
     dict
         total_score (Σ count × weight, in points; 0.0 for an aborted trace, None for an unreadable file), counts,
         trajectory (a symbol per event with a scored hook), num_events, trace_file, source, session_id, task_id,
-        task_source, max_turns, model_name, difficulty, suspect_invalid_actions, flags, weights, counting; for an
-        unreadable file also error.
+        task_source, max_turns, model_name, difficulty, suspect_invalid_actions, flags, weights, counting. The result of
+        an unreadable file contains only some of these, and error.
 
     Examples
     --------
@@ -130,9 +130,9 @@ def evaluate_all_traces(
     recursive : bool
         Whether to read subfolders.
     jobs : int, optional
-        Processes that read files; -1 for all cores.
+        Number of processes that read files; -1 for all cores.
     storage_options : mapping, optional
-        Options for the file systems behind URLs, passed to fsspec.
+        Options for the file systems of URLs, which evalkit passes to fsspec.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def evaluate_all_traces(
     """
     weights, named = check_rules(weights, counting), source_names(trace_dir)
     with storage(storage_options):
-        if not named or any(map(read_manifest, named)):  # nothing, or a dataset
+        if not named or any(map(read_manifest, named)):  # no source, or a dataset
             records = read_records(KIND, named, pattern=pattern, recursive=recursive)
             traces = {name: table.to_pydict() for name, table in records.tables.items()}
             entries = [Entry(**row) for row in records.files.select(Entry._fields).to_pylist()]
@@ -160,7 +160,7 @@ def evaluate_all_traces(
 
 
 def _results(traces: Mapping[str, Any], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
-    """Score the records of traces, by table, as `assemble` does."""
+    """Score the records of traces (lists by table and column) in the same way as `assemble`."""
     scores, _ = score_traces(traces["episodes"], traces["events"], weights, counting)
     return results_of({**traces["episodes"], **scores}, {"weights": weights, "counting": counting})
 
@@ -192,7 +192,7 @@ def print_evaluation_summary(results: Sequence[TraceScore]) -> None:
     --------
     >>> crafter.print_evaluation_summary(crafter.evaluate_all_traces("samples:crafter"))  # doctest: +SKIP
     """
-    rows = []  # of the frame of episodes, with the columns that its summary needs
+    rows = []  # rows of the frame of episodes, with the columns that the summary needs
     for result in results:
         flags, score = result["flags"], result["total_score"]
         if score is not None:

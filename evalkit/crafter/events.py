@@ -1,4 +1,4 @@
-"""Detectors of events in episodes: invalid actions, doing nothing, health, and what was unlocked."""
+"""Detect events in episodes: invalid actions, repeated noops, low health, and no unlocked achievement."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -6,12 +6,12 @@ from itertools import groupby
 from evalkit.kinds import Detector, Found, Seen
 from evalkit.kinds.detectors import shortened
 
-LEAST_NOOPS = 3  # in a row
-LOW_HEALTH = 3  # of 9
+LEAST_NOOPS = 3  # minimum number in a row
+LOW_HEALTH = 3  # highest health that counts as low; the maximum is 9
 
 
 def invalid_action(transcript: Seen) -> Iterator[Found]:
-    """Find each invalid action, but those judged over a turn of several; the detail is the action and the reason."""
+    """Find each invalid action that was not judged over a turn of several; the detail is the action and the reason."""
     for number, turn in enumerate(transcript.turns, 1):
         for action in turn.values.get("invalid", ()):
             if not action.suspect:
@@ -19,7 +19,7 @@ def invalid_action(transcript: Seen) -> Iterator[Found]:
 
 
 def repeated_noop(transcript: Seen) -> Iterator[Found]:
-    """Find at least three actions in a row that do nothing (noop), in one turn or more; the detail is their number."""
+    """Find at least three noop actions in a row, in one or several turns; the detail is their number."""
     actions = [
         (number, action) for number, turn in enumerate(transcript.turns, 1) for action in turn.values.get("actions", ())
     ]

@@ -1,4 +1,4 @@
-"""Figures of session traces, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
+"""Draw figures of session traces with `evalkit.display.plots`, from the frames of `analysis`."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -15,7 +15,7 @@ SYMBOLS = {
     "-": Look("#D55E00", "X", text="loses points"),
     "0": Look("#8a8f98", "s", text="cancels to zero"),
 }
-ENOUGH = 5  # episodes of a model whose turns an axis spans
+ENOUGH = 5  # minimum number of a model's episodes; the axis ends at the last turn with so many
 
 
 def scores(episodes: pd.DataFrame, means: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -45,16 +45,16 @@ def scores(episodes: pd.DataFrame, means: pd.DataFrame, ax: Axes | None = None) 
 def estimates(
     table: pd.DataFrame, category: str, hue: str | None = None, *, xlabel: str, ax: Axes | None = None
 ) -> Axes:
-    """Draw means with intervals, a row per category.
+    """Draw means with intervals, one row per category.
 
     Parameters
     ----------
     table : DataFrame
         `category`, `hue`, estimate, low, high and n.
     category : str
-        Column of the rows.
+        Column with the category of each row.
     hue : str, optional
-        Column of the colours.
+        Column of the groups that have different colours.
     xlabel : str
         Label of the axis of estimates.
     ax : Axes, optional
@@ -103,7 +103,7 @@ def against_references(table: pd.DataFrame, references: pd.DataFrame, *, xlabel:
 
 
 def breakdown(table: pd.DataFrame) -> Axes:
-    """Draw the mean points per episode, a panel per kind of hook, on one scale.
+    """Draw the mean points per episode, with one panel per kind of hook and the same scale in all panels.
 
     Parameters
     ----------
@@ -193,7 +193,8 @@ def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
 def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None) -> Axes:
     """Draw one row per episode, by model and score, with one mark per event with a scored hook.
 
-    Of more than `rows` episodes, the same number is drawn for each model, evenly spaced from its best to its worst.
+    If there are more than `rows` episodes, draw the same number for each model, evenly spaced from its best to its
+    worst.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The format on disk: the game's names, the types of session traces, and how they are decoded.
+"""Define the format on disk: the game's names, the types of session traces, and how to decode them.
 
-The types declare only the fields that are used, each of which may be missing or null; msgspec checks the rest without
-building it. A trace that does not fit the types is decoded value by value, and unusable values are left out. Rarely
-used fields stay `Raw` until `peek` decodes them.
+The types declare only the fields that evalkit uses. Each may be missing or null; msgspec checks all other fields
+without building them. A trace that does not fit the types is decoded value by value, without its unusable values.
+Rarely used fields stay `Raw` until `peek` decodes them.
 """
 
 import re
@@ -26,23 +26,23 @@ _TIERS = {
     "hard": "make_stone_pickaxe make_stone_sword make_iron_pickaxe make_iron_sword collect_diamond defeat_skeleton "
     "defeat_zombie",
 }
-ACTIONS = tuple(_ACTIONS.split())  # by index
+ACTIONS = tuple(_ACTIONS.split())  # in the order of their indices
 TIERS = {tier: tuple(names.split()) for tier, names in _TIERS.items()}
 TIER_OF = {name: tier for tier, names in TIERS.items() for name in names}
 ACHIEVEMENTS = tuple(sorted(TIER_OF))
 WEIGHTS = {"easy_achievement": 1.0, "medium_achievement": 2.5, "hard_achievement": 5.0, "invalid_action": -0.05}
 UNKNOWN = "unknown"
 
-_IMAGE = b'observation_image_base64"'  # a long text is found faster than the end that all keys of images share
+_IMAGE = b'observation_image_base64"'  # a long text, found faster than the short end that keys of images share
 _MAP_END = b'map_base64"'
-_OPENING = b': "'  # of a text after its key, as most writers separate them
-_NEAR = 256  # bytes between the image and the map of one observation
-_APART = 1_400  # bytes between two observations, at least: one that is nearer keeps its image
-_FIRST = 1 << 17  # bytes searched for the first image, which is in the second event, or in none
+_OPENING = b': "'  # what most programs write between a key and its text
+_NEAR = 256  # maximum number of bytes between the image and the map of one observation
+_APART = 1_400  # minimum number of bytes between two observations; a closer image is not emptied
+_FIRST = 1 << 17  # number of bytes searched for the first image; traces with images have one in the second event
 _MAP = b'"world_material_map_base64"'
 _MAP_VALUE = re.compile(rb'\s*:\s*"([A-Za-z0-9+/]{64,}={0,2})"')
 
-Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # larger values are no counts, and overflow columns
+Count = Annotated[int, Meta(ge=-(2**40), le=2**40)]  # larger values are not counts, and overflow columns
 _decoder = cache(lambda kind: msgspec.json.Decoder(kind | None))
 
 
@@ -63,7 +63,7 @@ class Hook(Struct, gc=False):
 
 
 class Observation(Struct, gc=False):
-    """The game's output; with images it is most of a trace's bytes."""
+    """The game's output. If it contains images, they are most of a trace's bytes."""
 
     achievements_status: Any = None
     inventory: dict[str, Any] | None = None
@@ -82,7 +82,7 @@ class State(Struct, gc=False):
 
 
 class TaskInstance(Struct, gc=False):
-    """``task_instance`` of a metadata object; of its ``metadata``, difficulty and seed are read."""
+    """``task_instance`` of a metadata object; evalkit reads difficulty and seed from its ``metadata``."""
 
     metadata: "Metadata | None" = None
 
@@ -119,16 +119,16 @@ class SessionMetadata(Struct, gc=False):
 
 
 class Event(Struct, gc=False):
-    """An event; it has no type field, its keys show its type."""
+    """An event. It has no field for its type; its keys show the type."""
 
-    llm_call_records: Raw | UnsetType = UNSET  # list[Metadata], of which the model is read
+    llm_call_records: Raw | UnsetType = UNSET  # list[Metadata]; only the model is read
     call_records: Raw | UnsetType = UNSET  # the same
     actions: list[Any] | UnsetType | None = UNSET
     reward: Raw | UnsetType = UNSET
     metadata: Metadata | None = None
     event_metadata: list[Hook] | None = None
     hooks_triggered: list[str] | None = None
-    time_record: Raw | UnsetType = UNSET  # dict, of which the event_time is read: its message_time is always 0
+    time_record: Raw | UnsetType = UNSET  # dict; only event_time is read, because message_time is always 0
     system_state_before: Raw | UnsetType = UNSET  # State
     system_state_after: Raw | UnsetType = UNSET  # State
     model_name: str | None = None
@@ -140,12 +140,12 @@ class Event(Struct, gc=False):
 
     @property
     def action_names(self) -> list[str | None] | None:
-        """The names of its actions; None without a list of them."""
+        """Names of the event's actions; None if it has no list of actions."""
         return list(map(action_name, self.actions)) if isinstance(self.actions, list) else None
 
     @property
     def kind(self) -> str:
-        """Its type, shown by its keys: ``language_model``, ``runtime``, ``environment`` or ``other``."""
+        """Type of the event, from its keys: ``language_model``, ``runtime``, ``environment`` or ``other``."""
         if self.llm_call_records is not UNSET or self.call_records is not UNSET:
             return "language_model"
         if self.actions is not UNSET:
@@ -154,7 +154,7 @@ class Event(Struct, gc=False):
 
     @property
     def turn(self) -> int | None:
-        """Its turn; traces of single steps count steps instead."""
+        """Turn of the event; traces of single steps count steps instead."""
         own = self.metadata
         if own is None:
             return None
@@ -162,12 +162,12 @@ class Event(Struct, gc=False):
 
     @property
     def time(self) -> Any:
-        """Its time; None where it has none."""
+        """Time of the event; None if it has none."""
         return (peek(self.time_record, dict[str, Any]) or {}).get("event_time")
 
 
 class Trace(Struct, gc=False):
-    """A session trace. ``session_time_steps`` repeats the events and is not read."""
+    """A session trace. ``session_time_steps`` repeats the events, so it is not read."""
 
     session_id: str | None = None
     session_metadata: list[SessionMetadata] | None = None
@@ -185,7 +185,7 @@ class OtherShapeError(BrokenFileError):
 
 
 def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
-    """Decode a session trace; notes and errors as of `evalkit.io.decode_json`, and the note ``malformed_fields``."""
+    """Decode a session trace; notes and errors as from `evalkit.io.decode_json`, and the note ``malformed_fields``."""
     try:
         trace, recovered = decode_json(data, _TRACE)
         notes = dict.fromkeys(recovered, "")
@@ -201,14 +201,14 @@ def read_trace(data: bytes) -> tuple[Trace, dict[str, str]]:
 
 
 def without_images(data: bytes) -> bytes:
-    """Empty the images and maps of a trace: they are most of its bytes, and few readers show them.
+    """Empty the images and maps of a trace, which are most of its bytes and which few callers need.
 
-    Sound for well-formed JSON: an unescaped quote after ``_base64`` and before a colon ends a key, and a text ends at
-    the next quote, unless a backslash precedes that. Anything else stays as it is; what is left out is not checked.
+    This is safe for well-formed JSON: an unescaped quote after ``_base64`` and before a colon ends a key, and a text
+    ends at the next quote unless a backslash precedes that quote. All other bytes stay. Removed bytes are not checked.
     """
     view = memoryview(data)
     pieces: list[memoryview] = []
-    copied = 0  # bytes
+    copied = 0  # number of bytes copied so far
     key = _IMAGE
     at = data.find(key, 0, _FIRST)
     while at >= 0:
@@ -225,16 +225,16 @@ def without_images(data: bytes) -> bytes:
 
 
 def first_map(data: bytes) -> str | None:
-    """Return a digest of the first map of the world in a trace's text: a later one may show what the agent changed."""
+    """Return a digest of the first map of the world in a trace's text; later maps may show changes by the agent."""
     at = data.find(_MAP)
     found = _MAP_VALUE.match(data, at + len(_MAP)) if at >= 0 else None
-    if found is None or found[1][4:-4] == found[1][:-8]:  # one material everywhere carries no information
+    if found is None or found[1][4:-4] == found[1][:-8]:  # a map of one material identifies no world
         return None
     return blake2b(found[1], digest_size=6).hexdigest()
 
 
 def peek(raw: Any, kind: Any) -> Any:
-    """Decode a `Raw` field, leaving out values that are not of the declared type; None if nothing is left."""
+    """Decode a `Raw` field without values that do not have the declared type; None if nothing is left."""
     if not isinstance(raw, Raw):
         return None
     try:
@@ -244,7 +244,7 @@ def peek(raw: Any, kind: Any) -> Any:
 
 
 def fit(value: Any, kind: Any) -> Any:
-    """Convert decoded JSON to a type, without values that do not fit; such entries of lists of Structs stay, empty."""
+    """Convert decoded JSON to a type without values that do not fit; in lists of Structs, they become empty Structs."""
     if get_origin(kind) in (Union, UnionType):
         if value is None:
             return None
@@ -252,7 +252,7 @@ def fit(value: Any, kind: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, Struct):
         own = value if isinstance(value, dict) else {}
         known = [field for field in msgspec.structs.fields(kind) if field.encode_name in own]
-        # a key whose value does not fit is kept as None: it shows an event's type
+        # keep a key whose value does not fit, with None: keys show an event's type
         return kind(**{field.name: fit(own[field.encode_name], field.type) for field in known})
     if kind is Raw:
         return Raw(msgspec.json.encode(value))

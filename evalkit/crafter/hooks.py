@@ -1,12 +1,12 @@
-"""Hooks that produce the metadata of events: unlocked achievements, and actions without effect.
+"""Provide hooks that produce the metadata of events: unlocked achievements, and actions without effect.
 
 `judge` takes one step of the game, (state before, action, state after), and returns entries for ``event_metadata``.
-States are observations as in traces; their ``inventory``, ``achievements_status`` and ``player_position`` are read, and
-there is no verdict where these are missing. `annotate` judges an event of ``event_history``, with the states of every
-action of its turn or without.
+States are observations as in traces. `judge` reads their ``inventory``, ``achievements_status`` and
+``player_position``, and gives no verdict if these are missing. `annotate` judges an event of ``event_history``; it can
+use the states before and after every action of the turn.
 
-A turn of several actions without these states is judged by its first action against the change of the whole turn. Such
-a verdict can be false, so it carries ``"suspect": true``, and is counted separately.
+Without these states, a turn of several actions is judged by its first action and the change over the whole turn. Such a
+verdict can be false, so it contains ``"suspect": true`` and is counted separately.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +21,9 @@ Entry = dict[str, Any]
 MOVES = {"move_left": (-1, 0), "move_right": (1, 0), "move_up": (0, -1), "move_down": (0, 1)}
 
 _FULL_ENERGY = 9
-_NOT_COLLECTED = ("health", "energy")  # these rise by themselves
+_NOT_COLLECTED = ("health", "energy")  # these rise without any action
 _PLACED = {"place_stone": "stone", "place_table": "wood", "place_furnace": "stone", "place_plant": "sapling"}
-_CODES = {  # and priorities
+_CODES = {  # code and priority of each hook
     "easy_achievement": ("E", 3),
     "medium_achievement": ("M", 4),
     "hard_achievement": ("H", 5),
@@ -40,22 +40,23 @@ class Step(NamedTuple):
 
 
 def judge(before: State, action: str | int | None, after: State) -> list[Entry]:
-    """Judge one step: an entry per difficulty of which it unlocks achievements, and one if the action is invalid.
+    """Judge one step. Return an entry for each difficulty with unlocked achievements, and one if the action is invalid.
 
     `action` is a name or an index; if it is None (unknown), only achievements are judged. A move must change the
     position by one step in its direction; a blocked move that only turns the player is invalid, as in the original
-    traces. ``do`` must raise something in the inventory (health and energy rise by themselves and don't count) or
-    unlock something; ``place_*`` must use up its material or unlock something; ``make_*`` must make the item. ``sleep``
-    is invalid at full energy, where the game ignores it. ``noop`` is always valid, an unknown action never.
+    traces. ``do`` must increase an item of the inventory (not health or energy, which rise without any action) or
+    unlock an achievement. ``place_*`` must use up its material or unlock an achievement. ``make_*`` must make the item
+    or unlock an achievement. ``sleep`` is invalid at full energy, because the game then ignores it. ``noop`` is always
+    valid. An action unknown to the game is always invalid.
     """
     return [*_achievements(before, after), *_invalid(before, action, after)]
 
 
 def annotate(event: Mapping[str, Any], steps: Iterable[Step] | None = None) -> list[Entry]:
-    """Judge an event of ``event_history``, as `judge`: of the environment its achievements, of the runtime its actions.
+    """Judge an event of ``event_history`` as `judge` does: an environment's achievements, or a runtime's actions.
 
-    With `steps`, every action of the turn with its states, each action is judged by itself: the entry of an invalid
-    action has ``data.action_index``, and no entry is suspect.
+    If `steps` gives every action of the turn with its states, each action is judged separately. The entry of an invalid
+    action then has ``data.action_index``, and no entry is suspect.
     """
     if "llm_call_records" in event or "call_records" in event:
         return []
@@ -86,7 +87,7 @@ def _invalid(before: State, action: str | int | None, after: State, **about: Any
 
 
 def _why_invalid(before: State, action: str, after: State) -> str | None:
-    """Return why an action is invalid, by the rules of `judge`; None if it is valid or can't be judged."""
+    """Return the reason why `judge` finds an action invalid; None if it is valid or can't be judged."""
     if action == "noop":
         return None
     if action not in ACTIONS:

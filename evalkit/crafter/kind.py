@@ -1,4 +1,4 @@
-"""Crafter traces as a kind of log, and shortcuts to their frames."""
+"""Define Crafter traces as a kind of log, and shortcuts to their frames."""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from evalkit.crafter.transcript import transcript
 from evalkit.io import Source, decode_start
 from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules, ReadOptions
 
-PATTERN = "*.*json*"  # also packed files, and lines of JSON, so that the ledger has them
+PATTERN = "*.*json*"  # includes compressed files and JSON lines, so that the ledger lists them
 BENCHMARK = "Crafter benchmark file"
 _COUNTING_HELP = "Count every achievement that a hook names, or every hook once as the original trace_eval does."
 _TRACE_KEYS = {"event_history", "session_time_steps", "session_metadata"}

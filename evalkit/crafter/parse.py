@@ -1,4 +1,4 @@
-"""Parse one file into records of its session and of the verdicts of its hooks."""
+"""Parse one file into records of its session and its hooks' verdicts."""
 
 import re
 from collections import Counter
@@ -37,13 +37,13 @@ _WORD_END = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s-]+")
 _NEW = ("new_achievement", "achievement_unlocked", "unlocked_achievement", "achievement")  # hooks without a difficulty
 _EPISODE = re.compile(r"(?:^|_)episode_\d+_")
 _ID_TAIL = re.compile(r"_?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{8}_\d{6}|\d{9,})$", re.IGNORECASE)
-_OPENING = 4  # the first observation, if any, is in one of so many events
-_DEAREST = 1e9  # US dollars of a call; larger values are no prices
-_LATEST = 4e9  # epoch seconds; later times are no times of a trace
+_OPENING = 4  # number of first events to search for an observation
+_DEAREST = 1e9  # US dollars per call; larger values are not prices
+_LATEST = 4e9  # epoch seconds; larger values are not times of a trace
 
 
 class Invalid(NamedTuple):
-    """A verdict of invalid action; suspect if one action was compared with the effect of a turn of several."""
+    """The verdict that an action is invalid; suspect if it was judged by the effect of a turn of several actions."""
 
     action: str | None
     reason: str
@@ -51,27 +51,27 @@ class Invalid(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The verdicts of one event's hooks; they don't depend on weights or the way of counting."""
+    """The verdicts of one event's hooks, which do not depend on weights or on the way of counting."""
 
     hooks: Hooks = ()
     achievements: tuple[str, ...] = ()
     invalid: tuple[Invalid, ...] = ()
-    has_unnamed: bool = False  # an achievement hook or a state names nothing of the game
+    has_unnamed: bool = False  # whether a hook or state lacks the name of an achievement of the game
 
 
 class Judged(NamedTuple):
-    """A trace: its session, as columns of a record, and its verdicts by event."""
+    """A trace: its session, as columns of a record, and the verdicts on each event."""
 
     session: dict[str, Any]
     events: list[Event]
     verdicts: list[Verdict]
-    unlocked: frozenset[str] | None  # None where the trace does not show it
+    unlocked: frozenset[str] | None  # None if the trace does not show them
     error: str | None  # message of an error entry, perhaps empty; None without such an entry
-    recovered: str  # when the file was read, for the ledger
+    recovered: str  # what was repaired when the file was read, for the ledger
 
 
 def parse_file(path: str, data: bytes) -> Parsed:
-    """Parse one file into a row of `table.RECORDS` for its episode, and one for each event."""
+    """Parse one file into rows of `table.RECORDS`: one for its episode, and one for each event."""
     try:
         judged = judge_trace(data)
     except BrokenFileError as error:
@@ -82,7 +82,7 @@ def parse_file(path: str, data: bytes) -> Parsed:
 
 
 def rows_of(judged: Judged) -> dict[str, list[tuple]]:
-    """Return the rows of a trace, by table of `table.RECORDS`."""
+    """Return the rows of a trace for each table of `table.RECORDS`."""
     rows = list[tuple]()
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
         n = len(event.actions) if isinstance(event.actions, list) else None
@@ -112,7 +112,7 @@ def rows_of(judged: Judged) -> dict[str, list[tuple]]:
 
 
 def columns_of(traces: Mapping[str, Mapping[str, Sequence[tuple]]]) -> dict[str, dict[str, list]]:
-    """Return the rows of traces as lists, by the tables of `RECORDS`; Arrow columns take longer for few traces."""
+    """Return the rows of traces as lists, by table and column of `RECORDS`; Arrow is slower for few traces."""
     tables = {}
     for name, columns in RECORDS.items():
         rows = [row for trace in traces.values() for row in trace.get(name, ())]
@@ -123,10 +123,10 @@ def columns_of(traces: Mapping[str, Mapping[str, Sequence[tuple]]]) -> dict[str,
 
 
 def judge_trace(data: bytes, *, images: bool = False) -> Judged:
-    """Read a trace and its hooks or, if no event has one, derive achievements from states; raises as `read_trace`."""
+    """Read a trace and its hooks; without hooks, derive achievements from states. Raise the errors of `read_trace`."""
     try:
         trace, notes = read_trace(data if images else without_images(data))
-    except BrokenFileError:  # as a whole, so that the reason names the right place
+    except BrokenFileError:  # read the whole file, so that the error has the right position
         trace, notes = read_trace(data)
     events, entries = trace.event_history or [], trace.session_metadata or []
     config = [entry.data for entry in entries if entry.data] + ([trace.metadata] if trace.metadata else [])
@@ -134,7 +134,7 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
     named = {name for verdict in verdicts for name in verdict.achievements}
     has_unnamed = any(verdict.has_unnamed for verdict in verdicts)
-    if not named and not derived:  # hooks of another name may name achievements
+    if not named and not derived:  # hooks with other names may contain achievements
         hooks = [hook.data for event in events for hook in event.event_metadata or ()]
         has_unnamed |= any(data and data.achievements for data in hooks)
     disagree = any(
@@ -169,15 +169,16 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
 
 
 def read_hooks(event: Event) -> Verdict:
-    """Read the scored hooks of an event; ``hooks_triggered`` is read where ``event_metadata`` is missing.
+    """Read the scored hooks of an event, from ``hooks_triggered`` if ``event_metadata`` is missing.
 
-    Of hooks without a difficulty (`_NEW`), achievements count that no other hook of the event names, unless another has
-    no names of the game. An invalid action is suspect where a turn has several, unless the hook says otherwise.
+    Hooks without a difficulty (`_NEW`) are read last. They add only the achievements that no hook before them names,
+    and none if a hook before them has no names or a name unknown to the game. An invalid action is suspect if its turn
+    has several actions, unless the hook says otherwise.
     """
     if not event.event_metadata and not event.hooks_triggered:
         return Verdict()
     entries = event.event_metadata or [Hook(hook_name=name) for name in event.hooks_triggered or ()]
-    # newer writers use the plural
+    # newer traces use plural names
     named = [(snake_case(hook.hook_name).removesuffix("s"), hook) for hook in entries if hook.hook_name]
     named.sort(key=lambda own: own[0] in _NEW)
     hooks: list[tuple[str, int, int]] = []
@@ -206,7 +207,7 @@ def read_hooks(event: Event) -> Verdict:
 
 
 def _hooks_of(names: Iterable[str]) -> Hooks:
-    """Return the hooks that achievements would have had: one per difficulty, with the number of its names."""
+    """Return the hooks that achievements would have triggered: one per difficulty, with its number of achievements."""
     return tuple((hook, n, 0) for hook, n in Counter(f"{TIER_OF[name]}_achievement" for name in names).items())
 
 
@@ -216,14 +217,14 @@ def snake_case(name: str) -> str:
 
 
 def names_in(status: Any) -> set[str]:
-    """Return the names of the achievements that a status has as unlocked, which may be a text; or those of a list."""
+    """Return the unlocked achievements of a status: true keys of a mapping (values may be text), or a list's items."""
     if isinstance(status, Mapping):
         status = [name for name, got in status.items() if got and str(got).lower() not in ("false", "no", "none", "0")]
     return {snake_case(str(name)).removeprefix("achievement_") for name in status}
 
 
 def derive(events: list[Event]) -> list[Verdict]:
-    """Find achievements in the states of events without hooks: each at the first state that has it after the start."""
+    """Find achievements in the states of events without hooks: one is unlocked if a state has it and none before."""
     seen: set[str] | None = None
     verdicts = []
     for event in events:
@@ -244,13 +245,13 @@ def derive(events: list[Event]) -> list[Verdict]:
 
 
 def observed(raw: Any) -> Observation | None:
-    """Decode what a state of an event shows."""
+    """Decode the observation in a state of an event."""
     state = peek(raw, State)
     return (state.public_state or state.observation) if state else None
 
 
 def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dict[str, Any]:
-    """Collect what is known of a trace's session, from metadata in all possible places and the digest of its map."""
+    """Collect the columns of a trace's session from metadata in all possible places and from the digest of its map."""
     events, entries = trace.event_history or [], trace.session_metadata or []
     where, model = "session_metadata", _first([m.model_name or m.model for m in config])
     if model is None:
@@ -265,7 +266,7 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
     if difficulty is None:
         difficulty = _first(event.metadata.difficulty for event in events if event.metadata)
 
-    # what identifies the task, the surest first
+    # possible identities of the task, the most reliable first
     seed = _first([str(m.seed) for m in (*config, *tasks) if type(m.seed) in (int, str)])
     number, experiment = _first([m.instance_num for m in config]), _first([m.experiment_id for m in config])
     opening = [event for event in events[:_OPENING] if event.kind != "language_model"]
@@ -280,7 +281,7 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
     }
     task_source, task = next(((source, task) for source, task in known.items() if task), (None, None))
 
-    # a session begins when it was created, else at the first time in it, and ends at the last one
+    # a session starts when it was created, else at the first time in it; it ends at the last time in it
     stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]
     times = list[int]()
     for stamp in (*stamps, *[event.time for event in (*events[:1], *events[-1:])]):
@@ -309,11 +310,11 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
 
 
 def tokens_of(events: Iterable[Event]) -> tuple[int | None, int | None]:
-    """Add up the tokens that calls of language models read and wrote; None where no call records them."""
+    """Sum the tokens that calls of language models read and wrote; None if no call records them."""
     totals: list[int | None] = [None, None]
     for event in events:
         if event.kind == "language_model":
-            inner = event.metadata or event  # the names are the same
+            inner = event.metadata or event  # both use the same names
             read = _first((inner.prompt_tokens, event.prompt_tokens, event.input_tokens))
             written = _first((inner.completion_tokens, event.completion_tokens, event.output_tokens))
             for place, n in enumerate((read, written)):

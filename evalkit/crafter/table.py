@@ -1,4 +1,4 @@
-"""Columns of session traces, as data: the records of a file, and the frames built from records."""
+"""Define the columns of session traces: of the records of a file, and of the frames built from records."""
 
 from evalkit.crafter.format import TIERS, WEIGHTS
 from evalkit.io import Column
@@ -61,11 +61,11 @@ RECORDS = {
 
 
 def _of(table: str, *names: str) -> list[Column]:
-    """Return columns of records that a frame has, too."""
+    """Return the columns of a table of records that a frame also has."""
     return [column for column in RECORDS[table] if column.name in names]
 
 
-LABELS = {  # of columns of frames and estimates
+LABELS = {  # labels of columns of frames and estimates
     "suspect": "doubtful verdicts",
     "without_suspects": "mean without doubtful verdicts",
 }

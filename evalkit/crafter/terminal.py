@@ -1,4 +1,4 @@
-"""Terminal summaries of traces, from the same estimates as the notebook's tables; results as dictionaries."""
+"""Format traces for the terminal, from the same estimates as the notebook's tables; return results as dictionaries."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -24,27 +24,27 @@ TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`
 
 _NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
 _HOOKS = {column: f"{column.split('_')[0]} points" for column in analysis.HOOKS}  # easy, medium, hard, invalid
-# columns of episodes that results have, too
+# columns of episodes that results also have
 ABOUT = ("session_id", "task_id", "task_source", "max_turns", "model_name", "difficulty")
-_SPARE = ("without suspects", *_HOOKS.values())  # columns; the first goes first
-TOP_REASONS, MOST_TRACES = 3, 6  # reasons of invalid actions, and traces, on one screen
-_NAME = 40  # characters of a model
-_FILE = 120  # characters of a file's path
-_STRIP = 40  # characters of a trajectory
+_SPARE = ("without suspects", *_HOOKS.values())  # columns that a narrow table leaves out, in this order
+TOP_REASONS, MOST_TRACES = 3, 6  # maximum numbers of reasons of invalid actions and of traces on one screen
+_NAME = 40  # maximum number of characters of a model's name
+_FILE = 120  # maximum number of characters of a file's path
+_STRIP = 40  # maximum number of characters of a trajectory
 
 
 def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[TraceScore]:
-    """Return the rows of episodes, a frame or its columns, as results in descending order of score."""
+    """Return the rows of episodes (a frame or its columns) as results in descending order of score."""
     hooks = {f"{name}s": name for name in WEIGHTS}
     names = ("source", "score", "trajectory", "events", "run_flags", "suspect_invalid_actions", *ABOUT, *hooks)
     results = []
     columns = [episodes[name] for name in names]
-    if isinstance(episodes, pd.DataFrame):  # with None for what is missing, as lists have
+    if isinstance(episodes, pd.DataFrame):  # lists have None for missing values
         columns = [pa.array(column, from_pandas=True).to_pylist() for column in columns]
     for values in zip(*columns, strict=True):
         row = dict(zip(names, values, strict=True))
         result = {
-            "total_score": row["score"] or 0.0,  # as of an aborted trace
+            "total_score": row["score"] or 0.0,  # an aborted trace has no score
             "counts": {name: row[column] for column, name in hooks.items() if row[column]},
             "trajectory": row["trajectory"] or NO_SCORED_EVENTS,
             "num_events": row["events"],
@@ -78,7 +78,7 @@ def trace_text(result: Mapping[str, Any]) -> str:
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format the trace of a single file, else models, all traces together, and the best and the worst of them."""
+    """Format a single trace; for several, format groups, all traces together, their ranking, and invalid actions."""
     episodes, rules = logs.episodes, logs.rules
     everything = bool(views.get("all"))
     if len(logs.ledger) == 1 and len(episodes) == 1:
@@ -95,7 +95,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Format how many traces there are of each model, and their mean score; a trace is complete once it can be read."""
+    """Format the number of traces of each model, and their mean score. A trace is complete once it is readable."""
     episodes = snapshot.logs.episodes
     tables = [group_rows(episodes, "model_name", lambda n: so_far(n, snapshot.expected))]
     tables += [group_rows(episodes, "difficulty")] if options.get("by_difficulty") else []
@@ -114,11 +114,11 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
 def parts(
     episodes: pd.DataFrame, by: Sequence[str] = (), verbose: Sequence[TraceScore] = (), *, everything: bool = False
 ) -> list[Part]:
-    """Format every trace of `verbose`, the groups, all traces together, and the ranking of traces."""
+    """Format every trace in `verbose`, the groups, all traces together, and the ranking of traces."""
     traces = [line for result in verbose for line in (trace_text(result), "")]
     titles = {"model_name": "models", "difficulty": "difficulties"}
     groups = [Part(titles[group], rows=group_rows(episodes, group), always=True, spare=_SPARE) for group in by]
-    if groups:  # a file has one table, the last of these
+    if groups:  # an output file contains only the last table
         groups[-1] = groups[-1]._replace(frame=analysis.mean_scores(analysis.per_budget(episodes), by[-1]))
 
     (row,) = analysis.mean_scores(episodes, []).to_dict("records")
@@ -147,7 +147,7 @@ def parts(
     for rank, episode in enumerate(ranked.to_dict("records"), start=1):
         score = number(episode["score"])
         cells = {"rank": str(rank), "score": score, "trajectory": plain(episode["trajectory"], _STRIP)}
-        if pd.isna(episode["score"]):  # which come last
+        if pd.isna(episode["score"]):  # these come last
             cells |= {"rank": "–", "trajectory": "(aborted: no events)"}
         ranking.append({**cells, "file": files[short[episode["source"]]]})
     return [
@@ -159,12 +159,12 @@ def parts(
 
 
 def _budgets(episodes: pd.DataFrame) -> str:
-    """List the budgets and their episodes, where they differ."""
+    """List the budgets and their numbers of episodes; empty if there is only one budget."""
     return ", ".join(f"{name} ({counted_noun(n, 'episode')})" for name, n in analysis.budgets(episodes).items())
 
 
 def _aborted(episodes: pd.DataFrame) -> list[str]:
-    """Describe how many traces were aborted, and the mean with them; nothing if none was."""
+    """Describe how many traces were aborted, and the mean with them at 0; empty if no trace was."""
     rows = analysis.with_aborted_at_zero(episodes, []).to_dict("records")
     return [
         f"{r['aborted']} of {r['n']}, left out; mean score with {r['aborted']} at 0: {interval_text(r)}" for r in rows
@@ -172,10 +172,10 @@ def _aborted(episodes: pd.DataFrame) -> list[str]:
 
 
 def group_rows(episodes: pd.DataFrame, by: str, seen: Callable[[int], str] | None = None) -> list[dict[str, str]]:
-    """Format a row per group, and a second one with aborted traces at 0; `seen` formats its number of traces so far."""
+    """Format a row per group, and a second row with aborted traces at 0; `seen` formats the number of traces so far."""
     episodes = analysis.per_budget(episodes) if by == "model_name" else episodes
     table = analysis.mean_scores(episodes, by)
-    table = table if table[by].dtype == "category" else best_first(table)  # categories are in an order of their own
+    table = table if table[by].dtype == "category" else best_first(table)  # categories are already ordered
     names = distinct_names(table[by].astype("str"), _NAME)
     of_score = analysis.points(episodes, by).pivot(index=by, columns="hook", values="estimate")
     sizes = episodes[by].value_counts()

@@ -1,4 +1,4 @@
-"""Episodes turn by turn: transcripts with what the player saw."""
+"""Build transcripts of episodes, turn by turn, with images of what the player saw."""
 
 import base64
 import os
@@ -12,17 +12,17 @@ from evalkit.io import BrokenFileError, SourceError
 from evalkit.kinds import Call, Image, Transcript, Turn
 
 VITALS = ("health", "food", "drink", "energy")
-_LARGEST = 1024  # pixels per side
+_LARGEST = 1024  # maximum number of pixels per side
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
-    """Return the transcript of a trace: per turn its actions and why, invalid ones, unlocked achievements and state."""
+    """Return the transcript of a trace: actions, reasoning, invalid actions, achievements and state of each turn."""
     (path,) = paths
     try:
         judged = judge_trace(read(path), images=True)
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
-    # an event without a turn belongs to the next one: a model's call comes before the actions that it chose
+    # an event without a turn belongs to the next turn: a model's call comes before the actions that it chose
     backwards = accumulate((event.turn for event in reversed(judged.events)), _known)
     numbers = accumulate(reversed(list(backwards)), _known)
     names = [f"event {i}" if number is None else f"turn {number}" for i, number in enumerate(numbers)]
@@ -32,7 +32,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         turns.append(_turn(name, steps))
         hooks = tuple(hook for _, verdict in steps for hook in verdict.hooks)
         points.append(score_event(hooks, WEIGHTS, "achievement").score)
-    if points:  # the turn that raised the score most or, if nothing was unlocked, lowered it most
+    if points:  # mark the turn that raised the score most or, if no turn raised it, lowered it most
         place = points.index(max(points) if max(points) > 0 else min(points))
         turns[place] = turns[place]._replace(events=(*turns[place].events, "decision"))
     if judged.error is not None:
@@ -72,7 +72,7 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
         marks=tuple(mark for mark, is_set in marks.items() if is_set),
         events=tuple(event for event, is_set in happened.items() if is_set),
         when=times[0][:40] if times else "",
-        same=", ".join([*actions, *unlocked]),  # reasoning and tokens always differ
+        same=", ".join([*actions, *unlocked]),  # not reasoning and tokens, which always differ
         images=tuple(images[-1:]),
         agent="player",
         call=_call(events, actions, invalid, "; ".join([state, *unlocked])),
@@ -86,7 +86,7 @@ def _invalid_line(action: Invalid) -> str:
 
 
 def _inventory(events: Sequence[Event]) -> dict[str, float]:
-    """Return vitals and inventory, as the last observation shows them; empty where none is recorded."""
+    """Return vitals and inventory in the last observation that has them; empty if there is none."""
     states = (raw for event in reversed(events) for raw in (event.system_state_after, event.system_state_before))
     inventory = next((shown.inventory for shown in map(observed, states) if shown and shown.inventory), None) or {}
     return {name: n for name, n in inventory.items() if isinstance(n, int | float)}
@@ -104,7 +104,7 @@ def _tokens(events: Sequence[Event]) -> str:
 
 
 def _call(events: Sequence[Event], actions: Sequence[str], invalid: Sequence[Invalid], state: str) -> Call | None:
-    """Return a turn's actions as a call, whose result is where the player is, and the state, if a place is recorded."""
+    """Return a turn's actions as a call; its result has the player's position and state if the position is recorded."""
     if set(actions) <= {"noop"}:
         return None
     states = (observed(event.system_state_after) for event in reversed(events))

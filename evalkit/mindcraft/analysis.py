@@ -1,7 +1,7 @@
-"""Estimates, findings and lists of task runs: frames of runs in, frames or findings out.
+"""Compute estimates, findings and lists from frames of task runs.
 
-Every rate has n and an interval. Runs that repeat a task are not independent: tasks have equal weight, and intervals
-are for new tasks like these. Runs flagged ``stale_copy`` hold another run's log and are counted nowhere here.
+Every rate has n and an interval. Runs of the same task are not independent, so tasks have equal weight, and intervals
+are for new tasks like these. Runs flagged ``stale_copy`` contain another run's log; estimates exclude them.
 """
 
 from collections.abc import Sequence
@@ -39,12 +39,12 @@ ENDINGS = ("SUCCESS", SUCCEEDED_LATE, *(str(status) for status in CompletionStat
 
 
 def has_succeeded(runs: pd.DataFrame) -> pd.Series:
-    """Return for each run whether its score is 1; one that was not measured has not succeeded."""
+    """Return for each run whether its score is 1; False if the run was not measured."""
     return runs["is_successful"].fillna(False).astype(bool)
 
 
 def select(runs: pd.DataFrame, models: str | Sequence[str] = (), task_type: str = "") -> pd.DataFrame:
-    """Select the runs of some models and of a task type.
+    """Select the runs of the given models and task type.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def select(runs: pd.DataFrame, models: str | Sequence[str] = (), task_type: str 
     models : str or sequence of str
         Names of models; empty for all.
     task_type : str
-        Such as ``cooking``; ``crafting`` is ``techtree``; empty for all.
+        A type such as ``cooking``; ``crafting`` is an alias of ``techtree``; empty for all.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def select(runs: pd.DataFrame, models: str | Sequence[str] = (), task_type: str 
     Raises
     ------
     SourceError
-        For a model without runs.
+        If a model has no runs.
 
     Examples
     --------
@@ -89,12 +89,12 @@ def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFra
     Returns
     -------
     DataFrame
-        The runs, with an ordered category side, the model first.
+        The selected runs, with side: an ordered category whose first value is the model.
 
     Raises
     ------
     SourceError
-        For a model without runs, or if both are the same.
+        If a model has no runs, or if `model` and `baseline` are the same.
 
     Examples
     --------
@@ -112,14 +112,14 @@ def focus(runs: pd.DataFrame, model: str = "", baseline: str = "") -> pd.DataFra
 
 
 def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Select cooking runs, without or only in Hell's Kitchen.
+    """Select the cooking runs outside Hell's Kitchen, or only the runs in it.
 
     Parameters
     ----------
     runs : DataFrame
         One row per run, such as `logs.runs`.
     hells_kitchen : bool
-        Whether to select only Hell's Kitchen, instead of all other runs.
+        Whether to select the runs in Hell's Kitchen instead of all others.
     items : str or sequence of str
         Only runs with one of these target items; empty for all.
 
@@ -140,7 +140,7 @@ def cooking(runs: pd.DataFrame, hells_kitchen: bool = False, items: str | Sequen
 
 
 def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add how runs ended: their status, or that a run timed out with a score of 1.
+    """Add a column with how each run ended: its status, or that it timed out with a score of 1.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def with_endings(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
-    """Make difficulty an ordered category: easy, medium, hard, others, unknown.
+    """Make difficulty an ordered category: easy, medium, hard, other values, unknown.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def with_difficulty(runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The runs with the category.
+        The runs with this category.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def success_by(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd
     runs : DataFrame
         One row per run, such as `logs.runs`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
 
     Returns
     -------
@@ -220,12 +220,12 @@ def with_total(runs: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
     by : str
         Column of the groups.
     name : str
-        Name of the row of all runs.
+        Label of the row for all runs.
 
     Returns
     -------
     DataFrame
-        The columns of `success_by`, with the row of all runs first.
+        The columns of `success_by`. The row for all runs is first; it is left out if there is only one group.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") ->
     runs : DataFrame
         One row per run, such as `logs.runs`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
 
     Returns
     -------
@@ -264,14 +264,14 @@ def status_counts(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") ->
 
 
 def overview(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> pd.DataFrame:
-    """Return success rates and counts of statuses of each group, the best first.
+    """Return the success rate and the number of runs per status of each group, best group first.
 
     Parameters
     ----------
     runs : DataFrame
         One row per run, such as `logs.runs`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
 
     Returns
     -------
@@ -295,12 +295,12 @@ def headline(runs: pd.DataFrame, what: str) -> dict[str, Any]:
     runs : DataFrame
         One row per run, such as `logs.runs`.
     what : str
-        What the figure is, such as ``success rate``.
+        Name of the number, such as ``success rate``.
 
     Returns
     -------
     dict
-        The row of `success_by` for all runs, with code and what.
+        The row of `success_by` for all runs, and code and what.
 
     Examples
     --------
@@ -318,7 +318,7 @@ def _headline(table: pd.DataFrame, what: str, **more: str) -> dict[str, Any]:
     return {**row, "code": "no_rate" if pd.isna(row["estimate"]) else "rate", "what": what, **more}
 
 
-# MineCollab project site, table of results: success rates (cooking, crafting), mean score / 100 (construction)
+# Source: results table of the MineCollab project site; success rates, and mean score / 100 for construction
 PUBLISHED = {
     "Claude-3.5-Sonnet": {"cooking": 0.63, "techtree": 0.47, "construction": 0.36},
     "GPT-4o": {"cooking": 0.40, "techtree": 0.17, "construction": 0.31},
@@ -334,7 +334,7 @@ def published(task_type: str) -> pd.DataFrame:
     Parameters
     ----------
     task_type : str
-        Such as ``cooking``; ``crafting`` is ``techtree``.
+        A type such as ``cooking``; ``crafting`` is an alias of ``techtree``.
 
     Returns
     -------
@@ -363,14 +363,14 @@ def cooking_by_item(
     runs : DataFrame
         One row per run, such as `logs.runs`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
     items : str or sequence of str
         Only these target items; empty for all.
 
     Returns
     -------
     DataFrame
-        The columns of `success_by`, with item.
+        The columns of `success_by`, and item.
 
     Examples
     --------
@@ -414,8 +414,9 @@ def cooking_table(runs: pd.DataFrame, items: str | Sequence[str] = ()) -> pd.Dat
 def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     """Estimate how much cooking success drops with blocked agents, without Hell's Kitchen.
 
-    The two sides have different tasks, so their rates are treated as independent: the interval combines theirs
-    (square-and-add, Newcombe 1998). The drop of all models together is the mean of the drops of models with both sides.
+    The two sides have different tasks, so their rates are treated as independent, and the interval of the drop combines
+    their intervals (square-and-add, Newcombe 1998). The drop of all models together is the mean of the drops of the
+    models that have both sides.
 
     Parameters
     ----------
@@ -425,10 +426,11 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        All models together (if several), then each model, the largest drop first: model_name, estimate, low, high (drop
-        of the success rate, from -1 to 1), none_estimate and any_estimate with bounds (rates without and with blocked
-        agents), n, n_tasks, none_tasks, any_tasks, warning, pooled (of all models: the drop over all of their runs
-        together, which differs where models ran different tasks). NaN if one side has no measured run.
+        One row for all models together (if there are several), then one per model, the largest drop first: model_name,
+        estimate, low, high (drop of the success rate, from -1 to 1; NaN if one side has no measured run), none_estimate
+        and any_estimate with bounds (rates without and with blocked agents), n, n_tasks, none_tasks, any_tasks,
+        warning, pooled (only for all models: the drop over all runs together, which differs from the estimate if models
+        ran different tasks).
 
     Examples
     --------
@@ -478,7 +480,7 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _means_over_models(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean rate of the models with both sides, on each side; intervals are over tasks."""
+    """Return, for each side, the mean rate of the models that have both sides; intervals are over tasks."""
     table = outcomes(runs, "is_successful").table.join(runs["side"]).dropna(subset="value")
     n_sides = table.groupby("model_name")["side"].transform("nunique")
     rows = []
@@ -489,7 +491,7 @@ def _means_over_models(runs: pd.DataFrame) -> pd.DataFrame:
         mean = cells.mean().mean()
         low = high = np.nan
         if n_tasks.min() > 1 and families.nunique() > 1:
-            # what a task adds to the error of the mean: it weighs more in the rate of a model that ran fewer tasks
+            # each task's contribution to the error of the mean; a task weighs more if its model ran fewer tasks
             errors = (cells - cells.mean()) * np.sqrt(n * (n - 1) / (n_tasks * (n_tasks - 1)))
             values = mean + errors.fillna(0).mean(axis=1)
             units = by_family(values.to_numpy(), cells.count(axis=1).to_numpy(), families.to_numpy())
@@ -553,7 +555,7 @@ def crafting_groups(runs: pd.DataFrame) -> pd.DataFrame:
     """
     crafting = runs[runs["task_type"] == "techtree"]
     plan, depth = crafting["plan_availability"], crafting["depth"]
-    # by the definition, or by the id as MineCollab does
+    # according to the definition, or to the task id as in MineCollab's script
     lacks_items = crafting["missing_items"].map(bool).astype(bool) | crafting["task_id"].str.contains("missing")
     groups = {
         "all": crafting["task_id"].notna(),
@@ -582,7 +584,7 @@ def construction_scores(runs: pd.DataFrame, by: str | Sequence[str] = "model_nam
     runs : DataFrame
         One row per run, such as `logs.runs`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
 
     Returns
     -------
@@ -648,7 +650,7 @@ def findings(
     opposite: Sequence[Example] = (),
     planned: Sequence[str] = (),
 ) -> list[Finding]:
-    """Describe the success of one model, its comparison, how its other runs ended, and doubtful data.
+    """Report the success of one model, its comparison with the baseline, how its failed runs ended, and doubtful data.
 
     Parameters
     ----------
@@ -693,7 +695,7 @@ def findings(
 
 
 def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = sections.ENDINGS) -> list[Finding]:
-    """Describe how the runs without success ended, and doubtful data.
+    """Report how the runs without success ended, and doubtful data.
 
     Parameters
     ----------
@@ -721,7 +723,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = secti
     about = {"endings": {labels[status]: int(n) for status, n in counts.items()}, "n": len(fresh), "noun": "run"}
     examples = examples_of(failed, {label: failed["status"].eq(status) for status, label in labels.items()})
     found = [Finding("endings", endings, about, examples)] if len(fresh) else []
-    if pairs := copied(runs, kind_of(runs)):  # the models whose logs stale copies contain, and whose runs they replace
+    if pairs := copied(runs, kind_of(runs)):  # (model of the copies, model of the copied logs, number)
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
         found.append(Finding("copies", sections.DATA_QUALITY, {"pairs": pairs}, links, words.copies))
@@ -733,7 +735,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = secti
 
 
 def drop_findings(runs: pd.DataFrame, drops: pd.DataFrame | None = None) -> list[Finding]:
-    """Describe how much cooking success drops with blocked agents, and whether each number has its own tasks.
+    """Report how much cooking success drops with blocked agents, and whether each number of them has different tasks.
 
     `drops` is the result of `cooking_drop` for the same runs, if already computed.
     """
@@ -750,7 +752,7 @@ def drop_findings(runs: pd.DataFrame, drops: pd.DataFrame | None = None) -> list
 
 
 def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
-    """Describe how the success of cooking runs changes with the number of blocked agents.
+    """Report how the success of cooking runs changes with the number of blocked agents.
 
     Parameters
     ----------
@@ -776,7 +778,7 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
     section = "Is there a trend?"
     has_trend = trend["direction"].isin(words.DIRECTIONS)
     without = sorted(trend.loc[~has_trend, "model_name"])
-    is_few = len(trend) <= 2  # each has a sentence
+    is_few = len(trend) <= 2  # few enough for a sentence each
     for row in trend[has_trend | is_few].to_dict("records"):
         blocked.append(Finding("trend", section, {"row": row}, template=words.trend))
     if without and not is_few:
@@ -793,7 +795,7 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
 
 
 def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes = NO_NOTES) -> str:
-    """Describe the runs in a sentence, whether they are samples, and what was chosen for them.
+    """Describe the runs in a sentence, whether they are samples, and the choices that evalkit made for them.
 
     Parameters
     ----------
@@ -827,7 +829,7 @@ _LISTED = ["model_name", "task_id", "repetition", "status"]
 
 
 def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the runs without full success; runs that were not measured come first, stale copies are excluded.
+    """List the runs without full success, except stale copies. Runs that were not measured come first.
 
     Parameters
     ----------
@@ -837,7 +839,7 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        run_id, model_name, task_id, repetition, status, score, final_system_message and others.
+        model_name, task_id, repetition, status, score, final_system_message, parsing_errors, source, run_id.
 
     Examples
     --------
@@ -853,7 +855,7 @@ def failed_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
-    """List the stale copies: runs with a copy of another run's log, which rates exclude.
+    """List the stale copies: runs that contain a copy of another run's log. Rates exclude them.
 
     Parameters
     ----------
@@ -863,7 +865,7 @@ def stale_copies(runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per copy.
+        One row per copy: model_name, task_id, repetition, status, source, run_id.
 
     Examples
     --------
@@ -881,12 +883,13 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
     runs : DataFrame
         One row per run, such as `logs.runs`.
     by : str or sequence of str
-        Columns of the groups; an empty list for all rows together.
+        Columns to group by; an empty list makes one group of all rows.
 
     Returns
     -------
     DataFrame
-        `by`, n (runs), and a mean per kind of event: lower bounds, because logs keep only the last turns.
+        `by`, n (runs), and the mean of each kind of event. Means are lower bounds, because logs keep only the last
+        turns.
 
     Examples
     --------
@@ -902,17 +905,18 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
 
 
 def planned_tasks(logs: Logs, runs: pd.DataFrame | None = None) -> list[str]:
-    """List the planned tasks: tasks of definition files of which models ran more than half.
+    """List the planned tasks: all tasks of each definition file if the models ran more than half of them.
 
-    Each model must have run some of the tasks of the file. If runs of these models were filtered out, the plan
-    leaves out their tasks, and tasks without any run: no run shows that the filter selects them.
+    Every model must have run some tasks of the file. If a filter left out runs of these models, the plan leaves out
+    the tasks of those runs. It also leaves out tasks without any run, since no run shows whether the filter selects
+    them.
 
     Parameters
     ----------
     logs : Logs
         The logs, with their definitions and the runs before any filter.
     runs : DataFrame, optional
-        Some of their runs, such as the runs of some models; by default all.
+        A part of the runs, such as the runs of some models; by default all.
 
     Returns
     -------
@@ -941,7 +945,7 @@ def planned_tasks(logs: Logs, runs: pd.DataFrame | None = None) -> list[str]:
 
 
 def progress(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs so far, the expected runs, and their durations.
+    """Count the runs and tasks so far and the expected tasks, and add the runs' durations.
 
     Parameters
     ----------
@@ -951,8 +955,8 @@ def progress(runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row per model, experiment and task type; tasks_expected is missing without a results file, and durations
-        (seconds) are NaN unless file times are original.
+        One row per model, experiment and task type: runs, tasks, tasks_expected (missing without a results file),
+        total_duration and mean_duration (seconds; NaN unless file times are original).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Assemble records of files into frames of runs and agents; the user's options are applied here."""
+"""Assemble the records of files into frames of runs and agents, and apply the user's options."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,28 +21,28 @@ from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, LOG_FLAGS, OUTCOMES, 
 from evalkit.mindcraft.tasks import Definition, TaskDefinitions, metrics_of, task_facts
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
-LEFT_OVER = 300_000  # milliseconds: agents of one run do not start so far apart
-_SERVER = re.compile(r"_\d{1,9}\Z", re.ASCII)  # the number of an agent's server
-_ID = re.compile(r"(?:\d\D*){4}|\A[0-9a-f-]{6,}\Z", re.ASCII)
+LEFT_OVER = 300_000  # milliseconds; the agents of one run start closer together than this
+_SERVER = re.compile(r"_\d{1,9}\Z", re.ASCII)  # server number at the end of an agent's name
+_ID = re.compile(r"(?:\d\D*){4}|\A[0-9a-f-]{6,}\Z", re.ASCII)  # an id or a date
 _OF_TASKS = {"task_id", "has_definition", "definition_file", *task_facts("", None)}
 _TASK_COLUMNS = [column for column in RUNS if column.name in _OF_TASKS]
 _TASK_COLUMNS.append(Column("is_ambiguous", "bool", "several definitions fit the task"))
 _LOG_COLUMNS = (*(column for column in AGENTS if column.name in ("source", "agent_name")), *RECORDS["logs"])
-_COUNTS = [column.name for column in COUNT_COLUMNS[1:]]  # but messages, which are the turns of a run
-_UNSTATED = ("seed", "tokens_in", "tokens_out", "cost")  # columns of all kinds that no log states
+_COUNTS = [column.name for column in COUNT_COLUMNS[1:]]  # without message_count, which is `turns` in runs
+_UNSTATED = ("seed", "tokens_in", "tokens_out", "cost")  # columns of all kinds that Mindcraft does not log
 _NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
 
 
 class Task(NamedTuple):
-    """A task of some runs."""
+    """A task that some runs share."""
 
-    place: int  # in the list of tasks
-    facts: Mapping[str, Any]  # with the columns `_TASK_COLUMNS`
+    place: int  # position in the list of tasks
+    facts: Mapping[str, Any]  # values of `_TASK_COLUMNS`
     definition: Definition
 
 
 class Run(NamedTuple):
-    """A run: a repetition of a task in a folder."""
+    """A run: one repetition of a task in a folder."""
 
     folder: TaskFolder
     named: Named
@@ -53,7 +53,7 @@ class Run(NamedTuple):
 def assemble(
     records: Records, options: Mapping[str, Any], *, folders: Sequence[str] = (), task_id: str = ""
 ) -> Assembled:
-    """Assemble the logs of runs; options as for `load`, others as for `task_folders` (`asked` and `own_id`)."""
+    """Assemble runs; `options` as for `load`, `folders` and `task_id` as `asked` and `own_id` of `task_folders`."""
     definitions = options["tasks"]
     others = records.tables["other_files"].to_pylist()
     found, tasks = _find_runs(records, others, definitions, options.get("layout"), task_id, folders)
@@ -66,7 +66,7 @@ def assemble(
     logs["original"] = _originals(logs, runs["path"])
     runs["agent_count"] = runs["agents_asked_for"].fillna(runs["n_agents"])
     runs = runs.join(_gathered(logs))
-    runs = runs.fillna(dict.fromkeys(["turns", "n_read", "n_read_agents", *_COUNTS], 0))  # of runs without logs
+    runs = runs.fillna(dict.fromkeys(["turns", "n_read", "n_read_agents", *_COUNTS], 0))  # for runs without logs
     _add_scores(runs, logs, options.get("scale", "auto"))
     _add_endings(runs, logs)
     runs["run_flags"] = _flags(runs, logs)
@@ -90,7 +90,7 @@ def assemble(
 def _notes(
     records: Records, others: Sequence[Mapping[str, Any]], agents: pd.DataFrame, definitions: TaskDefinitions
 ) -> list[Entry]:
-    """Return the entries of files of definitions (within the source, of those used) and of logs only within a run."""
+    """Return ledger entries for definition files (used or in the source), and for files that are logs only in a run."""
     notes, entries = list[Entry](), definitions.ledger.entries
     in_source = {absolute(file): file for file in records.listing.files} if entries else {}
     for entry in entries:
@@ -104,14 +104,14 @@ def _notes(
 
 
 def _unused_definitions(runs: pd.DataFrame, others: Sequence[Mapping[str, Any]], root: str) -> Notes:
-    """Note which files of the source define tasks that are without a definition."""
+    """Note which files in the source define tasks that have no definition yet."""
     undefined = set(runs.loc[~runs["has_definition"], "task_id"])
     files = [row["source"].removeprefix(f"{root}/") for row in others if not undefined.isdisjoint(row["defined"])]
     return note("unused_definitions", files=listed(files, 3)) if files else Notes()
 
 
 def _mixed_scales(runs: pd.DataFrame, options: Mapping[str, Any]) -> Notes:
-    """Note whose scores are at most 1, as fractions are, but read as percentages because others exceed 1."""
+    """Note which models' scores are at most 1, like fractions, but are read as percentages because others exceed 1."""
     if options.get("scale", "auto") != "auto":
         return Notes()
     scored = runs[runs["score_scale"].eq("percent") & (runs["raw_score"] > 0)]
@@ -141,11 +141,11 @@ def _find_runs(
         task_id = named.fields.get("task_id", folder.task_id)
         names = tuple(_name_in_run(sources[place], folder.task_id if folder.flat else "") for place in folder.logs)
         n_logs = None
-        if len(definitions.variants.get(task_id, ())) > 1:  # the number of logs of a run may show which is meant
+        if len(definitions.variants.get(task_id, ())) > 1:  # a run's number of logs may show which one applies
             n_logs = max(len(repetition.logs) for repetition in split_repetitions(names, None))
         type_of_path = named.fields.get("task_type", "")
         key = (task_id, named.task_path, n_logs, type_of_path)
-        if key not in tasks:  # many models ran a task, many times
+        if key not in tasks:  # many runs share a task
             definition, is_ambiguous = definitions.resolve(task_id, named.task_path, n_logs)
             facts = {
                 "task_id": task_id,
@@ -156,20 +156,20 @@ def _find_runs(
             }
             tasks[key] = Task(len(tasks), facts, definition or {})
         task = tasks[key]
-        least = 1 if folder.flat else None  # the last number of a flat log is a repetition
+        least = 1 if folder.flat else None  # the last number in a flat log's name is a repetition
         for repetition in split_repetitions(names, task.facts["agent_count"] or least):
             runs.append(Run(folder, named, task, repetition))
     return runs, list(tasks.values())
 
 
 def _name_in_run(source: str, task: str) -> str:
-    """Return a log's file name without that of its task; where it names no agent, there is only one."""
+    """Return a log's file name without its task's id; if that leaves no agent's name, the only agent is ``agent_0``."""
     own = source.rpartition("/")[2].removeprefix(task).removeprefix("_")
     return own if own[0].isalpha() or not task else f"agent_0{own if own[0] == '.' else f'_{own}'}"
 
 
 def _known(found: Sequence[Run]) -> pd.DataFrame:
-    """Return what is known of runs before their logs are read, apart from the facts of their tasks."""
+    """Return the columns of runs that are known without their logs, except the facts of their tasks."""
     values = {
         "kind": "mindcraft",
         "source": [run.folder.folder for run in found],
@@ -193,13 +193,13 @@ def _known(found: Sequence[Run]) -> pd.DataFrame:
 
 @lru_cache(maxsize=4096)  # the agents of many runs have the same names
 def _count_ids(agents: tuple[str, ...]) -> int:
-    """Count the names that are ids or dates, apart from the number of a server; agents have names such as gpt-4o."""
+    """Count the names that, without a server number, are ids or dates; names such as gpt-4o are neither."""
     names = {_SERVER.sub("", agent) for agent in agents}
     return sum(_ID.search(name) is not None for name in names)
 
 
 def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.DataFrame:
-    """Return the logs of runs, with the position of the run, and with `has_times` the times of the files."""
+    """Return the logs of runs, each with the position of its run and, if `has_times`, the time of its file."""
     places = [run.folder.logs[place] for run in found for place in run.repetition.logs]
     stored = records.tables["logs"].take(pa.array(places, "int64"))
     values = dict(zip(stored.column_names, stored.columns, strict=True))
@@ -214,7 +214,7 @@ def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.Data
 
 
 def _gathered(logs: pd.DataFrame) -> pd.DataFrame:
-    """Flag the logs that are copies, which give no start, and return what the logs of each run state together."""
+    """Flag the logs that are copies, and return each run's values over all its logs, without the starts in copies."""
     is_stale = logs["original"] >= 0
     for flags in logs.loc[is_stale, "flags"]:
         flags.append("stale_copy")
@@ -236,7 +236,7 @@ def _gathered(logs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _add_scores(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> None:
-    """Add the scale of scores to runs, and the scores from 0 to 1, NaN for others, to runs and logs."""
+    """Add the scale of scores to runs, and the score from 0 to 1 (NaN if it is out of range) to runs and logs."""
     raw = runs["raw_score"]
     is_construction = runs["task_type"].eq("construction")
     is_unknown = runs["task_type"].eq("unknown")
@@ -253,7 +253,7 @@ def _add_scores(runs: pd.DataFrame, logs: pd.DataFrame, scale: str) -> None:
 
 
 def _add_endings(runs: pd.DataFrame, logs: pd.DataFrame) -> None:
-    """Add how runs and logs ended."""
+    """Add how runs and logs ended, and to runs their success, originals, errors and final messages."""
     runs["timed_out"] = runs["timed_out"].eq(True)
     runs["inferred_timeout"] = (runs["duration"] >= runs["timeout"]) & (runs["score"] != 1) & ~runs["timed_out"]
     is_unread = (runs["total_agent_logs_found"] > 0) & (runs["n_read"] == 0)
@@ -267,7 +267,7 @@ def _add_endings(runs: pd.DataFrame, logs: pd.DataFrame) -> None:
     runs["copied_model"] = runs["model_name"].reindex(original).to_numpy()
     unread = logs.loc[~logs["agent_log_processed"], ["run", "parsing_errors"]]
     runs["parsing_errors"] = unread.groupby("run")["parsing_errors"].agg("; ".join).reindex(runs.index, fill_value="")
-    # the final message of the first log that agrees with the run's status, else of the first that has any
+    # the final message of the first log with the run's status, else of the first log that has a final message
     speaking = logs.loc[logs["final_system_message"].notna(), ["run", "final_system_message"]]
     speaking["differs"] = logs["completion_status"] != logs["run"].map(runs["status"])
     first = speaking.sort_values(["run", "differs"], kind="stable").drop_duplicates("run")
@@ -275,7 +275,7 @@ def _add_endings(runs: pd.DataFrame, logs: pd.DataFrame) -> None:
 
 
 def _status(table: pd.DataFrame, timed_out: pd.Series, is_unread: pd.Series) -> np.ndarray:
-    """Return how runs or logs ended, by their scores where nothing else decides."""
+    """Return how runs or logs ended; the score decides if they could be read and did not time out."""
     endings = {
         CompletionStatus.TIMED_OUT: timed_out,
         CompletionStatus.LOG_FILE_ERROR: is_unread,
@@ -287,7 +287,7 @@ def _status(table: pd.DataFrame, timed_out: pd.Series, is_unread: pd.Series) -> 
 
 
 def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
-    """Return the flags of each run: its logs' and its own."""
+    """Return the flags of each run, including the flags of its logs."""
     flagged: dict[str, set[int]] = {flag: set() for flag in LOG_FLAGS}
     for run, own in zip(logs["run"], logs["flags"], strict=True):
         for flag in own:
@@ -309,17 +309,18 @@ def _flags(runs: pd.DataFrame, logs: pd.DataFrame) -> list[list[str]]:
         "unreadable_logs": runs["n_read"] < runs["total_agent_logs_found"],
         "inferred_timeout": runs["inferred_timeout"],
     }
-    flags = sorted(raised)  # as `FLAGS`
+    flags = sorted(raised)  # in the order of `FLAGS`
     columns = [np.asarray(raised[flag], bool).tolist() for flag in flags]
     return [list(compress(flags, own)) for own in zip(*columns, strict=True)]
 
 
 def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
-    """Find logs that are copies: equal content or start of the agent of that name; return the original's run, else -1.
+    """Find copied logs: equal content, or equal agent and start. Return the run of each log's original; -1 if none.
 
-    Of the runs that share a log, the one that came later has the copy: one whose other agents started more than
-    `LEFT_OVER` later, as the log is left over from before; else the one whose file is younger, if the files' times are
-    original; else the one with more words in its path (`paths`), as a copied folder has, or the later one by its path.
+    If several runs share a log, the later run has the copy. A run is later if other agents in it started more than
+    `LEFT_OVER` after the shared log did, because that log is then left over from an earlier run. Otherwise the run with
+    the younger file is later, if file times are original; else the run with more words in its path (`paths`), since
+    copied folders often get longer names; else the run whose path sorts last.
     """
     logs = logs[["run", "agent_name", "task_start", "digest", "modified"]]
     original = pd.Series(-1, logs.index)
@@ -341,7 +342,7 @@ def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
 
 
 def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Build a column ``metric_NAME`` of every metric: numbers, truth values, or text where they are neither."""
+    """Build a column ``metric_NAME`` for each metric: numbers, booleans, or text if the values are neither."""
     types, columns = dict[str, set[type]](), list[Column]()
     named = list[dict[str, Any]]()
     for row in rows:

@@ -1,4 +1,4 @@
-"""Runs under the names of MineCollab: the frames and the dictionaries of outcomes that its users know."""
+"""Return runs under MineCollab's names, as the frames and dictionaries of outcomes that its users know."""
 
 import math
 import os
@@ -36,7 +36,7 @@ COLUMNS = (
 
 
 def with_compat_names(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return runs with the columns `COLUMNS`, followed by columns of some runs, such as metrics."""
+    """Return runs with the columns `COLUMNS`, followed by columns that only some runs have, such as metrics."""
     raised = set(chain.from_iterable(runs["run_flags"]))
     made = runs.assign(
         overall_raw_score=runs["raw_score"],
@@ -51,7 +51,7 @@ def with_compat_names(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
-    """Read a folder of task runs as a frame of runs with MineCollab's names of columns.
+    """Read a folder of task runs as a frame of runs with MineCollab's column names.
 
     Parameters
     ----------
@@ -79,15 +79,15 @@ class TaskOutcome(TypedDict):
     """The outcome of one run."""
 
     task_id: str
-    model_name: str | None  # always None: a folder alone does not name it; see `aggregate_results`
+    model_name: str | None  # always None: a task's folder does not name the model; see `aggregate_results`
     agent_count: int
     task_type: str
-    overall_raw_score: float | None  # the highest of the agents, as logged
-    overall_score: float | None  # the score from 0 to 1; None where it is out of range
-    overall_is_successful: bool  # score = 1, also where a time-out was logged
+    overall_raw_score: float | None  # highest score of the agents, as logged
+    overall_score: float | None  # score from 0 to 1; None if it is out of range
+    overall_is_successful: bool  # score = 1, even if a time-out was logged
     overall_is_completed: bool  # score > 0
-    overall_completion_status: str  # TIMED_OUT of any agent, else by the best score, NO_SCORE_LOGGED, LOG_FILE_ERROR
-    score_scale: str  # percent or fraction for construction, binary for the rest, unknown without a type
+    overall_completion_status: str  # TIMED_OUT (any agent), else by best score, else NO_SCORE_LOGGED or LOG_FILE_ERROR
+    score_scale: str  # percent or fraction for construction, binary for other types, unknown without a type
     total_agent_logs_found: int
     agent_outcomes: list[AgentOutcome]
     task_definition_metrics: dict[str, Any]
@@ -95,7 +95,7 @@ class TaskOutcome(TypedDict):
     repetition_rule: str
     has_definition: bool
     definition_file: str | None
-    facts: dict[str, Any]  # what the task asks for; see `tasks.task_facts`
+    facts: dict[str, Any]  # facts about the task; see `tasks.task_facts`
     flags: list[str]
     source: str
 
@@ -103,10 +103,10 @@ class TaskOutcome(TypedDict):
 def extract_task_outcome(
     folder_path: str | os.PathLike, task_definition: dict[str, Any] | None, scale: Scale = "auto"
 ) -> TaskOutcome:
-    """Read the logs of one task folder as one outcome; `aggregate_results` reads many folders much faster.
+    """Read the logs of one task folder as one outcome. For many folders, `aggregate_results` is much faster.
 
-    The task id is the definition's ``task_id``, else the name of the folder. Several repetitions in the folder are
-    merged as best-of-n, flagged ``repetitions_merged``; see `extract_task_outcomes`.
+    The task id is the definition's ``task_id``, else the name of the folder. If the folder contains several
+    repetitions, the outcome is their best-of-n, flagged ``repetitions_merged``; see `extract_task_outcomes`.
 
     Parameters
     ----------
@@ -120,12 +120,12 @@ def extract_task_outcome(
     Returns
     -------
     dict
-        The outcome of the run and of its agents.
+        Outcome of the run and of its agents.
 
     Raises
     ------
     SourceError
-        If there is no folder.
+        If the folder does not exist.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def extract_task_outcomes(
     Raises
     ------
     SourceError
-        If there is no folder.
+        If the folder does not exist.
 
     Examples
     --------
@@ -217,8 +217,8 @@ def aggregate_results_to_dataframe(task_outcomes: Iterable[TaskOutcome]) -> pd.D
     """Build a frame of task outcomes, one row per run.
 
     The dictionaries need only task_id, model_name, agent_count, task_type, overall_raw_score, overall_is_successful,
-    overall_completion_status, total_agent_logs_found, agent_outcomes and task_definition_metrics; other columns are
-    missing.
+    overall_completion_status, total_agent_logs_found, agent_outcomes and task_definition_metrics. Values of other
+    columns are missing if a dictionary does not contain them.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def aggregate_results(
 ) -> pd.DataFrame:
     """Read task-run folders (one task each) as a frame with one row per run.
 
-    Each repetition is a separate run, and so is a folder without any log.
+    Each repetition is a separate run. A folder without any log is a run, too.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def aggregate_results(
     scale : {"auto", "percent", "fraction"}
         Unit of logged construction scores.
     jobs : int, optional
-        Processes that read files.
+        Number of processes that read files.
     storage_options : mapping, optional
         Options for fsspec.
 
@@ -297,7 +297,7 @@ def aggregate_results(
     Raises
     ------
     SourceError
-        For a path that is not a folder.
+        If a path is not a folder.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Detectors of events in task runs: plans, messages and recipes between agents, items, and trouble of the game."""
+"""Detect events in task runs: plans, messages and recipes between agents, items, and trouble in the game."""
 
 import re
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from evalkit.kinds import Detector, Found, Seen, Turn
 from evalkit.kinds.detectors import agent_of, shortened
 from evalkit.mindcraft.parse import EVENT
 
-LEAST_WAITS = 3  # messages in a row
-MOST_READ = 2_000  # characters of a message
+LEAST_WAITS = 3  # minimum number of turns in a row
+MOST_READ = 2_000  # maximum number of characters of a message that patterns search
 
 _PLAN = re.compile(
     r"\b(?:plan|strategy|roadmap|proposal)(?::| -)|\b(?:(?:the|my|our|a|this) plan\b(?!\W*$)|plan (?:is|to)"
@@ -19,13 +19,13 @@ _PLAN = re.compile(
     r"(?! (?:wait|stay|be here|stand|hang))|you (?:can|should|could|collect|gather|get|craft|take|cook|mine|make))\b",
     re.IGNORECASE,
 )
-# texts in lower case match these; that is several times as fast as ignoring the case
+# the following patterns search texts in lower case, which is several times as fast as ignoring case
 _WAIT = re.compile(
     r"(?<!need to )(?<!n['’]t )(?<!not )\b(?:wait(?:ing)?(?!\s*[,!])|hold(?:ing)? (?:on|position)|stand(?:ing)? by"
     r"|stay(?:ing)? put|hang(?:ing)? (?:on|tight|around)|let me know (?:when|once|if)"
     r"|i(?:'ll| will) (?:be|stay) here|ready when you)\b|take your time|\bnot going anywhere\b",
 )
-# in each message about a recipe, and faster to look for
+# matches every message about a recipe, and is faster than the patterns for questions and answers
 _OF_RECIPES = re.compile(r"recipe|plan|ingredient|how |need|requir|take|ma[dk]e|craft|cook|combine|in a row|goes")
 _RECIPE = r"(?:recipe|crafting plan)"
 _KNOW_HOW = rf"(?:{_RECIPE}|ingredients?)"
@@ -44,7 +44,7 @@ _ASKED = re.compile(
 _TOLD = re.compile(
     rf"\b{_KNOW_HOW}\b[^.?!\n]{{0,99}}(?:\bis\b|\bare\b|:|\bneeds?\b|\brequires?\b|=)[^.?!\n]{{0,99}}"
     r"(?:\d|\w,|\band\b)(?![^.!\n]{0,99}\?)"
-    rf"|\b{_RECIPE}\b[^.?!\n]{{0,80}}[.:]\s*(?:\W{{0,4}}|step )1\b"  # its steps follow
+    rf"|\b{_RECIPE}\b[^.?!\n]{{0,80}}[.:]\s*(?:\W{{0,4}}|step )1\b"  # numbered steps follow
     r"|\b(?:you(?:'ll)? need|we(?:'ll)? need|needs?|requires?|takes|(?:is|are) (?:made (?:of|from|with)|crafted with"
     r"|just)?|craft(?:ed)?(?: it)? (?:with|from)|makes? \w+ (?:with|from))\s+(?:\d+|one|two|three|four|a|an)\s+"
     r"[\w ]{1,99}(?:,| and | \+ | plus | surrounded by |in a row|in the (?:middle|centre|center))\s*"
@@ -54,7 +54,7 @@ _TOLD = re.compile(
 )
 _MADE = re.compile(r"Successfully (?:crafted|smelted|cooked)\s+(?:(?P<n>\d+)\s+)?(?P<item>[a-z_]+)", re.IGNORECASE)
 _ITEM = re.compile(r"[a-z][a-z_]{2,}")
-# ingredients of other items, and tools: making one of these is no mistake
+# ingredients of other items, and tools: making one of these is not a mistake
 _ON_THE_WAY = re.compile(
     r"(?:.*_)?(?:planks|log|stick|sticks|ingot|nugget|dye|slab|wool|string|leather|paper|book|sugar|wheat|flour"
     r"|bucket|coal|charcoal|torch|crafting_table|furnace|smoker|chest|glass|glass_pane|stone|cobblestone|brick"
@@ -68,7 +68,7 @@ _BYE = re.compile(r"!endconversation|\b(?:bye|goodbye|thank(?:s| you)|see you|we
 
 
 def plan_not_started(transcript: Seen) -> Iterator[Found]:
-    """Find an agent that announces a plan, and never gives a command that changes anything in the game."""
+    """Find an agent that announces a plan but never gives a command that changes anything in the game."""
     for agent, turns in transcript.turns_of_agents.items():
         if any(turn.call and turn.values.get("acts") for _, turn in turns):
             continue
@@ -79,7 +79,7 @@ def plan_not_started(transcript: Seen) -> Iterator[Found]:
 
 
 def waiting(transcript: Seen) -> Iterator[Found]:
-    """Find an agent that only waits, in words or by ``!stay``, for at least three of its turns in a row.
+    """Find an agent that only waits, in words or with ``!stay``, for at least three of its turns in a row.
 
     The detail is the number of these turns.
     """
@@ -100,17 +100,17 @@ def _waits(turn: Turn) -> bool:
 
 
 def unanswered_message(transcript: Seen) -> Iterator[Found]:
-    """Find messages after which their receiver acts, or gets more messages, and never answers.
+    """Find messages that their receiver never answers, although it acts or gets more messages.
 
     A single message counts if it asks for something, or if its receiver never says anything. Farewells and thanks need
-    no answer. Where an agent begins a conversation, takes three more turns, and hears nothing, its message is
+    no answer. If an agent begins a conversation, takes three more turns and receives no message, its message is
     unanswered, too. The detail is the number of messages.
     """
-    heard: dict[str, dict[str, list[int]]] = {}  # by receiver and sender, since the receiver last spoke
-    acted: dict[str, int] = {}  # turns of the receiver since
+    heard: dict[str, dict[str, list[int]]] = {}  # turns by receiver and sender, since the receiver last spoke
+    acted: dict[str, int] = {}  # number of turns of the receiver since then
     speakers: set[str] = set()
     receivers: set[str] = set()
-    begun: dict[str, list[int]] = {}  # the conversations that each agent began, and its own turns since
+    begun: dict[str, list[int]] = {}  # for each agent that began a conversation, that turn and its turns since
     for number, turn in enumerate(transcript.turns, 1):
         if turn.role == "system":
             continue
@@ -152,7 +152,7 @@ def recipe_told(transcript: Seen) -> Iterator[Found]:
 
 
 def _said(transcript: Seen, pattern: re.Pattern[str]) -> Iterator[Found]:
-    """Yield the turns in which the words of an agent, before a command if there is one, match a pattern."""
+    """Yield the turns in which an agent's words, up to any command, match a pattern."""
     for turns in transcript.turns_of_agents.values():
         for number, turn in turns:
             words = turn.values.get("words", "")[:MOST_READ].lower()
@@ -161,10 +161,10 @@ def _said(transcript: Seen, pattern: re.Pattern[str]) -> Iterator[Found]:
 
 
 def wrong_item(transcript: Seen) -> Iterator[Found]:
-    """Find each item that an agent makes, and that is neither asked for nor named in the task, nor on the way to it.
+    """Find each item that an agent makes although the task neither asks for it nor names it, nor needs it on the way.
 
-    Planks, ingots, tools to mine and the like are on the way, and a bowl to soups and stews. What the task asks for
-    comes from its definition or id; of a task without it nothing is wrong. The detail is the item.
+    Planks, ingots, tools to mine and the like are needed on the way, and a bowl for soups and stews. The task's
+    definition or id gives the items that it asks for; if it gives none, no item is wrong. The detail is the item.
     """
     targets = set(_ITEM.findall(transcript.target.lower()))
     if not targets:
@@ -178,7 +178,7 @@ def wrong_item(transcript: Seen) -> Iterator[Found]:
         item = match["item"].lower() if match else ""
         if not item or item in targets or item.rstrip("s") in targets or _ON_THE_WAY.fullmatch(item):
             continue
-        if item not in parts and item.replace("_", " ") not in told.replace("_", " "):  # as pumpkin is of pumpkin_pie
+        if item not in parts and item.replace("_", " ") not in told.replace("_", " "):  # as a pumpkin for a pie
             yield made.turn, item, shortened(made.result or "")
 
 
@@ -188,12 +188,12 @@ def death(transcript: Seen) -> Iterator[Found]:
 
 
 def restart(transcript: Seen) -> Iterator[Found]:
-    """Find each restart of an agent's process, and each time that it lost the game's server."""
+    """Find each restart of an agent's process, and each loss of its connection to the game's server."""
     yield from _reported(transcript, "restarts", "disconnects")
 
 
 def _reported(transcript: Seen, *events: str) -> Iterator[Found]:
-    """Yield the turns in which the game reports one of some events of `evalkit.mindcraft.table.EVENTS`."""
+    """Yield the turns in which the game reports one of `events`, names in `evalkit.mindcraft.table.EVENTS`."""
     for number, turn in enumerate(transcript.turns, 1):
         if turn.marks and turn.marks[0] in events:
             match = EVENT.search(turn.text)

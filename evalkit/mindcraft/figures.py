@@ -1,4 +1,4 @@
-"""Figures of task runs, drawn with `evalkit.display.plots`: frames of `analysis` in, axes out."""
+"""Draw figures of task runs with `evalkit.display.plots`, from the frames of `analysis`."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def statuses(table: pd.DataFrame, category: str = "model_name", ax: Axes | None 
     table : DataFrame
         Result of `analysis.status_counts`.
     category : str
-        Column of the rows.
+        Column with the category of each bar.
     ax : Axes, optional
         Axes to draw on; by default on a new figure.
 

@@ -1,4 +1,4 @@
-"""Mindcraft task runs as a kind of log, and shortcuts to their frames."""
+"""Define Mindcraft task runs as a kind of log, and shortcuts to their frames."""
 
 import os
 import re
@@ -24,7 +24,7 @@ from evalkit.mindcraft.transcript import run_files, transcript
 _BY_HELP = "Column to group by; may be repeated.  [default: model_name]"
 _TASKS_HELP = "Task definition file, folder or glob; may be repeated.  [default: the folder tasks in SOURCE]"
 _DEFINITIONS = "Mindcraft task definition file"
-_DEFINITION = (re.compile(rb'"goal"\s*:'), re.compile(rb'"agent_count"\s*:'))  # each of them
+_DEFINITION = (re.compile(rb'"goal"\s*:'), re.compile(rb'"agent_count"\s*:'))  # definitions match both
 
 
 def _recognise(head: bytes) -> str:
@@ -121,13 +121,14 @@ def load(
     path : str, path, or several of them
         A folder at any level (experiments, one experiment, one task), a log, a glob, a URL or a dataset of `collect`.
     tasks : path, paths, mapping of task id to definition, or TaskDefinitions
-        Task definitions; by default the folder ``tasks`` in `path`. Without any, task ids give a part of the facts.
+        Task definitions; by default the folder ``tasks`` in `path`. Without definitions, some facts about tasks are
+        inferred from their ids.
     layout : str, optional
-        Meaning of the folder names, such as ``{model_name}/{task_id}``; by default detected.
+        Meaning of the folder names, such as ``{model_name}/{task_id}``; detected by default.
     scale : {"auto", "percent", "fraction"}
         Unit of logged construction scores; ``auto`` is percent if any loaded score is above 1, else fraction.
     original_mtimes : bool
-        Whether file times are from the experiment; they give durations, and inferred time-outs.
+        Whether file times are from the experiment. If they are, evalkit computes durations and infers time-outs.
     **options : Any
         Options of `evalkit.load`.
 
@@ -223,6 +224,6 @@ def models(runs: Source, tasks: Tasks = (), **options: Any) -> list[str]:
     'alder-large'
     """
     rows = load(runs, tasks, **options).runs
-    is_successful = rows["is_successful"].fillna(False).astype("float64")  # a run that was not measured is no success
-    rates = is_successful.groupby(rows["model_name"]).mean()  # in the order of names
+    is_successful = rows["is_successful"].fillna(False).astype("float64")  # a run that was not measured failed
+    rates = is_successful.groupby(rows["model_name"]).mean()  # sorted by name
     return rates.sort_values(ascending=False, kind="stable").index.tolist()

@@ -1,4 +1,4 @@
-"""The layout of task runs on disk: which logs belong to one run, which are repetitions, and which model ran."""
+"""Read the layout of task runs on disk: which logs belong to one run, which are repetitions, and which model ran."""
 
 import os
 import re
@@ -14,19 +14,19 @@ from evalkit.io.text import MOST_MATCHED
 from evalkit.mindcraft.parse import NOT_LOGS_BY_NAME, RESULTS, UNKNOWN, split_stem, stem_of
 from evalkit.mindcraft.tasks import TYPE_NAMES, TYPES, TaskDefinitions, type_in
 
-_LAST_OF_ID = r"(?:access|agents|depth|variant)_"  # the word before the last number of a task id
+_LAST_OF_ID = r"(?:access|agents|depth|variant)_"  # words before the last number of a task id
 _ENDS_ID = re.compile(rf"_{_LAST_OF_ID}\d+\Z")
-# a flat log's name where its task is not among the definitions: task, agent, server number, repetition
+# file name of a flat log whose task has no definition: task, agent, server number, repetition
 _FLAT = re.compile(
     rf"(?P<task>.+)_(?!{_LAST_OF_ID})(?P<agent>[A-Za-z][A-Za-z0-9.-]*)(?:(?P<server>_\d+)?(?P<repetition>_\d+))?"
 )
-# how task ids begin, or what only they contain: names of models and of sets of tasks contain types of tasks, too
+# what task ids begin with, or what only they contain; task types also occur in names of models and of sets of tasks
 _TASK_ID = re.compile(
     r"(?!.*_(?:eval|experiment|log|result|run|task)s?(?:_|\Z))"
     r"(?:multiagent_|(?:cooking|crafting|techtree|construction|debug)_\d+(?:_|\Z)|.*(?:rooms?_\d|num_agents_\d))"
 )
 _EXPERIMENT = re.compile(r"exp(?:eriment)?[_-].*|.*[_-]\d\d-\d\d[_-]\d\d-\d\d(?:-\d\d)?")
-_REPETITION = re.compile(  # a number, alone or of a seed, or a date
+_REPETITION = re.compile(  # a number, alone or after a word such as "seed", or a date
     r"(?:(?:seed|rep|repeat|repetition|run|trial|try|attempt|iter|iteration|round)[_-]?)?\d{1,4}"
     r"|(?:20\d\d[-_.]?)?\d\d[-_.]?\d\d(?:[-_t]\d\d[-_.]?\d\d(?:[-_.]?\d\d)?)?",
     re.IGNORECASE,
@@ -40,15 +40,15 @@ _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 
 
 class TaskFolder(NamedTuple):
-    """The logs of one task in one folder: one repetition or several."""
+    """The logs of one task in one folder, of one or several repetitions."""
 
     folder: str
     path: str  # absolute
-    experiment: str  # the folder of all its runs: above this one, or this one in the flat layout
+    experiment: str  # the experiment's folder: the parent of the task's folder; in the flat layout, this folder
     task_id: str
     flat: bool
     logs: Sequence[int] = ()  # positions in the list of all logs
-    model_folder: str = ""  # where a model's folder is below the task's
+    model_folder: str = ""  # model's folder, if it is inside the task's; else ""
 
 
 def task_folders(
@@ -61,17 +61,20 @@ def task_folders(
     asked: Collection[str] = (),
     own_id: str = "",
 ) -> list[TaskFolder]:
-    """Find the folders of task runs, including those without any log: of runs that broke before one was written.
+    """Find the folders of task runs, including folders without logs: their runs broke before they wrote a log.
 
-    `broken` are positions of logs, `others` the records of other files. A folder without logs counts if its name is a
-    known task's, or if it contains only files that a run leaves next to its logs, and is next to other runs with a
-    task's name, or next to repetitions of a task. With `asked`, the folders that count are these and the repetitions in
-    them. A folder of broken logs only is no task's if other runs are in it or below. Else it is one if its name is a
-    task's, or if another run is equally deep, and either is next to it or no file of another kind is. A folder with
-    only files that are logs within a run alone (`others` names them) needs another run equally deep, and the name of a
-    task, or files named like logs of agents next to another run.
+    `broken` has the positions of unreadable logs, `others` the records of other files. If the user named task folders
+    (`asked`), only these and the repetitions in them count. `own_id` is the task of the one folder in `asked`,
+    regardless of its name; flat logs of other tasks in that folder are left out.
 
-    With an `own_id`, the one folder asked for is this task's, whatever its name, except the flat logs of other tasks.
+    A folder without logs is a run if its name is a known task id. It is also a run if it contains only files that runs
+    leave next to their logs, and is either named like a task and next to other runs, or named like a repetition and
+    next to repetitions of a task.
+
+    A folder with only broken logs is not a run if other runs are in it. Otherwise it is a run if its name is a task's,
+    or if it is as deep as a readable run (if there is any) and either next to one or not near files of another kind.
+    `others` names files that are logs only within a run. A folder with only such files must be as deep as a readable
+    run, and either have a task's name or be next to a readable run and have file names like agents' logs.
     """
     folders = group_by_task(logs, definitions, own_id, asked)
     if own_id:
@@ -133,11 +136,11 @@ def group_by_task(
 ) -> list[TaskFolder]:
     """Group logs by task and folder.
 
-    A folder named like a known task, or like `own_id`, is nested, whatever its files are called. Else a file whose name
-    begins with a known task id (the longest one counts) is flat; so is a file named ``task_agent_0_1.json`` in a folder
-    that is named like an experiment, or if its name contains a type of task, and the folder's none; then the number of
-    the server, the repetition and the agent may be absent. All others are nested: the task is the nearest folder with
-    the name of a task, else their own.
+    A folder named like a known task, or like `own_id`, is nested, regardless of the names of its files. In other
+    folders, a file is flat if its name begins with a known task id (the longest that matches), or if it has the form
+    ``task_agent_0_1.json`` and the folder is named like an experiment. A file is also flat if its name contains a task
+    type and the folder's name does not; such a name may lack the server number, the repetition and the agent. All other
+    files are nested: their task is the nearest folder with a task's name, else their folder.
     """
     members: dict[str, list[int]] = defaultdict(list)
     for place, path in enumerate(logs):
@@ -154,7 +157,7 @@ def group_by_task(
             continue
         stems = {place: stem_of(logs[place]) for place in places}
         matches = {place: match for place, stem in stems.items() if (match := _FLAT.fullmatch(stem))}
-        # without server numbers, words before the last number are agents if tasks share them, else parts of task ids
+        # without server numbers, the word before the last number is an agent if tasks share it, else part of the id
         ends = {match.group("task", "agent") for match in matches.values() if not match["server"]}
         words = {word for _, word in ends}
         are_agents = len(words) < max(len(ends), 3)
@@ -164,7 +167,7 @@ def group_by_task(
             while task_id and task_id not in definitions:
                 task_id = task_id.rpartition("_")[0]
             match = matches.get(place)
-            if match and (not task_id or stem[len(task_id) + 1 :][:1].isdigit()):  # a digit begins no agent's name
+            if match and (not task_id or stem[len(task_id) + 1 :][:1].isdigit()):  # no agent's name begins with a digit
                 named = match["task"] if match["server"] or are_agents else f"{match['task']}_{match['agent']}"
                 is_id = named not in _TYPE_FOLDERS and (_TASK_ID.match(named) or match["repetition"])
                 is_typed = type_in(named) != UNKNOWN and type_in(name) == UNKNOWN
@@ -181,7 +184,7 @@ def group_by_task(
             task_path = of_path or _asked_for(path, asked) or path
             task_id = os.path.basename(task_path)
             folders.append(TaskFolder(folder, path, _parent(task_path), task_id, False, of_task, model_folder))
-    # below tasks of several models, a folder is none
+    # if several folders above tasks may be models, the folders inside tasks are not
     above = {run.experiment for run in folders if run.model_folder}
     if sum(map(_may_be_model, map(os.path.basename, above))) > 1:
         folders = [run._replace(model_folder="") for run in folders]
@@ -189,9 +192,9 @@ def group_by_task(
 
 
 def _task_above(path: str, definitions: TaskDefinitions) -> tuple[str, str]:
-    """Return the folder of a task at or above a folder of logs, and a model's between them; empty if there is none."""
+    """Return the nearest task's folder at or above a folder of logs, and the model's between them; "" if absent."""
     model_folder = ""
-    may_be_custom = True  # an id unlike those of MineCollab, which contains the type of task
+    may_be_custom = True  # whether a name with a task type counts as a task id even if it is unlike MineCollab's
     while name := os.path.basename(path):
         is_typed = _may_be_model(name) and type_in(name) != UNKNOWN
         if name in definitions or (is_typed and (may_be_custom or _TASK_ID.match(name))):
@@ -208,7 +211,7 @@ def _task_above(path: str, definitions: TaskDefinitions) -> tuple[str, str]:
 
 
 def _asked_for(path: str, asked: Collection[str]) -> str:
-    """Return the folder of those asked for that is this one, or of which this one is a repetition; else empty."""
+    """Return the folder in `asked` that is this folder or contains it as a repetition; "" if there is none."""
     while path not in asked:
         name = os.path.basename(path)
         if not (_REPETITION.fullmatch(name) or _GENERIC.fullmatch(name.lower())):
@@ -218,47 +221,49 @@ def _asked_for(path: str, asked: Collection[str]) -> str:
 
 
 def _may_be_model(name: str) -> bool:
-    """Return whether a folder's name is none of a type of task, an experiment or a repetition."""
+    """Return whether a folder's name is not that of a task type, an experiment or a repetition."""
     return not (_REPETITION.fullmatch(name) or name in _TYPE_FOLDERS or is_experiment_name(name))
 
 
 def _parent(path: str) -> str:
-    """Return the folder of a path; `os.path.dirname` takes twice as long, and there are many."""
+    """Return the folder of a path; for many paths, `os.path.dirname` would take twice as long."""
     end = path.rfind("/")
     return path[:end] if end > 0 else os.path.dirname(path)
 
 
 def context_files(files: Sequence[str]) -> list[str]:
-    """Return the files above the listed folder that can name the model, such as the results file of one task folder."""
+    """Return the files above the listed folders that may name the model, such as the results file of a task folder."""
     listed = set(map(absolute, set(map(_parent, files))))
     above = sorted(set(map(_parent, listed)) - listed)
     return list(map("/".join, product(above, _NAMING_MODELS)))
 
 
 class Repetition(NamedTuple):
-    """The logs of one run, a repetition of a task: the position of each log in the folder, and its agent's name."""
+    """One run, as a repetition of a task, with its logs."""
 
     number: int
-    rule: str
-    logs: tuple[int, ...]
-    agents: tuple[str, ...]
+    rule: str  # rule that distinguished repetitions from agents; see `split_repetitions`
+    logs: tuple[int, ...]  # positions in the folder
+    agents: tuple[str, ...]  # name of the agent of each log
 
 
-@lru_cache(maxsize=4096)  # every run's folder has the same few names
+@lru_cache(maxsize=4096)  # the folders of runs have the same few names
 def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[Repetition, ...]:
-    """Distinguish repetitions of a task from agents by the names of the files of a folder, but for a task's prefix.
+    """Decide from the file names in a folder (without a task's prefix) whether numbers mean repetitions or agents.
 
-    The rules are ``number_is_agent`` (one name without a server number, several agents (or the count unknown and
-    several files), and no more files than agents, as in ``andy_0.json``, ``andy_1.json``; always where the name is the
-    plain word ``agent``, which is no agent's own), ``name_is_agent`` (each file with a name and a number of its own,
-    without server numbers, whatever the number of agents, as in ``andy_0.json``, ``jill_1.json``), else ``single`` (one
-    log), and ``last_number_is_repetition`` (the rest, as in ``Andy_0_1.json``).
+    - ``number_is_agent``: all files have the same name without a server number, the task has several agents (if their
+      number is unknown: the folder has several files), and there are no more files than agents, as in ``andy_0.json``,
+      ``andy_1.json``. This rule always applies if a name is the plain word ``agent``, which identifies no agent.
+    - ``name_is_agent``: each file has a different name, without a server number, and not all numbers are equal, as in
+      ``andy_0.json``, ``jill_1.json``. The number of agents does not matter.
+    - ``single``: there is one log.
+    - ``last_number_is_repetition``: all other folders, as in ``Andy_0_1.json``.
     """
     if not names:
         return (Repetition(0, "none", (), ()),)
     stems = list(map(stem_of, names))
     parsed = list(map(split_stem, stems))
-    numbered = [(name, number) for name, number in parsed if number is not None] or parsed  # others may be no logs
+    numbered = [(name, number) for name, number in parsed if number is not None] or parsed  # ignore other names
     agent_names, numbers = {name for name, _ in numbered}, {number for _, number in numbered}
     count = agent_count or len(names)
     if any(number is not None and name.lower() == "agent" for name, number in numbered):
@@ -282,28 +287,28 @@ def split_repetitions(names: tuple[str, ...], agent_count: int | None) -> tuple[
 
 
 class Named(NamedTuple):
-    """A run's model, the source of the name, its experiment, and other fields of the path and the results file."""
+    """The model and experiment of a run, and other values from its path and its results file."""
 
     model_name: str
-    model_source: str  # layout, results, s3_path, profile, parent_folder or unknown
+    model_source: str  # origin of the name: layout, results, s3_path, profile, parent_folder or unknown
     experiment_folder: str | None
     experiment: str | None
-    fields: Mapping[str, str]  # of the path: task_id, task_type, suite
-    task_path: str | None  # the definition file that the results file names
-    total: int | None  # tasks of the experiment, likewise
-    fits_layout: bool
+    fields: Mapping[str, str]  # values in the path, such as task_id, task_type, suite
+    task_path: str | None  # definition file that the results file names
+    total: int | None  # number of tasks of the experiment, from the results file
+    fits_layout: bool  # whether the path matches the user's layout; True without a layout
 
 
 def name_models(
     folders: Sequence[TaskFolder], root: str, layout: str | None, others: Iterable[Mapping[str, Any]]
 ) -> list[Named]:
-    """Name the model of every run: by the stated layout, results file, S3-like path, profiles, parent folder.
+    """Name the model of each run from the first of: layout, results file, S3-like path, profiles, parent folder.
 
-    Results files and profiles (`others` are their records) apply to the runs in their folder and in those just below.
-    A layout is matched below `root`, the folder that was loaded. An S3-like path that begins above it may be a
-    coincidence, unless its type is the task's.
+    Results files and profiles (`others` has their records) apply to the runs in their folder and one level below it.
+    A layout is matched with the path below `root`, the loaded folder, else with the last parts of the whole path. An
+    S3-like path that begins above `root` may be a coincidence, so it counts only if its task type is the task's.
     """
-    n_above = 0 if is_url(root) else absolute(root).rstrip(os.sep).count(os.sep)  # parts of a path above the root
+    n_above = 0 if is_url(root) else absolute(root).rstrip(os.sep).count(os.sep)  # number of path parts above the root
     root = absolute(root).rstrip(os.sep)
     patterns = compile_layout(layout) if layout else None
     results: dict[str, tuple[str | None, str | None, int | None]] = {}  # model, task_path, total
@@ -317,8 +322,8 @@ def name_models(
             results[folder] = named_by_results
 
     named = []
-    n_flat = Counter(run.path for run in folders if run.flat)  # tasks
-    alike: dict[tuple, Named] = {}  # the runs of an experiment share a name
+    n_flat = Counter(run.path for run in folders if run.flat)  # number of tasks per flat folder
+    alike: dict[tuple, Named] = {}  # results to reuse: runs of the same experiment have the same model
     for run in folders:
         experiment, task_type = run.experiment, type_in(run.task_id)
         is_own = patterns or run.path in results or run.path in profiles
@@ -338,10 +343,11 @@ def name_models(
             of_path = s3_fields(experiment, n_above)
         model_of_results, task_path, total = results.get(run.path) or results.get(experiment, (None, None, None))
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
-        # a task's parent names the model if it is in the source; task types, experiments and repetitions are no
-        # models, but the folder above a repetition is one, and that above a task type, even above the source
+        # The folder above a task names the model if it is in the source. Folders of task types, experiments and
+        # repetitions are not models: skip them. The folder above a skipped repetition may be a model, and the folder
+        # above a skipped task type is one, even outside of the source. A folder above a skipped experiment is not.
         above = run.model_folder or experiment
-        if run.flat and (n_flat[run.path] == 1 or run.path == root):  # it may be a run's folder, or any
+        if run.flat and (n_flat[run.path] == 1 or run.path == root):  # it may be one run's folder, or any folder
             above = ""
         below = repetition = ""
         while name := os.path.basename(above):
@@ -365,14 +371,14 @@ def name_models(
         source, model = next(filter(itemgetter(1), candidates.items()))
         if match and "experiment" in stated:
             experiment = match.string[: match.end("experiment")]
-        elif os.path.basename(model_folder) == model and not run.model_folder:  # models side by side in an experiment
+        elif os.path.basename(model_folder) == model and not run.model_folder:  # the experiment has a folder per model
             experiment = repetition or os.path.dirname(model_folder)
         fields = {**of_path, **stated}
         name = fields.get("experiment") or os.path.basename(experiment)
         fits_layout = not patterns or match is not None
         alike[key] = Named(str(model), source, experiment, name, fields, task_path, total, fits_layout)
         named.append(alike[key])
-    # folders such as cooking_gpt and construction_gpt, each with tasks of its type only, are of one model
+    # folders such as cooking_gpt and construction_gpt belong to one model if each contains only tasks of its type
     types: dict[str, set[str]] = defaultdict(set)
     for run, own in zip(folders, named, strict=True):
         types[own.model_name].add(type_in(run.task_id) if own.model_source == "parent_folder" else "")
@@ -387,16 +393,16 @@ def name_models(
 
 @lru_cache(maxsize=4096)
 def is_experiment_name(name: str) -> bool:
-    """Return whether a folder's name does not name a model: an experiment's name with a date, or a generic word."""
+    """Return whether a folder's name is no model's: it is an experiment's, ends with a date, or is a generic word."""
     lower = name.lower()
     return not lower or bool(_GENERIC.fullmatch(lower) or _EXPERIMENT.fullmatch(lower))
 
 
 def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
-    """Compile a layout such as ``{model_name}/{task_id}`` to patterns; SourceError for unknown or repeated fields.
+    """Compile a layout such as ``{model_name}/{task_id}`` to two patterns.
 
-    The first is for the whole path below the loaded folder, where a model's name may contain ``/``; the second for the
-    last parts of a path, even if they are above the loaded folder.
+    The first matches the whole path below the loaded folder; a model's name in it may contain ``/``. The second matches
+    the last parts of a path, even above the loaded folder. Raise SourceError for unknown or repeated fields.
     """
     pieces = re.split(r"\{(\w*)\}", layout.strip("/"))
     fields = pieces[1::2]
@@ -412,7 +418,7 @@ def compile_layout(layout: str) -> tuple[re.Pattern, re.Pattern]:
 
 @lru_cache(maxsize=4096)
 def s3_fields(experiment: str, above: int = 0) -> dict[str, str]:
-    """Match the end of an experiment's path with ``{task_type}/{model}/{suite}/{experiment}``."""
+    """Match the end of a path with ``{task_type}/{model}/{suite}/{experiment}``; ignore its first `above` parts."""
     parts = experiment.split(os.sep)
     for i in range(len(parts) - 4, above - 1, -1):
         if parts[i] in _TYPE_FOLDERS and "experiments" not in parts[i:]:

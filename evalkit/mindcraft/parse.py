@@ -1,4 +1,4 @@
-"""The format of agents' logs, of all versions, and of the files next to them; parses one file into a record."""
+"""Parse one file into a record: an agent's log of any version, or one of the files next to logs."""
 
 import ast
 import math
@@ -18,10 +18,10 @@ from evalkit.kinds import HEAD, Parsed
 from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStatus, Wording
 
 LOG_TITLE = "Mindcraft agent log"
-UNKNOWN = "unknown"  # the name of an unknown model
+UNKNOWN = "unknown"  # model name of runs for which no source gives one
 LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
-ENDS = 1024  # bytes
-USUAL_SIZE = 10_000_000  # bytes; of a larger log, the memory that decoding takes is checked first
+ENDS = 1024  # bytes at each end of a log; the checksum of a log with a start time covers only these
+USUAL_SIZE = 10_000_000  # bytes; for a larger log, evalkit first checks how much memory decoding needs
 _NO_OTHER_FILE: dict[str, Any] = {
     **dict.fromkeys(column.name for column in RECORDS["other_files"]),
     "other": "",
@@ -38,7 +38,7 @@ class LoggedTurn(msgspec.Struct, gc=False):
 
 
 class AgentLog(msgspec.Struct, gc=False):
-    """A copy of an agent's memory, of any version; `turns` is a window of its last messages."""
+    """A saved copy of an agent's memory, of any version of the format; `turns` has only its last messages."""
 
     turns: list[LoggedTurn]
     taskStart: Any = None  # epoch milliseconds
@@ -47,7 +47,7 @@ class AgentLog(msgspec.Struct, gc=False):
 LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
-WORDINGS = {  # final messages, as whole texts, by their meaning; the score follows a wording of `scored`
+WORDINGS = {  # final messages by meaning; each must be the whole text; a score follows the wordings of `scored`
     "scored": (Wording("Task ended ", r"(?:with score : |in score ?: )"),),
     "succeeded": (Wording("Task completed", r"(?:, exiting)?"), Wording("Task successful", _CODE)),
     "timed_out": (Wording("Task unsuccessful: Timeout reached"), Wording("Task timeout reached", _CODE)),
@@ -60,7 +60,7 @@ WORDINGS = {  # final messages, as whole texts, by their meaning; the score foll
 
 
 def _pattern(meaning: str) -> str:
-    """Return the pattern of the final messages with a meaning."""
+    """Return the pattern for all final messages with the given meaning."""
     texts = "|".join(text.pattern for text in WORDINGS[meaning])
     score = r"(?P<score>\S+)" if meaning == "scored" else ""
     return f"(?P<{meaning}>(?:{texts}){score})"
@@ -70,29 +70,29 @@ FINAL = re.compile("|".join(map(_pattern, WORDINGS)))
 FINAL_STARTS = tuple(text.start for texts in WORDINGS.values() for text in texts)
 FINAL_START = re.compile("|".join(map(re.escape, FINAL_STARTS)))
 _NO_SCORE = "Task ended (?:with|in) score"
-NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # within a longer text
+NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # to search in a longer text
 OUTCOME = re.compile(f"{_pattern('scored')}|{_pattern('succeeded')}|{_NO_SCORE}")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
-COMMAND = re.compile(r"!(?<![\w!]!)[A-Za-z]")  # not within a word
+COMMAND = re.compile(r"!(?<![\w!]!)[A-Za-z]")  # start of a command; its `!` does not follow a word or another `!`
 
 # characters of game logs, the most frequent first; all others are rarer
 _COMMON = " etaoinsrhldcumpgfbwyvk\n_.,:-0123456789()\"'CTSIARBDMNPOFLEWGHUVKYJ!"
 
 
 class Phrases:
-    """Phrases to look for in texts.
+    """A set of phrases to search for in texts.
 
-    A single character is found thirty times as fast as a phrase. So the rarest character of each phrase is looked for,
-    and the phrase is checked only where that is found.
+    Searching for a single character is thirty times as fast as searching for a phrase. So `are_in` searches for the
+    rarest character of each phrase, and compares the phrase only where that character occurs.
     """
 
     def __init__(self, phrases: Sequence[str]) -> None:
-        self._by_place: dict[tuple[str, int], tuple[str, ...]] = {}  # by their rarest character and its offset
+        self._by_place: dict[tuple[str, int], tuple[str, ...]] = {}  # by rarest character and its offset
         for phrase in phrases:
             if any(other in phrase and other != phrase for other in phrases):
-                continue  # it is found with the other one
+                continue  # each text that contains it contains the shorter phrase, too
             rarity = [_COMMON.find(character) % (len(_COMMON) + 1) for character in phrase]
             place = (phrase[rarity.index(max(rarity))], rarity.index(max(rarity)))
             self._by_place[place] = (*self._by_place.get(place, ()), phrase)
@@ -112,7 +112,7 @@ FINAL_PHRASES = Phrases(FINAL_STARTS)
 OUTCOME_PHRASES = Phrases(["Task ended", *(text.start for text in WORDINGS["scored"] + WORDINGS["succeeded"])])
 EVENT_PHRASES = Phrases([event.start for event in EVENTS.values()])
 
-# the keys that distinguish the other JSON files of an experiment from agent logs
+# keys that distinguish agent logs from the other JSON files of an experiment
 TASK_KEYS = frozenset((
     "goal", "type", "task_type", "agent_count", "timeout", "conversation", "initial_inventory", "target",
     "number_of_target", "blueprint", "difficulty", "difficulty_metrics", "blocked_actions", "blocked_access_to_recipe",
@@ -124,37 +124,38 @@ MEMORY_KEYS = frozenset((
 LOG_KEYS = MEMORY_KEYS | {"name", "turns"}
 TURN_KEYS = frozenset(("role", "content", "imagePath"))
 ROLES = frozenset(("system", "assistant", "user"))
-NO_TURNS = "no list of turns in it"  # of JSON that is no log, and nothing else that is known
-RESULTS = "results.txt"  # next to the task folders of an experiment; no JSON
-MAX_RESULTS = 100_000  # bytes: a results file is a few lines; a bigger one is something else
-MAX_INT = 2**53  # above it, floats skip whole numbers
+NO_TURNS = "no list of turns in it"  # reason for JSON that is neither a log nor another known kind of file
+RESULTS = "results.txt"  # results file, next to the task folders of an experiment; it is not JSON
+MAX_RESULTS = 100_000  # bytes; results files have a few lines, so a larger file is something else
+MAX_INT = 2**53  # above this, floats cannot represent every integer
 NOT_LOGS_BY_NAME = frozenset(("last_profile.json", "profile.json", "hells_kitchen_progress.json", "results.json"))
 
 
 class AgentOutcome(TypedDict):
-    """The outcome of one agent's log, which keeps only the last messages, so all counts are lower bounds."""
+    """The outcome of one agent's log. All counts are lower bounds, because logs keep only the last messages."""
 
-    raw_score: float | None  # as logged; 1.0 for the old success wordings, which name none
-    completion_status: str  # a `CompletionStatus`; without a task type, a score above 1 is a percentage
-    final_system_message: str | None  # the one that decided the status
-    agent_log_processed: bool  # the file could be read
-    parsing_errors: list[str]  # what was wrong with it: ``ErrorName: cause``
-    timed_out: bool  # a time-out was logged
-    agent_name: str  # from the file's name
-    repetition: int  # its last number (a folder may show otherwise)
-    message_count: int  # turns with text
-    command_count: int  # commands (``!name``) in the agent's own turns
-    events: dict[str, int]  # lines that report trouble
-    flags: list[str]  # any of `table.LOG_FLAGS`, but for copies
+    raw_score: float | None  # logged score; 1.0 for old success messages, which contain no score
+    completion_status: str  # a `CompletionStatus`; the task type is unknown, so scores above 1 count as percentages
+    final_system_message: str | None  # message that decided the status
+    agent_log_processed: bool  # whether the file could be read
+    parsing_errors: list[str]  # errors in the file: ``ErrorName: cause``
+    timed_out: bool  # whether the log reports a time-out
+    agent_name: str  # from the file name
+    repetition: int  # last number of the file name; other files in the folder may show that it is not a repetition
+    message_count: int  # number of turns with text
+    command_count: int  # number of commands (``!name``) in the agent's turns
+    events: dict[str, int]  # number of lines per event, such as deaths
+    flags: list[str]  # names in `table.LOG_FLAGS`, except the flag of copies
     task_start: float | None  # epoch milliseconds
-    digest: str  # equal for copies
+    digest: str  # equal for copies of a log
     source: str
 
 
 def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
-    """Read the log of one agent; an unreadable log also has an outcome.
+    """Read the log of one agent. An unreadable log has an outcome, too.
 
-    Only ``system`` turns that are a known final wording decide: the first one with a score, or a time-out anywhere.
+    Only ``system`` turns whose whole text is a known final message decide the status: a time-out anywhere in the log,
+    else the first message with a score.
 
     Parameters
     ----------
@@ -175,12 +176,12 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
     check_path(source)
     try:
         return agent_outcome(source, decode_log(read_file(source)))
-    except (OSError, ValueError) as error:  # a path with a NUL byte is a ValueError
+    except (OSError, ValueError) as error:  # a path with a NUL byte raises ValueError
         return agent_outcome(source, broken_log(reason_of(error)))
 
 
 def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
-    """Return a record of a log as a dictionary for users, with the facts in the file's name."""
+    """Return the record of a log as a dictionary for users, with agent and repetition from the file name."""
     name, repetition = split_stem(stem_of(source))
     shared = {key: record[key] for key in AgentOutcome.__annotations__ if key in record}
     own = {
@@ -194,7 +195,7 @@ def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
 
 
 def unreadable(path: str, reason: str) -> Parsed:
-    """Return what the name of an unreadable file shows: its run, if it may be a log."""
+    """Return the result for an unreadable file: a row of logs if its name may be a log's, so that its run counts."""
     return Parsed("failed", reason, {"logs": [_row(broken_log(reason))]} if _may_be_log(path) else {})
 
 
@@ -204,9 +205,10 @@ def _may_be_log(path: str) -> bool:
 
 
 def parse(path: str, data: bytes) -> Parsed:
-    """Detect what a file is by its name and shape, and parse it; one with rows in both tables is a log only in a run.
+    """Detect the kind of a file from its name and contents, and parse it.
 
-    In its folder, every JSON file is a log but one of another shape under a name without a number (``notes.json``).
+    In a run's folder, every JSON file is a log, except a file of another shape whose name has no number
+    (``notes.json``). A file with rows in both tables is a log only if it is in a run's folder.
     """
     is_numbered = split_stem(stem_of(path))[1] is not None
     may_be_log = _may_be_log(path)
@@ -254,7 +256,7 @@ def _other_row(**values: Any) -> tuple:
 
 
 def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
-    """Return the row of a results file or of an agent's profile; `model` is a string or ``{api, model, ...}``."""
+    """Return the row of a results file or an agent profile, whose ``model`` is a string or ``{api, model, ...}``."""
     model = value.get("model")
     if isinstance(model, dict):
         model = model.get("model")
@@ -266,12 +268,12 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 
 def states_outcome(text: str) -> bool:
-    """Return whether a text, of any role, names a score or a success in one of the game's final wordings."""
+    """Return whether a text, of any role, contains a final message of the game that reports a score or success."""
     return OUTCOME_PHRASES.are_in(text) and OUTCOME.search(text) is not None
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
-    """Parse ``results.txt``, the repr of a Python dictionary (literals and ``nan``); BrokenFileError if it is none."""
+    """Parse ``results.txt``, the repr of a Python dictionary of literals and ``nan``; else raise BrokenFileError."""
     if len(data) > MAX_RESULTS:
         raise BrokenFileError(f"ValueError: {len(data)} bytes are too many for a results file")
     try:
@@ -284,7 +286,7 @@ def parse_results(data: bytes) -> dict[str, Any]:
 
 
 def is_agent_log(value: Any) -> bool:
-    """Return whether JSON is an agent's log, perhaps a damaged one: turns with roles, or with parts of a memory."""
+    """Return whether JSON is an agent's log, perhaps damaged: it has turns with roles, or turns and memory keys."""
     if isinstance(value, dict):
         turns = value.get("turns", ())
         if isinstance(turns, list) and any(isinstance(turn, dict) and "role" in turn for turn in turns):
@@ -296,7 +298,7 @@ def is_agent_log(value: Any) -> bool:
 
 
 def other_kind(value: Any) -> str | None:
-    """Name what a decoded JSON file of an experiment without turns is; None for any other file."""
+    """Name the kind of a decoded JSON file of an experiment that has no turns; None if the kind is unknown."""
     if not isinstance(value, dict):
         return None
     if {"total", "successful"} & value.keys() and {"model", "exp_name", "task_path"} & value.keys():
@@ -311,12 +313,12 @@ def other_kind(value: Any) -> str | None:
 
 
 def is_task_definition(value: Any) -> bool:
-    """Return whether a JSON object is a single definition: it has a goal and one more key of a definition."""
+    """Return whether JSON is a single task definition: it has a goal and at least one other key of a definition."""
     return isinstance(value, dict) and "goal" in value and len(TASK_KEYS & value.keys()) >= 2
 
 
 def decode_log(data: bytes) -> dict[str, Any]:
-    """Read a file as an agent's log, whatever its name: a record, with the columns of `table.RECORDS`."""
+    """Read a file as an agent's log, regardless of its name. Return a record with the columns of `table.RECORDS`."""
     try:
         value, repaired = _decode_log(data)
         return _read_log(value if isinstance(value, AgentLog) else _as_log(value), repaired, data)
@@ -325,7 +327,7 @@ def decode_log(data: bytes) -> dict[str, Any]:
 
 
 def decode_turns(data: bytes) -> tuple[dict[str, Any], list[LoggedTurn]] | None:
-    """Read a log of the usual shape as a record and its turns; None for any other file."""
+    """Read a log of the usual shape. Return its record and its turns, or None for any other file."""
     try:
         value, repaired = _decode_log(data)
     except BrokenFileError:
@@ -341,11 +343,11 @@ def broken_log(error: str) -> dict[str, Any]:
 
 
 def _decode_log(data: bytes) -> tuple[Any, list[str]]:
-    """Decode a log, or any other JSON value; also return the flags of what was repaired."""
+    """Decode a log or any other JSON value. Also return a flag for each repair."""
     if len(data) <= USUAL_SIZE:
         try:
             if not data.isascii():
-                data.decode()  # also what the decoder skips
+                data.decode()  # checks all bytes, including parts that the decoder skips
             value = LOG.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             value = None
@@ -357,7 +359,7 @@ def _decode_log(data: bytes) -> tuple[Any, list[str]]:
         value, repaired = decode_json(data)
     else:
         log = AgentLog(turns=value) if isinstance(value, list) else value
-        may_differ = log is not value or (log.turns and log.turns[0].role is None)  # other JSON contains lists, too
+        may_differ = log is not value or (log.turns and log.turns[0].role is None)  # other JSON may decode as a log
         if may_differ:
             value, _ = decode_json(data)
         if not may_differ or is_agent_log(value):
@@ -366,7 +368,7 @@ def _decode_log(data: bytes) -> tuple[Any, list[str]]:
 
 
 def _as_log(value: Any) -> AgentLog:
-    """Return damaged JSON as a log, with empty turns where one has another shape; WrongShapeError without turns."""
+    """Return damaged JSON as a log; turns of another shape become empty. Raise WrongShapeError without any turns."""
     fields = value if isinstance(value, dict) else {"turns": value}
     turns = fields.get("turns")
     if not isinstance(turns, list) or (turns is value and not any(isinstance(turn, dict) for turn in turns)):
@@ -380,7 +382,7 @@ def _as_log(value: Any) -> AgentLog:
 
 
 def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, Any]:
-    """Return the record of a log with the contents `data`, of which some was repaired."""
+    """Return the record of a log; `data` are the bytes of its file, `repaired` the flags of repairs."""
     texts: dict[str | None, list[str]] = {"system": [], "assistant": [], "": []}
     others = texts[""]
     for turn in log.turns:
@@ -388,7 +390,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
             texts.get(turn.role, others).append(turn.content)
     system, agent = texts["system"], texts["assistant"]
     messages = len(system) + len(agent) + len(others)
-    # no event spans lines, and no final wording or command contains a line break
+    # searching the joined texts is safe: no event, final message or command contains a line break
     logged = "\n".join(system)
     said = "\n".join(agent)
     heard = "\n".join(others)
@@ -414,13 +416,14 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
             scored.append(final)
         else:
             unscored.append(final)
-    # a time-out decides the status, else the first message with a score, else the first of all
+    # the first time-out decides the status, else the first message with a score, else the first final message
     deciding = next(iter(timeouts or scored or unscored), None)
     score = scored[0].score if scored else None
     scores = set(map(attrgetter("score"), scored))
 
     start = positive_number(log.taskStart, LATEST_START)
-    # equal for copies: length, checksum (of both ends only, with a start in milliseconds) and start
+    # The digest is equal for copies of a log: length, checksum and start in milliseconds. The start distinguishes logs
+    # so well that the checksum then covers only both ends.
     if start is None:
         digest = f"{len(data):x}-{zlib.crc32(data):08x}"
     else:
@@ -455,7 +458,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
 
 
 def _status(score: float | None, *, timed_out: bool) -> CompletionStatus:
-    """Return how a log ended; its scale is unknown, but above 1 a score is a percentage."""
+    """Return how a log ended. The scale of its score is unknown, but a score above 1 must be a percentage."""
     if timed_out:
         return CompletionStatus.TIMED_OUT
     if score is None:
@@ -471,12 +474,12 @@ class Final(NamedTuple):
     text: str
     timed_out: bool
     score: float | None
-    flag: str = ""  # score_implied or score_not_a_number
+    flag: str = ""  # score_implied, score_not_a_number or ""
 
 
-@lru_cache(maxsize=64)  # most end alike
+@lru_cache(maxsize=64)  # most logs end with one of a few messages
 def read_final(content: str) -> Final | None:
-    """Read a system message as a final one, if its whole text is."""
+    """Parse a system message whose whole text is a known final message; None for any other message."""
     text = content.strip()
     match = FINAL.fullmatch(text)
     if match is None:
@@ -497,9 +500,9 @@ def stem_of(source: str) -> str:
     return name[:-5] if name[-5:].lower() == ".json" else name
 
 
-@lru_cache(maxsize=4096)  # every run's folder has the same few
+@lru_cache(maxsize=4096)  # the folders of runs have the same few file names
 def split_stem(stem: str) -> tuple[str, int | None]:
-    """Split a log's file name without its extension: ``Andy_0_1`` into ``Andy_0`` and 1, ``andy`` has no number."""
+    """Split the stem of a log's file name into name and number: ``Andy_0_1`` into ``Andy_0``, 1; ``andy`` has none."""
     name, _, number = stem.rpartition("_")
     if name and number.isascii() and number.isdigit() and len(number) < 10:
         return name, int(number)
@@ -507,7 +510,7 @@ def split_stem(stem: str) -> tuple[str, int | None]:
 
 
 def positive_number(value: Any, highest: float = sys.float_info.max) -> float | None:
-    """Convert a number, or a string of one, to a float above 0 and up to the highest; else None."""
+    """Convert a number or a numeric string to float; None unless it is above 0 and at most `highest`."""
     try:
         number = float(value) if not isinstance(value, bool) else 0.0
     except (TypeError, ValueError, OverflowError):
@@ -516,7 +519,7 @@ def positive_number(value: Any, highest: float = sys.float_info.max) -> float | 
 
 
 def as_int(value: Any) -> int | None:
-    """Convert a whole number, or a string of one, to int; None if it is too large to be exact in a frame."""
+    """Convert a whole number or a string with one to int; None for others, and if a float could not represent it."""
     try:
         is_whole = not isinstance(value, bool) and abs(float(value)) < MAX_INT and float(value) == int(value)
     except (TypeError, ValueError, OverflowError):

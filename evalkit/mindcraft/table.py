@@ -1,4 +1,4 @@
-"""Tables of task runs: how runs end, what is doubtful about them, and the name, type and unit of every column."""
+"""Define the tables of task runs: statuses, flags, and the name, type and unit of every column."""
 
 import re
 from enum import StrEnum
@@ -8,7 +8,7 @@ from evalkit.io import Column
 from evalkit.kinds import run_columns
 
 Scale = Literal["auto", "percent", "fraction"]
-SCALES: tuple[Scale, ...] = ("auto", "percent", "fraction")  # what construction scores are logged in
+SCALES: tuple[Scale, ...] = ("auto", "percent", "fraction")  # units of logged construction scores
 
 
 class CompletionStatus(StrEnum):
@@ -23,16 +23,16 @@ class CompletionStatus(StrEnum):
 
 
 class Status(NamedTuple):
-    """The labels of a status, in text and in the head of a table, its outcome, and its colour and hatch."""
+    """The labels, outcome, colour and hatch of a status."""
 
     label: str
-    short: str
-    outcome: Literal["success", "failure", "not measured"]  # of a run that does not state whether it succeeded
+    short: str  # label in table headers
+    outcome: Literal["success", "failure", "not measured"]  # of a run whose `is_successful` is missing
     colour: str
     hatch: str
 
 
-SUCCEEDED_LATE = "TIMED_OUT_SUCCEEDED"  # no status of its own: a time-out with a score of 1
+SUCCEEDED_LATE = "TIMED_OUT_SUCCEEDED"  # not a status of logs: a time-out with a score of 1
 STATUSES = {  # from best to worst; the last two are defects of the logs, not of the model
     str(CompletionStatus.SUCCESS): Status("success", "success", "success", "#009E73", ""),
     SUCCEEDED_LATE: Status("timed out, succeeded", "timed out, succeeded", "success", "#7FB800", "xx"),
@@ -46,7 +46,7 @@ OUTCOMES = {code: status.outcome for code, status in STATUSES.items()}
 
 
 class Wording(NamedTuple):
-    """A text that the game logs: how it begins, letter by letter, and the pattern of what follows."""
+    """A text that the game logs: its literal beginning, and a pattern for the rest."""
 
     start: str
     rest: str = ""
@@ -57,7 +57,7 @@ class Wording(NamedTuple):
         return re.escape(self.start) + self.rest
 
 
-# lines of a system turn that report trouble, by the event that each counts as
+# events, and how the lines in system turns that report them begin
 EVENTS = {
     "restarts": Wording("Agent process restarted."),
     "disconnects": Wording("Bot ", r"(?:disconnected|kicked)!"),
@@ -66,7 +66,7 @@ EVENTS = {
     "deaths": Wording("You died at position"),
     "unknown_commands": Wording("Command !", r"\S+ does not exist\."),
 }
-# flags, each with its label in tables and its meaning; a run has the flags of its logs, too
+# label in tables and meaning of each flag; a run also has the flags of its logs
 FLAGS_OF_LOGS = {
     "conflicting": ("contradicting final messages", "final messages contradict each other, in a log or between agents"),
     "near_final": (
@@ -128,7 +128,7 @@ _OF_LOG = (
     *COUNT_COLUMNS,
 )
 _FLAGS_OF_LOG = Column("flags", "list", "flags of the log")
-_STORED = {"parsing_errors": "list", **{column.name: "int" for column in COUNT_COLUMNS}}  # their types in records
+_STORED = {"parsing_errors": "list", **{column.name: "int" for column in COUNT_COLUMNS}}  # types of columns in records
 RECORDS = {
     "logs": (
         *(column._replace(dtype=_STORED.get(column.name, column.dtype)) for column in _OF_LOG),
@@ -176,7 +176,7 @@ RUNS = run_columns(
     Column("materials", "int?", "number of materials (construction)", "materials"),
     Column("rooms", "int?", "number of rooms (construction)", "rooms"),
     Column("timeout", "float", "time limit of the task", "seconds"),
-    *COUNT_COLUMNS[1:],  # messages are the turns of a run
+    *COUNT_COLUMNS[1:],  # without message_count, which is turns
     score="share, 0 to 1",
 )
 _IDS = (
@@ -205,7 +205,7 @@ LAZY_TABLES = {
     ),
 }
 
-# what statuses and flags are called in tables, and those columns of frames and estimates whose names are no words
+# labels in tables: of statuses, flags, and the columns of frames and estimates whose names are not plain words
 LABELS = {
     **{code: status.label for code, status in STATUSES.items()},
     **FLAG_LABELS,

@@ -1,4 +1,4 @@
-"""Tasks: their definitions, read from files in which one id may mean several tasks, and what each asks for."""
+"""Read task definitions, of which several may have the same id, and collect facts about tasks."""
 
 import os
 import re
@@ -25,9 +25,9 @@ METRICS = (
 
 
 class TaskDefinitions(dict[str, Definition]):
-    """The first definition loaded for each task id; `variants` has all that differ, `ledger` the files that were read.
+    """The first definition of each task id. `variants` has all different definitions, `ledger` the files read.
 
-    Each is a dictionary as on disk, with ``task_id`` and ``definition_file`` added.
+    A definition is a dictionary as on disk, with ``task_id`` and ``definition_file`` added.
     """
 
     def __init__(self, definitions: Mapping[str, Definition] | None = None) -> None:
@@ -38,7 +38,7 @@ class TaskDefinitions(dict[str, Definition]):
             self.add(task_id, definition, "")
 
     def add(self, task_id: str, definition: Definition, file: str) -> None:
-        """Add one definition; the same content and id from another file only adds that file."""
+        """Add a definition; if another file has the same id and content, only add the name of the file."""
         added = {**definition, "task_id": task_id, "definition_file": file}
         variants = self.variants.setdefault(task_id, [])
         for known in variants:
@@ -50,7 +50,7 @@ class TaskDefinitions(dict[str, Definition]):
 
     @property
     def ambiguous(self) -> dict[str, list[str]]:
-        """The ids with differing definitions, and their files (files of equal content are one entry)."""
+        """The ids with several definitions, and the files of each; files with equal content are one entry."""
         several = {task_id: own for task_id, own in sorted(self.variants.items()) if len(own) > 1}
         return {task_id: [definition["definition_file"] for definition in own] for task_id, own in several.items()}
 
@@ -59,13 +59,14 @@ class TaskDefinitions(dict[str, Definition]):
     ) -> tuple[Definition | None, bool]:
         """Find the definition of a run, and whether it is ambiguous.
 
-        Of several, the one counts whose path ends like `task_path`, the file that ``results.txt`` names. To choose by
-        the number of agents (`logs`) is a guess, since a log may be lost.
+        Choose among several definitions by `task_path`, the file that ``results.txt`` names: the path that ends most
+        like it counts. Otherwise guess from the number of agents (`logs`), which is too low if a log is lost. A single
+        definition is ambiguous if `task_path` names a file with another name.
         """
         variants = self.variants.get(task_id, [])
         if not variants:
             return None, False
-        shared = []  # for each, how many parts of its path, from the file's name on, equal the parts of `task_path`
+        shared = []  # for each definition, how many parts at the end of its path and of `task_path` are equal
         wanted = (task_path or "").replace("\\", "/").split("/")[::-1]
         for definition in variants if task_path else ():
             files = definition["definition_file"].replace("\\", "/").split(os.pathsep)
@@ -97,7 +98,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
     Raises
     ------
     SourceError
-        For a path without a definition.
+        If a path contains no definition.
 
     Examples
     --------
@@ -114,7 +115,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
                 if isinstance(data, OSError):
                     raise BrokenFileError(reason_of(data))
                 value, _ = decode_json(data)
-                if parse.is_task_definition(value):  # a single one
+                if parse.is_task_definition(value):  # a single definition
                     value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
                 for task_id, entry in value.items() if isinstance(value, dict) and "turns" not in value else ():
                     if isinstance(entry, dict) and parse.TASK_KEYS & entry.keys():
@@ -140,10 +141,10 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
 
 Tasks = str | os.PathLike | Iterable[str | os.PathLike] | Mapping[str, Definition] | TaskDefinitions
 
-DEFAULT_TIMEOUT = 300.0  # seconds, where a definition names none
+DEFAULT_TIMEOUT = 300.0  # seconds; for tasks whose definition has no time limit
 PLAN_COMMAND = "!getCraftingPlan"
-TYPE_NAMES = {"crafting": "techtree"}  # other names of task types, and what definitions call them
-# types as definitions name them, by the words in ids; the first that matches counts
+TYPE_NAMES = {"crafting": "techtree"}  # other names of task types, and their names in definitions
+# task types, under their names in definitions, with the pattern of ids that show them; the first match counts
 TYPES = {
     "construction": re.compile(r"construction|materials?_\d+_rooms?_\d+|blueprint"),
     "cooking": re.compile(r"cooking|hells_kitchen"),
@@ -162,15 +163,15 @@ _ITEM = re.compile(r"_\d+_(?!blocked)([a-z]+(?:_[a-z]+)*?)(?=_\d|_(?:[a-z]_)?blo
 
 
 def task_facts(task_id: str, definition: Definition | None, type_of_path: str = "") -> dict[str, Any]:
-    """Collect what a task asks for: from its definition, or without any from its id; None where unknown.
+    """Collect the facts about a task from its definition or, if there is none, from its id; None if unknown.
 
-    `type_of_path` is used if neither names a type. Materials and rooms are always read from the id.
+    `type_of_path` counts if neither contains a type. Materials and rooms always come from the id.
     """
     task_id, task = task_id[:MOST_MATCHED], definition or {}
     task_type = type_in(task_id)
     if task_type == parse.UNKNOWN:
         task_type = type_of_path or task_type
-    for key in ("task_type", "type"):  # the latter counts if a definition has both
+    for key in ("task_type", "type"):  # if a definition has both, ``type`` counts
         if isinstance(task.get(key), str):
             task_type = task[key] or task_type
     task_type = TYPE_NAMES.get(task_type, task_type)
@@ -180,7 +181,7 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
     for name, pattern in _NAMED.items():
         if match := pattern.search(task_id):
             named[name] = match[1]
-    blocked: set[str] | None = set()  # agents without access to the recipe; None: unknown
+    blocked: set[str] | None = set()  # agents without access to the recipe; None if unknown
     plan = table = None
     target: Any
     if definition is None:
@@ -190,7 +191,7 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
         target = _ITEM.findall(task_id) if is_cooking else []
         if named["blocked"]:
             blocked = set(named["blocked"].split("_"))
-        # without the word, an id that names items, or begins like MineCollab's, means that none is blocked
+        # an id without the word "blocked" means that no agent is, if it names items or is like MineCollab's
         elif not (target or in_kitchen or task_id.startswith("multiagent_cooking")) or "blocked" in task_id:
             blocked = None
     else:
@@ -212,7 +213,7 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
     return {
         "task_type": task_type,
         "agent_count": agent_count,
-        "agents_asked_for": agent_count,  # the same; the frame of runs fills the other in
+        "agents_asked_for": agent_count,  # equal here; runs fill in missing values of agent_count only
         "timeout": parse.positive_number(task.get("timeout")) or DEFAULT_TIMEOUT,
         "difficulty": difficulty if isinstance(difficulty, str) else None,
         "n_blocked_agents": None if blocked is None else len(blocked),
@@ -227,9 +228,9 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
     }
 
 
-@lru_cache(maxsize=4096)  # many models run a task
+@lru_cache(maxsize=4096)  # many models run the same task
 def type_in(task_id: str) -> str:
-    """Return the task type that an id shows, as in definitions (``cooking``, ``techtree``, …), else ``unknown``."""
+    """Return the task type in an id, under its name in definitions (``cooking``, ``techtree``, …); else ``unknown``."""
     for name, pattern in TYPES.items():
         if pattern.search(task_id[:MOST_MATCHED]):
             return name
@@ -243,7 +244,7 @@ def _items(target: Any) -> list[str]:
 
 
 def metrics_of(definition: Definition) -> dict[str, Any]:
-    """Return the numbers, truth values and texts under ``difficulty_metrics``, and the `METRICS` next to it."""
+    """Return the numbers, booleans and texts in ``difficulty_metrics``, and the `METRICS` outside of it."""
     stated = {name: definition[name] for name in METRICS if name in definition}
     if isinstance(nested := definition.get("difficulty_metrics"), dict):
         stated |= nested
@@ -255,7 +256,7 @@ def metrics_of(definition: Definition) -> dict[str, Any]:
 
 
 def tasks_of(runs: pd.DataFrame) -> pd.Series:
-    """Return the identity of each run's task: its id, with the definition's file where runs of an id have several."""
+    """Return the identity of each run's task: its id, and the definition file if runs with that id have several."""
     tasks = runs["task_id"].astype("str")
     if "definition_file" not in runs:
         return tasks

@@ -1,4 +1,4 @@
-"""Terminal output for task runs."""
+"""Format the terminal output for task runs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,12 @@ from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import STATUSES, SUCCEEDED_LATE
 
 _ENDS = ["estimate", "low", "high"]
-_SPARE = ("success", "zero", "partial", "no score", "timed out", "broken", "running")  # the first goes first
+# columns that a narrow table leaves out, in this order
+_SPARE = ("success", "zero", "partial", "no score", "timed out", "broken", "running")
 
 
 def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
-    """Format the success rates and statuses of groups of runs, by model or the columns that `views` names."""
+    """Format the success rates and statuses of runs, by model or by the columns that `views` names."""
     by = list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
     table = analysis.overview(runs, by)
@@ -39,7 +40,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> list[Part]:
-    """Format the drop with blocked agents, and a grid of models (with `everything`, and of all) and their numbers."""
+    """Format the drop with blocked agents, and rates by model (`everything`: and of all models) and blocked agents."""
     chosen = analysis.cooking(runs)
     levels = sorted(chosen["n_blocked_agents"].dropna().unique())
     if len(levels) < 2:
@@ -63,11 +64,11 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
 
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Format the progress of each model, and the rates of its finished runs; running ones count in no rate."""
+    """Format the progress of each model and the rates of its finished runs; rates exclude running runs."""
     by = list(dict.fromkeys(options.get("by") or ["model_name"]))
     runs = _with_groups(snapshot.logs.runs, by).assign(_running=_running(snapshot))
     n_definitions = len(snapshot.logs.definitions)
-    tasks: dict[Any, dict[str, float]] = {}  # of each model: those done (some run finished, none running), and expected
+    tasks: dict[Any, dict[str, float]] = {}  # by model: number of tasks done (no run is running) and expected
     wanted: float
     for model, group in runs.groupby("model_name"):
         totals = group.groupby("experiment_folder")["experiment_total"].max()
@@ -117,7 +118,7 @@ def _running(snapshot: Snapshot) -> list[bool]:
 
 
 def _rows(table: pd.DataFrame, by: Sequence[str]) -> list[dict[str, str]]:
-    """Format groups as cells by header: their names, cut to a width and still distinct, rates, and any statuses."""
+    """Format groups as cells by header: names (cut to a width, but distinct), rates, and counts of any statuses."""
     if SUCCEEDED_LATE in table and not table[SUCCEEDED_LATE].any():
         table = table.drop(columns=SUCCEEDED_LATE)
     rows = rate_rows(table, by, "success rate")
@@ -127,7 +128,7 @@ def _rows(table: pd.DataFrame, by: Sequence[str]) -> list[dict[str, str]]:
 
 
 def _with_groups(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Return runs with columns that can be grouped by: lists become texts; SourceError for a missing column."""
+    """Return runs with columns to group by, in which lists become text. Raise SourceError for a missing column."""
     try:
         check_columns(runs, *by)
     except ValueError as error:
@@ -137,7 +138,7 @@ def _with_groups(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def _notes(runs: pd.DataFrame) -> list[str]:
-    """Describe which runs name no model, what is left out of the rates, and what was assumed for them."""
+    """Describe the runs without a model's name, the runs that rates exclude, and the assumptions about scores."""
     lines = []
     if unknown := int((runs["model_name"] == UNKNOWN).sum()):
         hint = "name it by --layout, such as '{model_name}/{task_id}', or by --model NAME"

@@ -1,4 +1,4 @@
-"""Transcripts of agents' logs, and frames of all messages and commands."""
+"""Build transcripts from agents' logs, and frames of all messages and commands."""
 
 import math
 import os
@@ -15,7 +15,7 @@ from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical
 from evalkit.mindcraft import parse
 from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES, STATUSES
 
-_COMMAND = re.compile(r"(!(?<![\w!]!)[A-Za-z]\w*)(?:\(([^()\n]*)\))?")  # searched for by its first character
+_COMMAND = re.compile(r"(!(?<![\w!]!)[A-Za-z]\w*)(?:\(([^()\n]*)\))?")  # fast, as it begins with a literal
 # commands that change nothing in the game
 LOOKS_OR_TALKS = frozenset((
     "!startConversation", "!endConversation", "!inventory", "!stats", "!nearbyBlocks", "!craftable", "!entities",
@@ -24,7 +24,7 @@ LOOKS_OR_TALKS = frozenset((
     "!getBlueprintLevel",
 ))  # fmt: skip
 _OUTPUT = re.compile(r"(?<!\s)\s*(?:code|action) output:\s*", re.IGNORECASE)
-_FAILED = re.compile(  # how an answer of the game to a command that did nothing begins, or its last line
+_FAILED = re.compile(  # beginning of the game's answer to a command that failed, or of the answer's last line
     r"\s*(?:failed|could ?n[o']t|could not|cannot|can't|unable|invalid|(?:you )?(?:do not|don't) have"
     r"|you (?:do not|don't|cannot|have no\b)|not enough|there (?:is|are) no|no (?!more )\w+ |path not found(?!, but)"
     r"|collected 0 |!!code threw|code execution timed out|command !\S+ (?:does not|was given|requires)|incorrect"
@@ -35,7 +35,7 @@ _FAILED = re.compile(  # how an answer of the game to a command that did nothing
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
 
 
-_paths: dict[int, tuple[ref[pd.DataFrame], dict[str, list[str]]]] = {}  # of the logs of each run, by frame of agents
+_paths: dict[int, tuple[ref[pd.DataFrame], dict[str, list[str]]]] = {}  # paths of each run's logs, by frame of agents
 
 
 NO_TEXT = "(no text: None)"
@@ -49,9 +49,10 @@ class AgentTurns(NamedTuple):
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
-    """Return the transcript of one log, or of all logs of a run on one timeline; see `merge`.
+    """Return the transcript of one log, or of all logs of a run on one timeline (see `merge`).
 
-    The final message that decided the run, or the last turn, is marked. Of several logs, an unreadable one is a turn.
+    The final message that decided the run is marked, or the last turn if there is none. An unreadable log becomes a
+    turn if there are several logs; otherwise raise SourceError.
     """
     if not paths:
         return Transcript("no agent log", ["no agent log in this folder"], [])
@@ -90,7 +91,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
 
 
 def _rank(record: Mapping[str, Any]) -> tuple[bool, float]:
-    """Return the sort key of logs: the one that decides its run comes first."""
+    """Return a sort key for logs: the log that decides how its run ended comes first."""
     score = record["raw_score"]
     return not record["timed_out"], math.inf if score is None else -score
 
@@ -110,7 +111,7 @@ def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
 
 
 def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
-    """Return the turns of all agents on one timeline; a log that is shown alone does not repeat the name in each."""
+    """Return the turns of all agents on one timeline; if there is only one log, leave out the agent's name."""
     order = merge(agents)
     places = {position: place for place, position in enumerate(order)}
     shown = []
@@ -135,7 +136,7 @@ def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
         elif role == "assistant":
             found = list(_COMMAND.finditer(content)) if "!" in content else []
             values = {"words": content}
-            if found:  # the game runs the first one
+            if found:  # the game runs only the first command
                 first = found[0]
                 same = " ".join([f"{match[1]}({match[2] or ''})" for match in found])
                 events = ("command",)
@@ -149,7 +150,7 @@ def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
 
 
 def _answered(call: Call, role: str, content: str, turns_later: int) -> Call:
-    """Return a call with the game's answer: the next message in its log, if the system wrote it, and no final one."""
+    """Return a call with the game's answer: the next message, if the system wrote it and it is not a final message."""
     if role != "system" or parse.states_outcome(content) or parse.read_final(content):
         return call
     answer = content.strip()
@@ -160,14 +161,14 @@ def _answered(call: Call, role: str, content: str, turns_later: int) -> Call:
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
-    """Merge the logs of a run's agents, which have no timestamps: positions in `agents` and in the turns of each.
+    """Merge the logs of a run's agents, which have no timestamps. Return positions in `agents` and in their turns.
 
-    A message that an agent received comes after the turn of the agent that sent it. Where nothing links two agents,
-    their logs are interleaved from their first turns; system messages that end a log come last.
+    A message that an agent received comes after the turn in which another agent sent it. Apart from that, turns are in
+    the order of their positions in each log. System messages that end a log come last.
     """
     if len(agents) == 1:
         return [(0, turn) for turn in range(len(agents[0].turns))]
-    # the sender of each message that an agent received, and its turn, by the receiver's turn; a turn sends one message
+    # for each receiver, by its turn: the sender of the message and the sender's turn; each turn sends one message
     sources: list[dict[int, tuple[int, int]]] = [{} for _ in agents]
     for to, agent in enumerate(agents):
         speakers = {other.name: place for place, other in enumerate(agents) if place != to}
@@ -186,7 +187,7 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
             if said is not None:
                 sources[to][turn] = speaker, said
                 reached[speaker] = said
-    # the place of a system message that ends the log of each agent
+    # for each agent, the position of a system message that ends its log; else -1
     ends = [len(turns) - 1 if turns and turns[-1][0] == "system" else -1 for _, turns in agents]
     done = [0] * len(agents)
     left = {i: len(agent.turns) for i, agent in enumerate(agents) if agent.turns}
@@ -196,7 +197,7 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
         for i in left:
             turn = done[i]
             source = sources[i].get(turn)
-            # if all agents wait, as for a text that was sent twice, the first goes on
+            # if all agents wait, for example because a text was sent twice, the first of them continues
             waits = source is not None and done[source[0]] <= source[1]
             ranks.append((waits, turn == ends[i], turn, i))
         *_, first = min(ranks)
@@ -208,7 +209,7 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
 
 
 def messages_frame(agents: pd.DataFrame) -> pd.DataFrame:
-    """Read all messages of logs again, without logs that can't be read: a row per turn, columns as `LAZY_TABLES`."""
+    """Read all messages of the readable logs again. Return one row per turn, with the columns of `LAZY_TABLES`."""
     rows = []
     for log, turn, role, text in _read_again(agents):
         marks = _marks(text or "") if role == "system" else ()
@@ -217,7 +218,7 @@ def messages_frame(agents: pd.DataFrame) -> pd.DataFrame:
 
 
 def commands_frame(agents: pd.DataFrame) -> pd.DataFrame:
-    """Read all commands in the agents' own turns: a row per command, with the columns of `LAZY_TABLES`."""
+    """Read all commands in the turns of agents. Return one row per command, with the columns of `LAZY_TABLES`."""
     rows: list[tuple] = []
     for log, turn, role, content in _read_again(agents):
         if role == "assistant" and content and "!" in content:
@@ -226,7 +227,7 @@ def commands_frame(agents: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read_again(agents: pd.DataFrame) -> Iterator[tuple[int, int, str, str | None]]:
-    """Read the turns of all logs: the places of the log and of the turn in it, role, content."""
+    """Yield the turns of all readable logs: position of the log, position of the turn in it, role, content."""
     for log, (_, data) in enumerate(read_files(agents["source"].tolist())):
         with suppress(BrokenFileError):
             for place, turn in enumerate(_decode(data)):
@@ -235,7 +236,7 @@ def _read_again(agents: pd.DataFrame) -> Iterator[tuple[int, int, str, str | Non
 
 
 def _with_ids(name: str, agents: pd.DataFrame, rows: list[tuple]) -> pd.DataFrame:
-    """Build a frame of rows that begin with the position of their log, each with the ids of that log."""
+    """Build a frame from rows that begin with the position of their log, and add the ids of that log."""
     columns = LAZY_TABLES[name]
     ids = [column.name for column in columns if column.name in agents]
     own = [column.name for column in columns if column.name not in agents]
@@ -255,7 +256,7 @@ def _decode(data: bytes | OSError) -> list:
 
 
 def _role_and_text(turn: object) -> tuple[str, str]:
-    """Return a turn's role and content; content other than text as JSON-like text."""
+    """Return a turn's role and content; show content that is not text as its repr."""
     if not isinstance(turn, dict):
         return "(no turn)", repr(turn)
     content = turn.get("content")
@@ -264,7 +265,7 @@ def _role_and_text(turn: object) -> tuple[str, str]:
 
 def _facts(record: Mapping[str, Any]) -> list[str]:
     score = "none" if record["raw_score"] is None else f"{record['raw_score']:g}"
-    facts = [f"logged score {score}", f"{record['message_count']} turns"]  # of the run, its frame states how it ended
+    facts = [f"logged score {score}", f"{record['message_count']} turns"]  # the page of a run shows how it ended
     if record["raw_score"] is None or record["timed_out"]:
         facts.insert(0, STATUSES[record["completion_status"]].label)
     if record["flags"]:

@@ -1,4 +1,4 @@
-"""Sentences of the findings that only Mindcraft logs have; a `Finding` carries one of these as its template."""
+"""Write the sentences of findings that only Mindcraft logs have; they are the templates of `Finding`."""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
@@ -10,7 +10,7 @@ from evalkit._notes import note
 from evalkit._text import counted_noun, format_interval, listed, sentence
 from evalkit.display.words import estimate_text, headline_text, model_names
 
-FEW_TASKS = 10  # with fewer, a sentence points out that the interval is wide
+FEW_TASKS = 10  # with fewer tasks, a sentence warns that the rate is uncertain
 MERGED = (
     "{count:run} with more logs than agents, counted once by the best score: "
     "logs of several runs need a last number in their names, as in Andy_0_0.json and Andy_0_1.json."
@@ -26,7 +26,7 @@ DIRECTIONS = {
 
 
 def rate(headline: Mapping[str, Any]) -> str:
-    """Describe a success rate, and how many of its runs were not measured."""
+    """Describe a success rate, and say how many of its runs were not measured."""
     if headline["code"] != "rate":
         return sentence(headline_text(headline))
     size = f"{counted_noun(int(headline['n']), 'run')} of {counted_noun(int(headline['n_tasks']), 'task')}"
@@ -44,7 +44,7 @@ def no_other(model: str) -> str:
 
 
 def copies(pairs: Sequence[tuple[str, str, int]]) -> str:
-    """Describe which models' folders have copies of logs of others."""
+    """Describe which models' folders contain copies of other models' logs."""
     return sentence(note("copied", pairs=pairs))
 
 
@@ -77,7 +77,7 @@ def drop(headline: Mapping[str, Any]) -> str:
 
 
 def own_tasks(tasks: Mapping[float, int]) -> str:
-    """State that runs with different numbers of blocked agents are of different tasks."""
+    """State that runs with different numbers of blocked agents belong to different tasks."""
     counts = ", ".join(f"{level:.0f}: {counted_noun(n, 'task')}" for level, n in tasks.items())
     return f"Each number of blocked agents has its own tasks ({counts}), so a drop may also come from harder tasks."
 
@@ -101,7 +101,7 @@ def no_trend(models: Sequence[str]) -> str:
 
 
 def reach(model: str, tasks: Mapping[float, int], gap: float) -> str:
-    """Describe how large a difference between the fewest and the most blocked agents would be detected."""
+    """Describe how large a difference between the fewest and the most blocked agents must be to be detected."""
     levels = listed(f"{level:.0f}" for level in tasks)
     sizes = "1 task each" if set(tasks.values()) == {1} else f"{listed(tasks.values())} tasks"
     size = "no gap, however large," if math.isnan(gap) else f"only a gap of about {gap * 100:.0f} points"
