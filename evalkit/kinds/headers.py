@@ -47,6 +47,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
 # because the model's name includes the agent where agents are compared
 _EXPORTED = {role: role for role in (*COLUMN_NAMES, "run_flags", "counts_as")}
 _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "dataset": "task_type", "agent": ""}
+_EXPORTED["task_version"] = "task_condition"
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _AMOUNTS = ("duration", "turns", "tokens_in", "tokens_out", "cost")
 _NUMBERS = ("score", "is_successful", "repetition", "temperature", *_AMOUNTS)

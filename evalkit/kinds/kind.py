@@ -133,7 +133,7 @@ class RateRules:
     # runs in the denominator of the main rate: measured runs, or all runs, so that unmeasured runs count as failures
     denominator: Literal["measured", "all"] = "measured"
     conditions: Sequence[str] = ()  # columns that must be equal for runs of a task to be comparable, as a turn limit
-    conditions_of: Literal["run", "task"] = "run"  # whether each run chooses its conditions, or its task defines them
+    task_conditions: Sequence[str] = ()  # the conditions that the task defines, so that a run can't choose them
     # columns of settings, such as the temperature; the leaderboard warns if models differ in one
     reported_settings: Sequence[str] = ()
     task_of: Callable[[pd.DataFrame], pd.Series] = lambda runs: runs["task_id"]  # equal for repetitions of a task

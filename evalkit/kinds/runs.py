@@ -46,7 +46,7 @@ class Outcomes(NamedTuple):
     left_out: int = 0  # number of runs that a flag excludes from all rates
     by: str = ""  # name of the scorer or reward, if the logs name exactly one
     compared_by: tuple[str, ...] = ()  # columns that `model_name` is made from, if it contains more than the model
-    conditions_of: Literal["run", "task"] = "run"  # what conditions describe; see `RateRules`
+    conditions_of: Literal["run", "task"] = "run"  # who chooses the conditions of these runs; see `RateRules`
     judged: Notes = NO_NOTES  # note on outcomes that are verdicts of a judge
 
     @property
@@ -145,7 +145,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
         left_out=int((~counts).sum()),
         by=plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else "",
         compared_by=compared_by,
-        conditions_of=kind.rates.conditions_of,
+        conditions_of="task" if set(_stated(rows, kind)) <= set(kind.rates.task_conditions) else "run",
         judged=judged,
     )
     is_measured = table["outcome"].isin(MEASURED)
@@ -169,11 +169,16 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     return made._replace(unit=unit.removeprefix(AS_LOGGED))
 
 
+def _stated(rows: pd.DataFrame, kind: LogKind) -> list[str]:
+    """Return the conditions that any of the runs records."""
+    return [name for name in kind.rates.conditions if name in rows and rows[name].notna().any()]
+
+
 def _conditions(rows: pd.DataFrame, kind: LogKind) -> pd.Series:
     """Return the condition of each run, such as ``max_turns=20``; "" if its log records none."""
-    stated = [rows[name] for name in kind.rates.conditions if name in rows and rows[name].notna().any()]
     texts = [[""] * len(rows)]
-    for column in stated:
+    for name in _stated(rows, kind):
+        column = rows[name]
         named = f"{column.name}=" + column.astype("str")
         texts.append(named.where(column.notna(), "").tolist())
     joined = [", ".join(filter(None, of_run)) for of_run in zip(*texts, strict=True)]
@@ -184,8 +189,9 @@ def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:
     """Add columns that record how comparisons count each run, so that a written table gives the same rates when read.
 
     The columns are counts_as (success, failure, scored, not measured, running, or excluded), task (the task's name
-    within its type), condition (a setting that must be equal for runs to be comparable) and checkpoint (the seed that
-    runs share). Columns of the kind that already have one of these names get the name of the kind as a prefix.
+    within its type), condition (a setting that must be equal for runs to be comparable; task_condition if the task
+    defines it) and checkpoint (the seed that runs share). Columns of the kind that already have one of these names get
+    the name of the kind as a prefix.
     """
     data = outcomes(runs, kind=kind)
     table = data.table.set_index("run_id")
@@ -194,6 +200,8 @@ def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:
         counts_as = table["value"].map({1.0: "success", 0.0: "failure"}).fillna(counts_as)
     tasks = [task.removeprefix(f"{of_type}/") for task, of_type in zip(table["task"], table["task_type"], strict=True)]
     added = table[["condition"]].assign(counts_as=counts_as, task=tasks, checkpoint=table["seed"])
+    if data.conditions_of == "task":
+        added = added.rename(columns={"condition": "task_condition"})
     own = {name: f"{kind.name}_{name}" for name in added}
     return runs.rename(columns=own).join(added, on="run_id").fillna({"counts_as": "excluded"})
 

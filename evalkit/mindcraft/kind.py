@@ -52,6 +52,8 @@ def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "tasks": definitions}
 
 
+_CONDITIONS = ("agents_asked_for", "n_blocked_agents", "plan_availability", "depth")
+
 KIND = LogKind(
     name="mindcraft",
     title=LOG_TITLE,
@@ -68,8 +70,8 @@ KIND = LogKind(
     rates=RateRules(
         outcome_of=table.OUTCOMES,
         denominator="all",
-        conditions=("agents_asked_for", "n_blocked_agents", "plan_availability", "depth"),
-        conditions_of="task",
+        conditions=_CONDITIONS,
+        task_conditions=_CONDITIONS,
         task_of=tasks_of,
         excluding_flags=("stale_copy",),
         lower_bounds=("turns",),

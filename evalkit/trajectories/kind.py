@@ -48,6 +48,7 @@ KIND = LogKind(
     rates=RateRules(
         outcome_of={"running": "running"},
         conditions=("limits", "task_version"),
+        task_conditions=("task_version",),
         reported_settings=("agent", "agent_version", "temperature"),
         task_of=_task_of,
         # runs of a table may have training seeds; the seed of a chat model only affects sampling
