@@ -275,4 +275,4 @@ def test_commands_say_that_folders_name_all_models(tmp_path, paths, is_said):
 def test_folders_of_one_model_are_named_alike_and_said_to_be_pooled(tmp_path, folders, models):
     logs = load(write_all(tmp_path / "study", {f"{f.format(i)}/Andy_0_0.json": 1 for f in folders for i in "12"}))
     assert sorted(logs.runs["model_name"].unique()) == models
-    assert "each name one model" in str(logs.chosen)
+    assert "folders of the same name are one model" in str(logs.chosen)
