@@ -207,4 +207,5 @@ RUNS = st.text("01", min_size=1, max_size=6)
 def test_the_interval_of_groups_of_runs_agrees_with_their_test(tasks):
     found, swapped = grouped(tasks), grouped([task[::-1] for task in tasks])
     assert (found.low <= 0 <= found.high) == (found.p_value > 0.05)
-    assert (found.p_value, found.low, found.high) == pytest.approx((swapped.p_value, -swapped.high, -swapped.low))
+    mirrored = (swapped.p_value, -swapped.high, -swapped.low)
+    assert (found.p_value, found.low, found.high) == pytest.approx(mirrored, abs=1e-5)  # `hall` bounds small slants
