@@ -18,6 +18,8 @@ NOT_JUDGED = ("skipped", "unknown")  # verdicts that no rate counts
 WENT_WRONG = ("failure", CRITICAL, SILENT)
 
 _RECORD_KEYS = frozenset({"step", "function_name", "success", "result", "result_summary", "error"})
+_FLAT_KEYS = frozenset({"function_name", "result_summary"})  # of which each flat record has at least one
+_RUN_KEYS = frozenset({"model", "model_name", "task", "task_id", "messages"})  # of which no flat record has one
 
 
 class StepRecord(TypedDict):
@@ -85,8 +87,11 @@ DEFAULTS = Options()
 
 
 def is_record(value: Any) -> bool:
-    """Return whether a value looks like the record of a step, in any shape."""
-    return isinstance(value, Mapping) and len(_RECORD_KEYS & value.keys()) >= 2
+    """Return whether a value looks like the record of a step, in any shape, and not like a row of a table of runs."""
+    if not isinstance(value, Mapping) or len(_RECORD_KEYS & value.keys()) < 2:
+        return False
+    keys = value.keys()
+    return isinstance(value.get("step"), Mapping) or (not _FLAT_KEYS.isdisjoint(keys) and _RUN_KEYS.isdisjoint(keys))
 
 
 def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
