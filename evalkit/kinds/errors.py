@@ -20,30 +20,51 @@ _WRAPPING = re.compile(  # words before the actual text, such as ``Tool output:`
 )
 _EXCEPTION = (  # httpx.ReadTimeout: …, KeyError('x')
     r"(?:[a-z_]\w*\.)+[A-Z]\w*(?=:\s|\()"
-    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|NotFound|DoesNotExist|Violation)(?=:\s|[()]|\s*$)"
+    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|NotFound|DoesNotExist|Violation)"
+    r"(?=:\s|[()]|\s*$|\s[-–—]\s)"
+    r"|[A-Z]\w*(?:Denied|Exceeded|Refused|Unavailable|Unauthorized|Forbidden|Failed|Failure|Conflict)(?=:\s)"
 )
 _REFUSES = (
     r"(?i:(?:fatal|failed to|unable to|cannot|can['’]t|could not|couldn['’]t|no such|permission denied"
-    r"|connection refused|command not found|(?:is|not) a directory|(?:invalid|unrecogni[sz]ed|illegal|unknown|missing) "
-    r"(?:option|argument|command|operand|file|syntax|flag|parameter|user|host)s?)\b|not found$)"
+    r"|connection (?:refused|timed out|reset by)|command not found|duplicate (?:key|entry)"
+    r"|timeout \d+ ?m?s exceeded|a (?:password|terminal) is required|error (?:response )?from|(?:is|not) a directory"
+    r"|(?:invalid|unrecogni[sz]ed|illegal|unknown|missing) "
+    r"(?:option|argument|command|operand|file|syntax|flag|parameter|user|host)s?)\b|not found$|error(?: \d{3})?: )"
 )
 # messages of programs: cat: a.txt: No such file or directory; curl: (7) Failed to connect; make: *** [all] Error 1
 _PROGRAM = re.compile(
     rf"[a-z][\w.+/-]*: (?:[^:\n]{{1,80}}: )*{_REFUSES}|curl: \(\d+\) |make(?:\[\d+\])?: \*\*\* |fatal: "
-    r"|npm ERR!|npm error|(?:Segmentation fault|Bus error|Killed|Aborted)(?: \(core dumped\))?$",
+    r"|npm ERR!|npm error|CONFLICT \(|Automatic merge failed"
+    r"|(?:Segmentation fault|Bus error|Killed|Aborted)(?: \(core dumped\))?$",
     re.MULTILINE,
 )
-_NAMED = re.compile(rf"{_EXCEPTION}|(?:[Ee]rror|ERROR|[Ff]atal|FATAL)(?:: | - )|E: ", re.MULTILINE)
+_NAMED = re.compile(rf"{_EXCEPTION}|(?:[Ee]rr(?:or)?|ERR(?:OR)?|[Ff]atal|FATAL)\**(?:: | - )|E: ", re.MULTILINE)
 _CODE = r"[45]\d\d\b"
+_THEN = (  # what follows a verb such as failed, but not an adjective, as in failed payments, or a header of a table
+    r"(?:[ \t]*(?:[.:!,;(\[–—-]|\Z|\n(?!\s*[-=+|]))|\s+(?:to|with|because|due|after|for|on|in|at|as|while|when|during"
+    r"|by|since|again|unexpectedly|\d+ times)\b)"
+)
 _FIRST = re.compile(
     "|".join((
         r"something went wrong(?! in)",
-        r"(?:temporary |transient )?fail(?:ed|ure)\b(?! rate| modes?\b| \w+\s*[:=])|fatal(?: error|\s*[:!-])",
-        r"(?:unable to|could ?n[o']t|cannot|can['’]?t|could not)\b(?! (?:be \w+er|recommend|wait|complain)\b)",
+        rf"(?:temporary |transient )?fail(?:ed|ure)(?:{_THEN}"
+        r"|\s+(?:\w+ing|assertion|precondition|validation|[\w.-]*/\S+)\b)"
+        r"|fatal(?: error|\s*[:!-])",
+        r"(?:unable to|could ?n[o']t|cannot|can['’]?t|could not)\b"
+        r"(?! (?:be (?:\w+er|beaten|missed)|recommend|wait|complain)\b)",
         r"traceback \(most recent|\d+ validation errors? for ",
         r"(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing) (?:\w+ ){0,2}?(?:tool|function"
         r"|command|action|argument|parameter|option|request|file|directory|path|table|column|method|input|value|item"
-        r"|key|id|name|type|field|order|user|syntax|credentials)s?\b",
+        r"|key|id|name|type|field|order|user|syntax|credentials)s?\b"
+        r"(?! \w+ (?:is|are) (?:described|explained|documented)\b)",
+        r"invalid [\w-]+(?:\s*[!(]|\.?\s*\Z|: (?!none\b))|insufficient \w+(?:\s*[.:!,(]|\s*\Z| (?:to|for|in|on)\b)",
+        r"(?:you (?:are not|aren['’]t) |not )(?:authori[sz]ed|allowed|permitted)(?:\s*[.:!,(]|\s*\Z| (?:to|for|by)\b)"
+        r"|you (?:do not|don['’]t) have (?:\w+ ){0,2}?(?:permissions?|access|rights?|privileges?)\b",
+        r"(?:the )?(?:user (?:has )?(?:rejected|denied|declined) (?:the|this|your)\b"
+        r"|(?:payment|card|transaction|charge|request|(?:tool )?call|command|action|operation|login)"
+        r" (?:was |has been |is )?(?:declined|denied|rejected|refused)(?:\s*[.:!,(]|\s*\Z| (?:by|because|due)\b))",
+        r"no \w+ with (?:that|this|the|such an?) (?:given )?(?:id|name|number|key|code|reference|email)\b"
+        r"|duplicate (?:key|entry)\b",
         r"(?:permission|access(?: is)?) denied(?:\s*(?:[.:!,]|\(public|$)| (?:to|for|when|by)\b)",
         r"(?:unauthori[sz]ed|forbidden|not found|denied|rejected|aborted)\s*(?:[.:!,(]|$)",
         # messages of Python exceptions, of operating systems and networks, and of other languages
@@ -76,15 +97,22 @@ _FIRST = re.compile(
 _AFTER_WORDS = {
     ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?"
     r"(?:\s*[:(\[\]!]|\.(?=\s|$)|\s+[–—-]\s|\s*\Z"
-    r"|\s+(?:[a-z]{1,4}\d+:|-?\d{3,5}\b)"
+    r"|\s+(?:[a-z]{1,4}\d+:|-?\d{3,5}\b(?! (?:is|was) an?\b))"
     r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
     r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code)\b)",
     ("raised",): r"(?:[\w'\"`.]+ ){1,3}raised (?:an? )?(?:exception|\w*error)\b",
-    ("failed",): r"(?:[a-z_]\w* ){1,3}failed\b(?!\s*[:=]\s*\d)",  # Request failed with …
-    ("not found",): r"(?:[\w'\"./-]+ ){1,5}(?:was |could not be )?not found\s*(?:[.:!,(]|$)",
+    # Request failed with …, but not: no test failed
+    ("failed",): rf"(?!(?:no|none|nothing|never)\b)(?:[a-z_]\w* ){{1,3}}failed\b(?!\s*[:=]\s*\d){_THEN}",
+    ("not found", "be found"): r"(?:[\w'\"./#-]+ ){1,5}(?:not|(?:not|n['’]t) be) found\s*(?:[.:!,(]|$)",
+    ("required", "not of type"): r"(?:[\w.-]{1,60}['\"`]|(?-i:[a-z]\w*)) is (?:a required|required\s*(?:[.:!,(]|$))"
+    r"|[^\s'\"]{1,60}['\"]? is not of type\b",
     (" exist",): r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b(?! in .{1,20}:)",
     ("timed out",): r"(?:\w+ ){0,3}timed out\b",
-    ("timeout", "time-out"): r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*[^\d\s]|\s*\Z"
+    (
+        "timeout",
+        "time-out",
+    ): r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*(?!(?:none|no|never|off|disabled|unlimited)\b)[^\d\s]|\s*\Z"
+    r"|\s+\d+ ?m?s exceeded"
     r"|\s+(?:after|while|waiting|expired|exceeded|error|reached|of)\b)",
     ("http", "status"): rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}",
     ("returned",): r"(?:\w+ ){0,3}(?:request|server|api|service|endpoint|url|http|host) returned "
@@ -121,6 +149,12 @@ _SHELL_SHOWS = re.compile(  # shell commands that show files, pages, rows or log
 _COUNT = re.compile(
     r"(?![\w /-]*\b(?:error|exception|code|status|exit|http)\b)[\w /-]+[:=] *\d[\d.,]* *%?(?: \w+)? *(?:,|$)",
     re.IGNORECASE | re.MULTILINE,
+)
+_RECOVERED = re.compile(  # a failure that the same call made good
+    r"\breconnected\b|\b(?:retry|attempt|fallback)\b[^.\n]{0,20} (?:succeeded|(?:was|is) successful|worked)\b"
+    r"|\b(?:retried|reran|tried again) successfully\b"
+    r"|\bsucceeded (?:on|after|at) (?:\w+ ){0,2}(?:retry|retries|attempt|try)\b",
+    re.IGNORECASE,
 )
 _NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
 _UNKNOWN_TOOL = re.compile(
@@ -174,7 +208,7 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
         or _FIRST.match(head, start)
         or (any(word in lowered for word in _WORDS_OF_FAILURE) and _AFTER_WORDS_PATTERN.match(head, start))
     ):
-        return not _COUNT.match(head, start)
+        return not _COUNT.match(head, start) and not _RECOVERED.search(head)
     unknown = unknown_tool_in(first)
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
@@ -217,9 +251,11 @@ def _json_says(text: str) -> bool | None:
             return is_error(only)
         if isinstance(only, list) and "detail" in keys:  # FastAPI
             return all(isinstance(one, dict) and "msg" in one for one in only)
+        if isinstance(only, dict) and "fault" in keys:  # SOAP
+            return True
     if keys.get("stderr") and (keys.get("exitcode") or keys.get("returncode")):
         return True
-    if any(keys.get(name) is False for name in ("success", "ok", "succeeded")):
+    if any(str(keys.get(name)).lower() == "false" for name in ("success", "ok", "succeeded")):
         return True
     about = keys["metadata"] if isinstance(keys.get("metadata"), dict) else {}  # Codex
     codes = [keys.get(name) for name in ("exitcode", "returncode", "exitstatus")] + [about.get("exit_code")]
@@ -227,7 +263,10 @@ def _json_says(text: str) -> bool | None:
         return True
     stated = [keys.get(name) for name in ("status", "statuscode", "code", "httpstatus", "type")]
     has_failed = any(
-        (isinstance(one, int) and 400 <= one < 600) or (isinstance(one, str) and one.lower() in _FAILED_STATUS)
+        (isinstance(one, int) and 400 <= one < 600)
+        or (
+            isinstance(one, str) and (one.lower() in _FAILED_STATUS or is_error(one) or is_error(one.replace("_", " ")))
+        )
         for one in stated
     )
     return has_failed and all(map(_REPORT.fullmatch, keys))
