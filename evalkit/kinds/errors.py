@@ -28,8 +28,8 @@ _REFUSES = (
     r"(?i:(?:fatal|failed to|unable to|cannot|can['’]t|could not|couldn['’]t|no such|permission denied"
     r"|connection (?:refused|timed out|reset by)|command not found|duplicate (?:key|entry)"
     r"|timeout \d+ ?m?s exceeded|a (?:password|terminal) is required|error (?:response )?from|(?:is|not) a directory"
-    r"|(?:invalid|unrecogni[sz]ed|illegal|unknown|missing) "
-    r"(?:option|argument|command|operand|file|syntax|flag|parameter|user|host)s?)\b|not found$|error(?: \d{3})?: )"
+    r"|(?:invalid|unrecogni[sz]ed|illegal|unknown|missing) (?:option|argument|command|operand|file|syntax|flag"
+    r"|parameter|user|host)s?)\b|not found$|error(?: \d{3})?: )"
 )
 # messages of programs: cat: a.txt: No such file or directory; curl: (7) Failed to connect; make: *** [all] Error 1
 _PROGRAM = re.compile(
@@ -44,6 +44,7 @@ _THEN = (  # what follows a verb such as failed, but not an adjective, as in fai
     r"(?:[ \t]*(?:[.:!,;(\[–—-]|\Z|\n(?!\s*[-=+|]))|\s+(?:to|with|because|due|after|for|on|in|at|as|while|when|during"
     r"|by|since|again|unexpectedly|\d+ times)\b)"
 )
+_DENIED = r"(?:\s*(?:[.:!,(]|$)| (?:to|for|by|on|in|with|when|because|due|error)\b)"  # what follows a refusal
 _FIRST = re.compile(
     "|".join((
         r"something went wrong(?! in)",
@@ -57,15 +58,13 @@ _FIRST = re.compile(
         r"|command|action|argument|parameter|option|request|file|directory|path|table|column|method|input|value|item"
         r"|key|id|name|type|field|order|user|syntax|credentials)s?\b"
         r"(?! \w+ (?:is|are) (?:described|explained|documented)\b)",
-        r"invalid [\w-]+(?:\s*[!(]|\.?\s*\Z|: (?!none\b))|insufficient \w+(?:\s*[.:!,(]|\s*\Z| (?:to|for|in|on)\b)",
-        r"(?:you (?:are not|aren['’]t) |not )(?:authori[sz]ed|allowed|permitted)(?:\s*[.:!,(]|\s*\Z| (?:to|for|by)\b)"
-        r"|you (?:do not|don['’]t) have (?:\w+ ){0,2}?(?:permissions?|access|rights?|privileges?)\b",
-        r"(?:the )?(?:user (?:has )?(?:rejected|denied|declined) (?:the|this|your)\b"
-        r"|(?:payment|card|transaction|charge|request|(?:tool )?call|command|action|operation|login)"
-        r" (?:was |has been |is )?(?:declined|denied|rejected|refused)(?:\s*[.:!,(]|\s*\Z| (?:by|because|due)\b))",
-        r"no \w+ with (?:that|this|the|such an?) (?:given )?(?:id|name|number|key|code|reference|email)\b"
-        r"|duplicate (?:key|entry)\b",
-        r"(?:permission|access(?: is)?) denied(?:\s*(?:[.:!,]|\(public|$)| (?:to|for|when|by)\b)",
+        r"invalid [\w-]+(?:\s*[!(]|\.?\s*\Z|: (?!none\b))|duplicate (?:key|entry)\b",
+        r"you (?:do not|don['’]t) have (?:\w+ ){0,2}?(?:permissions?|access|rights?|privileges?)\b"
+        r"|(?:the )?user (?:has )?(?:rejected|denied|declined) (?:the|this|your)\b",
+        r"(?:insufficient \w+|(?:you (?:are not|aren['’]t) |not )(?:authori[sz]ed|allowed|permitted)"
+        r"|(?:the )?(?:payment|card|transaction|charge|request|(?:tool )?call|command|action|operation|login|permission"
+        rf"|access) (?:was |has been |is )?(?:declined|denied|rejected|refused)){_DENIED}",
+        r"no \w+ with (?:that|this|the|such an?) (?:given )?(?:id|name|number|key|code|reference|email)\b",
         r"(?:unauthori[sz]ed|forbidden|not found|denied|rejected|aborted)\s*(?:[.:!,(]|$)",
         # messages of Python exceptions, of operating systems and networks, and of other languages
         r"(?:list|tuple|string) index out of range|name '\w+' is not defined|'?\w+' object (?:is not|has no|does not)"
@@ -75,7 +74,7 @@ _FIRST = re.compile(
         r"(?:the )?connection (?:reset|refused|aborted|closed|timed out|to .{1,80} (?:was|is) )|panic: "
         r"|(?:no route to host|name or service not known|network is unreachable|broken pipe|operation not permitted"
         r"|no space left|too many requests|quota exceeded|deadline exceeded|internal server error|service unavailable"
-        r"|bad gateway|gateway time-?out|bad request)(?:\s*(?:[.:!,(]|$)| (?:for|by|on|to|with|error)\b)",
+        rf"|bad gateway|gateway time-?out|bad request){_DENIED}",
         r"thread '[^'\n]*' panicked|your (?:proposed )?edit [^\n]{0,40}\b(?:error|not )|\S+' is not recognized as"
         r"|(?:success|ok)': False\b",
         rf"status: (?:error|fail(?:ed|ure)?)(?: [-–]|\n(?:message|reason|error|detail))|{_CODE}: [a-z]",
@@ -108,12 +107,8 @@ _AFTER_WORDS = {
     r"|[^\s'\"]{1,60}['\"]? is not of type\b",
     (" exist",): r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b(?! in .{1,20}:)",
     ("timed out",): r"(?:\w+ ){0,3}timed out\b",
-    (
-        "timeout",
-        "time-out",
-    ): r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*(?!(?:none|no|never|off|disabled|unlimited)\b)[^\d\s]|\s*\Z"
-    r"|\s+\d+ ?m?s exceeded"
-    r"|\s+(?:after|while|waiting|expired|exceeded|error|reached|of)\b)",
+    ("timeout", "time-out"): r"(?:\w+ )?time-?out(?:\s*[.!]|\s*\Z|:\s*(?!(?:no|none|never|off|disabled)\b)[^\d\s]"
+    r"|\s+(?:after|while|waiting|expired|exceeded|error|reached|of|\d+ ?m?s exceeded)\b)",
     ("http", "status"): rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}",
     ("returned",): r"(?:\w+ ){0,3}(?:request|server|api|service|endpoint|url|http|host) returned "
     rf"{_CODE}\s*(?:[.:!,(]|$)",
