@@ -75,7 +75,8 @@ _TEST = re.compile(
     rf"{_BEFORE}(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php|elixir)\s+(?:-\S+\s+)*\S*(?:test|repro|check|verify|unit\b)"
     r"|(?:npm|yarn|pnpm|go|cargo|make|mvnw?|gradlew?|mix|dotnet|bundle|lein|swift|bazel|rake|composer|sbt|deno|bun|hatch"
     r"|php artisan|zig build|stack|cabal|ninja|just|task|act"
-    r"|\S*/gradlew|\S*/mvnw|\S*python\S*\s+\S+\.py)(?:\s+run)?(?:\s+-\S+)*\s+(?:\S*(?:test|check|verify|spec)|ci\b)"
+    r"|\S*/gradlew|\S*/mvnw|\S*python\S*\s+\S+\.py)(?:\s+(?:run|exec|dlx))?(?:\s+-\S+)*"
+    r"\s+(?:\S*(?:test|check|verify|spec)|(?:ci|jest|mocha|karma|tox|nox)\b)"
     r"|npm t\b|(?:tox|nox|trial|rspec|phpunit|mocha|jest|vitest|behave)\b"
     r"|(?!test\s+[-!\"$])[\w./-]*(?:test|repro)[\w.-]*(?:\s|$))"
     r"|\bpytest\b|\bunittest\b|\bdoctest\b|\bPkg\.test\b|\bdevtools::test",
@@ -320,15 +321,18 @@ def _code_calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
 
 
 def test_not_run(transcript: Seen) -> Iterator[Found]:
-    """Find a run that edits files, and afterwards runs neither a test nor a script that reproduces the problem."""
-    first = None
+    """Find a run that after its last edit of files runs neither a test nor a script that reproduces the problem.
+
+    The turn is the turn of the first edit that is not tested.
+    """
+    untested = None
     for made, work in _code_calls(transcript):
-        if first is None and work.edits and not made.has_failed and not work.edits_tests and not work.tests:
-            first = made
-        elif first and work.tests:
-            return
-    if first:
-        yield first.turn, "", first.text
+        if work.tests:
+            untested = None
+        elif untested is None and work.edits and not made.has_failed and not work.edits_tests:
+            untested = made
+    if untested:
+        yield untested.turn, "", untested.text
 
 
 def edit_undone(transcript: Seen) -> Iterator[Found]:
