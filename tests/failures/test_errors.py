@@ -159,6 +159,8 @@ Updating\\nAutomatic merge failed; fix conflicts and commit the result.
 {"code": "ROOM_NOT_FOUND", "message": "none"}
 {"fault": {"code": "x", "string": "closed"}}
 The upload failed because the disk is full
+{"status": "fail", "data": {"room": "none"}}
+{"type": "about_error", "title": "Closed", "status": 409}
 Failed: no seat
 """
 HEALTHY = """
@@ -234,6 +236,8 @@ Not allowed pets: dogs
 No guest with these dates prefers a sea view
 {"type": "room", "code": "A_12", "title": "Great hall"}
 Payment: accepted
+Fail to pass tests: test_sum
+{"status": "pending", "message": "Nothing failed"}
 """
 # results of calls that show what others wrote, by the name and the arguments of the call
 SHOWN = {

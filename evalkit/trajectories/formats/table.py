@@ -28,7 +28,6 @@ from evalkit.trajectories.records import run_rows, used
 
 MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # usual columns of messages
 CHATS = ("messages", "history")  # columns whose messages make a row a run even without a score
-_BEGINNING = 65_536  # number of characters in which a cell is searched for messages
 _MOST_NAMED = 3  # maximum number of doubtful cells that the ledger names
 _MOST_HEADER = 2**24  # number of characters in which the header is searched
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+\s*%?)\Z")
@@ -95,12 +94,8 @@ def _are_chats(rows: list[Any]) -> bool:
 
 def _is_chat(row: Any) -> bool:
     """Return whether a row contains messages: the first one has content, and a role or a name."""
-    first = next(iter(_chat_of(row)), {})
+    first = next(chain.from_iterable(objects(row, name) for name in CHATS), {})
     return bool(first.keys() & {"role", "name"}) and "content" in first
-
-
-def _chat_of(row: Any) -> list[dict[str, Any]]:
-    return next(filter(None, (objects(row, name) for name in CHATS)), [])
 
 
 def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
@@ -145,7 +140,7 @@ def _messages_name(row: dict[str, Any]) -> str:
 def _is_conversation(cell: Any) -> bool:
     """Return whether a cell is a list, or text that begins like JSON of a list, with a message of an agent."""
     if isinstance(cell, str):
-        cell = decode_start(cell[:_BEGINNING].encode(errors="replace")) if cell.startswith("[{") else None
+        cell = decode_start(cell.encode(errors="replace")) if cell.startswith("[{") else None
     speakers = {text_of(one.get("role") or one.get("type")) for one in objects(cell) if "content" in one}
     return not speakers.isdisjoint(("assistant", "ai", "model"))
 
