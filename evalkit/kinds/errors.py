@@ -37,7 +37,7 @@ _PROGRAM = re.compile(
     r"|(?:Segmentation fault|Bus error|Killed|Aborted)(?: \(core dumped\))?$",
     re.MULTILINE,
 )
-_NAMED = re.compile(rf"{_EXCEPTION}|(?:[Ee]rr(?:or)?|ERR(?:OR)?|[Ff]atal|FATAL)\**(?:: | - )|E: ", re.MULTILINE)
+_NAMED = re.compile(rf"{_EXCEPTION}|(?:[Ee]rr(?:or)?|ERR(?:OR)?|[Ff]atal|FATAL)[*_]*(?:: | - |\] )|E: ", re.MULTILINE)
 _CODE = r"[45]\d\d\b"
 _THEN = (  # what follows a verb such as failed, but not an adjective, as in failed payments, or a header of a table
     r"(?:[ \t]*(?:[.:!,;(\[–—]|- |\Z|\n(?!\s*[-=+|]))|\s+(?:to|with|because|due|after|for|on|in|at|as|while|when|during"
@@ -96,7 +96,7 @@ _AFTER_WORDS = {
     r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code)\b)",
     ("raised",): r"(?:[\w'\"`.]+ ){1,3}raised (?:an? )?(?:exception|\w*error)\b",
     ("failed",): rf"(?!(?:no|none|nothing)\b)(?:[a-z_]\w* ){{1,3}}failed\b(?!\s*[:=]\s*\d){_THEN}",  # Request failed
-    ("not found", "be found"): r"(?:[\w'\"./#-]+ ){1,5}(?:not|(?:not|n['’]t) be) found\s*(?:[.:!,(]|$)",
+    ("not found", "be found"): r"(?:[\w'\"./#-]+ ){1,5}(?:not|not be|\w+n['’]t be) found\s*(?:[.:!,(]|$)",
     ("required", "not of type"): r"(?:[\w.-]{1,60}['\"`]|(?-i:[a-z]\w*)) is (?:a required|required\s*(?:[.:!,(]|$))"
     r"|[^\s'\"]{1,60}['\"]? is not of type\b",
     (" exist",): r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b(?! in .{1,20}:)",
@@ -230,6 +230,8 @@ def _json_says(text: str) -> bool | None:
         is_given = bool(given) and str(given).lower() not in _NONE
         if is_given and (name != "errors" or all(map(_REPORT.fullmatch, keys))):
             return True
+    if any(str(keys.get(name)).lower() == "false" for name in ("success", "ok", "succeeded")):
+        return True
     if len(keys) == 1:
         (only,) = keys.values()
         if isinstance(only, str) and not only.startswith(("{", "[")):
@@ -239,8 +241,6 @@ def _json_says(text: str) -> bool | None:
         if isinstance(only, dict) and "fault" in keys:  # SOAP
             return True
     if keys.get("stderr") and (keys.get("exitcode") or keys.get("returncode")):
-        return True
-    if any(str(keys.get(name)).lower() == "false" for name in ("success", "ok", "succeeded")):
         return True
     about = keys["metadata"] if isinstance(keys.get("metadata"), dict) else {}  # Codex
     codes = [keys.get(name) for name in ("exitcode", "returncode", "exitstatus")] + [about.get("exit_code")]

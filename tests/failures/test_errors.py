@@ -160,6 +160,9 @@ Updating\\nAutomatic merge failed; fix conflicts and commit the result.
 {"fault": {"code": "x", "string": "closed"}}
 The upload failed because the disk is full
 {"status": "fail", "data": {"room": "none"}}
+{"ok": "False"}
+[ERR] the room is closed
+The room couldn't be found.
 {"type": "about_error", "title": "Closed", "status": 409}
 Failed: no seat
 """
@@ -237,6 +240,7 @@ No guest with these dates prefers a sea view
 {"type": "room", "code": "A_12", "title": "Great hall"}
 Payment: accepted
 Fail to pass tests: test_sum
+Rooms can be found on floor 2.
 {"status": "pending", "message": "Nothing failed"}
 """
 # results of calls that show what others wrote, by the name and the arguments of the call
