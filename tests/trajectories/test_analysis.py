@@ -131,7 +131,8 @@ def test_endings_tell_failures_at_a_limit_from_others_and_from_what_was_not_meas
 def test_tools_and_their_errors_are_counted_per_run(tmp_path):
     one, other = make.simulation("a", 0, 1.0), make.simulation("a", 1, 1.0)
     one["messages"][2]["error"] = True
-    other["messages"] = other["messages"][:1]
+    reboot = {"id": "u1", "name": "reboot", "arguments": {}, "requestor": "user"}  # a tool of the simulated user
+    other["messages"] = [*other["messages"][:1], {"role": "user", "content": None, "tool_calls": [reboot]}]
     logs = trajectories.load(make.write(tmp_path / "results.json", make.tau2(one, other)))
     (row,) = analysis.tool_use(logs, logs.runs).to_dict("records")
     assert {name: row[name] for name in ("tool", "read", "runs", "calls", "per_run", "errors", "estimate")} == {
