@@ -65,6 +65,7 @@ _UNDO = re.compile(
     r"|restore (?!--staged)|stash (?:drop|clear)|reset (?:\S+ )?--hard|revert (?!--help)|clean -\w*f)"
     r"|\b(?:git apply|patch)\s+(?:-\S+\s+)*(?:-R|--reverse)\b"
 )
+_STASH = re.compile(rf"{_BEFORE}git stash\b(?! *(?:pop|apply|list|show|branch|drop|clear)\b)")
 _SWAP = re.compile(  # the old and the new text of an edit, in JSON or as options
     r"[\"-](?P<which>old|new)(?:_?(?:str|string|text))?\"?(?::\s*|=|\s+)"
     r"(?P<quote>[\"'])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)",
@@ -228,6 +229,7 @@ class _Work(NamedTuple):
     reads: bool = False
     tests: bool = False
     undoes: bool = False
+    stashes: bool = False  # it sets edits aside with git
 
 
 @lru_cache(maxsize=1024)  # several detectors examine the same calls
@@ -268,6 +270,7 @@ def _command_work(text: str, work: _Work) -> _Work:
         reads=not edits and _READ_PROGRAM.match(commands) is not None,
         tests=tests,
         undoes=_UNDO.search(bare) is not None,
+        stashes=_STASH.search(bare) is not None,
     )
 
 
@@ -336,13 +339,15 @@ def test_not_run(transcript: Seen) -> Iterator[Found]:
 
 
 def edit_undone(transcript: Seen) -> Iterator[Found]:
-    """Find an edit that the agent reverts: by an undo, with git, or by an edit that swaps the old and the new text."""
+    """Find an edit that the agent reverts: by an undo, with git (also by a stash that it never pops), or by a swap."""
     swaps = set[tuple[str, ...]]()
     has_edited = False
-    for made, work in _code_calls(transcript):
+    calls = _code_calls(transcript)
+    pops = any("stash pop" in made.arguments or "stash apply" in made.arguments for made, _ in calls)
+    for made, work in calls:
         if made.has_failed:
             continue
-        if has_edited and work.undoes:
+        if has_edited and (work.undoes or (work.stashes and not pops)):
             yield made.turn, "", made.text
             continue
         if work.edits:
