@@ -49,10 +49,7 @@ class Made(NamedTuple):
 
 
 class Seen(Transcript):
-    """A transcript as detectors see it: without its title and facts, and without text that states the outcome.
-
-    The lists of calls and turns of agents leave out the calls of a simulated user, who may have tools.
-    """
+    """A transcript as detectors see it: without its title and facts, and without text that states the outcome."""
 
     target = ""  # what the task asked for, such as items or an answer, if the frames of the kind contain it
     ended = ""  # why the run ended, in the words of its log, if the frames contain it
@@ -63,7 +60,7 @@ class Seen(Transcript):
         # the numbered turns in which each agent speaks or acts, without turns that are reasoning
         self.turns_of_agents: dict[str, list[tuple[int, Turn]]] = {}
         for number, turn in enumerate(turns, 1):
-            if turn.role == "action" and turn.actor == "user":
+            if turn.role == "action" and turn.actor == "user":  # a call of a simulated user
                 continue
             agent = agent_of(turn)
             if turn.role in ("assistant", "action") and "reasoning" not in turn.marks:

@@ -48,6 +48,8 @@ TRACE = {"session_id": "a", "session_metadata": [], "event_history": []}
         ([{"task_id": "q1", "model": "a", "function_name": "sum", "success": True}], "trajectories"),
         ({"step": {"function_name": "f"}, "success": True, "model": "a"}, "steps"),
         ({"function_name": "f", "parameters": {}, "result_summary": "3 rows"}, "steps"),
+        ([{"step": "load", "success": True}], "steps"),
+        ([{"step": "load", "success": True, "task": "q1", "model": "a"}], "trajectories"),
     ],
 )
 def test_a_kind_is_told_by_the_structure_that_it_needs(content, kind):
