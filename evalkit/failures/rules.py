@@ -11,14 +11,7 @@ from functools import lru_cache
 from itertools import groupby, zip_longest
 from operator import itemgetter
 
-from evalkit.kinds.detectors import (
-    Detector,
-    Found,
-    Made,
-    Seen,
-    failed_tries,
-    shortened,
-)
+from evalkit.kinds.detectors import Detector, Found, Made, Seen, failed_tries, shortened
 from evalkit.kinds.errors import unknown_tool_in
 
 LEAST_REPEATS = 3  # minimum number of equal calls, or rounds of a cycle, that are an event

@@ -31,7 +31,7 @@ def loops(
     text = f"{n:,} of {noun} {verb} one call at least {least} times with the same result"
     if model and n > of_model:
         text += f", {of_model:,} of {n_model:,} of {model}"
-    return f"{text}; the longest repetition is {most:,} times: {call}."
+    return f"{text}; the longest repetition is {most:,} times: {call.rstrip('.')}."
 
 
 def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplained: int, unsearched: int) -> str:
@@ -51,7 +51,8 @@ def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplai
 
 def errors(calls: int, groups: int, error: str, n: int, runs: int) -> str:
     """Describe how many calls failed in all runs, and the most frequent error."""
-    failed, where = f"{counted_noun(calls, 'call')} failed", f"in {counted_noun(runs, 'run')}: {shorten(error, 60)}."
+    failed = f"{counted_noun(calls, 'call')} failed"
+    where = f"in {counted_noun(runs, 'run')}: {shorten(error, 60).rstrip('.')}."
     if groups == 1:
         return f"{failed} {where}"
     times = "once" if n == 1 else f"{n:,} times"

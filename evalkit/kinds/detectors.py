@@ -60,6 +60,8 @@ class Seen(Transcript):
         # the numbered turns in which each agent speaks or acts, without turns that are reasoning
         self.turns_of_agents: dict[str, list[tuple[int, Turn]]] = {}
         for number, turn in enumerate(turns, 1):
+            if turn.role == "action" and turn.actor == "user":  # a call of a simulated user
+                continue
             agent = agent_of(turn)
             if turn.role in ("assistant", "action") and "reasoning" not in turn.marks:
                 self.turns_of_agents.setdefault(agent, []).append((number, turn))

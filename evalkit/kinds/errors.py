@@ -20,31 +20,46 @@ _WRAPPING = re.compile(  # words before the actual text, such as ``Tool output:`
 )
 _EXCEPTION = (  # httpx.ReadTimeout: …, KeyError('x')
     r"(?:[a-z_]\w*\.)+[A-Z]\w*(?=:\s|\()"
-    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|NotFound|DoesNotExist|Violation)(?=:\s|[()]|\s*$)"
+    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|NotFound|DoesNotExist|Violation"
+    r"|Denied|Exceeded|Refused|Unavailable|Unauthorized|Forbidden|Failure|Conflict)(?=:\s|[()]|\s*$|\s[-–—]\s)"
 )
 _REFUSES = (
     r"(?i:(?:fatal|failed to|unable to|cannot|can['’]t|could not|couldn['’]t|no such|permission denied"
-    r"|connection refused|command not found|(?:is|not) a directory|(?:invalid|unrecogni[sz]ed|illegal|unknown|missing) "
-    r"(?:option|argument|command|operand|file|syntax|flag|parameter|user|host)s?)\b|not found$)"
+    r"|connection (?:refused|timed out|reset by)|command not found|duplicate (?:key|entry)"
+    r"|timeout \d+ ?m?s exceeded|a (?:password|terminal) is required|error (?:response )?from|(?:is|not) a directory"
+    r"|(?:invalid|unrecogni[sz]ed|illegal|unknown|missing) (?:option|argument|command|operand|file|syntax|flag"
+    r"|parameter|user|host)s?)\b|not found$|error(?: \d{3})?: )"
 )
 # messages of programs: cat: a.txt: No such file or directory; curl: (7) Failed to connect; make: *** [all] Error 1
 _PROGRAM = re.compile(
     rf"[a-z][\w.+/-]*: (?:[^:\n]{{1,80}}: )*{_REFUSES}|curl: \(\d+\) |make(?:\[\d+\])?: \*\*\* |fatal: "
-    r"|npm ERR!|npm error|(?:Segmentation fault|Bus error|Killed|Aborted)(?: \(core dumped\))?$",
+    r"|npm ERR!|npm error|CONFLICT \(|Automatic merge failed"
+    r"|(?:Segmentation fault|Bus error|Killed|Aborted)(?: \(core dumped\))?$",
     re.MULTILINE,
 )
-_NAMED = re.compile(rf"{_EXCEPTION}|(?:[Ee]rror|ERROR|[Ff]atal|FATAL)(?:: | - )|E: ", re.MULTILINE)
+_NAMED = re.compile(rf"{_EXCEPTION}|(?:[Ee]rr(?:or)?|ERR(?:OR)?|[Ff]atal|FATAL)[*_]*(?:: | - |\] )|E: ", re.MULTILINE)
 _CODE = r"[45]\d\d\b"
+_THEN = (  # what follows a verb such as failed, but not an adjective, as in failed payments, or a header of a table
+    r"(?:[ \t]*(?:[.:!,;(\[–—]|- |\Z|\n(?!\s*[-=+|]))|\s+(?:to|with|because|due|after|for|on|in|at|as|while|when|during"
+    r"|by|since|again|unexpectedly|\d+ times)\b)"
+)
+_DENIED = r"(?:\s*(?:[.:!,(]|$)| (?:to|for|by|on|in|with|when|because|due|error)\b)"  # what follows a refusal
 _FIRST = re.compile(
     "|".join((
         r"something went wrong(?! in)",
-        r"(?:temporary |transient )?fail(?:ed|ure)\b(?! rate| modes?\b| \w+\s*[:=])|fatal(?: error|\s*[:!-])",
-        r"(?:unable to|could ?n[o']t|cannot|can['’]?t|could not)\b(?! (?:be \w+er|recommend|wait|complain)\b)",
-        r"traceback \(most recent|\d+ validation errors? for ",
+        rf"(?:temporary |transient )?fail(?:ed|ure)(?:{_THEN}|\s+(?:\w+ing|assertion|validation|\S*/\S+))",
+        r"(?:unable to|could ?n[o']t|cannot|can['’]?t)\b(?! (?:be (?:\w+er|beaten|missed)|recommend|wait|complain)\b)",
+        r"fatal(?: error|\s*[:!-])|traceback \(most recent|\d+ validation errors? for ",
         r"(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing) (?:\w+ ){0,2}?(?:tool|function"
         r"|command|action|argument|parameter|option|request|file|directory|path|table|column|method|input|value|item"
-        r"|key|id|name|type|field|order|user|syntax|credentials)s?\b",
-        r"(?:permission|access(?: is)?) denied(?:\s*(?:[.:!,]|\(public|$)| (?:to|for|when|by)\b)",
+        r"|key|id|name|type|field|order|user|syntax|credentials)s?\b(?! handling)",
+        r"invalid [\w-]+(?:\s*[!(]|\.?\s*\Z|: (?!none\b))|duplicate (?:key|entry)\b",
+        r"you (?:do not|don['’]t) have (?:\w+ ){0,2}?(?:permissions?|access|rights?|privileges?)\b"
+        r"|(?:the )?user (?:has )?(?:rejected|denied|declined) (?:the|this|your)\b",
+        r"(?:insufficient \w+|(?:you (?:are not|aren['’]t) |not )(?:authori[sz]ed|allowed|permitted)"
+        r"|(?:the )?(?:payment|card|transaction|charge|request|(?:tool )?call|command|action|operation|login|permission"
+        rf"|access) (?:was |has been |is )?(?:declined|denied|rejected|refused)){_DENIED}",
+        r"no \w+ with (?:that|this|the|such an?) (?:given )?(?:id|name|number|key|code|reference|email)\b",
         r"(?:unauthori[sz]ed|forbidden|not found|denied|rejected|aborted)\s*(?:[.:!,(]|$)",
         # messages of Python exceptions, of operating systems and networks, and of other languages
         r"(?:list|tuple|string) index out of range|name '\w+' is not defined|'?\w+' object (?:is not|has no|does not)"
@@ -54,7 +69,7 @@ _FIRST = re.compile(
         r"(?:the )?connection (?:reset|refused|aborted|closed|timed out|to .{1,80} (?:was|is) )|panic: "
         r"|(?:no route to host|name or service not known|network is unreachable|broken pipe|operation not permitted"
         r"|no space left|too many requests|quota exceeded|deadline exceeded|internal server error|service unavailable"
-        r"|bad gateway|gateway time-?out|bad request)(?:\s*(?:[.:!,(]|$)| (?:for|by|on|to|with|error)\b)",
+        rf"|bad gateway|gateway time-?out|bad request){_DENIED}",
         r"thread '[^'\n]*' panicked|your (?:proposed )?edit [^\n]{0,40}\b(?:error|not )|\S+' is not recognized as"
         r"|(?:success|ok)': False\b",
         rf"status: (?:error|fail(?:ed|ure)?)(?: [-–]|\n(?:message|reason|error|detail))|{_CODE}: [a-z]",
@@ -63,7 +78,7 @@ _FIRST = re.compile(
         r"|conflict|gone\b|too many|internal server|service un|gateway time|bad gateway|(?:client |server )?error"
         r"|unproc)",
         rf"(?:html>\s*<head>\s*<)?title>\s*{_CODE}",
-        r"(?:net::)?err_\w+|e(?:noent|acces|perm|exist|isdir|notdir|pipe|timedout|notfound|conn\w+|addrinuse): ",
+        r"(?:net::)?err[_ ]\w+|e(?:noent|acces|perm|exist|isdir|notdir|pipe|timedout|notfound|conn\w+|addrinuse): ",
         r"https?connectionpool\(|[a-z]{2,4}-\d{4,5}: |errno \d",  # urllib3, Oracle, Python
         r"\d{4}, [\"'][^\n]*(?:error|unknown|n't exist|denied|duplicate|can't|cannot|lost connection)",  # MySQL
         r"no (?:\w+ )?(?:replacement|edit|match)\w* (?:was|were) (?:performed|made|applied)",  # editors
@@ -76,16 +91,18 @@ _FIRST = re.compile(
 _AFTER_WORDS = {
     ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?"
     r"(?:\s*[:(\[\]!]|\.(?=\s|$)|\s+[–—-]\s|\s*\Z"
-    r"|\s+(?:[a-z]{1,4}\d+:|-?\d{3,5}\b)"
+    r"|\s+(?:[a-z]{1,4}\d+:|-?\d{3,5}\b(?! (?:is|was) an?\b))"
     r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
     r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code)\b)",
     ("raised",): r"(?:[\w'\"`.]+ ){1,3}raised (?:an? )?(?:exception|\w*error)\b",
-    ("failed",): r"(?:[a-z_]\w* ){1,3}failed\b(?!\s*[:=]\s*\d)",  # Request failed with …
-    ("not found",): r"(?:[\w'\"./-]+ ){1,5}(?:was |could not be )?not found\s*(?:[.:!,(]|$)",
+    ("failed",): rf"(?!(?:no|none|nothing)\b)(?:[a-z_]\w* ){{1,3}}failed\b(?!\s*[:=]\s*\d){_THEN}",  # Request failed
+    ("not found", "be found"): r"(?:[\w'\"./#-]+ ){1,5}(?:not|not be|\w+n['’]t be) found\s*(?:[.:!,(]|$)",
+    ("required", "not of type"): r"(?:[\w.-]{1,60}['\"`]|(?-i:[a-z]\w*)) is (?:a required|required\s*(?:[.:!,(]|$))"
+    r"|[^\s'\"]{1,60}['\"]? is not of type\b",
     (" exist",): r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b(?! in .{1,20}:)",
     ("timed out",): r"(?:\w+ ){0,3}timed out\b",
-    ("timeout", "time-out"): r"(?:\w+ )?time-?out(?:\s*[.!]|:\s*[^\d\s]|\s*\Z"
-    r"|\s+(?:after|while|waiting|expired|exceeded|error|reached|of)\b)",
+    ("timeout", "time-out"): r"(?:\w+ )?time-?out(?:\s*[.!]|\s*\Z|:\s*(?!(?:no|none|never|off|disabled)\b)[^\d\s]"
+    r"|\s+(?:after|while|waiting|expired|exceeded|error|reached|of|\d+ ?m?s exceeded)\b)",
     ("http", "status"): rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}",
     ("returned",): r"(?:\w+ ){0,3}(?:request|server|api|service|endpoint|url|http|host) returned "
     rf"{_CODE}\s*(?:[.:!,(]|$)",
@@ -122,6 +139,9 @@ _COUNT = re.compile(
     r"(?![\w /-]*\b(?:error|exception|code|status|exit|http)\b)[\w /-]+[:=] *\d[\d.,]* *%?(?: \w+)? *(?:,|$)",
     re.IGNORECASE | re.MULTILINE,
 )
+_RECOVERED = re.compile(  # a failure after which the same call succeeded
+    r"\b(?:reconnected\b|(?:retry|attempt|fallback) (?:\w+ )?succeeded\b|succeeded (?:on|after) )", re.IGNORECASE
+)
 _NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
 _UNKNOWN_TOOL = re.compile(
     r"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+(?:tool|function"
@@ -136,7 +156,6 @@ _UNKNOWN_TOOL = re.compile(
 )
 _QUOTES = re.compile(r"[\"“?]")
 _NONE = ("none", "null", "false", "no", "0", "ok", "success")  # values of an error field that mean no error
-_FAILED_STATUS = ("error", "failed", "failure", "fail", "exception", "timeout", "denied")
 # keys of JSON that reports how a call went; JSON with other keys describes an object with a status or errors
 _REPORT = re.compile(
     r"(?:http)?status(?:code)?|code|type|title|message|msg|errors?|error(?:message|msg|code)|details?|reason|description"
@@ -174,7 +193,7 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
         or _FIRST.match(head, start)
         or (any(word in lowered for word in _WORDS_OF_FAILURE) and _AFTER_WORDS_PATTERN.match(head, start))
     ):
-        return not _COUNT.match(head, start)
+        return not _COUNT.match(head, start) and not _RECOVERED.search(head)
     unknown = unknown_tool_in(first)
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
@@ -211,23 +230,23 @@ def _json_says(text: str) -> bool | None:
         is_given = bool(given) and str(given).lower() not in _NONE
         if is_given and (name != "errors" or all(map(_REPORT.fullmatch, keys))):
             return True
+    if any(str(keys.get(name)).lower() == "false" for name in ("success", "ok", "succeeded")):
+        return True
     if len(keys) == 1:
         (only,) = keys.values()
         if isinstance(only, str) and not only.startswith(("{", "[")):
             return is_error(only)
         if isinstance(only, list) and "detail" in keys:  # FastAPI
             return all(isinstance(one, dict) and "msg" in one for one in only)
+        if isinstance(only, dict) and "fault" in keys:  # SOAP
+            return True
     if keys.get("stderr") and (keys.get("exitcode") or keys.get("returncode")):
-        return True
-    if any(keys.get(name) is False for name in ("success", "ok", "succeeded")):
         return True
     about = keys["metadata"] if isinstance(keys.get("metadata"), dict) else {}  # Codex
     codes = [keys.get(name) for name in ("exitcode", "returncode", "exitstatus")] + [about.get("exit_code")]
     if any(isinstance(code, int) and code for code in codes):
         return True
     stated = [keys.get(name) for name in ("status", "statuscode", "code", "httpstatus", "type")]
-    has_failed = any(
-        (isinstance(one, int) and 400 <= one < 600) or (isinstance(one, str) and one.lower() in _FAILED_STATUS)
-        for one in stated
-    )
-    return has_failed and all(map(_REPORT.fullmatch, keys))
+    words = [one.replace("_", " ").lower() for one in stated if isinstance(one, str)]
+    has_failed = any(isinstance(one, int) and 400 <= one < 600 for one in stated) or any(map(is_error, words))
+    return (has_failed or "fail" in words) and all(map(_REPORT.fullmatch, keys))

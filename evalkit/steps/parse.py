@@ -78,8 +78,10 @@ def parse_file(path: str, data: bytes) -> Parsed:
     value = to_jsonable(value) if is_deep(value) else value  # too deep to handle safely
     state = state_in(value)
     entries = state[HISTORY_KEY] if state else [value] if is_record(value) else value
-    records = list(filter(is_record, entries)) if isinstance(entries, list) else []
-    if not isinstance(entries, list) or (entries and not records):
+    if not isinstance(entries, list):
+        return _OTHER
+    records = [entry for entry in entries if is_record(entry, in_history=state is not None)]
+    if entries and not records:
         return _OTHER
     if len(records) < len(entries):
         notes.append(f"{len(entries) - len(records)} of {len(entries)} entries are not records of steps")

@@ -18,6 +18,8 @@ NOT_JUDGED = ("skipped", "unknown")  # verdicts that are excluded from all rates
 WENT_WRONG = ("failure", CRITICAL, SILENT)
 
 _RECORD_KEYS = frozenset({"step", "function_name", "success", "result", "result_summary", "error"})
+_FLAT_KEYS = frozenset({"function_name", "result_summary"})  # a flat record has one of them, or `step` is a name
+_RUN_KEYS = frozenset({"model", "model_name", "task", "task_id", "messages"})  # of which no flat record has one
 
 
 class StepRecord(TypedDict):
@@ -84,9 +86,13 @@ class Options:
 DEFAULTS = Options()
 
 
-def is_record(value: Any) -> bool:
-    """Return whether a value looks like the record of a step, in any shape."""
-    return isinstance(value, Mapping) and len(_RECORD_KEYS & value.keys()) >= 2
+def is_record(value: Any, *, in_history: bool = False) -> bool:
+    """Return whether a value looks like a record of a step; outside of a history, also unlike a row of a table."""
+    if not isinstance(value, Mapping) or len(_RECORD_KEYS & value.keys()) < 2:
+        return False
+    step = value.get("step")
+    names_function = isinstance(step, str) or not _FLAT_KEYS.isdisjoint(value)
+    return in_history or isinstance(step, Mapping) or (names_function and _RUN_KEYS.isdisjoint(value))
 
 
 def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:

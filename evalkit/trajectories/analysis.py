@@ -350,6 +350,7 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
         (model[run_id], call.name, run_id, float(call.is_error) if call.result is not None else np.nan)
         for run_id, spoken in messages_of(chosen[~is_session], logs.storage_options)
         for message in spoken
+        if message.role != "user"  # simulated users may have tools, too
         for call in message.calls
     ]
     table = pd.DataFrame(calls, columns=["model_name", "tool", "run_id", "is_error"])

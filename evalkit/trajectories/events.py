@@ -65,6 +65,7 @@ _UNDO = re.compile(
     r"|restore (?!--staged)|stash (?:drop|clear)|reset (?:\S+ )?--hard|revert (?!--help)|clean -\w*f)"
     r"|\b(?:git apply|patch)\s+(?:-\S+\s+)*(?:-R|--reverse)\b"
 )
+_STASH = re.compile(rf"{_BEFORE}git stash\b(?! *(?:pop|apply|list|show|branch|drop|clear)\b)")
 _SWAP = re.compile(  # the old and the new text of an edit, in JSON or as options
     r"[\"-](?P<which>old|new)(?:_?(?:str|string|text))?\"?(?::\s*|=|\s+)"
     r"(?P<quote>[\"'])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)",
@@ -75,7 +76,8 @@ _TEST = re.compile(
     rf"{_BEFORE}(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php|elixir)\s+(?:-\S+\s+)*\S*(?:test|repro|check|verify|unit\b)"
     r"|(?:npm|yarn|pnpm|go|cargo|make|mvnw?|gradlew?|mix|dotnet|bundle|lein|swift|bazel|rake|composer|sbt|deno|bun|hatch"
     r"|php artisan|zig build|stack|cabal|ninja|just|task|act"
-    r"|\S*/gradlew|\S*/mvnw|\S*python\S*\s+\S+\.py)(?:\s+run)?(?:\s+-\S+)*\s+(?:\S*(?:test|check|verify|spec)|ci\b)"
+    r"|\S*/gradlew|\S*/mvnw|\S*python\S*\s+\S+\.py)(?:\s+(?:run|exec|dlx))?(?:\s+-\S+)*"
+    r"\s+(?:\S*(?:test|check|verify|spec)|(?:ci|jest|mocha|karma|tox|nox)\b)"
     r"|npm t\b|(?:tox|nox|trial|rspec|phpunit|mocha|jest|vitest|behave)\b"
     r"|(?!test\s+[-!\"$])[\w./-]*(?:test|repro)[\w.-]*(?:\s|$))"
     r"|\bpytest\b|\bunittest\b|\bdoctest\b|\bPkg\.test\b|\bdevtools::test",
@@ -227,6 +229,7 @@ class _Work(NamedTuple):
     reads: bool = False
     tests: bool = False
     undoes: bool = False
+    stashes: bool = False  # it sets edits aside with git
 
 
 @lru_cache(maxsize=1024)  # several detectors examine the same calls
@@ -267,6 +270,7 @@ def _command_work(text: str, work: _Work) -> _Work:
         reads=not edits and _READ_PROGRAM.match(commands) is not None,
         tests=tests,
         undoes=_UNDO.search(bare) is not None,
+        stashes=_STASH.search(bare) is not None,
     )
 
 
@@ -320,25 +324,30 @@ def _code_calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
 
 
 def test_not_run(transcript: Seen) -> Iterator[Found]:
-    """Find a run that edits files, and afterwards runs neither a test nor a script that reproduces the problem."""
-    first = None
+    """Find a run that after its last edit of files runs neither a test nor a script that reproduces the problem.
+
+    The turn is the turn of the first edit that is not tested.
+    """
+    untested = None
     for made, work in _code_calls(transcript):
-        if first is None and work.edits and not made.has_failed and not work.edits_tests and not work.tests:
-            first = made
-        elif first and work.tests:
-            return
-    if first:
-        yield first.turn, "", first.text
+        if work.tests:
+            untested = None
+        elif untested is None and work.edits and not made.has_failed and not work.edits_tests:
+            untested = made
+    if untested:
+        yield untested.turn, "", untested.text
 
 
 def edit_undone(transcript: Seen) -> Iterator[Found]:
-    """Find an edit that the agent reverts: by an undo, with git, or by an edit that swaps the old and the new text."""
+    """Find an edit that the agent reverts: by an undo, with git (also by a stash that it never pops), or by a swap."""
     swaps = set[tuple[str, ...]]()
     has_edited = False
-    for made, work in _code_calls(transcript):
+    calls = _code_calls(transcript)
+    pops = any("stash pop" in made.arguments or "stash apply" in made.arguments for made, _ in calls)
+    for made, work in calls:
         if made.has_failed:
             continue
-        if has_edited and work.undoes:
+        if has_edited and (work.undoes or (work.stashes and not pops)):
             yield made.turn, "", made.text
             continue
         if work.edits:

@@ -170,7 +170,8 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
         has_failed = True if call.is_error else None
         result = call.result and _unwrapped(call.result)
         made = Call(call.name, canonical(call.arguments), result, has_failed, int(call.result is not None))
-        shown.append((Turn(actor, "action", text, events=("command",), when=message.when, call=made), call))
+        caller = "user" if message.role == "user" else actor
+        shown.append((Turn(caller, "action", text, events=("command",), when=message.when, call=made), call))
         if call.result is not None:
             marks, events = (("tool error",), ("error",)) if call.is_error else ((), ())
             shown.append((Turn(call.name or "tool", "result", call.result, marks, events), None))

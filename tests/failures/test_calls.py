@@ -235,3 +235,18 @@ def test_an_item_is_wrong_if_the_task_neither_asks_for_it_nor_names_it(target, m
 def test_noops_in_a_row_are_counted_over_turns(turns, expected):
     shown = [Turn("agent", "action", "x", values={"actions": actions}) for actions in turns]
     assert [detail for _, detail, _ in repeated_noop(Transcript("", [], shown))] == expected
+
+
+@pytest.mark.parametrize(("role", "events"), [("user", set()), ("assistant", {"repeated_call", "failed_call"})])
+@pytest.mark.parametrize("name", ["", "Kim"])
+def test_calls_of_a_simulated_user_are_no_events(tmp_path, role, events, name):
+    chat = [{"role": "user", "content": "My line is dead."}]
+    for n in range(4):
+        asked = {"id": f"c{n}", "name": "reboot_router", "arguments": {}, "requestor": role}
+        chat.append({"role": role, "name": name, "content": None, "tool_calls": [asked]})
+        chat.append({"role": "tool", "id": f"c{n}", "content": "Error: no power", "requestor": role})
+        chat.append({"role": "assistant", "content": "Please wait."})
+    row = {"task": "router", "model": "m", "success": False, "messages": chat}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(row) + "\n")
+    found = failures.events(evalkit.load(tmp_path))
+    assert set(found["event"]) & {"repeated_call", "failed_call", "no_progress", "cycle"} == events

@@ -14,9 +14,11 @@ COMMANDS = {  # what a shell command does: examples, and others that do not
         "pytest -x|cd /app && python3 -m pytest -q 2>&1 ; tail -5 log|DEBUG=1 tox -e py3|npm run test|bin/test a"
         "|make check"
         "|go test ./...|python manage.py test|python setup.py test|timeout 60 uv run pytest|bash run_tests.sh"
-        "|rake spec|make -s ci|npm t|cabal test all|php artisan test|Rscript -e 'devtools::test()'"
+        "|rake spec|make -s ci|yarn jest src|pnpm exec mocha|npm run jest|hatch run tox"
+        "|npm t|cabal test all|php artisan test|Rscript -e 'devtools::test()'"
         "|python /tmp/reproduce.py|sed -i s/a/b/ x.py && ctest|./tests/runtests.py a",
         "grep -n pytest setup.cfg|cat tests/test_sum.py|git add tests|test -f a.py && echo|pip install pytest"
+        "|yarn add jest|npm install mocha"
         "|python main.py"
         f"|echo 'run the tests'|make build|ls tests|{HEREDOC.format('tests/test_sum.py')}",
     ),
@@ -136,7 +138,8 @@ EDIT, TEST, DONE = bash("sed -i s/a/b/ a.py"), bash("pytest", "3 passed"), say("
 RUNS = {
     "an edit that is tested": ([EDIT, TEST, DONE], set()),
     "an edit after tests": ([TEST, EDIT, DONE], {"test_not_run"}),
-    "an edit between tests": ([EDIT, TEST, EDIT, DONE], set()),
+    "an edit between tests": ([EDIT, TEST, EDIT, bash("yarn jest src"), DONE], set()),
+    "an edit after the last test": ([EDIT, TEST, EDIT, DONE], {"test_not_run"}),
     "tests that are only read": ([EDIT, bash("cat tests/test_a.py", "x"), DONE], {"test_not_run"}),
     "an edit that is swapped back": ([FIRST, BACK, TEST, DONE], {"edit_undone"}),
     "an edit of another file": ([FIRST, OTHER, TEST, DONE], set()),
@@ -146,6 +149,9 @@ RUNS = {
     "a file that is read twice": ([CAT, bash("ls"), CAT, DONE], {"file_read_again"}),
     "a file that has changed": ([CAT, EDIT, bash("cat a.py", "y"), TEST, DONE], set()),
     "a file that is restored": ([CAT, EDIT, bash("git checkout a.py"), CAT, TEST, DONE], {"edit_undone"}),
+    "an edit that is stashed": ([EDIT, TEST, bash("cd /app && git stash -u"), DONE], {"edit_undone"}),
+    "an edit that is stashed for a test": ([EDIT, bash("git stash; pytest; git stash pop"), TEST, DONE], set()),
+    "a look at stashes": ([EDIT, TEST, bash("git stash list"), bash("git log --grep 'git stash'"), DONE], set()),
     "a file that is read around another edit": ([CAT, OTHER, CAT, TEST, DONE], {"file_read_again"}),
     "an answer that is handed in": ([bash("ls", "a.csv"), use("submit", total="4")], set()),
     "an answer in words": ([bash("ls", "a.csv"), use("finish", message="It is 4.")], set()),

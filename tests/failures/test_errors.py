@@ -130,6 +130,41 @@ Your proposed edit has introduced new syntax error(s).
 The server returned 502.
 MCP error -32601: no such method
 The connection to the host db:5432 was refused
+Insufficient balance to send 40 coins
+Not permitted: the room is locked
+You don't have access to this folder.
+Card was declined by the bank
+The user rejected this command
+Invalid colour
+Invalid URL: no scheme
+No guest with this number
+Seat 14 could not be found.
+`room` is required
+room is a required property
+17 is not of type 'string'
+RoomServiceError - the kitchen is closed
+QuotaExceeded: 40 of 40 rooms
+Err: closed
+**ERROR**: closed
+podman: Error response from daemon: no space
+page.fill: Timeout 5000ms exceeded.
+driver.get: Error: the tab crashed
+rooms: Error 409: the room is taken
+mongo: duplicate key in rooms
+su: a terminal is required to read the name
+nc: connect to host db port 5432: Connection timed out
+Auto-merging a.py\\nCONFLICT (content): Merge conflict in a.py
+Updating\\nAutomatic merge failed; fix conflicts and commit the result.
+{"success": "False", "text": "closed"}
+{"code": "ROOM_NOT_FOUND", "message": "none"}
+{"fault": {"code": "x", "string": "closed"}}
+The upload failed because the disk is full
+{"status": "fail", "data": {"room": "none"}}
+{"ok": "False"}
+[ERR] the room is closed
+The room couldn't be found.
+{"type": "about_error", "title": "Closed", "status": 409}
+Failed: no seat
 """
 HEALTHY = """
 Temporary failure rate of the last hour is 2 %
@@ -185,6 +220,28 @@ Could not be happier with it
 {"suite": "unit", "errors": ["test_b"], "n": 30}
 {"visa": "B", "status": "denied"}
 {"error": "success", "rows": 3}
+All failed uploads were sent again.
+The last failed attempt was in May.
+No job failed.
+Failed 0 of 40 checks
+Failed deliveries go back to the depot.
+failed\\n---------\\n 12
+Timeout: never
+Broken pipe. Reconnected; 40 rows copied
+Request timed out, retry succeeded: 12 rows
+Missing value handling is documented in chapter 4
+Error 418 is a joke of 1998
+Cannot be missed: the old town
+Invalid seats: none
+Insufficient funds: 3
+Required fields: name, date
+Not allowed pets: dogs
+No guest with these dates prefers a sea view
+{"type": "room", "code": "A_12", "title": "Great hall"}
+Payment: accepted
+Fail to pass tests: test_sum
+Rooms can be found on floor 2.
+{"status": "pending", "message": "Nothing failed"}
 """
 # results of calls that show what others wrote, by the name and the arguments of the call
 SHOWN = {

@@ -43,6 +43,13 @@ TRACE = {"session_id": "a", "session_metadata": [], "event_history": []}
         ({"session_metadata": {}, "messages": MESSAGES}, "trajectories"),
         ([{"timestamp": 1, "function_name": "f", "success": True}], "steps"),
         ([{"tool": {"function_name": "f"}}], ""),
+        ([{"question_id": "q1", "llm": "a", "success": False, "error": "time-out"}], "trajectories"),
+        ([{"task": "q1", "model": "a", "result": "fail", "step": 3}], "trajectories"),
+        ([{"task_id": "q1", "model": "a", "function_name": "sum", "success": True}], "trajectories"),
+        ({"step": {"function_name": "f"}, "success": True, "model": "a"}, "steps"),
+        ({"function_name": "f", "parameters": {}, "result_summary": "3 rows"}, "steps"),
+        ([{"step": "load", "success": True}], "steps"),
+        ([{"step": "load", "success": True, "task": "q1", "model": "a"}], "trajectories"),
     ],
 )
 def test_a_kind_is_told_by_the_structure_that_it_needs(content, kind):

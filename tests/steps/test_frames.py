@@ -78,6 +78,8 @@ FILES = [
     ("h.jsonl", json.dumps(C) + "\n\n" + json.dumps(B) + "\n", 2, "used", ""),
     ("lines.json", json.dumps(C) + "\n" + json.dumps(C), None, "failed", "JSONDecodeError"),
     ("state.json", json.dumps({"execution_history": [A], "other": 1}), 1, "used", ""),
+    ("no_step.json", json.dumps({"execution_history": [{"success": False, "error": "e"}]}), 1, "used", ""),
+    ("runs.json", json.dumps([{"success": False, "error": "e", "id": 3}]), None, "skipped", "not an execution history"),
     ("snapshot.json", json.dumps({"values": {"execution_history": [A]}}), 1, "used", ""),
     ("bare.json", json.dumps([{**C, "n": float("nan")}]), 1, "used", "recovered: nan_literal"),
     ("bom.json", "\ufeff" + json.dumps([C]), 1, "used", "recovered: byte_order_mark"),

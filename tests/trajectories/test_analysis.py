@@ -131,7 +131,8 @@ def test_endings_tell_failures_at_a_limit_from_others_and_from_what_was_not_meas
 def test_tools_and_their_errors_are_counted_per_run(tmp_path):
     one, other = make.simulation("a", 0, 1.0), make.simulation("a", 1, 1.0)
     one["messages"][2]["error"] = True
-    other["messages"] = other["messages"][:1]
+    reboot = {"id": "u1", "name": "reboot", "arguments": {}, "requestor": "user"}  # a tool of the simulated user
+    other["messages"] = [*other["messages"][:1], {"role": "user", "content": None, "tool_calls": [reboot]}]
     logs = trajectories.load(make.write(tmp_path / "results.json", make.tau2(one, other)))
     (row,) = analysis.tool_use(logs, logs.runs).to_dict("records")
     assert {name: row[name] for name in ("tool", "read", "runs", "calls", "per_run", "errors", "estimate")} == {
@@ -266,6 +267,39 @@ def test_tables_are_read_as_people_and_spreadsheets_write_them(tmp_path, data):
     path.write_bytes(data)
     columns = ["model_name", "task_id", "score", "is_successful"]
     assert evalkit.load(path).runs[columns].to_numpy().tolist() == [["a", "é", 1.0, True], ["b", "é", 0.0, False]]
+
+
+SPOKEN = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+LANGCHAIN = [{"type": "human", "content": "a"}, {"type": "ai", "content": "b"}]
+ONLY_ASKED = [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]
+PARTS = [{"type": "text", "content": "c"}]
+
+
+@pytest.mark.parametrize(
+    ("cells", "texts"),
+    [
+        ({"dialog": SPOKEN}, ["a", "b"]),
+        ({"events_of_run": LANGCHAIN, "note": "n"}, ["a", "b"]),
+        ({"prompt": ONLY_ASKED, "documents": PARTS, "dialog": SPOKEN}, ["a", "b"]),
+        ({"messages": SPOKEN, "examples": LANGCHAIN + SPOKEN}, ["a", "b"]),
+        ({"dialog": SPOKEN, "examples": SPOKEN}, []),  # either may be the run
+        ({"prompt": ONLY_ASKED}, []),
+        ({"": "12", "note": "[{"}, []),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_the_only_column_with_a_chat_is_the_transcript(tmp_path, cells, texts, suffix):
+    row = {"model": "m", "task": "t", "score": 1, **cells}
+    path = tmp_path / f"runs.{suffix}"
+    if suffix == "jsonl":
+        path.write_text(f"{json.dumps(row)}\n")
+    else:
+        texts_of = {name: json.dumps(cell) if isinstance(cell, list) else cell for name, cell in row.items()}
+        pd.DataFrame([texts_of]).to_csv(path, index=False)
+    logs = trajectories.load(path)
+    assert logs.messages["text"].tolist() == texts
+    other_cells = str(logs.runs["extra"].iloc[0])
+    assert sum(name not in other_cells for name in cells) == bool(texts)
 
 
 def test_a_file_may_hold_one_run_if_it_names_the_model(tmp_path):

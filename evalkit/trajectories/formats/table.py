@@ -23,10 +23,10 @@ from evalkit.kinds import Parsed
 from evalkit.kinds.headers import OWN_TASK, is_table_of_runs, roles_of
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import read_lines
-from evalkit.trajectories.json_values import objects
+from evalkit.trajectories.json_values import objects, text_of
 from evalkit.trajectories.records import run_rows, used
 
-MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # columns of messages
+MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # usual columns of messages
 CHATS = ("messages", "history")  # columns whose messages make a row a run even without a score
 _MOST_NAMED = 3  # maximum number of doubtful cells that the ledger names
 _MOST_HEADER = 2**24  # number of characters in which the header is searched
@@ -94,17 +94,19 @@ def _are_chats(rows: list[Any]) -> bool:
 
 def _is_chat(row: Any) -> bool:
     """Return whether a row contains messages: the first one has content, and a role or a name."""
-    first = next(iter(_chat_of(row)), {})
+    first = next(chain.from_iterable(objects(row, name) for name in CHATS), {})
     return bool(first.keys() & {"role", "name"}) and "content" in first
-
-
-def _chat_of(row: Any) -> list[dict[str, Any]]:
-    return next(filter(None, (objects(row, name) for name in CHATS)), [])
 
 
 def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
     """Return a run for each row, with all cells except messages in `extra`; a chat without a task is its own task."""
-    cells = [{name: cell for name, cell in row.items() if name not in MESSAGES} for row in rows]
+    cells = list[dict[str, Any]]()
+    turns = list[int | None]()
+    for row in rows:
+        chat = _messages_name(row)
+        cells.append({name: cell for name, cell in row.items() if name not in (*MESSAGES, chat)})
+        speakers = [one.get("role") or one.get("name") for one in objects(row, chat)]
+        turns.append(speakers.count("assistant") if speakers else None)
     if _are_chats(rows):
         roles = roles_of(_names(cells))
         stem = posixpath.basename(path.replace("\\", "/")).rpartition(".")[0]
@@ -114,8 +116,6 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
             if "task_id" not in roles:
                 own[OWN_TASK] = stem if len(cells) == 1 else f"{stem} {number + 1}"
     columns: dict[str, Any] = {"part": map(str, range(len(rows))), "extra": cells}
-    speakers = ([one.get("role") or one.get("name") for one in _chat_of(row)] for row in rows)
-    turns = [own.count("assistant") if own else None for own in speakers]
     if not any(turns):  # the agent has another role in all chats
         turns = [None] * len(turns)
     columns["turns"] = turns
@@ -126,8 +126,23 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
 def messages(rows: list[dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a row."""
     row = rows[int(part)]
-    found = next((row[name] for name in MESSAGES if row.get(name)), None)
+    found = row.get(_messages_name(row))
     return chat_messages(msgspec.json.decode(found) if isinstance(found, str) else found)
+
+
+def _messages_name(row: dict[str, Any]) -> str:
+    """Return the column of a row's messages: the first of `MESSAGES` with a value, or else the only one with a chat."""
+    named = [name for name in MESSAGES if row.get(name)]
+    chats = named or [name for name, cell in row.items() if _is_conversation(cell)]
+    return chats[0] if named or len(chats) == 1 else MESSAGES[0]
+
+
+def _is_conversation(cell: Any) -> bool:
+    """Return whether a cell is a list, or text that begins like JSON of a list, with a message of an agent."""
+    if isinstance(cell, str):
+        cell = decode_start(cell.encode(errors="replace")) if cell.startswith("[{") else None
+    speakers = {text_of(one.get("role") or one.get("type")) for one in objects(cell) if "content" in one}
+    return not speakers.isdisjoint(("assistant", "ai", "model"))
 
 
 def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], list[str]]:
