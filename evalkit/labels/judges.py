@@ -77,7 +77,7 @@ def compare_judges(
     Raises
     ------
     SourceError
-        If no label, or no verdict, belongs to a unit of these logs.
+        If no label, or no verdict, belongs to a unit of these logs, or if ids may refer to different runs.
 
     Examples
     --------
@@ -90,8 +90,9 @@ def compare_judges(
     units = draw(logs, runs, turns=bool(tables["labels"]["turn"].notna().any()), seed=seed)
     known = pd.MultiIndex.from_frame(units[UNIT])
     unknown = {}
-    for name, given in tables.items():
-        table = given.assign(run_id=run_ids_of(given["run_id"], logs.runs))
+    run_ids = run_ids_of([given["run_id"] for given in tables.values()], logs.runs, logs.chosen)
+    for (name, given), own_ids in zip(tables.items(), run_ids, strict=True):
+        table = given.assign(run_id=own_ids)
         is_known = pd.MultiIndex.from_frame(table[UNIT]).isin(known)
         if not is_known.any():
             raise SourceError(f"no {name} of these {'runs' if units['turn'].isna().all() else 'turns'}: check the ids")
