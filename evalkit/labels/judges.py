@@ -41,6 +41,7 @@ class Comparison:
     labels: pd.DataFrame  # labels by all people: run_id, turn, label, who
     people: Majority
     unknown: dict[str, int]  # numbers of labels and of verdicts whose ids do not occur in these logs
+    empty: dict[str, int]  # numbers of verdicts without a value, by judge
     problems: list[str]  # descriptions of rows that could not be used
 
     @property
@@ -109,12 +110,13 @@ def compare_judges(
     means = judged.groupby([*UNIT, "judge"], dropna=False, sort=False, as_index=False)["verdict"].mean()
     wide = means.pivot(index=UNIT, columns="judge", values="verdict")
     wide = wide.reindex(known).reset_index(drop=True).rename_axis(columns=None)
+    empty = judged.loc[judged["verdict"].isna(), "judge"].value_counts().to_dict()
     problems = labels.problems + verdicts.problems
     for judge in gives_labels.index[gives_labels]:
         if ties := int(wide[judge].eq(0.5).sum()):
             problems.append(f"{judge}: {counted_noun(ties, 'unit')} with as many verdicts for yes as for no")
         wide[judge] = wide[judge].where(wide[judge].ne(0.5)).round()
-    return Comparison(units, wide, own_labels, people, unknown, problems)
+    return Comparison(units, wide, own_labels, people, unknown, empty, problems)
 
 
 def judge_table(comparison: Comparison) -> pd.DataFrame:
@@ -372,8 +374,9 @@ def findings(comparison: Comparison) -> list[Finding]:
         notes += warning.only("unlike_labels")
     if notes:
         found.append(Finding("caveat", sections.JUDGES, {"notes": notes}))
-    if comparison.problems or people.undecided or any(comparison.unknown.values()):
-        values = {"problems": comparison.problems, "unknown": comparison.unknown, "undecided": people.undecided}
+    unused = {name: getattr(comparison, name) for name in ("problems", "unknown", "empty")}
+    if unused["problems"] or unused["empty"] or people.undecided or any(comparison.unknown.values()):
+        values = {**unused, "undecided": people.undecided}
         found.append(Finding("not_used", sections.DATA_QUALITY, values, template=words.not_used))
     return found
 

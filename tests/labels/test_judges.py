@@ -315,6 +315,31 @@ def test_detectors_are_judged_by_labels_of_runs_or_turns():
         assert table.loc["cut_off", "n"] == 40
 
 
+@pytest.mark.parametrize(
+    ("extra", "words", "unused"),
+    [
+        ({}, ("no", "yes"), ""),
+        ({"alder-large-01": ""}, ("F", "T"), "Not used: 1 verdict of strict without a value."),
+        ({"alder-large-01": "", "alder-large-02": "", "alder-large-03": "dunno"}, ("0", "1"), "2 verdicts of strict"),
+    ],
+)
+def test_each_judge_of_a_file_gives_labels_or_scores(extra, words, unused, logs, comparison, tmp_path):
+    own = read_verdicts(VERDICTS).rows.query("judge == 'judge-a'").set_index("run_id")["verdict"].astype(int)
+    strict = own.map(dict(enumerate(words))).to_dict() | extra
+    rows = [{"judge": "strict", "run_id": run_id, "label": word} for run_id, word in strict.items()]
+    rows += [{"judge": "lenient", "run_id": run_id, "score": 5 * said + 2} for run_id, said in own.items()]
+    (tmp_path / "both.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = compare_judges(logs, read_labels(LABELS), read_verdicts(str(tmp_path / "both.jsonl")))
+    expected = comparison.verdicts["judge-a"]
+    assert found.verdicts["lenient"].equals(5 * expected + 2)
+    assert found.verdicts["strict"].isna().sum() == len(extra)
+    assert found.verdicts["strict"].fillna(expected).equals(expected)
+    texts = " ".join(finding_text(finding) for finding in findings(found))
+    assert unused in texts
+    assert ("Not used" in texts) == bool(extra)
+    assert ("row 4: label 'dunno' is no label" in texts) == (len(extra) == 3)
+
+
 def test_bad_rows_are_named_and_unknown_ids_counted(tmp_path):
     path = tmp_path / "verdicts.csv"
     good = read_verdicts(VERDICTS).rows[["run_id", "judge", "verdict"]].set_axis(["run_id", "judge", "label"], axis=1)
