@@ -44,7 +44,8 @@ ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
 # solutions does not count because agents write their own
 OWN_FILES = re.compile(
     r"(?:\b(?:cat|head|tail|less|more|sed|grep|vim?|nano|cp)\b|read|view|open)[^\n>]{0,300}"
-    r"(?:run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/)|FAIL_TO_PASS|laude-institute/terminal-bench"
+    r"(?:run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/|(?<![\w.~*})\]-])/tests/|\bgold(?:en)?[._-]?patch\b"
+    r"|\b(?:answer_key|ground_truth)\.\w)|FAIL_TO_PASS|laude-institute/terminal-bench"
 )
 
 
