@@ -19,6 +19,7 @@ from evalkit.compare.repeats import reliability
 from evalkit.io.text import distinct_names
 from evalkit.kinds.findings import absent_runs, bare_name, variants
 from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded
+from evalkit.kinds.selection import logged_columns
 from evalkit.kinds.success_rates import rates_by_denominator
 from evalkit.kinds.transcript import transcripts
 
@@ -37,6 +38,10 @@ STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
+SETTING = (
+    r"(?i)^max\w*(?:steps|turns|tokens|iterations|calls)$|limit$|^time_?out(?:_\w+)?$|^top_?[pk]$|effort$"
+    r"|(?:agent|harness|prompt|scaffold)_?version$"
+)  # columns of tables
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
 ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # name of a table's cell
 ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
@@ -360,13 +365,18 @@ def published_figures(audited: Audited) -> Found:
 
 @check("settings", "Did models run with different limits, versions or temperatures?", noun="setting")
 def settings(audited: Audited) -> Found:
-    """Count the conditions and settings that differ between models."""
+    """Count the conditions and settings that differ between models, including columns of tables, by their names."""
     rules = audited.logs.kind.rates
     names = [name for name in (*rules.conditions, *rules.reported_settings) if name in audited.runs]
-    known = [name for name in names if audited.runs[name].notna().any()]
+    logged = logged_columns(audited.runs).filter(regex=SETTING)
+    known = [name for name in names if audited.runs[name].notna().any()] + logged.columns[logged.notna().any()].tolist()
     if not known:
         raise NotComputed("no_settings", "the logs state no settings")
+    values_of = logged.fillna("").groupby(audited.runs["model_name"].fillna(UNKNOWN)).agg(frozenset)
+    unlike = {name: sorted(frozenset().union(*own)) for name, own in values_of.items() if own.nunique() > 1}
     notes = audited.board.notes.only("conditions_differ", "settings_differ")
+    if unlike:
+        notes += note("settings_differ", settings=unlike)
     count = sum(len(one.values.get("settings", one.values.get("conditions", ()))) for one in notes.notes)
     return Found(count, max(len(known), count), notes=notes)
 

@@ -203,6 +203,39 @@ def test_only_commands_that_open_files_of_a_benchmark_count_as_leaks(command, is
     assert bool(OWN_FILES.search(command)) == is_opened
 
 
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        ({"max_turns": [30, 60]}, (1, 1, "max turns (30; 60)")),
+        ({"maxOutputTokens": ["", 900], "top_p": [1, 1]}, (1, 2, "maxOutputTokens (not recorded; 900)")),
+        (
+            {"request_limit": [5, 6], "harness_version": ["2", "3"], "timeout_s": [9, 9]},
+            (2, 3, "harness version (2; 3)"),
+        ),
+        ({"timeout": [60, 60]}, (0, 1, "")),
+        ({"model_version": [1, 2], "max_score": [7, 8], "rate_limited": [0, 1]}, None),  # no settings
+    ],
+)
+def test_columns_of_tables_with_settings_are_compared_by_name(columns, found, tmp_path):
+    rows = [
+        {
+            "model": model,
+            "task": f"t{task}",
+            "passed": (task + side) % 2,
+            **{name: own[side] for name, own in columns.items()},
+        }
+        for side, model in enumerate(["kea", "owl"])
+        for task in range(8)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    row = compare.audit(evalkit.load(str(tmp_path / "runs.csv")), checks=["settings"]).table.iloc[0]
+    if found is None:
+        assert row["verdict"] == "not computed"
+        return
+    assert (row["count"], row["n"]) == found[:2]
+    assert found[2] in str(row["notes"])
+
+
 def test_a_run_with_a_score_was_measured():
     table = compare.audit(evalkit.load("samples:crafter"), checks=["infrastructure", "no outcome"]).table
     assert table["verdict"].eq("fine").all()
