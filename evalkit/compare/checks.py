@@ -38,10 +38,10 @@ STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
+# columns of tables, by their names
 SETTING = (
-    r"(?i)^max\w*(?:steps|turns|tokens|iterations|calls)$|limit$|^time_?out(?:_\w+)?$|^top_?[pk]$|effort$"
-    r"|(?:agent|harness|prompt|scaffold)_?version$"
-)  # columns of tables
+    r"(?i)^max\w*(?:steps|turns|tokens|calls)$|limit$|^time_?out(?:_s)?$|^top_?[pk]$|effort$|(?:agent|prompt)_?version$"
+)
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
 ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # name of a table's cell
 ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
@@ -367,9 +367,9 @@ def published_figures(audited: Audited) -> Found:
 def settings(audited: Audited) -> Found:
     """Count the conditions and settings that differ between models, including columns of tables, by their names."""
     rules = audited.logs.kind.rates
-    names = [name for name in (*rules.conditions, *rules.reported_settings) if name in audited.runs]
+    stated = audited.runs.filter(items=[*rules.conditions, *rules.reported_settings])
     logged = logged_columns(audited.runs).filter(regex=SETTING)
-    known = [name for name in names if audited.runs[name].notna().any()] + logged.columns[logged.notna().any()].tolist()
+    known = [name for frame in (stated, logged) for name in frame if frame[name].notna().any()]
     if not known:
         raise NotComputed("no_settings", "the logs state no settings")
     values_of = logged.fillna("").groupby(audited.runs["model_name"].fillna(UNKNOWN)).agg(frozenset)

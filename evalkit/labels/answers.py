@@ -91,23 +91,22 @@ def _read_table(
         table = table.assign(file=file, row=table.index + 1)
         if "who" in table:
             table["who"] = table["who"].where(table["who"].ne(""), str(path))
-        has_labels = pd.Series(True, table.index)
+        is_score = pd.Series(False, table.index)
         if "score" in table:
-            has_labels = table["label"].ne("").groupby(table["judge"]).transform("any")
-        is_score = ~has_labels
+            is_score = table["label"].eq("").groupby(table["judge"]).transform("all")
         texts = table["label"].mask(is_score, table.get("score")).str.lower()
         if found and is_score.all() and texts.eq("").all():
             raise SourceError(f"{path}: no column label or score with any value (--column label=NAME names it)")
-        values = truths_or_numbers(texts[has_labels])
+        values = truths_or_numbers(texts[~is_score])
         if yes:
-            values = texts[has_labels].eq(yes.strip().lower()).astype("float64").where(texts.ne(""))
+            values = texts[~is_score].eq(yes.strip().lower()).astype("float64").where(texts.ne(""))
         values = pd.concat([values, truths_or_numbers(texts[is_score])])
         turn = pd.to_numeric(table["turn"], errors="coerce")
         turn = turn.where(turn.mod(1).eq(0))
         wrong = {
             "run_id": table["run_id"].eq(""),
             "turn": table["turn"].ne("") & turn.isna(),
-            "label": has_labels & texts.ne("") & values.isna(),
+            "label": ~is_score & texts.ne("") & values.isna(),
         }
         if "score" in table:
             wrong["score"] = is_score & texts.ne("") & values.isna()

@@ -374,10 +374,11 @@ def findings(comparison: Comparison) -> list[Finding]:
         notes += warning.only("unlike_labels")
     if notes:
         found.append(Finding("caveat", sections.JUDGES, {"notes": notes}))
-    unused = {name: getattr(comparison, name) for name in ("problems", "unknown", "empty")}
-    if unused["problems"] or unused["empty"] or people.undecided or any(comparison.unknown.values()):
-        values = {**unused, "undecided": people.undecided}
-        found.append(Finding("not_used", sections.DATA_QUALITY, values, template=words.not_used))
+    unknown = {name: count for name, count in comparison.unknown.items() if count}
+    counts = {"unknown": unknown, "empty": comparison.empty, "undecided": people.undecided}
+    unused = {"problems": comparison.problems, **counts}
+    if any(unused.values()):
+        found.append(Finding("not_used", sections.DATA_QUALITY, unused, template=words.not_used))
     return found
 
 

@@ -14,6 +14,7 @@ from evalkit.stats.intervals import by_cluster, check_groups, clean, mean_interv
 
 FLAGGED_AT = 0.01
 MOST_K = 10
+MOST_ADDITIONAL = 10  # maximum number of additional runs of a task that `repeats_test` compares with its others
 
 _COLUMNS = "measure k n n_tasks tasks_used estimate low high method target warning"
 
@@ -108,9 +109,9 @@ def repeats_test(
 
     If runs are exchangeable, the last of n runs with c successes is a success with probability c / n. The number of
     tasks whose last run is a success then has the exact distribution of independent trials with these probabilities. If
-    tasks have more runs than usual, the successes among their additional runs are tested, too (hypergeometric in each
-    task); the smaller p value counts, times 2. If all tasks have the same number of runs, a small p shows only that
-    later runs differ from earlier ones.
+    tasks have more runs than usual, their additional runs (of each task the last ten) are tested in the same way, with
+    a hypergeometric distribution; the smaller p value counts, times 2. If all tasks have the same number of runs, a
+    small p shows only that later runs differ from earlier ones.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ def repeats_test(
         usual = int(pd.Series(sizes).mode()[0])
     late = mixed.astype(int)
     p_value, is_more = _late_runs(known, codes, late)
-    late = np.where(mixed, np.maximum(sizes - usual, 0), 0).astype(int)
+    late = np.where(mixed, np.clip(sizes - usual, 0, MOST_ADDITIONAL), 0).astype(int)
     if late.any():
         p_beyond, is_more_beyond = _late_runs(known, codes, late)
         if p_beyond < p_value:

@@ -209,8 +209,8 @@ def test_only_commands_that_open_files_of_a_benchmark_count_as_leaks(command, is
         ({"max_turns": [30, 60]}, (1, 1, "max turns (30; 60)")),
         ({"maxOutputTokens": ["", 900], "top_p": [1, 1]}, (1, 2, "maxOutputTokens (not recorded; 900)")),
         (
-            {"request_limit": [5, 6], "harness_version": ["2", "3"], "timeout_s": [9, 9]},
-            (2, 3, "harness version (2; 3)"),
+            {"request_limit": [5, 6], "prompt_version": ["2", "3"], "timeout_s": [9, 9]},
+            (2, 3, "prompt version (2; 3)"),
         ),
         ({"timeout": [60, 60]}, (0, 1, "")),
         ({"model_version": [1, 2], "max_score": [7, 8], "rate_limited": [0, 1]}, None),  # no settings
