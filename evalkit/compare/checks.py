@@ -38,10 +38,7 @@ STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
-# columns of tables, by their names
-SETTING = (
-    r"(?i)^max\w*(?:steps|turns|tokens|calls)$|limit$|^time_?out(?:_s)?$|^top_?[pk]$|effort$|(?:agent|prompt)_?version$"
-)
+SETTING = r"(?i)^max\w*(?:steps|turns|tokens)$|limit$|^time_?out(?:_s)?$|^top_?[pk]$|effort$|(?:agent|prompt)_version$"
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
 ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # name of a table's cell
 ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'

@@ -168,7 +168,7 @@ def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame
 class _Fit(NamedTuple):
     """A column whose values ids may be, with a run for each value."""
 
-    count: int  # number of ids that are values of the column
+    n_ids: int  # number of ids that are values of the column
     level: int  # 2 for an id of runs, 1 for another id, 0 for other columns
     name: str
     run_of: dict[str, str]
@@ -191,18 +191,19 @@ def run_ids_of(given: Sequence[pd.Series], runs: pd.DataFrame, chosen: Notes = N
         if values.isna().any() or cells.eq("").any() or not cells.is_unique:
             continue
         run_of = dict(zip(cells, runs["run_id"], strict=True))
-        count = int(others.isin(run_of).sum())
+        n_ids = int(others.isin(run_of).sum())
         level = 2 if name in _RUN_IDS else int(_ID.search(str(name)) is not None)
-        if count and (level or 2 * count >= len(others)):  # a few ids may be values of any column by chance
-            fits.append(_Fit(count, level, str(name), run_of))
+        if n_ids and (level or 2 * n_ids >= len(others)):  # a few ids may be values of any column by chance
+            fits.append(_Fit(n_ids, level, str(name), run_of))
     if not fits:
         return found
-    best = max(fits, key=lambda fit: (fit.count, fit.level))
+    best = max(fits, key=lambda fit: (fit.n_ids, fit.level))
     for fit in fits:
-        is_as_good = (fit.count, fit.level) == (best.count, best.level)
+        is_as_good = (fit.n_ids, fit.level) == (best.n_ids, best.level)
         if is_as_good and not others.map(fit.run_of).equals(others.map(best.run_of)):
-            names = f"columns {best.name} and {fit.name}"
-            raise SourceError(f"the ids fit {names} of the runs equally well, but refer to different runs: use run_id")
+            raise SourceError(
+                f"columns {best.name} and {fit.name} both contain the ids, for different runs: use run_id"
+            )
     return [own.fillna(ids.map(best.run_of)) for ids, own in zip(given, found, strict=True)]
 
 

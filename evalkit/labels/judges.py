@@ -41,7 +41,7 @@ class Comparison:
     labels: pd.DataFrame  # labels by all people: run_id, turn, label, who
     people: Majority
     unknown: dict[str, int]  # numbers of labels and of verdicts whose ids do not occur in these logs
-    empty: dict[str, int]  # numbers of verdicts without a value, by judge
+    empty: dict[Any, int]  # numbers of verdicts without a value, by judge
     problems: list[str]  # descriptions of rows that could not be used
 
     @property
@@ -375,8 +375,8 @@ def findings(comparison: Comparison) -> list[Finding]:
     if notes:
         found.append(Finding("caveat", sections.JUDGES, {"notes": notes}))
     unknown = {name: count for name, count in comparison.unknown.items() if count}
-    counts = {"unknown": unknown, "empty": comparison.empty, "undecided": people.undecided}
-    unused = {"problems": comparison.problems, **counts}
+    unused: dict[str, Any] = {"problems": comparison.problems, "unknown": unknown, "empty": comparison.empty}
+    unused["undecided"] = people.undecided
     if any(unused.values()):
         found.append(Finding("not_used", sections.DATA_QUALITY, unused, template=words.not_used))
     return found
