@@ -199,11 +199,9 @@ def run_ids_of(given: Sequence[pd.Series], runs: pd.DataFrame, chosen: Notes = N
         return found
     best = max(fits, key=lambda fit: (fit.n_ids, fit.level))
     for fit in fits:
-        is_as_good = (fit.n_ids, fit.level) == (best.n_ids, best.level)
-        if is_as_good and not others.map(fit.run_of).equals(others.map(best.run_of)):
-            raise SourceError(
-                f"columns {best.name} and {fit.name} both contain the ids, for different runs: use run_id"
-            )
+        is_equal = (fit.n_ids, fit.level) == (best.n_ids, best.level)
+        if is_equal and not others.map(fit.run_of).equals(others.map(best.run_of)):
+            raise SourceError(f"columns {best.name} and {fit.name} contain the ids, for different runs: use run_id")
     return [own.fillna(ids.map(best.run_of)) for ids, own in zip(given, found, strict=True)]
 
 

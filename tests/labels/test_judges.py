@@ -256,7 +256,7 @@ SHUFFLED = [7 * number % 30 for number in range(30)]  # a whole number from 0 fo
         ({"line": range(30), "id": SHUFFLED}, SHUFFLED, ""),
         ({"attempt": [30 - number for number in range(30)]}, [30 - number for number in range(30)], ""),
         ({"row": range(30, 60)}, range(30, 60), ""),
-        ({"case id": SHUFFLED, "gid": range(30)}, SHUFFLED, "columns case id and gid both contain"),
+        ({"case id": SHUFFLED, "gid": range(30)}, SHUFFLED, "columns case id and gid contain"),
         ({"id": [f"job{number}" for number in range(30)]}, range(1, 31), "no labels of these runs"),
         ({"row": [*range(10), *range(50, 70)]}, range(30), "no labels of these runs"),  # some, by chance
     ],
