@@ -19,6 +19,7 @@ from evalkit.compare.repeats import reliability
 from evalkit.io.text import distinct_names
 from evalkit.kinds.findings import absent_runs, bare_name, variants
 from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded
+from evalkit.kinds.selection import logged_columns
 from evalkit.kinds.success_rates import rates_by_denominator
 from evalkit.kinds.transcript import transcripts
 
@@ -37,6 +38,7 @@ STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
+SETTING = r"(?i)^max\w*(?:steps|turns|tokens)$|limit$|^time_?out(?:_s)?$|^top_?[pk]$|effort$|(?:agent|prompt)_version$"
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
 ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # name of a table's cell
 ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
@@ -44,7 +46,8 @@ ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
 # solutions does not count because agents write their own
 OWN_FILES = re.compile(
     r"(?:\b(?:cat|head|tail|less|more|sed|grep|vim?|nano|cp)\b|read|view|open)[^\n>]{0,300}"
-    r"(?:run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/)|FAIL_TO_PASS|laude-institute/terminal-bench"
+    r"(?:run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/|(?<![\w.~*})\]-])/tests/|\bgold(?:en)?[._-]?patch\b"
+    r"|\b(?:answer_key|ground_truth)\.\w)|FAIL_TO_PASS|laude-institute/terminal-bench"
 )
 
 
@@ -359,13 +362,18 @@ def published_figures(audited: Audited) -> Found:
 
 @check("settings", "Did models run with different limits, versions or temperatures?", noun="setting")
 def settings(audited: Audited) -> Found:
-    """Count the conditions and settings that differ between models."""
+    """Count the conditions and settings that differ between models, including columns of tables, by their names."""
     rules = audited.logs.kind.rates
-    names = [name for name in (*rules.conditions, *rules.reported_settings) if name in audited.runs]
-    known = [name for name in names if audited.runs[name].notna().any()]
+    stated = audited.runs.filter(items=[*rules.conditions, *rules.reported_settings])
+    logged = logged_columns(audited.runs).filter(regex=SETTING)
+    known = [name for frame in (stated, logged) for name in frame if frame[name].notna().any()]
     if not known:
         raise NotComputed("no_settings", "the logs state no settings")
+    values_of = logged.fillna("").groupby(audited.runs["model_name"].fillna(UNKNOWN)).agg(frozenset)
+    unlike = {name: sorted(frozenset().union(*own)) for name, own in values_of.items() if own.nunique() > 1}
     notes = audited.board.notes.only("conditions_differ", "settings_differ")
+    if unlike:
+        notes += note("settings_differ", settings=unlike)
     count = sum(len(one.values.get("settings", one.values.get("conditions", ()))) for one in notes.notes)
     return Found(count, max(len(known), count), notes=notes)
 

@@ -51,7 +51,8 @@ class Comparison:
             return []
         table = leading(self.outcomes.table.dropna(subset=["value", "repetition"]))
         tested = {}
-        sizes = table.groupby(["model_name", "task"]).size().groupby("model_name").nunique()
+        counts_of_models = table.groupby(["model_name", "task"]).size()
+        sizes = counts_of_models.groupby("model_name").nunique()
         table = table[table["model_name"].isin(sizes.index[sizes > 1])]
         for name, own in table.sort_values("repetition", kind="stable").groupby("model_name"):
             tasks = own.groupby("task")["value"]
@@ -59,7 +60,7 @@ class Comparison:
             rises = tasks.is_monotonic_increasing.all() and counts["sum"].max() > 1
             falls = tasks.is_monotonic_decreasing.all() and (counts["size"] - counts["sum"]).max() > 1
             if not rises and not falls:  # if all tasks rise or fall, the table is probably sorted by outcome
-                tested[str(name)] = repeats_test(own["value"], own["task"])
+                tested[str(name)] = repeats_test(own["value"], own["task"], usual=int(counts_of_models.mode()[0]))
         return [name for name, test in tested.items() if test.flagged and test.p_value * len(tested) <= RETRIED]
 
     @cached_property

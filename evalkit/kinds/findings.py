@@ -16,7 +16,7 @@ from evalkit.kinds import sections
 from evalkit.kinds.runs import UNKNOWN, Outcomes, has_flag, kind_of
 
 MOST_EXAMPLES = 3  # maximum number of runs that a finding links to
-VARIANT = re.compile(r"(?<![\W_])[\W_]*(?:variants?|var|version|seed|copy|rep|v)[\W_]*\d+$", re.IGNORECASE)  # id suffix
+VARIANT = re.compile(r"(?i)(?<![\W_])[\W_]*(?:variants?|var|version|seed|copy|rep|v)[\W_]*\d+[)\]]?$")  # end of id
 FEW_VARIANTS = 6  # minimum average number of tasks per stem before tasks are suspected to be variants of a few
 
 

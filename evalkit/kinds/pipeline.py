@@ -89,6 +89,7 @@ def load(
         ``"OLD=NEW"`` or a mapping), ``model`` (the model of runs whose logs do not name one), ``where`` (conditions on
         columns, such as ``"max_turns>=20"``), ``compare_by`` (columns to compare by, such as ``"agent,model_name"``; by
         default the model, together with the agent if agents differ) and ``cluster`` (column with the family of a task).
+        Empty options of other kinds are ignored.
 
     Returns
     -------
@@ -107,8 +108,8 @@ def load(
     """
     if isinstance(kind, str):
         kind = kind_named(kind) if kind else kind_of_source(source)
-    for name in options:
-        if name not in kind.defaults and name not in kind.settings:
+    for name in [name for name in options if name not in kind.defaults and name not in kind.settings]:
+        if options.pop(name) not in ("", [], ()):  # notebooks for all kinds pass the empty options of other kinds
             raise SourceError(f"{kind.name} logs have no option {name!r}; {did_you_mean(name, kind.defaults)}")
     named = source_names(source)
     with storage(storage_options), paused_gc():

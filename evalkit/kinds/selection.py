@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -27,6 +27,8 @@ _CONDITION = re.compile(r"\s*([^\s=!<>](?:[^=!<>]*[^\s=!<>])?)\s*(>=|<=|!=|=|<|>
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq, "!=": operator.ne, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
+_RUN_IDS = ("log_id", "run_id", "id")
+_ID = re.compile(r"(?i:(?:^|[\W_])(?:uu|u|g)?id)$|[a-z]I[dD]$")  # the end of a column's name
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -163,23 +165,44 @@ def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame
     return table
 
 
-def run_ids_of(ids: pd.Series, runs: pd.DataFrame) -> pd.Series:
-    """Return the run_id that each id refers to; missing if there is none.
+class _Fit(NamedTuple):
+    """A column whose values ids may be, with a run for each value."""
 
-    An id may be a run_id from before the logs were moved, or a value of any column of the runs or of the table that
-    they were read from, if the column has a different value in each row.
+    n_ids: int  # number of ids that are values of the column
+    level: int  # 2 for an id of runs, 1 for another id, 0 for other columns
+    name: str
+    run_of: dict[str, str]
+
+
+def run_ids_of(given: Sequence[pd.Series], runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> list[pd.Series]:
+    """Return the run_id that each id refers to, for each series of ids; missing if there is none.
+
+    An id may be a run_id from before the logs were moved. All other ids are values of one column of the runs or of the
+    table that they were read from: the column, with a different value in each row, that contains most of these ids.
+    Of several such columns, the one whose name is that of an id counts. Raises SourceError if this leaves several
+    columns that refer to different runs.
     """
-    found = best = find_runs(ids, runs["run_id"])
-    if found.notna().all():
+    found = [find_runs(ids, runs["run_id"]) for ids in given]
+    others = pd.concat([ids[own.isna()] for ids, own in zip(given, found, strict=True)]).drop_duplicates()
+    texts = runs.select_dtypes(["object", "str"]).drop(columns=["part", "extra"], errors="ignore")  # not in the logs
+    fits = []
+    for name, values in chain(texts.items(), logged_columns(runs, chosen).items()):
+        cells = values.astype("str").str.strip()
+        if values.isna().any() or cells.eq("").any() or not cells.is_unique:
+            continue
+        run_of = dict(zip(cells, runs["run_id"], strict=True))
+        n_ids = int(others.isin(run_of).sum())
+        level = 2 if name in _RUN_IDS else int(_ID.search(str(name)) is not None)
+        if n_ids and (level or 2 * n_ids >= len(others)):  # a few ids may be values of any column by chance
+            fits.append(_Fit(n_ids, level, str(name), run_of))
+    if not fits:
         return found
-    for columns in (runs.select_dtypes(["object", "str"]), logged_columns(runs)):
-        for name in columns:
-            texts = columns[name].astype("str").str.strip()
-            if columns[name].notna().all() and texts.ne("").all() and texts.is_unique:
-                own = found.fillna(ids.map(dict(zip(texts, runs["run_id"], strict=True))))
-                if own.count() > best.count():
-                    best = own
-    return best
+    best = max(fits, key=lambda fit: (fit.n_ids, fit.level))
+    for fit in fits:
+        is_equal = (fit.n_ids, fit.level) == (best.n_ids, best.level)
+        if is_equal and not others.map(fit.run_of).equals(others.map(best.run_of)):
+            raise SourceError(f"columns {best.name} and {fit.name} contain the ids, for different runs: use run_id")
+    return [own.fillna(ids.map(best.run_of)) for ids, own in zip(given, found, strict=True)]
 
 
 def with_logged(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:

@@ -59,7 +59,7 @@ def append_answer(path: str, unit: tuple[str, int | None], question: str, label:
 def _read_table(
     paths: str | Sequence[str], needed: Sequence[str], optional: Sequence[str], columns: str | Iterable[str], yes: str
 ) -> Table:
-    """Read rows with ids; column `value` is the label, or the score if the file has no labels."""
+    """Read rows with ids; column `value` is the label, or the score of a judge without labels."""
     called = {name: name for name in (*needed, *optional)}
     for pair in as_list(columns):
         role, equals, name = pair.partition("=")
@@ -91,27 +91,32 @@ def _read_table(
         table = table.assign(file=file, row=table.index + 1)
         if "who" in table:
             table["who"] = table["who"].where(table["who"].ne(""), str(path))
-        column = "label" if "score" not in table or table["label"].ne("").any() else "score"
-        if found and column == "score" and table["score"].eq("").all():
+        is_score = pd.Series(False, table.index)
+        if "score" in table:
+            is_score = table["label"].eq("").groupby(table["judge"]).transform("all")
+        texts = table["label"].mask(is_score, table.get("score")).str.lower()
+        if found and is_score.all() and texts.eq("").all():
             raise SourceError(f"{path}: no column label or score with any value (--column label=NAME names it)")
-        texts = table[column].str.lower()
-        values = truths_or_numbers(texts)
-        if yes and column == "label":
-            values = texts.eq(yes.strip().lower()).astype("float64").where(texts.ne(""))
+        values = truths_or_numbers(texts[~is_score])
+        if yes:
+            values = texts[~is_score].eq(yes.strip().lower()).astype("float64").where(texts.ne(""))
+        values = pd.concat([values, truths_or_numbers(texts[is_score])])
         turn = pd.to_numeric(table["turn"], errors="coerce")
         turn = turn.where(turn.mod(1).eq(0))
         wrong = {
             "run_id": table["run_id"].eq(""),
             "turn": table["turn"].ne("") & turn.isna(),
-            column: texts.ne("") & values.isna(),
+            "label": ~is_score & texts.ne("") & values.isna(),
         }
+        if "score" in table:
+            wrong["score"] = is_score & texts.ne("") & values.isna()
         for name, is_wrong in wrong.items():
             for row, text in table.loc[is_wrong, ["row", name]].to_numpy():
                 problems.append(f"{file}, row {row}: {name} {cut_end(text, 40)!r} is no {name}")
         table = table.assign(turn=turn.astype("Int64"), value=values)
         tables.append(table[~pd.DataFrame(wrong).any(axis=1)])
         if len(table) and tables[-1].empty:
-            hint = " (--yes TEXT names the label that means yes)" if wrong[column].all() else ""
+            hint = " (--yes TEXT names the label that means yes)" if wrong["label"].all() else ""
             raise SourceError(f"{path}: no row can be used: {problems[-1]}{hint}")
     return Table(pd.concat(tables, ignore_index=True), problems)
 

@@ -41,6 +41,7 @@ class Comparison:
     labels: pd.DataFrame  # labels by all people: run_id, turn, label, who
     people: Majority
     unknown: dict[str, int]  # numbers of labels and of verdicts whose ids do not occur in these logs
+    empty: dict[Any, int]  # numbers of verdicts without a value, by judge
     problems: list[str]  # descriptions of rows that could not be used
 
     @property
@@ -77,7 +78,7 @@ def compare_judges(
     Raises
     ------
     SourceError
-        If no label, or no verdict, belongs to a unit of these logs.
+        If no label, or no verdict, belongs to a unit of these logs, or if ids may refer to different runs.
 
     Examples
     --------
@@ -90,8 +91,9 @@ def compare_judges(
     units = draw(logs, runs, turns=bool(tables["labels"]["turn"].notna().any()), seed=seed)
     known = pd.MultiIndex.from_frame(units[UNIT])
     unknown = {}
-    for name, given in tables.items():
-        table = given.assign(run_id=run_ids_of(given["run_id"], logs.runs))
+    run_ids = run_ids_of([given["run_id"] for given in tables.values()], logs.runs, logs.chosen)
+    for (name, given), own_ids in zip(tables.items(), run_ids, strict=True):
+        table = given.assign(run_id=own_ids)
         is_known = pd.MultiIndex.from_frame(table[UNIT]).isin(known)
         if not is_known.any():
             raise SourceError(f"no {name} of these {'runs' if units['turn'].isna().all() else 'turns'}: check the ids")
@@ -108,12 +110,13 @@ def compare_judges(
     means = judged.groupby([*UNIT, "judge"], dropna=False, sort=False, as_index=False)["verdict"].mean()
     wide = means.pivot(index=UNIT, columns="judge", values="verdict")
     wide = wide.reindex(known).reset_index(drop=True).rename_axis(columns=None)
+    empty = judged.loc[judged["verdict"].isna(), "judge"].value_counts().to_dict()
     problems = labels.problems + verdicts.problems
     for judge in gives_labels.index[gives_labels]:
         if ties := int(wide[judge].eq(0.5).sum()):
             problems.append(f"{judge}: {counted_noun(ties, 'unit')} with as many verdicts for yes as for no")
         wide[judge] = wide[judge].where(wide[judge].ne(0.5)).round()
-    return Comparison(units, wide, own_labels, people, unknown, problems)
+    return Comparison(units, wide, own_labels, people, unknown, empty, problems)
 
 
 def judge_table(comparison: Comparison) -> pd.DataFrame:
@@ -371,9 +374,11 @@ def findings(comparison: Comparison) -> list[Finding]:
         notes += warning.only("unlike_labels")
     if notes:
         found.append(Finding("caveat", sections.JUDGES, {"notes": notes}))
-    if comparison.problems or people.undecided or any(comparison.unknown.values()):
-        values = {"problems": comparison.problems, "unknown": comparison.unknown, "undecided": people.undecided}
-        found.append(Finding("not_used", sections.DATA_QUALITY, values, template=words.not_used))
+    unknown = {name: count for name, count in comparison.unknown.items() if count}
+    unused: dict[str, Any] = {"problems": comparison.problems, "unknown": unknown, "empty": comparison.empty}
+    unused["undecided"] = people.undecided
+    if any(unused.values()):
+        found.append(Finding("not_used", sections.DATA_QUALITY, unused, template=words.not_used))
     return found
 
 

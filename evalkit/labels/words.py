@@ -50,9 +50,10 @@ def people(number: int, several: int, disagreed: int, ties: int, agreement: Mapp
     return f"{text}."
 
 
-def not_used(problems: Sequence[str], unknown: Mapping[str, int], undecided: int) -> str:
+def not_used(problems: Sequence[str], unknown: Mapping[str, int], empty: Mapping[str, int], undecided: int) -> str:
     """State how many rows were not used, and why."""
-    parts = [f"{counted_noun(count, name[:-1])} of unknown ids" for name, count in unknown.items() if count]
+    parts = [f"{counted_noun(count, name[:-1])} of unknown ids" for name, count in unknown.items()]
+    parts += [f"{counted_noun(count, 'verdict')} of {judge} without a value" for judge, count in empty.items()][:3]
     if undecided:
         parts.append(f"{counted_noun(undecided, 'unit')} left undecided")
     if problems:

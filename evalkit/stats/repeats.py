@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from evalkit.stats.intervals import by_cluster, check_groups, clean, mean_interv
 
 FLAGGED_AT = 0.01
 MOST_K = 10
+MOST_ADDITIONAL = 10  # maximum number of additional runs of a task that `repeats_test` compares with its others
 
 _COLUMNS = "measure k n n_tasks tasks_used estimate low high method target warning"
 
@@ -70,15 +70,16 @@ def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | N
     if not np.isin(outcomes[usable], (0.0, 1.0)).all():
         raise ValueError("pass@k needs 0/1 outcomes")
     rows = cells.runs[usable].assign(_value=outcomes[usable])
+    sizes = rows.groupby([by, task], observed=True).size()
     if ks is None:
-        runs = rows.groupby([by, task], observed=True).size()
-        half = runs.groupby(level=0).quantile(0.5, interpolation="lower").min() if len(runs) else 1
+        half = sizes.groupby(level=0).quantile(0.5, interpolation="lower").min() if len(sizes) else 1
         ks = range(1, int(min(max(half, 1), MOST_K)) + 1)
     ks = sorted(set(ks))
+    usual = int(sizes.mode()[0]) if len(sizes) else None
     measures = []
     for name, own in rows.groupby(by, observed=True):
         counts = own.groupby(task, observed=True)["_value"].agg(["size", "sum"])
-        tested = repeats_test(own["_value"], own[task], None if order is None else own[order])
+        tested = repeats_test(own["_value"], own[task], None if order is None else own[order], usual)
         retried = note("retried", method=tested.method, p_value=tested.p_value) if tested.flagged else Notes()
         for measure, k in [*((measure, k) for k in ks for measure in ("pass@", "pass^")), ("agreement", 2)]:
             used = counts[counts["size"] >= k]
@@ -101,12 +102,16 @@ def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | N
     return pd.concat([table[[by]], typed(table, _COLUMNS)], axis=1) if measures else table
 
 
-def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[Any] | None = None) -> RepeatsTest:
+def repeats_test(
+    values: Iterable[Any], tasks: Iterable[Any], order: Iterable[Any] | None = None, usual: int | None = None
+) -> RepeatsTest:
     """Test whether the number of runs of a task depends on their outcomes, as it does with retries.
 
     If runs are exchangeable, the last of n runs with c successes is a success with probability c / n. The number of
     tasks whose last run is a success then has the exact distribution of independent trials with these probabilities. If
-    all tasks have the same number of runs, a small p shows only that later runs differ from earlier ones.
+    tasks have more runs than usual, their additional runs (of each task the last ten) are tested in the same way, with
+    a hypergeometric distribution; the smaller p value counts, times 2. If all tasks have the same number of runs, a
+    small p shows only that later runs differ from earlier ones.
 
     Parameters
     ----------
@@ -116,6 +121,8 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
         Task of each run.
     order : array_like, shape (n,), optional
         Sortable position of each run within its task.
+    usual : int, optional
+        Usual number of runs of a task; by default the most frequent number.
 
     Returns
     -------
@@ -136,15 +143,33 @@ def repeats_test(values: Iterable[Any], tasks: Iterable[Any], order: Iterable[An
     if not mixed.any():
         reason = note("nothing_mixed") if (sizes > 1).any() else note("never_repeated", why="")
         return RepeatsTest(math.nan, False, 0, method, reason)
-    last = np.zeros(len(sizes))
-    last[codes] = known  # a task keeps the value of its last run
-    chances = np.column_stack([1 - means, means])[mixed]
-    distribution, seen = reduce(np.convolve, chances, np.ones(1)), int(last[mixed].sum())
-    tail = min(distribution[: seen + 1].sum(), distribution[seen:].sum())
-    p_value = float(min(1.0, 2 * tail))
+    if usual is None:
+        usual = int(pd.Series(sizes).mode()[0])
+    late = mixed.astype(int)
+    p_value, is_more = _late_runs(known, codes, late)
+    late = np.where(mixed, np.clip(sizes - usual, 0, MOST_ADDITIONAL), 0).astype(int)
+    if late.any():
+        p_beyond, is_more_beyond = _late_runs(known, codes, late)
+        if p_beyond < p_value:
+            method = f"runs of each task after the first {usual} against these, exact"
+            p_value, is_more = p_beyond, is_more_beyond
+        p_value = min(1.0, 2 * p_value)  # the smaller of two p values
     is_unequal = len(set(sizes)) > 1 and table["task"].value_counts().nunique() > 1
-    flagged = bool(p_value <= FLAGGED_AT and is_unequal and seen > means[mixed].sum())
+    flagged = bool(p_value <= FLAGGED_AT and is_unequal and is_more)
     return RepeatsTest(p_value, flagged, int(mixed.sum()), method)
+
+
+def _late_runs(known: np.ndarray, codes: np.ndarray, late: np.ndarray) -> tuple[float, bool]:
+    """Return a two-sided p value for the successes in the last `late` runs of each task, and whether they are many."""
+    sizes, successes = np.bincount(codes), np.bincount(codes, known).astype(int)
+    distribution = np.ones(1)
+    for n, c, drawn in zip(sizes.tolist(), successes.tolist(), late.tolist(), strict=True):
+        ways = [math.comb(c, k) * math.comb(n - c, drawn - k) for k in range(drawn + 1)]
+        distribution = np.convolve(distribution, [one / math.comb(n, drawn) for one in ways])
+    from_last = pd.Series(codes).groupby(codes).cumcount(ascending=False).to_numpy()
+    seen = int(known[from_last < late[codes]].sum())
+    tail = min(distribution[: seen + 1].sum(), distribution[seen:].sum())
+    return float(min(1.0, 2 * tail)), bool(seen > (late * successes / sizes).sum())
 
 
 def pass_at_k(n: Any, c: Any, k: int) -> np.ndarray | float:

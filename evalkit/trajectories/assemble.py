@@ -290,7 +290,7 @@ def _overrule(runs: Runs, path: str) -> None:
             raise SourceError(f"{path}: no column {name}; there are {', '.join(map(str, stated))}")
     names = ("run_id", "log_id", "task_id", "extra")
     known = pd.DataFrame({name: [getattr(run, name) for run in runs if not run.is_copy] for name in names})
-    found = run_ids_of(stated["run_id"], known)
+    [found] = run_ids_of([stated["run_id"]], known)
     if not (missing := stated.loc[found.isna(), "run_id"]).empty:
         raise SourceError(f"{path}: no run has the id {missing.iloc[0]!r}")
     stated["run_id"] = found

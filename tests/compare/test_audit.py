@@ -186,6 +186,13 @@ def test_the_command_prints_the_answer_first_and_strict_fails_only_for_an_error(
         ('editor {"command": "view", "path": "/tests/run-tests.sh"}', True),
         ("sed -n 1,20p /oracle/solution.sh", True),
         ("grep -r FAIL_TO_PASS .", True),
+        ("head -5 /tests/cases/input_3.txt", True),
+        ('open_file {"path": "/tests/reference.json"}', True),
+        ("less data/answer_key.csv", True),
+        ("cp gold.patch /tmp", True),
+        ("cat /app/tests/cases.py", False),
+        ("cat ./tests/cases.py; python src/tests/run.py", False),
+        ("grep ground_truth train.py", False),
         ("bash /tests/run-tests.sh", False),
         ("cat > test_outputs.py", False),
         ("python -m pytest tests/test_utils.py", False),
@@ -194,6 +201,39 @@ def test_the_command_prints_the_answer_first_and_strict_fails_only_for_an_error(
 )
 def test_only_commands_that_open_files_of_a_benchmark_count_as_leaks(command, is_opened):
     assert bool(OWN_FILES.search(command)) == is_opened
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        ({"max_turns": [30, 60]}, (1, 1, "max turns (30; 60)")),
+        ({"maxOutputTokens": ["", 900], "top_p": [1, 1]}, (1, 2, "maxOutputTokens (not recorded; 900)")),
+        (
+            {"request_limit": [5, 6], "prompt_version": ["2", "3"], "timeout_s": [9, 9]},
+            (2, 3, "prompt version (2; 3)"),
+        ),
+        ({"timeout": [60, 60]}, (0, 1, "")),
+        ({"model_version": [1, 2], "max_score": [7, 8], "rate_limited": [0, 1]}, None),  # no settings
+    ],
+)
+def test_columns_of_tables_with_settings_are_compared_by_name(columns, found, tmp_path):
+    rows = [
+        {
+            "model": model,
+            "task": f"t{task}",
+            "passed": (task + side) % 2,
+            **{name: own[side] for name, own in columns.items()},
+        }
+        for side, model in enumerate(["kea", "owl"])
+        for task in range(8)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    row = compare.audit(evalkit.load(str(tmp_path / "runs.csv")), checks=["settings"]).table.iloc[0]
+    if found is None:
+        assert row["verdict"] == "not computed"
+        return
+    assert (row["count"], row["n"]) == found[:2]
+    assert found[2] in str(row["notes"])
 
 
 def test_a_run_with_a_score_was_measured():

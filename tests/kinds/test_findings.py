@@ -85,6 +85,9 @@ ONE_TASK = [(m, f"task_v{i}", i % 10 < rate) for m, rate in (("a", 8), ("b", 2))
             [(m, t.replace("_v", "-variant-"), v) for m, t, v in ONE_TASK],
             "the 60 tasks look like variants of 1 template",
         ),
+        ([(m, f"grasp (seed {t[6:]})", v) for m, t, v in ONE_TASK], "the 60 tasks look like variants of 1 template"),
+        ([(m, f"grasp[v{t[6:]}]", v) for m, t, v in ONE_TASK], "the 60 tasks look like variants of 1 template"),
+        ([(m, f"org/repo#{t[6:]}", v) for m, t, v in ONE_TASK], ""),  # numbers of issues
         ([(m, f"HumanEval/{t[6:]}", v) for m, t, v in ONE_TASK], ""),  # a running number alone tells nothing
         ([(m, f"{t}_{t[6:]}", v) for m, t, v in ONE_TASK], ""),
         (ONE_TASK[:5], ""),

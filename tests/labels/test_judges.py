@@ -245,13 +245,48 @@ def test_verdicts_of_many_shapes_are_the_same(make, columns, logs, comparison, t
     assert not found.problems
 
 
+SHUFFLED = [7 * number % 30 for number in range(30)]  # a whole number from 0 for each run, in another order
+
+
+@pytest.mark.parametrize(
+    ("columns", "ids", "cause"),
+    [
+        ({"id": SHUFFLED}, SHUFFLED, ""),
+        ({"sampleID": [1 + number for number in SHUFFLED], "line": range(30)}, [1 + n for n in SHUFFLED], ""),
+        ({"line": range(30), "id": SHUFFLED}, SHUFFLED, ""),
+        ({"attempt": [30 - number for number in range(30)]}, [30 - number for number in range(30)], ""),
+        ({"row": range(30, 60)}, range(30, 60), ""),
+        ({"case id": SHUFFLED, "gid": range(30)}, SHUFFLED, "columns case id and gid contain"),
+        ({"id": [f"job{number}" for number in range(30)]}, range(1, 31), "no labels of these runs"),
+        ({"row": [*range(10), *range(50, 70)]}, range(30), "no labels of these runs"),  # some, by chance
+    ],
+)
+def test_whole_numbers_are_ids_of_the_table_and_no_row_numbers(columns, ids, cause, tmp_path):
+    passed = [number * number % 7 % 2 for number in range(30)]
+    table = pd.DataFrame({"model": "m", "task": [f"t{number % 10}" for number in range(30)], "passed": passed})
+    table.assign(**columns).to_csv(tmp_path / "runs.csv", index=False)
+    verdicts = pd.DataFrame({"run_id": [*ids], "judge": "j", "label": passed})
+    verdicts.to_csv(tmp_path / "verdicts.csv", index=False)
+    verdicts.tail(12).to_csv(tmp_path / "labels.csv", index=False)
+    arguments = read_labels(str(tmp_path / "labels.csv")), read_verdicts(str(tmp_path / "verdicts.csv"))
+    runs = evalkit.load(str(tmp_path / "runs.csv"))
+    if cause:
+        with pytest.raises(SourceError, match=cause):
+            compare_judges(runs, *arguments)
+        return
+    found = compare_judges(runs, *arguments)
+    assert found.verdicts["j"].eq(found.units["outcome"].eq("success")).all()
+    assert found.units.loc[found.is_labelled, "label"].eq(found.verdicts.loc[found.is_labelled, "j"]).all()
+    assert (int(found.is_labelled.sum()), found.unknown) == (12, {"labels": 0, "verdicts": 0})
+
+
 def test_a_unit_under_both_of_its_ids_is_one_and_contradictions_are_left_out(logs, comparison):
     verdicts = read_verdicts(VERDICTS).rows.query("judge == 'judge-a'")
     other = pd.DataFrame({"run_id": comparison.units["run_id"], "judge": "judge-a"})
     other = other.assign(turn=pd.array([pd.NA] * len(other), "Int64"), verdict=comparison.verdicts["judge-a"])
     other.loc[:2, "verdict"] = 1 - other.loc[:2, "verdict"]
     labels = read_labels(LABELS)
-    renamed = labels.rows.assign(run_id=run_ids_of(labels.rows["run_id"], logs.runs))
+    renamed = labels.rows.assign(run_id=run_ids_of([labels.rows["run_id"]], logs.runs)[0])
     both = Table(pd.concat([labels.rows, renamed]), [])
     found = compare_judges(logs, both, Table(pd.concat([verdicts, other]), []))
     assert found.verdicts["judge-a"].isna().tolist() == [True] * 3 + [False] * 237
@@ -278,6 +313,31 @@ def test_detectors_are_judged_by_labels_of_runs_or_turns():
         table = precision_recall(detector_verdicts(found, events), verdicts_and_labels(found)[1]).set_index("judge")
         assert table.loc["failed_call", ["precision_estimate", "recall_estimate", "n"]].tolist() == [1, 1, 40]
         assert table.loc["cut_off", "n"] == 40
+
+
+@pytest.mark.parametrize(
+    ("extra", "words", "unused"),
+    [
+        ({}, ("no", "yes"), ""),
+        ({"alder-large-01": ""}, ("F", "T"), "Not used: 1 verdict of strict without a value."),
+        ({"alder-large-01": "", "alder-large-02": "", "alder-large-03": "dunno"}, ("0", "1"), "2 verdicts of strict"),
+    ],
+)
+def test_each_judge_of_a_file_gives_labels_or_scores(extra, words, unused, logs, comparison, tmp_path):
+    own = read_verdicts(VERDICTS).rows.query("judge == 'judge-a'").set_index("run_id")["verdict"].astype(int)
+    strict = own.map(dict(enumerate(words))).to_dict() | extra
+    rows = [{"judge": "strict", "run_id": run_id, "label": word} for run_id, word in strict.items()]
+    rows += [{"judge": "lenient", "run_id": run_id, "score": 5 * said + 2} for run_id, said in own.items()]
+    (tmp_path / "both.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = compare_judges(logs, read_labels(LABELS), read_verdicts(str(tmp_path / "both.jsonl")))
+    expected = comparison.verdicts["judge-a"]
+    assert found.verdicts["lenient"].equals(5 * expected + 2)
+    assert found.verdicts["strict"].isna().sum() == len(extra)
+    assert found.verdicts["strict"].fillna(expected).equals(expected)
+    texts = " ".join(finding_text(finding) for finding in findings(found))
+    assert unused in texts
+    assert ("Not used" in texts) == bool(extra)
+    assert ("row 4: label 'dunno' is no label" in texts) == (len(extra) == 3)
 
 
 def test_bad_rows_are_named_and_unknown_ids_counted(tmp_path):

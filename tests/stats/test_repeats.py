@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import hypergeom
 
 from evalkit.stats import cells_of, mean_interval, pass_at_k, pass_hat_k, rate_interval, reliability, repeats_test
 
@@ -101,6 +102,27 @@ def test_only_unequal_numbers_of_runs_that_end_with_a_success_are_retries(runs, 
     found = repeats_test(values, tasks)
     assert found.p_value < 0.001
     assert found.flagged == flagged
+
+
+@pytest.mark.parametrize(
+    ("extra", "usual", "flagged"),
+    [([1, 1, 1], 5, True), ([0, 0, 1], 5, False), ([1, 1, 1], 8, False), ([1, 1, 1], None, True)],
+)
+def test_failures_that_were_run_again_are_retries_in_tasks_that_mostly_succeed(extra, usual, flagged):
+    rows = []
+    for task in range(36):
+        values = [1, 1, 1, 1]
+        values.insert(task % 5, 0)
+        if task < 16:  # of such a task, 7 of 8 runs succeed, so its last run says little
+            values += extra
+        rows += [(task, value) for value in values]
+    tasks, values = zip(*rows, strict=True)
+    assert repeats_test(values, tasks, usual=usual).flagged == flagged
+
+
+def test_the_test_of_additional_runs_is_hypergeometric():
+    found = repeats_test([0, 0, 1, 1, 1, 0, 1], list("aaaaabb"), usual=2)
+    assert found.p_value == pytest.approx(2 * 2 * hypergeom(5, 3, 3).pmf(3))  # of both tests, two-sided
 
 
 def test_the_flag_is_raised_wrongly_in_about_one_percent():
