@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from evalkit._text import columns_in_words, counted_noun, fill_template, listed
+from evalkit._text import columns_in_words, counted_noun, fill_template, format_interval, listed
 
 
 class Note(NamedTuple):
@@ -180,6 +180,15 @@ def _absent(fewer: Sequence[Any], unrun: Sequence[Any], best: str | None = None,
     return text
 
 
+def _unnamed_runs(count: int, n: int, what: str, rate: Mapping[str, Any] | None, is_share: bool, unit: str) -> str:
+    verbs = "names no model and has" if count == 1 else "name no model and have"
+    text = f"{count:,} of {counted_noun(n, 'run')} {verbs} no rank"
+    if rate:
+        ends = rate["estimate"], rate["low"], rate["high"]
+        text += f", with a {what} of {format_interval(*ends, percent=is_share, unit=unit or None)}"
+    return f"{text}; if one model made them, {_UNNAMED}"
+
+
 def _copied(pairs: Sequence[tuple[str, str, int]]) -> str:
     shown = listed((f"{counted_noun(n, 'run')} of {new} copied from {old}" for new, old, n in pairs), 1)
     return f"copies are excluded from all rates: {shown}"
@@ -223,6 +232,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_model": _no_model,
     "unnamed": f"no log names a model: {_UNNAMED}",
     "unread": _unread,
+    "unnamed_runs": _unnamed_runs,
     "scorer": _scorer,
     "samples_cut": _samples_cut,
     "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",

@@ -93,7 +93,7 @@ def retries(audited: Audited) -> Found:
 def retried_until_solved(audited: Audited) -> Found:
     """Count the models whose last runs of tasks succeed more often than others; the alternative uses first runs."""
     _needs_rate(audited)
-    table = audited.board.outcomes.table.dropna(subset="value").sort_values("repetition", kind="stable")
+    table = audited.board.named_runs.dropna(subset="value").sort_values("repetition", kind="stable")
     doubtful = audited.board.retried
     first = audited.runs["run_id"].isin(table.drop_duplicates(["model_name", "task"])["run_id"])
     notes = note("models", "{models}", models=doubtful)
@@ -149,8 +149,8 @@ def _repeating_models(audited: Audited) -> dict[str, str]:
     """
     runs = audited.runs
     results = runs.reindex(columns=["score", "is_successful", "turns", "status", "exit_reason"]).astype("str")
-    table = audited.board.outcomes.table.assign(result=pd.util.hash_pandas_object(results, index=False))
-    table = table[table["model_name"].ne(UNKNOWN)].sort_values(["task", "repetition"], kind="stable")
+    table = audited.board.named_runs.assign(result=pd.util.hash_pandas_object(results, index=False))
+    table = table.sort_values(["task", "repetition"], kind="stable")
     seen: dict[tuple[Any, ...], pd.DataFrame] = {}
     repeating = {}
     for model, own in table.groupby("model_name", sort=False):
@@ -410,8 +410,7 @@ def pass_hat_k(audited: Audited) -> Found:
 @check("undecided ranks", "Is it undecided which model is best?", noun="model")
 def undecided_ranks(audited: Audited) -> Found:
     """Count the models that may be the best, unless there is exactly one."""
-    table = audited.board.table
-    ranks = table.loc[table["model_name"].ne(UNKNOWN), "rank_low"].dropna()
+    ranks = audited.board.table["rank_low"].dropna()
     if len(ranks) < 2:
         raise NotComputed("one_model", "fewer than 2 models were ranked")
     n_best = int(ranks.eq(1).sum())

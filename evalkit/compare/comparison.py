@@ -10,8 +10,8 @@ from evalkit._text import check_number
 from evalkit.io import SourceError, short_paths
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.pipeline import runs_of
-from evalkit.kinds.runs import leading
-from evalkit.stats import Cells, adjusted_rates, cells_of, repeats_test
+from evalkit.kinds.runs import UNKNOWN, leading
+from evalkit.stats import Cells, adjusted_rates, cells_of, estimate_by, repeats_test
 from evalkit.stats.adjusted import AdjustedRates
 from evalkit.stats.pairwise import MOST_PAIRED
 
@@ -29,9 +29,29 @@ class Comparison:
     outcomes: Outcomes
 
     @cached_property
+    def named_runs(self) -> pd.DataFrame:
+        """The runs that name a model; all runs if no run that names one has a value."""
+        table = self.outcomes.table
+        named = table[table["model_name"] != UNKNOWN]
+        return named if named["value"].notna().any() else table
+
+    @cached_property
+    def unnamed(self) -> Notes:
+        """Note how many runs are not compared because they name no model, with their rate."""
+        if len(self.named_runs) == len(self.outcomes.table):
+            return Notes()
+        data = self.outcomes
+        rows = data.table.drop(self.named_runs.index)
+        values = {"count": len(rows), "n": len(data.table), "what": data.name}
+        rows = rows.dropna(subset="value")
+        rates = estimate_by(rows, "model_name", "value", "task", data.kind, families="family", seeds="seed")
+        rate = next(iter(rates.to_dict("records")), None)
+        return note("unnamed_runs", **values, rate=rate, is_share=data.is_share, unit=data.unit)
+
+    @cached_property
     def all_cells(self) -> Cells:
-        """The cells of all models, including models without any outcome."""
-        return cells_of(self.outcomes.table, "model_name", "task", "value", *WITHIN)
+        """The cells of all models in `named_runs`, including models without any outcome."""
+        return cells_of(self.named_runs, "model_name", "task", "value", *WITHIN)
 
     @cached_property
     def cells(self) -> Cells:
@@ -49,7 +69,7 @@ class Comparison:
         """The models whose tasks were repeated until a run succeeded, according to `evalkit.stats.repeats_test`."""
         if self.outcomes.kind != "proportion":
             return []
-        table = leading(self.outcomes.table.dropna(subset=["value", "repetition"]))
+        table = leading(self.named_runs.dropna(subset=["value", "repetition"]))
         tested = {}
         sizes = table.groupby(["model_name", "task"]).size().groupby("model_name").nunique()
         table = table[table["model_name"].isin(sizes.index[sizes > 1])]
@@ -66,7 +86,7 @@ class Comparison:
     def doubts(self) -> Notes:
         """Notes that differences may come from how models were run or scored; with any, no model is called best."""
         found = Notes()
-        table = self.outcomes.table.dropna(subset="value")
+        table = self.named_runs.dropna(subset="value")
         if self.retried:
             found += note("retried_models", models=self.retried, first=table["repetition"].min())
         if self.outcomes.kind == "mean" and not self.outcomes.unit:

@@ -27,7 +27,13 @@ from evalkit.stats.pairwise import MOST_PAIRED
 
 MODELS = "Models, the best first"
 DOUBTS = ("units_differ", "retried_models")  # notes that invalidate any claim of a best model
-FIRST = ("judged", "conditions_differ", "settings_differ", *DOUBTS)  # notes to read before comparing estimates
+FIRST = (
+    "unnamed_runs",
+    "judged",
+    "conditions_differ",
+    "settings_differ",
+    *DOUBTS,
+)  # notes to read first
 FEW_PAIRS = 5  # with fewer shared tasks, no difference between two models can be shown
 MOST_VALUES = 6  # maximum number of values of a condition in a sentence
 
@@ -64,7 +70,7 @@ class Leaderboard(Comparison):
     @property
     def has_means(self) -> bool:
         """Whether models have one mean: scores under several conditions, such as budgets, have none in common."""
-        return self.outcomes.is_share or self.outcomes.table.dropna(subset="value")["condition"].nunique() < 2
+        return self.outcomes.is_share or self.named_runs.dropna(subset="value")["condition"].nunique() < 2
 
     @property
     def is_adjusted(self) -> bool:
@@ -73,9 +79,9 @@ class Leaderboard(Comparison):
 
     @property
     def pairs_of_first(self) -> pd.DataFrame:
-        """The pairs of the highest-ranked model with a name."""
-        named = self.table.loc[self.table["model_name"] != UNKNOWN, "model_name"]
-        return self.pairs[self.pairs[["model_a", "model_b"]].isin(named[:1].tolist()).any(axis=1)]
+        """The pairs of the highest-ranked model."""
+        first = self.table["model_name"].head(1).tolist()
+        return self.pairs[self.pairs[["model_a", "model_b"]].isin(first).any(axis=1)]
 
 
 def leaderboard(
@@ -116,14 +122,14 @@ def leaderboard(
     ranks = rank_models(cells, first=first, pairs=pairs if len(table) <= MOST_PAIRED else None)
     table = table.merge(ranks.drop(columns=["n_tasks", "estimate"]), on="model_name")
     best = first if len(table) and table["rank_high"].iloc[0] == 1 else ""
-    # models without a measured run come last, with the reason
+    # models without a measured run come last, with the reason, and so do runs that name no model
     rest = runs[~runs["model_name"].fillna(UNKNOWN).isin(rows["model_name"])].fillna({"model_name": UNKNOWN})
     if len(rest) or table.empty:
         unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
-        table = pd.concat([table, unrated[["model_name", "n", "n_tasks", "warning"]]], ignore_index=True)
+        table = pd.concat([table, unrated[[name for name in unrated if name in table]]], ignore_index=True)
     types = {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     table = table[_COLUMNS.split()].astype(types)
-    notes = variants(scored) + compared.doubts
+    notes = compared.unnamed + variants(scored) + compared.doubts
     families = rows["family"].nunique()
     if families < rows["task"].nunique():
         notes += note("families", count=families)
@@ -315,6 +321,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     own = board.pairs_of_first
     has_shared = own["n_tasks"] > 0
     about = {"model": first, "what": name, "unpaired": not has_shared.any()}
+    about["unnamed"] = "unnamed_runs" in board.notes
     about["conditions_differ"] = "conditions_differ" in board.notes
     about["absent"] = next((dict(one.values) for one in board.notes.only("absent").notes), None)
     highest = rated.nlargest(1, "estimate").iloc[0]

@@ -224,7 +224,7 @@ def describe_baseline(
         Part("the question", [head], always=True),
         Part("models", rows=rows, always=True, most=MOST_VERDICTS, spare=("tasks",)),
         Part("tasks broken and fixed", rows=tasks, most=MOST_PAIRS, last=0, left=2),
-        Part("doubts", [*lacking, *_lines(compared.doubts + variants(data))], always=True),
+        Part("doubts", [*lacking, *_lines(compared.unnamed + compared.doubts + variants(data))], always=True),
         Part("files and choices", below, always=True),
     ]
     text = on_screen(parts, everything=everything, compared_by=data.compared_by)

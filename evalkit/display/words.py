@@ -152,7 +152,8 @@ def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, 
     undecided = model_names(headline["open"], MOST_ANSWERED) if code == "leads" else ""
     if code == "best":
         within = " under equal conditions" if rate and headline.get("conditions_differ") else ""
-        best = f"{model} is shown to be the best of {n_models} models on new tasks like these"
+        models = f"{n_models} {'named models' if headline.get('unnamed') else 'models'}"
+        best = f"{model} is shown to be the best of {models} on new tasks like these"
         answer = f"{best}{within}{doubt},{with_rate}"
     elif headline["behind"]:
         behind = model_names(headline["behind"], MOST_ANSWERED)
@@ -353,10 +354,11 @@ def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, va
     return f"{text}{FEW_SHARED}" if few else text
 
 
-def _best(model: str, what: str, basis: str = "", unpaired: bool = False, variants: bool = False, **_: Any) -> str:
-    about = [what, basis, str(note("unpaired")) if unpaired else ""]
-    text = f"best: {model} ({', '.join(filter(None, about))})"
-    return f"{text}{IF_NO_VARIANTS}" if variants else text
+def _best(model: str, what: str, basis: str = "", **doubts: Any) -> str:
+    about = [what, basis, str(note("unpaired")) if doubts.get("unpaired") else ""]
+    best = "best of the named models" if doubts.get("unnamed") else "best"
+    text = f"{best}: {model} ({', '.join(filter(None, about))})"
+    return f"{text}{IF_NO_VARIANTS}" if doubts.get("variants") else text
 
 
 def _audit(

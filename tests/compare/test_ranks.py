@@ -116,12 +116,33 @@ def test_no_mean_spans_several_budgets_and_none_is_imputed_to_a_budget_that_a_mo
         assert means.min() - 1e-9 <= adjusted <= means.max() + 1e-9
 
 
-def test_runs_without_a_model_s_name_are_compared_with_none_and_stand_last():
-    cells = played({None: 0.9, "first": 0.8, "second": 0.1}, tasks=40)
-    board = compare.leaderboard(runs_of(cells))
-    assert board.table["model_name"].tolist() == ["first", "second", "unknown"]
-    assert compare.headline(board)["model"] == "first"
-    assert board.table["behind_first"].tolist() == [False, True, False]
+@pytest.mark.parametrize(
+    ("unnamed", "note"),
+    [
+        (reached(None, [True] * 57, [f"t{n}" for n in range(19)] * 3),
+         "57 of 137 runs name no model and have no rank, with a success rate of 100 %"),
+        (reached(None, [False], ["elsewhere"]),
+         "1 of 81 runs names no model and has no rank, with a success rate of 0 %"),
+        (reached(None, [None, None], ["t0", "t1"]), "2 of 82 runs name no model and have no rank; if one model"),
+        ([], ""),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("rate", [0.5, 0.1])
+def test_runs_without_a_model_s_name_have_a_note_and_change_no_rank_pair_or_claim(unnamed, note, rate):
+    cells = played({"first": 0.8, "second": rate}, tasks=40)
+    alone, board = compare.leaderboard(runs_of(cells)), compare.leaderboard(runs_of(cells + unnamed))
+    names = alone.table["model_name"].tolist()
+    assert board.table["model_name"].tolist() == [*names, "unknown"][: len(board.table)]
+    assert len(board.table) == (3 if unnamed else 2)
+    assert board.table["rank_low"].isna().tolist() == [False, False, True][: len(board.table)]
+    pd.testing.assert_frame_equal(board.table.head(2), alone.table, check_dtype=False)
+    pd.testing.assert_frame_equal(board.pairs, alone.pairs)
+    assert compare.headline(board) == compare.headline(alone) | {"unnamed": bool(unnamed)}
+    assert board.notes.without("unnamed_runs", "none_measured") == alone.notes
+    assert str(board.notes.only("unnamed_runs")).startswith(note)
+    verdicts, passes = describe_baseline(runs_of(cells + unnamed), "first")
+    assert note in verdicts
+    assert passes == describe_baseline(runs_of(cells), "first")[1]
 
 
 def test_models_under_different_conditions_have_no_highest_mean():
