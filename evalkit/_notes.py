@@ -291,6 +291,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "conditions_differ": _conditions_differ,
     "settings_differ": _settings_differ,
     "units_differ": "scores of {shares} are from 0 to 1, scores of {others} far above: units may differ (80% is 0.8)",
+    "lower_is_better": (
+        "lower is usually better for a score named {name}, but the highest score ranks first: "
+        "change its sign, or its name if higher is better"
+    ),
     "variants": (
         "the {tasks} tasks look like variants of {few:template}; if so, the intervals are too narrow: "
         "set --cluster COLUMN (parameter cluster) to the column of their families"

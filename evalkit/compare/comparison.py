@@ -1,5 +1,6 @@
 """Prepare comparisons of models: the counted runs, and their averages by task and model, shared by all analyses."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +20,10 @@ WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparison
 RETRIED = 0.02  # maximum p value, corrected for all models, that shows that the number of runs depends on outcomes
 FEW_VALUES = 5  # minimum number of scores of a group that shows their unit
 FAR_ABOVE = 10  # a higher mean shows that scores are not shares
+LOWER = re.compile(  # names of scores of which lower values are usually better
+    r"(.*[^a-z])?(loss|wer|cer|error|errors|error[ _-]rate|perplexity|ppl|latency|r?mse|mae|nll|brier|regret)[^a-z]*",
+    re.IGNORECASE,
+)
 MOST_SHOWN = 30  # number of models whose pairs are compared if there are too many models to compare all
 
 
@@ -89,6 +94,8 @@ class Comparison:
         table = self.named_runs.dropna(subset="value")
         if self.retried:
             found += note("retried_models", models=self.retried, first=table["repetition"].min())
+        if LOWER.fullmatch(self.outcomes.by):
+            found += note("lower_is_better", name=self.outcomes.by)
         if self.outcomes.kind == "mean" and not self.outcomes.unit:
             found += _units_differ(table)
         return found

@@ -26,14 +26,9 @@ from evalkit.stats.pair_tests import PARTLY, UNPAIRED
 from evalkit.stats.pairwise import MOST_PAIRED
 
 MODELS = "Models, the best first"
-DOUBTS = ("units_differ", "retried_models")  # notes that invalidate any claim of a best model
-FIRST = (
-    "unnamed_runs",
-    "judged",
-    "conditions_differ",
-    "settings_differ",
-    *DOUBTS,
-)  # notes to read first
+DOUBTS = ("units_differ", "retried_models", "lower_is_better")  # notes that invalidate any claim of a best model
+# notes to read before comparing estimates
+FIRST = ("unnamed_runs", "judged", "conditions_differ", "settings_differ", *DOUBTS)
 FEW_PAIRS = 5  # with fewer shared tasks, no difference between two models can be shown
 MOST_VALUES = 6  # maximum number of values of a condition in a sentence
 
@@ -328,8 +323,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
     about["variants"] = "variants" in board.notes
-    if board.notes.only(*DOUBTS):
-        return {"code": "doubtful", "models": rated["model_name"].tolist()}
+    if doubts := board.notes.only(*DOUBTS):
+        code = "lower" if "lower_is_better" in doubts else "doubtful"
+        return {"code": code, "models": rated["model_name"].tolist()}
     if row["rank_high"] == 1:
         return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
     if len(own) and own["estimate"].isna().all():

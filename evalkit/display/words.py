@@ -93,15 +93,16 @@ def _sentences(*texts: str | Note) -> str:
     return " ".join(map(sentence, texts))
 
 
-def _endings(endings: Mapping[str, int], n: int, noun: str) -> str:
+def _endings(endings: Mapping[str, int], n: int, noun: str, unknown: int = 0) -> str:
     failed = sum(endings.values())
+    more = f" The outcome of {counted_noun(unknown, f'more {noun}')} is unknown." if unknown else ""
     if not failed:
-        return f"The one {noun} did not fail." if n == 1 else f"None of {counted_noun(n, noun)} failed."
+        return (f"The one {noun} did not fail." if n == 1 else f"None of {counted_noun(n, noun)} failed.") + more
     ways = sorted(endings.items(), key=lambda item: (-item[1], item[0]))
     if set(endings) == {"failure"}:
-        return f"{failed:,} of {counted_noun(n, noun)} did not succeed."
+        return f"{failed:,} of {counted_noun(n, noun)} did not succeed.{more}"
     shown = listed((f"{name} ({count:,})" for name, count in ways if count), MOST_WAYS)
-    return f"{failed:,} of {counted_noun(n, noun)} did not succeed: {shown}."
+    return f"{failed:,} of {counted_noun(n, noun)} did not succeed: {shown}.{more}"
 
 
 def _data(
@@ -304,6 +305,11 @@ def _plan(
 ) -> str:
     """State how many tasks, run once or several times, detect a true difference."""
     what = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
+    shown = round(100 * difference, 1) if is_share else round(difference, 2)
+    if models and (shown == 0 or not any(map(math.isfinite, tasks.values()))):
+        pair = f"{models[0]} and {models[1]}"
+        hint = "--detect POINTS (parameter detect) plans for a difference that matters"
+        return f"The observed difference between {pair} is too small to plan for; {hint}."
     shares = "they share" if models else "a pair now shares"
     if models:
         what = f"the observed {what} between {models[0]} and {models[1]}"
@@ -413,6 +419,7 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "unlike": partial(_no_best, "no best model: under equal conditions none of {} is shown to be better"),
     "best": _best,
     "doubtful": "no model is shown to be best: the runs are not comparable as they are",
+    "lower": "no model is shown to be best: lower scores may be better",
 }
 
 

@@ -154,6 +154,25 @@ def test_models_under_different_conditions_have_no_highest_mean():
     ]
 
 
+@pytest.mark.parametrize(
+    ("gap", "is_planned"),
+    [(0.0004, False), (0.2, True)],  # of scores from 0 to 1
+)
+def test_no_number_of_tasks_is_planned_for_a_difference_that_is_shown_as_0(gap, is_planned):
+    rng = np.random.default_rng(3)
+    values = rng.uniform(0.3, 0.5, 12)
+    noise = rng.permutation([0.25, -0.25] * 6)
+    rows = reached("even", values) + reached("odd", values + noise + gap)
+    board = compare.leaderboard(pipeline.runs_of(pd.DataFrame(rows, columns=["model", "task", "score"])))
+    plans = [finding_text(one) for one in compare.findings(board) if one.code == "plan"]
+    start = (
+        "To detect the observed 20 points"
+        if is_planned
+        else "The observed difference between odd and even is too small"
+    )
+    assert [plan[: len(start)] for plan in plans] == [start]
+
+
 @pytest.mark.parametrize("number", ["5", "", [5], None])
 def test_a_number_that_is_none_is_refused_in_one_sentence(number):
     board = compare.leaderboard(runs_of(reached("a", [True, False]) + reached("b", [False, False])))
@@ -264,6 +283,18 @@ def test_no_model_is_best_where_runs_were_repeated_until_they_succeeded_or_score
     assert first.startswith("No model is shown to be best: the runs are not comparable")
     assert second == sentence(doubts[0])
     assert second in describe_baseline(runs, "calm")[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_lower"),
+    [("WER (%)", True), ("val/perplexity", True), ("Brier", True), ("mean absolute error", True), ("closeness", False)],
+)
+def test_no_model_is_best_by_a_score_of_which_lower_values_are_usually_better(name, is_lower):
+    table = pd.DataFrame(reached("keen", POINTS) + reached("calm", [0.5] * 20), columns=["model", "task", "score"])
+    runs = pipeline.runs_of(table.assign(metric=name))
+    first, second, *_ = describe_comparison(runs).split("\n")
+    assert first.startswith("No model is shown to be best: lower scores may be better;") == is_lower
+    assert second.startswith(f"Lower is usually better for a score named {name}, but") == is_lower
 
 
 @pytest.mark.parametrize(
