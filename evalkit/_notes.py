@@ -332,6 +332,10 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "copies": "{count:copy} left out",
     "judged": "{count:outcome} by a judge, whose errors the interval leaves out: `evalkit judges` corrects such rates",
     "only_copies": _only_copies,
+    "failed_with_error": (
+        "{count:failure} with an error such as {example}: in tables of runs, only scores decide; "
+        "--where error= (parameter where) leaves out runs with errors"
+    ),
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "one_model": "there is one model",
     "same_tasks": "all models ran the same tasks",

@@ -15,6 +15,7 @@ from evalkit._notes import Notes, note
 from evalkit._text import listed
 from evalkit.compare.check import Audited, Found, NotComputed, check
 from evalkit.compare.items import task_items
+from evalkit.compare.ranking import failed_with_error
 from evalkit.compare.repeats import reliability
 from evalkit.io.text import distinct_names
 from evalkit.kinds.findings import absent_runs, bare_name, variants
@@ -184,11 +185,14 @@ def _is_written_twice(audited: Audited, one: pd.Series, other: pd.Series) -> boo
 
 @check("infrastructure", "Did something other than the agent end runs?")
 def infrastructure(audited: Audited) -> Found:
-    """Count the unmeasured runs and name the most affected model; the alternative counts the runs as successes."""
-    _needs_endings(audited)
+    """Count unmeasured runs, and failures of tables with an error; the alternative counts them as successes."""
     runs = audited.runs
+    failed = failed_with_error(runs, audited.outcome)
+    if failed.empty:
+        _needs_endings(audited)
     is_unscored = has_flag(runs, "no_outcome") | runs["status"].eq("completed")  # these belong to check `no_outcome`
     is_broken = audited.outcome.eq("not measured") & ~is_unscored
+    is_broken |= runs.index.isin(failed.index)
     rows = runs[is_broken]
     notes = Notes()
     if len(rows):
@@ -199,6 +203,8 @@ def infrastructure(audited: Audited) -> Found:
         reasons = rows["status"].replace(audited.logs.kind.labels)
         if "exit_reason" in rows:
             reasons = rows["exit_reason"].fillna(reasons)
+        if len(failed):
+            reasons = failed["error"].reindex(rows.index).fillna(reasons)
         notes += _counts(reasons.value_counts())
     alternative = audited.ending(rows, True) if audited.board.outcomes.is_share else None
     return Found(len(rows), len(runs), rows, alternative, notes=notes)

@@ -152,6 +152,9 @@ def leaderboard(
     if len(others):
         of = set(others["task_type"].dropna()) or set(others["model_name"])
         notes += note("some_scores", count=len(others), of=sorted(of))
+    failed = failed_with_error(runs.loc[scored.table.index], scored.table["outcome"])
+    if len(failed):
+        notes += note("failed_with_error", count=len(failed), example=failed["error"].iloc[0])
     absent = absent_runs(rows, planned)
     if lacking := absent_counts(absent):
         best_if_failed = best_model(compared.with_failures(absent).cells) if scored.is_share else best
@@ -169,6 +172,13 @@ def leaderboard(
         partly = note("partly", shared=ends["n_tasks"], others=ends["n_unshared"])
         return replace(board, notes=partly + notes)
     return board
+
+
+def failed_with_error(runs: pd.DataFrame, outcome: pd.Series) -> pd.DataFrame:
+    """Return the failures in tables of runs that state an error; in other formats, the error decides what counts."""
+    if "error" not in runs or "format" not in runs:
+        return runs.iloc[:0]
+    return runs[outcome.eq("failure") & runs["error"].notna() & runs["format"].eq("table")]
 
 
 def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
@@ -208,7 +218,7 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
     -------
     DataFrame
         One row per model: model_name, n, n_tasks, coverage, rank (such as ``2 – 4``), estimate, low, high, adjusted
-        estimate with bounds (if it differs), corrected estimate with bounds, warning.
+        estimate with bounds (if it differs), corrected estimate with bounds (of several models), warning.
 
     Examples
     --------
@@ -218,7 +228,10 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
     table = board.table
     shown = table[["model_name", "n", "n_tasks", "coverage"]]
     shown = shown.assign(rank=ranks_text(table)).join(table[["estimate", "low", "high"]])
-    for name in ("adjusted", "corrected") if board.is_adjusted else ("corrected",):
+    names = ["adjusted"] if board.is_adjusted else []
+    if table["corrected"].count() > 1:  # nothing is selected from one model
+        names.append("corrected")
+    for name in names:
         shown[[f"{name}_{end}" for end in ("estimate", "low", "high")]] = table[[name, f"{name}_low", f"{name}_high"]]
     return shown.assign(warning=table["warning"])
 

@@ -82,7 +82,7 @@ def files_text(files: Mapping[str, int]) -> str:
     unused = [f"{count:,} {status}" for status, count in counts.items() if count]
     if unused:
         return f"of {counted_noun(files['all'], 'file')}, {listed(unused)}"
-    return "the one file was used" if files["all"] == 1 else f"all {files['all']:,} files were used"
+    return "the only file was used" if files["all"] == 1 else f"all {files['all']:,} files were used"
 
 
 def _files(files: Mapping[str, int], names: Notes = NO_NOTES) -> str:
@@ -122,7 +122,7 @@ def _data(
         how = "with other flags" if everywhere else "flagged"
         text = f"{flagged:,} of {counted_noun(n, noun)} {how}: {shown}"
     else:
-        text = f"no {noun} has {'another' if everywhere else 'a'} flag"
+        text = f"no {noun} has another flag" if everywhere else f"no {noun} is flagged"
     return _sentences(*texts, f"{text}; {files_text(files)}", *names.notes)
 
 
@@ -199,8 +199,9 @@ def undecided_text(count: int) -> str:
     """Explain why a model is the best although `count` of its pairs are not decided; "" if `count` is 0."""
     if not count:
         return ""
-    pairs = f"{counted_noun(count, 'pair')} with it {'is' if count == 1 else 'are'} not decided"
-    return f"The test for the best model differs from the table of pairs, which corrects for all pairs: there, {pairs}."
+    pairs = f"{count} of its pairs {'is' if count == 1 else 'are'} not decided there"
+    claim = "The claim about the best model tests only this model against the others."
+    return f"{claim} The table of pairs corrects for all pairs, so {pairs}."
 
 
 def pair_text(row: Row) -> str:

@@ -173,6 +173,14 @@ def test_no_number_of_tasks_is_planned_for_a_difference_that_is_shown_as_0(gap, 
     assert [plan[: len(start)] for plan in plans] == [start]
 
 
+@pytest.mark.parametrize(
+    ("models", "is_corrected"), [(["only"], False), (["one", "two"], True), ([None, "only"], False)]
+)
+def test_an_estimate_is_corrected_for_selection_only_where_there_are_models_to_select_from(models, is_corrected):
+    rows = [cell for model in models for cell in reached(model, [True, False, True])]
+    assert ("corrected_estimate" in compare.rank_table(compare.leaderboard(runs_of(rows)))) == is_corrected
+
+
 @pytest.mark.parametrize("number", ["5", "", [5], None])
 def test_a_number_that_is_none_is_refused_in_one_sentence(number):
     board = compare.leaderboard(runs_of(reached("a", [True, False]) + reached("b", [False, False])))
