@@ -174,9 +174,9 @@ def _absent(fewer: Sequence[Any], unrun: Sequence[Any], best: str | None = None,
             parts.append(f"{what}: {listed((f'{name} ({n} of {most})' for name, n, most in own), 3)}")
     text = "; ".join(parts)
     if best is not None:
-        text += f"; had the absent runs failed, {best or 'no model'} would be shown to be the best"
+        text += f"; if the absent runs had failed, {best or 'no model'} would be shown to be the best"
     if verdict:
-        text += f"; had the absent runs failed, the verdict would be: {verdict}"
+        text += f"; if the absent runs had failed, the verdict would be: {verdict}"
     return text
 
 
@@ -215,7 +215,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "degenerate": "the statistic does not vary between resamples, or can't be computed: no interval",
     "left_out": "{count:{noun}} left out as missing",
     "no_labels": "no labels: nothing shows how the judge errs",
-    "by_model": "models do not have their shares of the labels: weighted from the rates of models",
+    "by_model": "labels are not spread over the models in proportion to their runs, so the overall rate weights the models' rates",
     "unlabelled_models": "{count:model} without labels, taken to be like the others",
     "unlike_labels": (
         "{what}: {labelled:.2g} on average of labelled units, {others:.2g} of others; were labels drawn at random?"

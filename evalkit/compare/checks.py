@@ -431,7 +431,7 @@ def variants_of_few(audited: Audited) -> Found:
     return Found(notes.notes[0].values["tasks"] if notes else 0, n, notes=notes)
 
 
-@check("tasks that separate nothing", "Do all models, or none, solve most of the tasks?", noun="task")
+@check("tasks that do not separate the models", "Do all models, or none, solve most of the tasks?", noun="task")
 def idle_tasks(audited: Audited) -> Found:
     """Count the tasks that all models solve in all runs or that no model ever solves, if they are at least half."""
     if len(audited.board.cells.models) < 2:

@@ -38,7 +38,7 @@ def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplai
     """Describe the modes that lead most often."""
     noun = counted_noun(failed, f"failed {_noun(rule)}")
     if unsearched == failed:
-        return f"None of {noun} has a transcript to search."
+        return f"None of the {noun} has a transcript to search."
     if not reasons:
         without = f", {unsearched:,} of them without a transcript" if unsearched else ""
         return f"No rule explains any of {noun}{without}."

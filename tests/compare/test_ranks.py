@@ -391,9 +391,9 @@ AGAIN = [(m, f"t{i}", i < 9) for m in "ab" for i in range(30) for _ in range(2 i
 @pytest.mark.parametrize(
     ("rows", "planned", "expected"),
     [
-        (SOME, ALL_TASKS, "planned tasks not run: a (10 of 40); had the absent runs failed, no model would"),
+        (SOME, ALL_TASKS, "planned tasks not run: a (10 of 40); if the absent runs had failed, no model would"),
         (SOME, (), ""),  # a task that a did not run at all, and that no plan names
-        (AGAIN, (), "fewer runs than other models on these tasks: a (30 of 40); had the absent runs failed, b would"),
+        (AGAIN, (), "fewer runs than other models on these tasks: a (30 of 40); if the absent runs had failed, b would"),
         ([*AGAIN, ("a", "other", True)], (), "a (31 of 41)"),
         (CLEAR, (), ""),
     ],
