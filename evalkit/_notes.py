@@ -180,10 +180,10 @@ def _absent(fewer: Sequence[Any], unrun: Sequence[Any], best: str | None = None,
     return text
 
 
-def _unnamed_runs(count: int, n: int, what: str, rate: Mapping[str, Any] | None, is_share: bool, unit: str) -> str:
+def _unnamed_runs(count: int, n: int, what: str, rates: Sequence[Mapping[str, Any]], is_share: bool, unit: str) -> str:
     verbs = "names no model and has" if count == 1 else "name no model and have"
     text = f"{count:,} of {counted_noun(n, 'run')} {verbs} no rank"
-    if rate:
+    for rate in rates:  # one, if any of these runs has a value
         ends = rate["estimate"], rate["low"], rate["high"]
         text += f", with a {what} of {format_interval(*ends, percent=is_share, unit=unit or None)}"
     return f"{text}; if one model made them, {_UNNAMED}"
@@ -215,7 +215,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "degenerate": "the statistic does not vary between resamples, or can't be computed: no interval",
     "left_out": "{count:{noun}} left out as missing",
     "no_labels": "no labels: nothing shows how the judge errs",
-    "by_model": "labels are not spread over the models in proportion to their runs, so the overall rate weights the models' rates",
+    "by_model": "labels are not in proportion to the models' runs, so the overall rate weights the models' rates",
     "unlabelled_models": "{count:model} without labels, taken to be like the others",
     "unlike_labels": (
         "{what}: {labelled:.2g} on average of labelled units, {others:.2g} of others; were labels drawn at random?"
@@ -291,10 +291,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "conditions_differ": _conditions_differ,
     "settings_differ": _settings_differ,
     "units_differ": "scores of {shares} are from 0 to 1, scores of {others} far above: units may differ (80% is 0.8)",
-    "lower_is_better": (
-        "lower is usually better for a score named {name}, but the highest score ranks first: "
-        "change its sign, or its name if higher is better"
-    ),
+    "lower_is_better": "lower is usually better for {name}, but the highest score ranks first: change its sign or name",
     "variants": (
         "the {tasks} tasks look like variants of {few:template}; if so, the intervals are too narrow: "
         "set --cluster COLUMN (parameter cluster) to the column of their families"
@@ -333,8 +330,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "judged": "{count:outcome} by a judge, whose errors the interval leaves out: `evalkit judges` corrects such rates",
     "only_copies": _only_copies,
     "failed_with_error": (
-        "{count:failure} with an error such as {example}: in tables of runs, only scores decide; "
-        "--where error= (parameter where) leaves out runs with errors"
+        "{count:failure} with an error such as {example}, because only scores decide in tables; --where error= "
+        "(parameter where) leaves out runs with an error"
     ),
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "one_model": "there is one model",

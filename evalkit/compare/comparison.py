@@ -20,10 +20,8 @@ WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparison
 RETRIED = 0.02  # maximum p value, corrected for all models, that shows that the number of runs depends on outcomes
 FEW_VALUES = 5  # minimum number of scores of a group that shows their unit
 FAR_ABOVE = 10  # a higher mean shows that scores are not shares
-LOWER = re.compile(  # names of scores of which lower values are usually better
-    r"(.*[^a-z])?(loss|wer|cer|error|errors|error[ _-]rate|perplexity|ppl|latency|r?mse|mae|nll|brier|regret)[^a-z]*",
-    re.IGNORECASE,
-)
+# names of scores of which lower values are usually better
+LOWER = re.compile(r"(?i)(.*[^a-z])?(loss|[wc]er|errors?|error.rate|perplexity|ppl|latency|r?mse|mae|nll|brier)[^a-z]*")
 MOST_SHOWN = 30  # number of models whose pairs are compared if there are too many models to compare all
 
 
@@ -43,15 +41,14 @@ class Comparison:
     @cached_property
     def unnamed(self) -> Notes:
         """Note how many runs are not compared because they name no model, with their rate."""
-        if len(self.named_runs) == len(self.outcomes.table):
-            return Notes()
         data = self.outcomes
         rows = data.table.drop(self.named_runs.index)
-        values = {"count": len(rows), "n": len(data.table), "what": data.name}
+        if rows.empty:
+            return Notes()
+        values = {"count": len(rows), "n": len(data.table), "what": data.name, "is_share": data.is_share}
         rows = rows.dropna(subset="value")
         rates = estimate_by(rows, "model_name", "value", "task", data.kind, families="family", seeds="seed")
-        rate = next(iter(rates.to_dict("records")), None)
-        return note("unnamed_runs", **values, rate=rate, is_share=data.is_share, unit=data.unit)
+        return note("unnamed_runs", **values, unit=data.unit, rates=rates.to_dict("records"))
 
     @cached_property
     def all_cells(self) -> Cells:

@@ -27,8 +27,7 @@ from evalkit.stats.pairwise import MOST_PAIRED
 
 MODELS = "Models, the best first"
 DOUBTS = ("units_differ", "retried_models", "lower_is_better")  # notes that invalidate any claim of a best model
-# notes to read before comparing estimates
-FIRST = ("unnamed_runs", "judged", "conditions_differ", "settings_differ", *DOUBTS)
+FIRST = ("unnamed_runs", "judged", "conditions_differ", "settings_differ", *DOUBTS)  # notes to read before estimates
 FEW_PAIRS = 5  # with fewer shared tasks, no difference between two models can be shown
 MOST_VALUES = 6  # maximum number of values of a condition in a sentence
 
@@ -142,11 +141,9 @@ def leaderboard(
         models = list(some[["unmeasured", "n"]].itertuples(name=None))
         notes += note("not_measured", models=models, counted=is_counted)
     is_graded = counts["scored"].gt(0) & (counts["scored"] + counts["unmeasured"]).eq(counts["n"])
-    graded = counts.index[is_graded].tolist()
-    if graded:
+    if graded := counts.index[is_graded].tolist():
         notes += note("only_scores", models=graded)
-    unmeasured = counts.index[counts["unmeasured"] == counts["n"]].tolist()
-    if unmeasured:
+    if unmeasured := counts.index[counts["unmeasured"] == counts["n"]].tolist():
         notes += note("none_measured", models=unmeasured)
     others = scored.table[is_scored & ~scored.table["model_name"].isin(graded)]
     if len(others):
@@ -176,9 +173,8 @@ def leaderboard(
 
 def failed_with_error(runs: pd.DataFrame, outcome: pd.Series) -> pd.DataFrame:
     """Return the failures in tables of runs that state an error; in other formats, the error decides what counts."""
-    if "error" not in runs or "format" not in runs:
-        return runs.iloc[:0]
-    return runs[outcome.eq("failure") & runs["error"].notna() & runs["format"].eq("table")]
+    stated = runs.reindex(columns=["error", "format"])
+    return runs[outcome.eq("failure") & stated["error"].notna() & stated["format"].eq("table")]
 
 
 def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
@@ -327,8 +323,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     first, others = row["model_name"], rated.iloc[1:]
     by = "estimate" if board.basis == NONE else "adjusted"
     own = board.pairs_of_first
-    has_shared = own["n_tasks"] > 0
-    about = {"model": first, "what": name, "unpaired": not has_shared.any()}
+    about = {"model": first, "what": name, "unpaired": not own["n_tasks"].any()}
     about["unnamed"] = "unnamed_runs" in board.notes
     about["conditions_differ"] = "conditions_differ" in board.notes
     about["absent"] = next((dict(one.values) for one in board.notes.only("absent").notes), None)
@@ -345,8 +340,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         models = rated["model_name"].tolist()
         sets = [names for one in structure.only("sets").notes for names in one.values["sets"]]
         n_sets = sum(not set(models).isdisjoint(names) for names in sets)
-        conditions = "conditions_differ" in board.notes
-        return {"code": "apart", "models": models, "n_sets": n_sets, "conditions": conditions}
+        return {"code": "apart", "models": models, "n_sets": n_sets, "conditions": about["conditions_differ"]}
     if rated[by].iloc[1] == rated[by].iloc[0]:  # equal estimates: the alphabetical order means nothing
         return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
     is_behind = others["behind_first"].astype(bool)

@@ -93,16 +93,15 @@ def _sentences(*texts: str | Note) -> str:
     return " ".join(map(sentence, texts))
 
 
-def _endings(endings: Mapping[str, int], n: int, noun: str, unknown: int = 0) -> str:
+def _endings(endings: Mapping[str, int], n: int, noun: str) -> str:
     failed = sum(endings.values())
-    more = f" The outcome of {counted_noun(unknown, f'more {noun}')} is unknown." if unknown else ""
     if not failed:
-        return (f"The one {noun} did not fail." if n == 1 else f"None of {counted_noun(n, noun)} failed.") + more
+        return f"The one {noun} did not fail." if n == 1 else f"None of {counted_noun(n, noun)} failed."
     ways = sorted(endings.items(), key=lambda item: (-item[1], item[0]))
     if set(endings) == {"failure"}:
-        return f"{failed:,} of {counted_noun(n, noun)} did not succeed.{more}"
+        return f"{failed:,} of {counted_noun(n, noun)} did not succeed."
     shown = listed((f"{name} ({count:,})" for name, count in ways if count), MOST_WAYS)
-    return f"{failed:,} of {counted_noun(n, noun)} did not succeed: {shown}.{more}"
+    return f"{failed:,} of {counted_noun(n, noun)} did not succeed: {shown}."
 
 
 def _data(
@@ -308,9 +307,8 @@ def _plan(
     what = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
     shown = round(100 * difference, 1) if is_share else round(difference, 2)
     if models and (shown == 0 or not any(map(math.isfinite, tasks.values()))):
-        pair = f"{models[0]} and {models[1]}"
         hint = "--detect POINTS (parameter detect) plans for a difference that matters"
-        return f"The observed difference between {pair} is too small to plan for; {hint}."
+        return f"The observed difference between {listed(models)} is too small to plan for; {hint}."
     shares = "they share" if models else "a pair now shares"
     if models:
         what = f"the observed {what} between {models[0]} and {models[1]}"

@@ -124,8 +124,7 @@ def kinds_of_source(source: Source) -> list[LogKind]:
     hint = f"if these are logs, name their kind: --kind {' or '.join(kind_names())}"
     if not any(data for _, data in read_files(files, 1)):
         hint = "nothing is in " + ("it" if len(files) == 1 else "any of them")
-    n = counted_noun(len(files), "file")
-    raise SourceError(f"{_name_of(named)}: evalkit recognised no logs ({n}); {hint}")
+    raise SourceError(f"{_name_of(named)}: evalkit recognised no logs ({counted_noun(len(files), 'file')}); {hint}")
 
 
 def describe_source(source: Source) -> str:

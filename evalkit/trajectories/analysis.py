@@ -420,7 +420,6 @@ def findings(
     counts = {str(text): int(n) for text, n in texts.value_counts().items()}
     if rows["ending"].ne("scored").any() and not is_silent:
         examples = examples_of(failed, {text: texts.eq(text) for text in counts})
-        unknown = int(rows["ending"].eq("no outcome").sum())
-        values = {"endings": counts, "n": len(rows) - unknown, "noun": "run", "unknown": unknown}
+        values = {"endings": counts, "n": int(rows["ending"].ne("no outcome").sum()), "noun": "run"}
         own.append(Finding("endings", sections.ENDINGS, values, examples))
     return [*first, *own, *rest, data_finding(runs, ledger, "run")]
