@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -103,7 +104,9 @@ def against(
     for row, verdict in zip(table.to_dict("records"), if_failed, strict=True):
         other = "" if verdict == row["verdict"] else verdict
         compared = (row["model_name"], baseline)
-        counts = {what: [one for one in of_models if one[0] in compared] for what, of_models in lacking.items()}
+        counts: dict[str, Any] = {}
+        for what, of_models in lacking.items():
+            counts[what] = [count for count in of_models if count[0] in compared]
         if any(counts.values()):
             row["warning"] += note("absent", **counts, verdict=other)
         warnings.append(row["warning"])

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
@@ -45,10 +46,11 @@ class Comparison:
         rows = data.table.drop(self.named_runs.index)
         if rows.empty:
             return Notes()
-        values = {"count": len(rows), "n": len(data.table), "what": data.name, "is_share": data.is_share}
+        values: dict[str, Any] = {"count": len(rows), "n": len(data.table), "what": data.name}
         rows = rows.dropna(subset="value")
         rates = estimate_by(rows, "model_name", "value", "task", data.kind, families="family", seeds="seed")
-        return note("unnamed_runs", **values, unit=data.unit, rates=rates.to_dict("records"))
+        values |= {"is_share": data.is_share, "unit": data.unit}
+        return note("unnamed_runs", **values, rates=rates.to_dict("records"))
 
     @cached_property
     def all_cells(self) -> Cells:

@@ -124,8 +124,7 @@ def leaderboard(
     types = {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     table = table[_COLUMNS.split()].astype(types)
     notes = compared.unnamed + variants(scored) + compared.doubts
-    families = rows["family"].nunique()
-    if families < rows["task"].nunique():
+    if (families := rows["family"].nunique()) < rows["task"].nunique():
         notes += note("families", count=families)
     if adjusted.basis != RAW:
         notes += adjusted.reason
@@ -181,10 +180,9 @@ def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
     """Name the conditions and settings in which the runs of models differ."""
     notes = Notes()
     kind = kind_of(runs)
-    rules = kind.rates
     conditions = rows.groupby("model_name")["condition"].agg(frozenset)
     if conditions.nunique() > 1 or (rows.groupby("task")["condition"].nunique() > 1).any():
-        known = {name: runs.loc[rows.index, name].drop_duplicates() for name in rules.conditions if name in runs}
+        known = {name: runs.loc[rows.index, name].drop_duplicates() for name in kind.rates.conditions if name in runs}
         labels = {name: kind.labels.get(name, name.replace("_", " ")) for name in known}
         differing = {labels[name]: values for name, values in known.items() if len(values) > 1}
         names = list(differing)
@@ -193,7 +191,7 @@ def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
             names = [f"{names[0]}: {listed(values, MOST_VALUES)}"]
         notes += note("conditions_differ", conditions=names)
     settings = {}
-    for name in [name for name in rules.reported_settings if name not in compared_in(runs)]:
+    for name in [name for name in kind.rates.reported_settings if name not in compared_in(runs)]:
         texts = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")
         if texts.groupby(rows["model_name"]).agg(frozenset).nunique() > 1:
             settings[name] = sorted(texts.unique())
@@ -324,13 +322,11 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     by = "estimate" if board.basis == NONE else "adjusted"
     own = board.pairs_of_first
     about = {"model": first, "what": name, "unpaired": not own["n_tasks"].any()}
-    about["unnamed"] = "unnamed_runs" in board.notes
-    about["conditions_differ"] = "conditions_differ" in board.notes
+    about |= {code: code in board.notes for code in ("unnamed_runs", "conditions_differ", "variants")}
     about["absent"] = next((dict(one.values) for one in board.notes.only("absent").notes), None)
     highest = rated.nlargest(1, "estimate").iloc[0]
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
-    about["variants"] = "variants" in board.notes
     if doubts := board.notes.only(*DOUBTS):
         code = "lower" if "lower_is_better" in doubts else "doubtful"
         return {"code": code, "models": rated["model_name"].tolist()}

@@ -152,7 +152,7 @@ def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, 
     undecided = model_names(headline["open"], MOST_ANSWERED) if code == "leads" else ""
     if code == "best":
         within = " under equal conditions" if rate and headline.get("conditions_differ") else ""
-        models = f"{n_models} {'named models' if headline.get('unnamed') else 'models'}"
+        models = f"{n_models} {'named models' if headline.get('unnamed_runs') else 'models'}"
         best = f"{model} is shown to be the best of {models} on new tasks like these"
         answer = f"{best}{within}{doubt},{with_rate}"
     elif headline["behind"]:
@@ -361,7 +361,7 @@ def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, va
 
 def _best(model: str, what: str, basis: str = "", **doubts: Any) -> str:
     about = [what, basis, str(note("unpaired")) if doubts.get("unpaired") else ""]
-    best = "best of the named models" if doubts.get("unnamed") else "best"
+    best = "best of the named models" if doubts.get("unnamed_runs") else "best"
     text = f"{best}: {model} ({', '.join(filter(None, about))})"
     return f"{text}{IF_NO_VARIANTS}" if doubts.get("variants") else text
 

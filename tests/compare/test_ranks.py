@@ -137,7 +137,7 @@ def test_runs_without_a_model_s_name_have_a_note_and_change_no_rank_pair_or_clai
     assert board.table["rank_low"].isna().tolist() == [False, False, True][: len(board.table)]
     pd.testing.assert_frame_equal(board.table.head(2), alone.table, check_dtype=False)
     pd.testing.assert_frame_equal(board.pairs, alone.pairs)
-    assert compare.headline(board) == compare.headline(alone) | {"unnamed": bool(unnamed)}
+    assert compare.headline(board) == compare.headline(alone) | {"unnamed_runs": bool(unnamed)}
     assert board.notes.without("unnamed_runs", "none_measured") == alone.notes
     assert str(board.notes.only("unnamed_runs")).startswith(note)
     verdicts, passes = describe_baseline(runs_of(cells + unnamed), "first")
