@@ -120,7 +120,8 @@ def leaderboard(
     rest = runs[~runs["model_name"].fillna(UNKNOWN).isin(rows["model_name"])].fillna({"model_name": UNKNOWN})
     if len(rest) or table.empty:
         unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
-        table = pd.concat([table, unrated[[name for name in unrated if name in table]]], ignore_index=True)
+        stated = ["model_name", "n", "n_tasks", "estimate", "low", "high", "warning"]
+        table = pd.concat([table, unrated[stated]], ignore_index=True)
     types = {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     table = table[_COLUMNS.split()].astype(types)
     notes = compared.unnamed + variants(scored) + compared.doubts
