@@ -329,10 +329,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "copies": "{count:copy} left out",
     "judged": "{count:outcome} by a judge, whose errors the interval leaves out: `evalkit judges` corrects such rates",
     "only_copies": _only_copies,
-    "failed_with_error": (
-        "{count:failure} with an error such as {example}, because only scores decide in tables; --where error= "
-        "(parameter where) leaves out runs with an error"
-    ),
+    "errors": "{count:failure} with an error such as {example}: only scores decide; --where error= leaves them out",
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "one_model": "there is one model",
     "same_tasks": "all models ran the same tasks",

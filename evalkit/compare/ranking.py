@@ -151,7 +151,7 @@ def leaderboard(
         notes += note("some_scores", count=len(others), of=sorted(of))
     failed = failed_with_error(runs.loc[scored.table.index], scored.table["outcome"])
     if len(failed):
-        notes += note("failed_with_error", count=len(failed), example=failed["error"].iloc[0])
+        notes += note("errors", count=len(failed), example=failed["error"].iloc[0])
     absent = absent_runs(rows, planned)
     if lacking := absent_counts(absent):
         best_if_failed = best_model(compared.with_failures(absent).cells) if scored.is_share else best

@@ -85,6 +85,10 @@ def files_text(files: Mapping[str, int]) -> str:
     return "the only file was used" if files["all"] == 1 else f"all {files['all']:,} files were used"
 
 
+def _files(files: Mapping[str, int], names: Notes = NO_NOTES) -> str:
+    return _sentences(files_text(files), *names.notes)
+
+
 def _sentences(*texts: str | Note) -> str:
     return " ".join(map(sentence, texts))
 
@@ -421,7 +425,7 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
 FINDINGS: dict[str, str | Callable[..., str]] = {
     "endings": _endings,
     "data": _data,
-    "files": lambda files, names=NO_NOTES: _sentences(files_text(files), *names.notes),
+    "files": _files,
     "absent": lambda **values: sentence(note("absent", **values)),
     "ranking": _ranking,
     "pair": short_pair,

@@ -219,7 +219,7 @@ def test_failures_of_tables_that_state_an_error_may_not_be_the_agent_s(cells, fo
     table.to_csv(tmp_path / "runs.csv", index=False)
     logs = trajectories.load(tmp_path)
     assert compare.audit(logs, checks=["infrastructure"]).table["count"].tolist() == [found]
-    notes = compare.leaderboard(logs.runs).notes.only("failed_with_error")
+    notes = compare.leaderboard(logs.runs).notes.only("errors")
     assert bool(notes) == bool(found)
     assert str(notes).startswith(said)
 
