@@ -46,11 +46,10 @@ class Comparison:
         rows = data.table.drop(self.named_runs.index)
         if rows.empty:
             return Notes()
-        values: dict[str, Any] = {"count": len(rows), "n": len(data.table), "what": data.name}
-        rows = rows.dropna(subset="value")
-        rates = estimate_by(rows, "model_name", "value", "task", data.kind, families="family", seeds="seed")
-        values |= {"is_share": data.is_share, "unit": data.unit}
-        return note("unnamed_runs", **values, rates=rates.to_dict("records"))
+        about: dict[str, Any] = {"what": data.name, "is_share": data.is_share, "unit": data.unit}
+        measured = rows.dropna(subset="value")
+        rates = estimate_by(measured, "model_name", "value", "task", data.kind, families="family", seeds="seed")
+        return note("unnamed_runs", **about, count=len(rows), n=len(data.table), rates=rates.to_dict("records"))
 
     @cached_property
     def all_cells(self) -> Cells:
