@@ -254,7 +254,7 @@ def _variants(logs: Board, rng: Random) -> None:
             run["id"] = names[run["id"]]
 
 
-@defect("all models solve most tasks", "tasks that separate nothing")
+@defect("all models solve most tasks", "tasks that do not separate the models")
 def _saturated(logs: Board, rng: Random) -> None:
     easy = set(rng.sample(of(logs)["eval"]["dataset"]["sample_ids"], 20))
     for one in logs.values():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from evalkit._text import columns_in_words, counted_noun, fill_template, listed
+from evalkit._text import columns_in_words, counted_noun, fill_template, format_interval, listed
 
 
 class Note(NamedTuple):
@@ -174,10 +174,19 @@ def _absent(fewer: Sequence[Any], unrun: Sequence[Any], best: str | None = None,
             parts.append(f"{what}: {listed((f'{name} ({n} of {most})' for name, n, most in own), 3)}")
     text = "; ".join(parts)
     if best is not None:
-        text += f"; had the absent runs failed, {best or 'no model'} would be shown to be the best"
+        text += f"; if the absent runs had failed, {best or 'no model'} would be shown to be the best"
     if verdict:
-        text += f"; had the absent runs failed, the verdict would be: {verdict}"
+        text += f"; if the absent runs had failed, the verdict would be: {verdict}"
     return text
+
+
+def _unnamed_runs(count: int, n: int, what: str, rates: Sequence[Mapping[str, Any]], is_share: bool, unit: str) -> str:
+    verbs = "names no model and has" if count == 1 else "name no model and have"
+    text = f"{count:,} of {counted_noun(n, 'run')} {verbs} no rank"
+    for rate in rates:  # one, if any of these runs has a value
+        ends = rate["estimate"], rate["low"], rate["high"]
+        text += f", with a {what} of {format_interval(*ends, percent=is_share, unit=unit or None)}"
+    return f"{text}; if one model made them, {_UNNAMED}"
 
 
 def _copied(pairs: Sequence[tuple[str, str, int]]) -> str:
@@ -206,7 +215,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "degenerate": "the statistic does not vary between resamples, or can't be computed: no interval",
     "left_out": "{count:{noun}} left out as missing",
     "no_labels": "no labels: nothing shows how the judge errs",
-    "by_model": "models do not have their shares of the labels: weighted from the rates of models",
+    "by_model": "labels are not in proportion to the models' runs, so the overall rate weights the models' rates",
     "unlabelled_models": "{count:model} without labels, taken to be like the others",
     "unlike_labels": (
         "{what}: {labelled:.2g} on average of labelled units, {others:.2g} of others; were labels drawn at random?"
@@ -223,6 +232,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_model": _no_model,
     "unnamed": f"no log names a model: {_UNNAMED}",
     "unread": _unread,
+    "unnamed_runs": _unnamed_runs,
     "scorer": _scorer,
     "samples_cut": _samples_cut,
     "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
@@ -281,6 +291,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "conditions_differ": _conditions_differ,
     "settings_differ": _settings_differ,
     "units_differ": "scores of {shares} are from 0 to 1, scores of {others} far above: units may differ (80% is 0.8)",
+    "lower_is_better": "lower is usually better for {name}, but the highest score ranks first: change its sign or name",
     "variants": (
         "the {tasks} tasks look like variants of {few:template}; if so, the intervals are too narrow: "
         "set --cluster COLUMN (parameter cluster) to the column of their families"
@@ -318,6 +329,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "copies": "{count:copy} left out",
     "judged": "{count:outcome} by a judge, whose errors the interval leaves out: `evalkit judges` corrects such rates",
     "only_copies": _only_copies,
+    "errors": "{count:failure} with an error such as {example}: only scores decide; --where error= leaves them out",
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "one_model": "there is one model",
     "same_tasks": "all models ran the same tasks",

@@ -35,23 +35,22 @@ def format_interval(
     unit : str, optional
         Unit after the estimate; by default ``%`` for shares.
     """
-    estimate = as_number(estimate)
-    low = as_number(low)
-    high = as_number(high)
+    scale = 100 if percent else 1
+    # means of the same values in another order, such as 0.375 and 0.37499999999999994, must have the same text
+    estimate, low, high = (
+        None if number is None else round(number * scale, 10) for number in map(as_number, (estimate, low, high))
+    )
     if estimate is None:
         return "–"
-    scale = 1
     if percent:
-        scale = 100
-        digits = 0 if abs(estimate) >= 0.0995 or estimate == 0 else 1
+        digits = 0 if abs(estimate) >= 9.95 or estimate == 0 else 1
         unit = "%" if unit is None else unit
     if low is None or high is None:
-        return f"{estimate * scale:z.{digits}f} {unit or ''}".rstrip()
-    if low < high and round(low * scale, digits) == round(high * scale, digits):
+        return f"{estimate:z.{digits}f} {unit or ''}".rstrip()
+    if low < high and round(low, digits) == round(high, digits):
         digits += 1  # don't round both bounds to the same number
-    form = f"z.{digits}f"
-    value = f"{estimate * scale:{form}} {unit or ''}".rstrip()
-    return f"{value} [{low * scale:{form}}, {high * scale:{form}}]"
+    value = f"{estimate:z.{digits}f} {unit or ''}".rstrip()
+    return f"{value} [{low:z.{digits}f}, {high:z.{digits}f}]"
 
 
 def format_amount(amount: float) -> str:

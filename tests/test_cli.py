@@ -28,7 +28,7 @@ REFUSED = {  # {} is a folder, and three dots stand for further words
     "mindcraft {}/runs --output {}/out.ods": "{}/out.ods: the output's name must end in",
     "mindcraft {}/runs --output {}/no/out.csv": "{}/no/out.csv: no folder",
     "mindcraft {}/runs --by s3://KEY:SEKRET@b": "s3://…@b: credentials don't belong in a URL",
-    "show {}/empty.json": "{}/empty.json: no log of a kind that evalkit knows (1 file); nothing is in it",
+    "show {}/empty.json": "{}/empty.json: evalkit recognised no logs (1 file); nothing is in it",
     "show {}/turns.json": "{}/turns.json: no Mindcraft agent log could be read ... JSONDecodeError",
     "show {}/messages.json": "{}/messages.json: no log of a kind ... name their kind: --kind",
     "show {}/empty.json --kind mindcraft": "{}/empty.json: no Mindcraft ... JSONDecodeError: the file is empty",

@@ -137,7 +137,7 @@ MUTATIONS = (
         "table = analysis.overview(runs, by)\n", 'table = analysis.overview(runs[runs["has_definition"]], by)\n',
     ),
     Mutation(
-        "terminal: lower bound as upper bound", "evalkit/_text.py", ", {high * scale", ", {low * scale",
+        "terminal: lower bound as upper bound", "evalkit/_text.py", ", {high:z", ", {low:z",
     ),
     # Crafter
     Mutation(

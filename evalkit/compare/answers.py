@@ -66,7 +66,7 @@ def findings(
         results += plan_findings(board, detect)
         if undecided := head.get("undecided", 0):
             results.append(Finding("undecided", sections.PAIRS, {"count": undecided}))
-    elif len(board.table) == 1:
+    elif board.table["rank_low"].count() == 1:
         results.append(Finding("alone", sections.PAIRS))
     if head.get("absent"):
         stated.append("absent")

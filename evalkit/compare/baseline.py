@@ -142,7 +142,7 @@ def changed_tasks(runs: pd.DataFrame | Comparison, baseline: str, value: str = "
     """
     compared = comparison(runs, value)
     data, baseline = compared.outcomes, baseline_named(compared, baseline)
-    rows = data.table.dropna(subset="value").sort_values("value", kind="stable")
+    rows = compared.named_runs.dropna(subset="value").sort_values("value", kind="stable")
     cells = rows.groupby(["model_name", "task", "condition"], observed=True).agg(
         n=("value", "size"), mean=("value", "mean"), total=("value", "sum"), run_ids=("run_id", list)
     )

@@ -15,6 +15,7 @@ from evalkit._notes import Notes, note
 from evalkit._text import listed
 from evalkit.compare.check import Audited, Found, NotComputed, check
 from evalkit.compare.items import task_items
+from evalkit.compare.ranking import failed_with_error
 from evalkit.compare.repeats import reliability
 from evalkit.io.text import distinct_names
 from evalkit.kinds.findings import absent_runs, bare_name, variants
@@ -96,7 +97,7 @@ def retries(audited: Audited) -> Found:
 def retried_until_solved(audited: Audited) -> Found:
     """Count the models whose last runs of tasks succeed more often than others; the alternative uses first runs."""
     _needs_rate(audited)
-    table = audited.board.outcomes.table.dropna(subset="value").sort_values("repetition", kind="stable")
+    table = audited.board.named_runs.dropna(subset="value").sort_values("repetition", kind="stable")
     doubtful = audited.board.retried
     first = audited.runs["run_id"].isin(table.drop_duplicates(["model_name", "task"])["run_id"])
     notes = note("models", "{models}", models=doubtful)
@@ -152,8 +153,8 @@ def _repeating_models(audited: Audited) -> dict[str, str]:
     """
     runs = audited.runs
     results = runs.reindex(columns=["score", "is_successful", "turns", "status", "exit_reason"]).astype("str")
-    table = audited.board.outcomes.table.assign(result=pd.util.hash_pandas_object(results, index=False))
-    table = table[table["model_name"].ne(UNKNOWN)].sort_values(["task", "repetition"], kind="stable")
+    table = audited.board.named_runs.assign(result=pd.util.hash_pandas_object(results, index=False))
+    table = table.sort_values(["task", "repetition"], kind="stable")
     seen: dict[tuple[Any, ...], pd.DataFrame] = {}
     repeating = {}
     for model, own in table.groupby("model_name", sort=False):
@@ -187,11 +188,14 @@ def _is_written_twice(audited: Audited, one: pd.Series, other: pd.Series) -> boo
 
 @check("infrastructure", "Did something other than the agent end runs?")
 def infrastructure(audited: Audited) -> Found:
-    """Count the unmeasured runs and name the most affected model; the alternative counts the runs as successes."""
-    _needs_endings(audited)
+    """Count unmeasured runs, and failures of tables with an error; the alternative counts them as successes."""
     runs = audited.runs
+    failed = failed_with_error(runs, audited.outcome)
+    if failed.empty:
+        _needs_endings(audited)
     is_unscored = has_flag(runs, "no_outcome") | runs["status"].eq("completed")  # these belong to check `no_outcome`
     is_broken = audited.outcome.eq("not measured") & ~is_unscored
+    is_broken |= runs.index.isin(failed.index)
     rows = runs[is_broken]
     notes = Notes()
     if len(rows):
@@ -202,6 +206,8 @@ def infrastructure(audited: Audited) -> Found:
         reasons = rows["status"].replace(audited.logs.kind.labels)
         if "exit_reason" in rows:
             reasons = rows["exit_reason"].fillna(reasons)
+        if len(failed):
+            reasons = failed["error"].reindex(rows.index).fillna(reasons)
         notes += _counts(reasons.value_counts())
     alternative = audited.ending(rows, True) if audited.board.outcomes.is_share else None
     return Found(len(rows), len(runs), rows, alternative, notes=notes)
@@ -418,8 +424,7 @@ def pass_hat_k(audited: Audited) -> Found:
 @check("undecided ranks", "Is it undecided which model is best?", noun="model")
 def undecided_ranks(audited: Audited) -> Found:
     """Count the models that may be the best, unless there is exactly one."""
-    table = audited.board.table
-    ranks = table.loc[table["model_name"].ne(UNKNOWN), "rank_low"].dropna()
+    ranks = audited.board.table["rank_low"].dropna()
     if len(ranks) < 2:
         raise NotComputed("one_model", "fewer than 2 models were ranked")
     n_best = int(ranks.eq(1).sum())
@@ -434,7 +439,7 @@ def variants_of_few(audited: Audited) -> Found:
     return Found(notes.notes[0].values["tasks"] if notes else 0, n, notes=notes)
 
 
-@check("tasks that separate nothing", "Do all models, or none, solve most of the tasks?", noun="task")
+@check("tasks that do not separate the models", "Do all models, or none, solve most of the tasks?", noun="task")
 def idle_tasks(audited: Audited) -> Found:
     """Count the tasks that all models solve in all runs or that no model ever solves, if they are at least half."""
     if len(audited.board.cells.models) < 2:

@@ -1,7 +1,9 @@
 """Prepare comparisons of models: the counted runs, and their averages by task and model, shared by all analyses."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
@@ -10,8 +12,8 @@ from evalkit._text import check_number
 from evalkit.io import SourceError, short_paths
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.pipeline import runs_of
-from evalkit.kinds.runs import leading
-from evalkit.stats import Cells, adjusted_rates, cells_of, repeats_test
+from evalkit.kinds.runs import UNKNOWN, leading
+from evalkit.stats import Cells, adjusted_rates, cells_of, estimate_by, repeats_test
 from evalkit.stats.adjusted import AdjustedRates
 from evalkit.stats.pairwise import MOST_PAIRED
 
@@ -19,6 +21,8 @@ WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparison
 RETRIED = 0.02  # maximum p value, corrected for all models, that shows that the number of runs depends on outcomes
 FEW_VALUES = 5  # minimum number of scores of a group that shows their unit
 FAR_ABOVE = 10  # a higher mean shows that scores are not shares
+# names of scores of which lower values are usually better
+LOWER = re.compile(r"(?i)(.*[^a-z])?(loss|[wc]er|errors?|error.rate|perplexity|ppl|latency|r?mse|mae|nll|brier)[^a-z]*")
 MOST_SHOWN = 30  # number of models whose pairs are compared if there are too many models to compare all
 
 
@@ -29,9 +33,28 @@ class Comparison:
     outcomes: Outcomes
 
     @cached_property
+    def named_runs(self) -> pd.DataFrame:
+        """The runs that name a model; all runs if no run that names one has a value."""
+        table = self.outcomes.table
+        named = table[table["model_name"] != UNKNOWN]
+        return named if named["value"].notna().any() else table
+
+    @cached_property
+    def unnamed(self) -> Notes:
+        """Note how many runs are not compared because they name no model, with their rate."""
+        data = self.outcomes
+        rows = data.table.drop(self.named_runs.index)
+        if rows.empty:
+            return Notes()
+        about: dict[str, Any] = {"what": data.name, "is_share": data.is_share, "unit": data.unit}
+        measured = rows.dropna(subset="value")
+        rates = estimate_by(measured, "model_name", "value", "task", data.kind, families="family", seeds="seed")
+        return note("unnamed_runs", **about, count=len(rows), n=len(data.table), rates=rates.to_dict("records"))
+
+    @cached_property
     def all_cells(self) -> Cells:
-        """The cells of all models, including models without any outcome."""
-        return cells_of(self.outcomes.table, "model_name", "task", "value", *WITHIN)
+        """The cells of all models in `named_runs`, including models without any outcome."""
+        return cells_of(self.named_runs, "model_name", "task", "value", *WITHIN)
 
     @cached_property
     def cells(self) -> Cells:
@@ -49,7 +72,7 @@ class Comparison:
         """The models whose tasks were repeated until a run succeeded, according to `evalkit.stats.repeats_test`."""
         if self.outcomes.kind != "proportion":
             return []
-        table = leading(self.outcomes.table.dropna(subset=["value", "repetition"]))
+        table = leading(self.named_runs.dropna(subset=["value", "repetition"]))
         tested = {}
         counts_of_models = table.groupby(["model_name", "task"]).size()
         sizes = counts_of_models.groupby("model_name").nunique()
@@ -67,9 +90,11 @@ class Comparison:
     def doubts(self) -> Notes:
         """Notes that differences may come from how models were run or scored; with any, no model is called best."""
         found = Notes()
-        table = self.outcomes.table.dropna(subset="value")
+        table = self.named_runs.dropna(subset="value")
         if self.retried:
             found += note("retried_models", models=self.retried, first=table["repetition"].min())
+        if LOWER.fullmatch(self.outcomes.by):
+            found += note("lower_is_better", name=self.outcomes.by)
         if self.outcomes.kind == "mean" and not self.outcomes.unit:
             found += _units_differ(table)
         return found

@@ -72,9 +72,8 @@ def methods_text(board: Leaderboard) -> str:
     unmeasured = table.loc[table["outcome"] == "not measured", "value"]
     if len(unmeasured):
         counted = "excluded" if unmeasured.isna().all() else "counted as failures"
-        sentences.append(
-            f"{len(unmeasured):,} of {counted_noun(len(table), 'run')} were not measured and are {counted}."
-        )
+        runs = f"{len(unmeasured):,} of {counted_noun(len(table), 'run')}"
+        sentences.append(f"{runs} were not measured and are {counted}.")
     if table["condition"].nunique() > 1:
         sentences.append("We compared models only under equal conditions.")
     pairs = board.pairs

@@ -156,7 +156,7 @@ def discordant(runs: pd.DataFrame | Comparison, model_a: str = "", model_b: str 
     'multiagent_cooking_1_bread_1_cookie_blocked_access_0'
     """
     named = {name for name in (model_a, model_b) if name}
-    table = comparison(runs, value).outcomes.table.dropna(subset="value")
+    table = comparison(runs, value).named_runs.dropna(subset="value")
     table = table[table["model_name"].isin(named)] if len(named) == 2 else table
     table = table if named else leading(table)
     table = table.sort_values(["model_name", "task", "repetition"], kind="stable", ignore_index=True)

@@ -26,8 +26,8 @@ from evalkit.stats.pair_tests import PARTLY, UNPAIRED
 from evalkit.stats.pairwise import MOST_PAIRED
 
 MODELS = "Models, the best first"
-DOUBTS = ("units_differ", "retried_models")  # notes that invalidate any claim of a best model
-FIRST = ("judged", "conditions_differ", "settings_differ", *DOUBTS)  # notes to read before comparing estimates
+DOUBTS = ("units_differ", "retried_models", "lower_is_better")  # notes that invalidate any claim of a best model
+FIRST = ("unnamed_runs", "judged", "conditions_differ", "settings_differ", *DOUBTS)  # notes to read before estimates
 FEW_PAIRS = 5  # with fewer shared tasks, no difference between two models can be shown
 MOST_VALUES = 6  # maximum number of values of a condition in a sentence
 
@@ -64,7 +64,7 @@ class Leaderboard(Comparison):
     @property
     def has_means(self) -> bool:
         """Whether models have one mean: scores under several conditions, such as budgets, have none in common."""
-        return self.outcomes.is_share or self.outcomes.table.dropna(subset="value")["condition"].nunique() < 2
+        return self.outcomes.is_share or self.named_runs.dropna(subset="value")["condition"].nunique() < 2
 
     @property
     def is_adjusted(self) -> bool:
@@ -73,9 +73,9 @@ class Leaderboard(Comparison):
 
     @property
     def pairs_of_first(self) -> pd.DataFrame:
-        """The pairs of the highest-ranked model with a name."""
-        named = self.table.loc[self.table["model_name"] != UNKNOWN, "model_name"]
-        return self.pairs[self.pairs[["model_a", "model_b"]].isin(named[:1].tolist()).any(axis=1)]
+        """The pairs of the highest-ranked model."""
+        first = self.table["model_name"].head(1).tolist()
+        return self.pairs[self.pairs[["model_a", "model_b"]].isin(first).any(axis=1)]
 
 
 def leaderboard(
@@ -116,16 +116,16 @@ def leaderboard(
     ranks = rank_models(cells, first=first, pairs=pairs if len(table) <= MOST_PAIRED else None)
     table = table.merge(ranks.drop(columns=["n_tasks", "estimate"]), on="model_name")
     best = first if len(table) and table["rank_high"].iloc[0] == 1 else ""
-    # models without a measured run come last, with the reason
+    # models without a measured run come last, with the reason, and so do runs that name no model
     rest = runs[~runs["model_name"].fillna(UNKNOWN).isin(rows["model_name"])].fillna({"model_name": UNKNOWN})
     if len(rest) or table.empty:
         unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
-        table = pd.concat([table, unrated[["model_name", "n", "n_tasks", "warning"]]], ignore_index=True)
+        stated = ["model_name", "n", "n_tasks", "estimate", "low", "high", "warning"]
+        table = pd.concat([table, unrated[stated]], ignore_index=True)
     types = {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
     table = table[_COLUMNS.split()].astype(types)
-    notes = variants(scored) + compared.doubts
-    families = rows["family"].nunique()
-    if families < rows["task"].nunique():
+    notes = compared.unnamed + variants(scored) + compared.doubts
+    if (families := rows["family"].nunique()) < rows["task"].nunique():
         notes += note("families", count=families)
     if adjusted.basis != RAW:
         notes += adjusted.reason
@@ -141,16 +141,17 @@ def leaderboard(
         models = list(some[["unmeasured", "n"]].itertuples(name=None))
         notes += note("not_measured", models=models, counted=is_counted)
     is_graded = counts["scored"].gt(0) & (counts["scored"] + counts["unmeasured"]).eq(counts["n"])
-    graded = counts.index[is_graded].tolist()
-    if graded:
+    if graded := counts.index[is_graded].tolist():
         notes += note("only_scores", models=graded)
-    unmeasured = counts.index[counts["unmeasured"] == counts["n"]].tolist()
-    if unmeasured:
+    if unmeasured := counts.index[counts["unmeasured"] == counts["n"]].tolist():
         notes += note("none_measured", models=unmeasured)
     others = scored.table[is_scored & ~scored.table["model_name"].isin(graded)]
     if len(others):
         of = set(others["task_type"].dropna()) or set(others["model_name"])
         notes += note("some_scores", count=len(others), of=sorted(of))
+    failed = failed_with_error(runs.loc[scored.table.index], scored.table["outcome"])
+    if len(failed):
+        notes += note("errors", count=len(failed), example=failed["error"].iloc[0])
     absent = absent_runs(rows, planned)
     if lacking := absent_counts(absent):
         best_if_failed = best_model(compared.with_failures(absent).cells) if scored.is_share else best
@@ -170,14 +171,19 @@ def leaderboard(
     return board
 
 
+def failed_with_error(runs: pd.DataFrame, outcome: pd.Series) -> pd.DataFrame:
+    """Return the failures in tables of runs that state an error; in other formats, the error decides what counts."""
+    stated = runs.reindex(columns=["error", "format"])
+    return runs[outcome.eq("failure") & stated["error"].notna() & stated["format"].eq("table")]
+
+
 def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
     """Name the conditions and settings in which the runs of models differ."""
     notes = Notes()
     kind = kind_of(runs)
-    rules = kind.rates
     conditions = rows.groupby("model_name")["condition"].agg(frozenset)
     if conditions.nunique() > 1 or (rows.groupby("task")["condition"].nunique() > 1).any():
-        known = {name: runs.loc[rows.index, name].drop_duplicates() for name in rules.conditions if name in runs}
+        known = {name: runs.loc[rows.index, name].drop_duplicates() for name in kind.rates.conditions if name in runs}
         labels = {name: kind.labels.get(name, name.replace("_", " ")) for name in known}
         differing = {labels[name]: values for name, values in known.items() if len(values) > 1}
         names = list(differing)
@@ -186,7 +192,7 @@ def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
             names = [f"{names[0]}: {listed(values, MOST_VALUES)}"]
         notes += note("conditions_differ", conditions=names)
     settings = {}
-    for name in [name for name in rules.reported_settings if name not in compared_in(runs)]:
+    for name in [name for name in kind.rates.reported_settings if name not in compared_in(runs)]:
         texts = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")
         if texts.groupby(rows["model_name"]).agg(frozenset).nunique() > 1:
             settings[name] = sorted(texts.unique())
@@ -207,7 +213,7 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
     -------
     DataFrame
         One row per model: model_name, n, n_tasks, coverage, rank (such as ``2 – 4``), estimate, low, high, adjusted
-        estimate with bounds (if it differs), corrected estimate with bounds, warning.
+        estimate with bounds (if it differs), corrected estimate with bounds (of several models), warning.
 
     Examples
     --------
@@ -217,7 +223,10 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
     table = board.table
     shown = table[["model_name", "n", "n_tasks", "coverage"]]
     shown = shown.assign(rank=ranks_text(table)).join(table[["estimate", "low", "high"]])
-    for name in ("adjusted", "corrected") if board.is_adjusted else ("corrected",):
+    names = ["adjusted"] if board.is_adjusted else []
+    if table["corrected"].count() > 1:  # nothing is selected from one model
+        names.append("corrected")
+    for name in names:
         shown[[f"{name}_{end}" for end in ("estimate", "low", "high")]] = table[[name, f"{name}_low", f"{name}_high"]]
     return shown.assign(warning=table["warning"])
 
@@ -313,24 +322,22 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     first, others = row["model_name"], rated.iloc[1:]
     by = "estimate" if board.basis == NONE else "adjusted"
     own = board.pairs_of_first
-    has_shared = own["n_tasks"] > 0
-    about = {"model": first, "what": name, "unpaired": not has_shared.any()}
-    about["conditions_differ"] = "conditions_differ" in board.notes
+    about = {"model": first, "what": name, "unpaired": not own["n_tasks"].any()}
+    about |= {code: code in board.notes for code in ("unnamed_runs", "conditions_differ", "variants")}
     about["absent"] = next((dict(one.values) for one in board.notes.only("absent").notes), None)
     highest = rated.nlargest(1, "estimate").iloc[0]
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
         about |= {"basis": board.basis, "higher": highest["model_name"]}
-    about["variants"] = "variants" in board.notes
-    if board.notes.only(*DOUBTS):
-        return {"code": "doubtful", "models": rated["model_name"].tolist()}
+    if doubts := board.notes.only(*DOUBTS):
+        code = "lower" if "lower_is_better" in doubts else "doubtful"
+        return {"code": code, "models": rated["model_name"].tolist()}
     if row["rank_high"] == 1:
         return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
     if len(own) and own["estimate"].isna().all():
         models = rated["model_name"].tolist()
         sets = [names for one in structure.only("sets").notes for names in one.values["sets"]]
         n_sets = sum(not set(models).isdisjoint(names) for names in sets)
-        conditions = "conditions_differ" in board.notes
-        return {"code": "apart", "models": models, "n_sets": n_sets, "conditions": conditions}
+        return {"code": "apart", "models": models, "n_sets": n_sets, "conditions": about["conditions_differ"]}
     if rated[by].iloc[1] == rated[by].iloc[0]:  # equal estimates: the alphabetical order means nothing
         return {"code": "tie", "models": rated.loc[rated[by] == rated[by].iloc[0], "model_name"].tolist()}
     is_behind = others["behind_first"].astype(bool)

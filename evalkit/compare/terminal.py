@@ -188,7 +188,8 @@ def describe_baseline(
     baseline = baseline_named(compared, baseline)
     table = against(compared, baseline, margin=margin, target=target)
     if table.empty:
-        return "\n".join([f"{plain(baseline)} is the only model, so there is no comparison.", *below]), not strict
+        alone = [f"{plain(baseline)} is the only model, so there is no comparison.", *_lines(compared.unnamed)]
+        return "\n".join([*alone, *below]), not strict
     table = table.sort_values("verdict", key=lambda verdicts: verdicts.map(VERDICTS.index), kind="stable")
     data, share = compared.outcomes, compared.outcomes.is_share
     unit = "percentage points" if share else data.unit
@@ -224,7 +225,7 @@ def describe_baseline(
         Part("the question", [head], always=True),
         Part("models", rows=rows, always=True, most=MOST_VERDICTS, spare=("tasks",)),
         Part("tasks broken and fixed", rows=tasks, most=MOST_PAIRS, last=0, left=2),
-        Part("doubts", [*lacking, *_lines(compared.doubts + variants(data))], always=True),
+        Part("doubts", [*lacking, *_lines(compared.unnamed + compared.doubts + variants(data))], always=True),
         Part("files and choices", below, always=True),
     ]
     text = on_screen(parts, everything=everything, compared_by=data.compared_by)

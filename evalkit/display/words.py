@@ -82,7 +82,7 @@ def files_text(files: Mapping[str, int]) -> str:
     unused = [f"{count:,} {status}" for status, count in counts.items() if count]
     if unused:
         return f"of {counted_noun(files['all'], 'file')}, {listed(unused)}"
-    return "the one file was used" if files["all"] == 1 else f"all {files['all']:,} files were used"
+    return "the only file was used" if files["all"] == 1 else f"all {files['all']:,} files were used"
 
 
 def _files(files: Mapping[str, int], names: Notes = NO_NOTES) -> str:
@@ -121,7 +121,7 @@ def _data(
         how = "with other flags" if everywhere else "flagged"
         text = f"{flagged:,} of {counted_noun(n, noun)} {how}: {shown}"
     else:
-        text = f"no {noun} has {'another' if everywhere else 'a'} flag"
+        text = f"no {noun} has another flag" if everywhere else f"no {noun} is flagged"
     return _sentences(*texts, f"{text}; {files_text(files)}", *names.notes)
 
 
@@ -152,7 +152,8 @@ def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, 
     undecided = model_names(headline["open"], MOST_ANSWERED) if code == "leads" else ""
     if code == "best":
         within = " under equal conditions" if rate and headline.get("conditions_differ") else ""
-        best = f"{model} is shown to be the best of {n_models} models on new tasks like these"
+        models = f"{n_models} {'named models' if headline.get('unnamed_runs') else 'models'}"
+        best = f"{model} is shown to be the best of {models} on new tasks like these"
         answer = f"{best}{within}{doubt},{with_rate}"
     elif headline["behind"]:
         behind = model_names(headline["behind"], MOST_ANSWERED)
@@ -197,8 +198,9 @@ def undecided_text(count: int) -> str:
     """Explain why a model is the best although `count` of its pairs are not decided; "" if `count` is 0."""
     if not count:
         return ""
-    pairs = f"{counted_noun(count, 'pair')} with it {'is' if count == 1 else 'are'} not decided"
-    return f"The test for the best model differs from the table of pairs, which corrects for all pairs: there, {pairs}."
+    pairs = f"{count} of its pairs {'is' if count == 1 else 'are'} not decided there"
+    claim = "The claim about the best model tests only this model against the others."
+    return f"{claim} The table of pairs corrects for all pairs, so {pairs}."
 
 
 def pair_text(row: Row) -> str:
@@ -303,6 +305,10 @@ def _plan(
 ) -> str:
     """State how many tasks, run once or several times, detect a true difference."""
     what = format_interval(difference, None, None, percent=is_share, unit="points" if is_share else unit)
+    shown = round(100 * difference, 1) if is_share else round(difference, 2)
+    if models and (shown == 0 or not any(map(math.isfinite, tasks.values()))):
+        hint = "--detect POINTS (parameter detect) plans for a difference that matters"
+        return f"The observed difference between {listed(models)} is too small to plan for; {hint}."
     shares = "they share" if models else "a pair now shares"
     if models:
         what = f"the observed {what} between {models[0]} and {models[1]}"
@@ -353,10 +359,11 @@ def _leads(model: str, behind: Sequence[str], open: Sequence[str], few: bool, va
     return f"{text}{FEW_SHARED}" if few else text
 
 
-def _best(model: str, what: str, basis: str = "", unpaired: bool = False, variants: bool = False, **_: Any) -> str:
-    about = [what, basis, str(note("unpaired")) if unpaired else ""]
-    text = f"best: {model} ({', '.join(filter(None, about))})"
-    return f"{text}{IF_NO_VARIANTS}" if variants else text
+def _best(model: str, what: str, basis: str = "", **doubts: Any) -> str:
+    about = [what, basis, str(note("unpaired")) if doubts.get("unpaired") else ""]
+    best = "best of the named models" if doubts.get("unnamed_runs") else "best"
+    text = f"{best}: {model} ({', '.join(filter(None, about))})"
+    return f"{text}{IF_NO_VARIANTS}" if doubts.get("variants") else text
 
 
 def _audit(
@@ -411,6 +418,7 @@ HEADLINES: dict[str, str | Callable[..., str]] = {
     "unlike": partial(_no_best, "no best model: under equal conditions none of {} is shown to be better"),
     "best": _best,
     "doubtful": "no model is shown to be best: the runs are not comparable as they are",
+    "lower": "no model is shown to be best: lower scores may be better",
 }
 
 

@@ -10,7 +10,7 @@ from evalkit.io import shorten
 NOTHING = "No run failed, so there are no reasons to count."
 UNKNOWN = "Logs do not say which runs failed, so events are counted in all runs."
 RULES = {
-    "success": "A run has failed if its outcome counts as no success in the success rate.",
+    "success": "A run counts as failed if the success rate does not count it as a success.",
     "events": "These logs never state success: a history has failed if a step failed, or failed silently.",
     "score": "These logs state scores only: a run has failed if its score is below the median of the runs of its task, "
     "or of all runs if its task has one.",
@@ -38,7 +38,7 @@ def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplai
     """Describe the modes that lead most often."""
     noun = counted_noun(failed, f"failed {_noun(rule)}")
     if unsearched == failed:
-        return f"None of {noun} has a transcript to search."
+        return f"None of the {noun} has a transcript to search."
     if not reasons:
         without = f", {unsearched:,} of them without a transcript" if unsearched else ""
         return f"No rule explains any of {noun}{without}."

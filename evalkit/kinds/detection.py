@@ -121,11 +121,10 @@ def kinds_of_source(source: Source) -> list[LogKind]:
     logs = [one.kind for one in types if one.title == kinds[one.kind].title]
     if found := dict.fromkeys(logs) or kinds:
         return [kinds[name] for name in found]
-    hint = f"if there are some, name their kind: --kind {' or '.join(kind_names())}"
+    hint = f"if these are logs, name their kind: --kind {' or '.join(kind_names())}"
     if not any(data for _, data in read_files(files, 1)):
         hint = "nothing is in " + ("it" if len(files) == 1 else "any of them")
-    n = counted_noun(len(files), "file")
-    raise SourceError(f"{_name_of(named)}: no log of a kind that evalkit knows ({n}); {hint}")
+    raise SourceError(f"{_name_of(named)}: evalkit recognised no logs ({counted_noun(len(files), 'file')}); {hint}")
 
 
 def describe_source(source: Source) -> str:
@@ -135,7 +134,7 @@ def describe_source(source: Source) -> str:
     examined = f", of which {MOST} were looked at" if len(files) > MOST else ""
     lines = [f"  {text}: {one.reader}" for text, one in zip(_texts_of(types), types, strict=True)]
     head = f"{_name_of(source)}: {counted_noun(len(files), 'file')}{examined}"
-    return "\n".join([head, *(lines or ["  none of a kind that evalkit knows"])])
+    return "\n".join([head, *(lines or ["  no recognised logs"])])
 
 
 def nothing_used(

@@ -416,11 +416,11 @@ def findings(
         if rows["is_successful"].notna().any():
             values["succeeded"] = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
         own.append(Finding("planned", "Planned and present", values, template=words.missing_trials))
-    failed = rows[~rows["ending"].isin(["success", "scored", "running"])]
+    failed = rows[~rows["ending"].isin(["success", "scored", "running", "no outcome"])]
     texts = failed["ending"].astype("str").map({name: ending.text for name, ending in ENDINGS.items()})
     counts = {str(text): int(n) for text, n in texts.value_counts().items()}
     if rows["ending"].ne("scored").any() and not is_silent:
         examples = examples_of(failed, {text: texts.eq(text) for text in counts})
-        values = {"endings": counts, "n": len(rows), "noun": "run"}
+        values = {"endings": counts, "n": int(rows["ending"].ne("no outcome").sum()), "noun": "run"}
         own.append(Finding("endings", sections.ENDINGS, values, examples))
     return [*first, *own, *rest, data_finding(runs, ledger, "run")]

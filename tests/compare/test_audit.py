@@ -241,6 +241,29 @@ def test_a_run_with_a_score_was_measured():
     assert table["verdict"].eq("fine").all()
 
 
+@pytest.mark.parametrize(
+    ("cells", "found", "said"),
+    [
+        ({"error": ["", "HTTP 503", "", "quota exceeded"]}, 2, "2 failures with an error such as HTTP 503"),
+        ({"error": ["quota exceeded", "", "", ""], "status": list("wxyz")}, 0, ""),  # of a success
+        (
+            {"exception": ["", "", "", "disk full"], "status": ["ok", "ok", "ok", "crashed"]},
+            1,
+            "1 failure with an error",
+        ),
+        ({"notes": ["", "HTTP 503", "", "quota exceeded"], "status": list("wxyz")}, 0, ""),
+    ],
+)
+def test_failures_of_tables_that_state_an_error_may_not_be_the_agent_s(cells, found, said, tmp_path):
+    table = pd.DataFrame({"model": ["m", "m", "n", "n"], "task": ["p", "q", "p", "q"], "solved": [1, 0, 1, 0], **cells})
+    table.to_csv(tmp_path / "runs.csv", index=False)
+    logs = trajectories.load(tmp_path)
+    assert compare.audit(logs, checks=["infrastructure"]).table["count"].tolist() == [found]
+    notes = compare.leaderboard(logs.runs).notes.only("errors")
+    assert bool(notes) == bool(found)
+    assert str(notes).startswith(said)
+
+
 def test_reasons_are_in_words():
     table = compare.audit(evalkit.load("samples:mindcraft"), checks=["infrastructure"]).table
     assert "no score logged: 8" in str(table["notes"].iloc[0])

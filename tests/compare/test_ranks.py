@@ -116,12 +116,33 @@ def test_no_mean_spans_several_budgets_and_none_is_imputed_to_a_budget_that_a_mo
         assert means.min() - 1e-9 <= adjusted <= means.max() + 1e-9
 
 
-def test_runs_without_a_model_s_name_are_compared_with_none_and_stand_last():
-    cells = played({None: 0.9, "first": 0.8, "second": 0.1}, tasks=40)
-    board = compare.leaderboard(runs_of(cells))
-    assert board.table["model_name"].tolist() == ["first", "second", "unknown"]
-    assert compare.headline(board)["model"] == "first"
-    assert board.table["behind_first"].tolist() == [False, True, False]
+@pytest.mark.parametrize(
+    ("unnamed", "note"),
+    [
+        (reached(None, [True] * 57, [f"t{n}" for n in range(19)] * 3),
+         "57 of 137 runs name no model and have no rank, with a success rate of 100 %"),
+        (reached(None, [False], ["elsewhere"]),
+         "1 of 81 runs names no model and has no rank, with a success rate of 0 %"),
+        (reached(None, [None, None], ["t0", "t1"]), "2 of 82 runs name no model and have no rank; if one model"),
+        ([], ""),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("rate", [0.5, 0.1])
+def test_runs_without_a_model_s_name_have_a_note_and_change_no_rank_pair_or_claim(unnamed, note, rate):
+    cells = played({"first": 0.8, "second": rate}, tasks=40)
+    alone, board = compare.leaderboard(runs_of(cells)), compare.leaderboard(runs_of(cells + unnamed))
+    names = alone.table["model_name"].tolist()
+    assert board.table["model_name"].tolist() == [*names, "unknown"][: len(board.table)]
+    assert len(board.table) == (3 if unnamed else 2)
+    assert board.table["rank_low"].isna().tolist() == [False, False, True][: len(board.table)]
+    pd.testing.assert_frame_equal(board.table.head(2), alone.table, check_dtype=False)
+    pd.testing.assert_frame_equal(board.pairs, alone.pairs)
+    assert compare.headline(board) == compare.headline(alone) | {"unnamed_runs": bool(unnamed)}
+    assert board.notes.without("unnamed_runs", "none_measured") == alone.notes
+    assert str(board.notes.only("unnamed_runs")).startswith(note)
+    verdicts, passes = describe_baseline(runs_of(cells + unnamed), "first")
+    assert note in verdicts
+    assert passes == describe_baseline(runs_of(cells), "first")[1]
 
 
 def test_models_under_different_conditions_have_no_highest_mean():
@@ -131,6 +152,33 @@ def test_models_under_different_conditions_have_no_highest_mean():
         "Conditions differ (max turns: 10 and 20): runs are compared only under equal conditions.",
         "No best model: a and b share no tasks under equal conditions.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("gap", "is_planned"),
+    [(0.0004, False), (0.2, True)],  # of scores from 0 to 1
+)
+def test_no_number_of_tasks_is_planned_for_a_difference_that_is_shown_as_0(gap, is_planned):
+    rng = np.random.default_rng(3)
+    values = rng.uniform(0.3, 0.5, 12)
+    noise = rng.permutation([0.25, -0.25] * 6)
+    rows = reached("even", values) + reached("odd", values + noise + gap)
+    board = compare.leaderboard(pipeline.runs_of(pd.DataFrame(rows, columns=["model", "task", "score"])))
+    plans = [finding_text(one) for one in compare.findings(board) if one.code == "plan"]
+    start = (
+        "To detect the observed 20 points"
+        if is_planned
+        else "The observed difference between odd and even is too small"
+    )
+    assert [plan[: len(start)] for plan in plans] == [start]
+
+
+@pytest.mark.parametrize(
+    ("models", "is_corrected"), [(["only"], False), (["one", "two"], True), ([None, "only"], False)]
+)
+def test_an_estimate_is_corrected_for_selection_only_where_there_are_models_to_select_from(models, is_corrected):
+    rows = [cell for model in models for cell in reached(model, [True, False, True])]
+    assert ("corrected_estimate" in compare.rank_table(compare.leaderboard(runs_of(rows)))) == is_corrected
 
 
 @pytest.mark.parametrize("number", ["5", "", [5], None])
@@ -246,6 +294,18 @@ def test_no_model_is_best_where_runs_were_repeated_until_they_succeeded_or_score
 
 
 @pytest.mark.parametrize(
+    ("name", "is_lower"),
+    [("WER (%)", True), ("val/perplexity", True), ("Brier", True), ("mean absolute error", True), ("closeness", False)],
+)
+def test_no_model_is_best_by_a_score_of_which_lower_values_are_usually_better(name, is_lower):
+    table = pd.DataFrame(reached("keen", POINTS) + reached("calm", [0.5] * 20), columns=["model", "task", "score"])
+    runs = pipeline.runs_of(table.assign(metric=name))
+    first, second, *_ = describe_comparison(runs).split("\n")
+    assert first.startswith("No model is shown to be best: lower scores may be better;") == is_lower
+    assert second.startswith(f"Lower is usually better for {name}, but") == is_lower
+
+
+@pytest.mark.parametrize(
     ("column", "groups", "told"),
     [
         ("source", {"low.csv": SHARES, "high.csv": POINTS}, "Scores of low.csv are from 0 to 1, scores of high.csv"),
@@ -331,9 +391,13 @@ AGAIN = [(m, f"t{i}", i < 9) for m in "ab" for i in range(30) for _ in range(2 i
 @pytest.mark.parametrize(
     ("rows", "planned", "expected"),
     [
-        (SOME, ALL_TASKS, "planned tasks not run: a (10 of 40); had the absent runs failed, no model would"),
+        (SOME, ALL_TASKS, "planned tasks not run: a (10 of 40); if the absent runs had failed, no model would"),
         (SOME, (), ""),  # a task that a did not run at all, and that no plan names
-        (AGAIN, (), "fewer runs than other models on these tasks: a (30 of 40); had the absent runs failed, b would"),
+        (
+            AGAIN,
+            (),
+            "fewer runs than other models on these tasks: a (30 of 40); if the absent runs had failed, b would",
+        ),
         ([*AGAIN, ("a", "other", True)], (), "a (31 of 41)"),
         (CLEAR, (), ""),
     ],
@@ -354,7 +418,7 @@ def test_absent_runs_are_of_the_conditions_that_a_model_ran():
 
 def test_the_terminal_says_absent_runs_once_and_changes_no_name():
     shown = describe_comparison(runs_of(AGAIN))
-    assert shown.count("absent runs failed") == 1
+    assert shown.count("absent runs had failed") == 1
     assert "tasks: a (30 of 40)" in shown
 
 

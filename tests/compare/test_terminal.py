@@ -179,7 +179,7 @@ def test_a_baseline_says_which_runs_are_absent_and_what_would_follow_from_their_
     only_successes = [("new", f"t{task}", True) for task in range(40)]
     again = [("new", f"t{task}", True) for task in range(40) if task % 5 == 0]
     text, _ = describe_baseline(runs_of(base + only_successes + again), "base")
-    assert "new: fewer runs than other models on these tasks: new (48 of 80); had the absent runs failed" in text
+    assert "new: fewer runs than other models on these tasks: new (48 of 80); if the absent runs had failed" in text
     assert "the verdict would be: " in text
     assert "absent" not in describe_baseline(runs_of(base + only_successes * 2), "base")[0]
 

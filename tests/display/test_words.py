@@ -47,6 +47,10 @@ RANKED = {"n_models": 2, "what": "success rate", "is_share": True, "unit": "", "
         ((1.25, 0.8, 1.7), {"percent": False}, "1.25 [0.80, 1.70]"),
         ((np.float64(2), np.float64(1), np.int64(3)), {"percent": False, "digits": 1}, "2.0 [1.0, 3.0]"),
         ((0.2, -0.001, 0.3), {"unit": "points"}, "20 points [0, 30]"),
+        ((0.625 - 1e-16, 0.1, 0.9), {}, "62 % [10, 90]"),
+        ((0.175 + 1e-16, 0.275 - 1e-16, 0.9), {}, "18 % [28, 90]"),  # as 0.175 and 0.275
+        ((17.5 - 4e-15, None, None), {"percent": False, "digits": 0}, "18"),
+        ((math.inf, 1, 2), {"percent": False}, "inf [1.00, 2.00]"),
     ],
 )
 def test_an_estimate_is_written_with_its_interval(values, options, text):

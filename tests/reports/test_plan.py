@@ -212,7 +212,7 @@ def test_each_source_without_logs_is_one_fault(tmp_path, monkeypatch):
     causes = {
         "empty": "it contains no file",
         "gone": "no such file, folder or notebook; there are 'audit', 'cooking_blocked_agents', ",
-        "text": "no log of a kind that evalkit knows (1 file)",
+        "text": "evalkit recognised no logs (1 file)",
     }
     for fault, (name, cause) in zip(sorted(faults_of([*causes])), causes.items(), strict=True):
         assert fault.startswith(f"{name}: {cause}")

@@ -117,6 +117,22 @@ def test_planned_present_missing_running_repeated_and_retried_trials_are_counted
     assert found[0].startswith("2 of 6 planned trials missing, 1 still running; ")
 
 
+@pytest.mark.parametrize(
+    ("solved", "text"),
+    [
+        (["1", "0", "", "0", ""], "2 of 3 runs did not succeed."),
+        (["1", "", "1", "1", ""], "None of 3 runs failed."),
+        (["1", "0", "1", "1", "1"], "1 of 5 runs did not succeed."),
+    ],
+)
+def test_runs_of_unknown_outcome_are_no_failures(tmp_path, solved, text):
+    rows = [f"m,task {n},{cell}" for n, cell in enumerate(solved)]
+    (tmp_path / "runs.csv").write_text("\n".join(["model,task,solved", *rows, ""]))
+    logs = trajectories.load(tmp_path)
+    found = {one.code: finding_text(one) for one in analysis.findings([], logs.runs, logs.plans, logs.ledger)}
+    assert found["endings"] == text
+
+
 def test_endings_tell_failures_at_a_limit_from_others_and_from_what_was_not_measured(tmp_path):
     errors = ("", "AgentTimeoutError", "RateLimitError", "VerifierTimeoutError", "AgentSafetyRefusalError")
     trials = [make.trial(task=f"t{i}", error=error, reward=0.0 if i else 1.0) for i, error in enumerate(errors)]
