@@ -54,6 +54,13 @@ _TRUTH = dict.fromkeys(("true", "yes", "✓", "✅", "pass", "passed", "correct"
 _TRUTH |= dict.fromkeys(
     ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
 )
+_LIMITED = "time|steps?|turns?|iterations?|tokens?|context|messages?|cost|budget"
+# words for a limit that ended a run, which the agent caused; a rate limit is the provider's
+_LIMIT = re.compile(
+    rf"(agent )?timed? ?out|out of ({_LIMITED})|max(imum)? ({_LIMITED})( (reached|exceeded))?|limits? ?(reached|exceeded)"
+    rf"|({_LIMITED})( length| window)? (limit|(limit )?(reached|exceeded))"
+)
+_WORD = r"[^\W\d_]{2}"  # in a cell: it is neither a number nor a letter
 _ALL_WORDS = [_TRUTH | {yes: 1.0, no: 0.0} for yes, no in ("tf", "yn", "pf")]  # for whole columns: F may be a grade
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # for numbers and times
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", re.ASCII)
@@ -88,7 +95,7 @@ def roles_of(columns: Sequence[str]) -> set[str]:
 def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     """Map columns of runs to the columns of a table: as `given`, and the others by their names.
 
-    Without scores, a status column in which all values are words for outcomes, such as failed, becomes is_successful.
+    Without scores, a status column with words for success and for failure, and no others, becomes is_successful.
     If several columns match a role that comparisons do not need, it stays unassigned. Raises SourceError if several
     match another role, a given name does not exist, or the table has no tasks, or neither scores nor outcomes.
     """
@@ -116,11 +123,27 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
             raise SourceError(
                 f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
             )
+    finished = ""  # about a status column that is no outcome
     if not found.keys() & {"score", "is_successful"} and "status" in found and _are_outcomes(table[found["status"]]):
-        found["is_successful"] = found["status"]
-    for role, instead in (("task_id", "task_id"), ("score", "is_successful")):
-        if role not in found and instead not in found:
-            raise SourceError(f"no column for the {role}; there are {there}; choose one: --column {role}=NAME")
+        name = found["status"]
+        if truths_or_numbers(table[name]).nunique() > 1:
+            found["is_successful"] = name
+        else:
+            value = cut_end(str(table[name].dropna().iloc[0]), 40)
+            finished = f"; {name} is {value!r} in all rows, perhaps as the runs ended (--column success={name} uses it)"
+    missing = list[str]()
+    if "task_id" not in found:
+        missing.append("task_id")
+    if not found.keys() & {"score", "is_successful"}:
+        missing.append("score")
+    if missing and "model_name" not in found:
+        missing.append("model_name")
+    if missing:
+        first, *more = missing
+        also = "".join(f"; nor for the {role}: --column {role}=NAME" for role in more)
+        raise SourceError(
+            f"no column for the {first}; there are {there}; choose one: --column {first}=NAME{also}{finished}"
+        )
     return found
 
 
@@ -155,10 +178,12 @@ def columns_of_runs(
         if role == "started":
             runs[role] = _by_file(_times, values, file)
         elif role == "is_successful":
-            truths = _by_file(truths_or_numbers, values, file)
+            truths = _by_file(truths_or_numbers, values, file).mask(_are_limits(texts), 0.0)
             runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
             runs[role] = _by_file(truths_or_numbers, values, file)
+            if runs[role].dropna().isin([0, 1]).all():  # outcomes
+                runs[role] = runs[role].mask(_are_limits(texts), 0.0)
             in_percent = texts.str.endswith("%").groupby(file).transform("any")
             has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% is ambiguous
             runs[role] = runs[role].where(~in_percent | has_unit)
@@ -178,6 +203,11 @@ def columns_of_runs(
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
     return runs, unread
+
+
+def _are_limits(texts: pd.Series) -> pd.Series:
+    """Return whether each text, in lower case, is a limit that ended a run."""
+    return texts.str.replace(r"[\W_]+", " ", regex=True).str.strip().str.fullmatch(_LIMIT)
 
 
 def _by_file(read: Callable[[pd.Series], pd.Series], values: pd.Series, file: pd.Series) -> pd.Series:
@@ -239,6 +269,13 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
             if len(cells) > filled / 2:
                 wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
                 raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {example!r}")
+            words = cells.astype("str")[lambda texts: texts.str.contains(_WORD)]
+            if len(words) > 1 and (role == "is_successful" or runs[role].dropna().isin([0, 1]).all()):
+                shown = listed((repr(cut_end(word, 40)) for word in words.unique()), 5)
+                raise SourceError(
+                    f"column {name}: in {len(words):,} cells, no outcome: {shown}; write success or failure, or leave "
+                    f"the cells of runs that were not measured empty; --column {role}=NAME names another column"
+                )
         notes += note("unread", column=name, count=len(cells), example=example)
     return notes
 
