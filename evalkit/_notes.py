@@ -98,6 +98,23 @@ def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str) -> str
     return f"{text}; {hint}"
 
 
+def _told_apart(file: str, count: int, column: str, task: str, how: str) -> str:
+    text = f"{counted_noun(count, 'row')} of {file} with the model and task of another count as repetitions, but"
+    text += f" {column} differs between them"
+    name = shlex.quote(column)
+    if how == "item":
+        return f"{text}: --column task={name} --column dataset={shlex.quote(task)} makes each of them a task"
+    also = f"--column agent={name} compares its values"
+    if how == "number":
+        also = f"if it numbers repetitions: --column repetition={name}"
+    return f"{text}; if these are different tasks: --column dataset={name}; {also}"
+
+
+def _unused_table(file: str, reason: str, more: int) -> str:
+    others = f", as {counted_noun(more, 'other table')}" if more else ""
+    return f"{file} is not used{others}: {reason}"
+
+
 def _unread(column: str, count: int, example: str) -> str:
     cells = counted_noun(count, "cell")
     return f"{cells} of {column} can't be read, such as {example!r}, and {_are(count)} missing"
@@ -222,6 +239,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "columns": _columns,
     "no_model": _no_model,
     "unnamed": f"no log names a model: {_UNNAMED}",
+    "told_apart": _told_apart,
+    "unused_table": _unused_table,
     "unread": _unread,
     "scorer": _scorer,
     "samples_cut": _samples_cut,

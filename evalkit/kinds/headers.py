@@ -1,7 +1,7 @@
 """Read tables with one row per run: map the usual names of columns to columns of runs, and convert the cells."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "task_id": [
         ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
         ("id", "question", "instance", "problem", "doc_id"),
+        ("test_case", "test_case_id", "scenario", "scenario_id", "example_id", "item_id"),
         (OWN_TASK,),
     ],
     "model_name": [("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")],
@@ -57,8 +58,8 @@ _TRUTH |= dict.fromkeys(
 _LIMITED = "time|steps?|turns?|iterations?|tokens?|context|messages?|cost|budget"
 # words for a limit that ended a run, which the agent caused; a rate limit is the provider's
 _LIMIT = re.compile(
-    rf"(agent )?timed? ?out|out of ({_LIMITED})|max(imum)? ({_LIMITED})( (reached|exceeded))?|limits? ?(reached|exceeded)"
-    rf"|({_LIMITED})( length| window)? (limit|(limit )?(reached|exceeded))"
+    rf"(agent )?timed? ?out|out of ({_LIMITED})|max(imum)? ({_LIMITED})( reached| exceeded)?"
+    rf"|limits? ?(reached|exceeded)|({_LIMITED})( length| window)?( limit| limit reached| limit exceeded| reached| exceeded)"
 )
 _WORD = r"[^\W\d_]{2}"  # in a cell: it is neither a number nor a letter
 _ALL_WORDS = [_TRUTH | {yes: 1.0, no: 0.0} for yes, no in ("tf", "yn", "pf")]  # for whole columns: F may be a grade
@@ -73,6 +74,7 @@ _WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
 _OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
 MOST_AMOUNTS = 0.2  # maximum share of numbers above 1 in a column of outcomes; with more, the column is rejected
 MOST_NAMES = 50  # maximum number of different values in a column that may name models
+_LONGEST_NAME = 200  # maximum number of characters of a field's name if its nested fields may be columns
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
 
 
@@ -115,16 +117,19 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
             names = [name for name in _called(columns, level) if name not in found.values()]
             if role in found or not names:
                 continue
-            if len(names) == 1:
-                found[role] = names[0]
-                continue
-            if role in _OPTIONAL:
+            if len(names) > 1 and role in _OPTIONAL:
                 break
-            raise SourceError(
-                f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
-            )
+            objects = {name.rpartition(".")[0] for name in names}
+            is_one_object = len(objects) == 1 and "" not in objects  # such as model.name and model.id
+            found[role] = names[0] if is_one_object else _only_one(role, names)
+    outcomes = {"score", "is_successful"}
+    for role in ("task_id", "model_name", "is_successful", "score"):  # by the last part of a name, as in config.task_id
+        parts = {name: re.split(r"[./]", name)[-1] for name in columns if name not in found.values()}
+        names = [name for name, part in parts.items() if _called([part], COLUMN_NAMES[role][0])]
+        if names and not found.keys() & (outcomes if role in outcomes else {role}):
+            found[role] = _only_one(role, names)
     finished = ""  # about a status column that is no outcome
-    if not found.keys() & {"score", "is_successful"} and "status" in found and _are_outcomes(table[found["status"]]):
+    if not found.keys() & outcomes and "status" in found and _are_outcomes(table[found["status"]]):
         name = found["status"]
         if truths_or_numbers(table[name]).nunique() > 1:
             found["is_successful"] = name
@@ -134,7 +139,7 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     missing = list[str]()
     if "task_id" not in found:
         missing.append("task_id")
-    if not found.keys() & {"score", "is_successful"}:
+    if not found.keys() & outcomes:
         missing.append("score")
     if missing and "model_name" not in found:
         missing.append("model_name")
@@ -147,8 +152,19 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def _only_one(role: str, names: Sequence[str]) -> str:
+    """Return the column for a role; SourceError if there are several."""
+    if len(names) > 1:
+        raise SourceError(
+            f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
+        )
+    return names[0]
+
+
 def _called(columns: Iterable[str], names: Sequence[str]) -> list[str]:
-    return [column for column in columns if re.sub(r"\W+", "_", column.strip().lower()).strip("_") in names]
+    """Return the columns with one of these names, in the order of the names."""
+    plain = {column: re.sub(r"\W+", "_", column.strip().lower()).strip("_") for column in columns}
+    return sorted((column for column, name in plain.items() if name in names), key=lambda one: names.index(plain[one]))
 
 
 def _are_outcomes(values: Iterable[Any]) -> bool:
@@ -266,6 +282,10 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
             amounts = [cell for cell in cells if (_number(cell) or 0) > 1]
             if role == "is_successful" and len(amounts) > MOST_AMOUNTS * filled:
                 raise SourceError(f"column {name}: {amounts[0]} is no outcome; --column score={name} makes it a score")
+            if role == "score" and (numbers := [cell for cell in cells if _number(cell) is not None]):
+                raise SourceError(
+                    f"column {name}: some cells have %, others not, such as {numbers[0]!r}: write % in all or none"
+                )
             if len(cells) > filled / 2:
                 wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
                 raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {example!r}")
@@ -298,6 +318,37 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
     no_model = note("no_model", file=file, rows=len(table), left=left, likely=next(iter(likely), ""))
     return no_model + chosen
+
+
+def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
+    """Note an unused column that tells apart rows of the same model, task and repetition, such as items of a task.
+
+    Unless it has the name of an item, most rows of different models must have its values in common, unlike ids of runs
+    and measurements.
+    """
+    key = [role for role in ("model_name", "agent", "dataset", "task_id", "repetition", "seed") if role in runs]
+    count = int(runs.duplicated(key).sum())
+    if "counts_as" in meaning or not count:
+        return Notes()
+    unused = [name for name in map(str, table) if name not in meaning.values()]
+    items = [name for level in COLUMN_NAMES["task_id"][:-1] for name in _called(unused, level) if name.lower() != "id"]
+    for name in dict.fromkeys([*items, *unused]):
+        values = runs[key].assign(value=table[name].astype("str"))
+        n_shared = len(values) - len(values.drop(columns="model_name", errors="ignore").drop_duplicates())
+        if not values.duplicated().any() and (name in items or n_shared >= len(values) / 3):
+            numbered = table[name].map(_number).notna().all()
+            how = "item" if name in items else "number" if numbered else "text"
+            return note("told_apart", file=file, count=count, column=name, task=meaning["task_id"], how=how)
+    return Notes()
+
+
+def fields(row: Mapping[str, Any], depth: int = 5) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of a row; fields of an object have names such as ``model.name``."""
+    for name, value in row.items():
+        if depth and value and isinstance(value, Mapping) and len(name) <= _LONGEST_NAME:
+            yield from ((f"{name}.{inner}", cell) for inner, cell in fields(value, depth - 1))
+        else:
+            yield name, value
 
 
 def _as_exported(cell: Any) -> Any:

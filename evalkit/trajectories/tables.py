@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,15 +19,23 @@ from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
 
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _SUMMARY = re.compile(r"average|avg|mean|total|overall|all|sum|summary", re.IGNORECASE)  # not a task: a summary row
-_CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # names of columns of run ids
+_MOST_CELLS = 2**24  # maximum number of cells of a table whose objects become columns
+_CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ ._-]?(id|uuid)|uuid", re.IGNORECASE)  # columns of run ids
 
 
-def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, str], score: str = "") -> Joined:
+def join_tables(
+    all_runs: Runs,
+    columns: Sequence[str],
+    reasons: Mapping[str, str],
+    score: str = "",
+    named: Collection[str] = (),
+) -> Joined:
     """Complete the runs of tables from their rows, which are in `extra`, and note how columns were interpreted.
 
-    Tables with the same columns are read as one. `columns` are meanings in the form ``ROLE=NAME``. `reasons` contains
-    the text that the ledger already has for each file. If a table has a row for each score of a run, only the rows of
-    `score` count. Raises SourceError if no file contains runs, and for a meaning in another form.
+    Tables with the same columns are read as one. `columns` are meanings in the form ``ROLE=NAME``; they apply to tables
+    with this column. `reasons` contains the text that the ledger already has for each file. If a table has a row for
+    each score of a run, only the rows of `score` count. Raises SourceError for a meaning in another form, if no file
+    contains runs, and if a file of `named` does not: the user named it.
     """
     given = {}
     for pair in columns:
@@ -40,6 +48,13 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
     places: dict[str, list[int]] = {}  # positions of the rows of each file
     for at, run in enumerate(runs):
         places.setdefault(run.source, []).append(at)
+    for own in places.values():
+        if not any(isinstance(cell, dict) for at in own for cell in rows[at].values()):
+            continue
+        flat = [dict(headers.fields(rows[at])) for at in own]
+        if len(own) * len({name for row in flat for name in row}) <= _MOST_CELLS:
+            for at, row in zip(own, flat, strict=True):
+                rows[at] = row
     alike: dict[tuple[str, ...], list[str]] = {}  # files by the names of their columns
     for source, own in places.items():
         alike.setdefault(tuple(dict.fromkeys(name for at in own for name in rows[at])), []).append(source)
@@ -47,13 +62,16 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
     doubts: dict[str, Notes] = {}
     chosen = Notes()
     read = list[tuple[pd.DataFrame, dict[str, str]]]()
-    for sources in alike.values():
+    everywhere = {name for names in alike for name in names}
+    for names, sources in alike.items():
         of_files = [at for source in sources for at in places[source]]
         table = pd.DataFrame([rows[at] for at in of_files], index=of_files, dtype="object")
         try:
-            meaning = headers.meanings(table, given)
+            own_given = {role: name for role, name in given.items() if name in names or name not in everywhere}
+            meaning = headers.meanings(table, own_given)
             made, unread = headers.columns_of_runs(table, meaning, [runs[at].source for at in of_files])
-            others = headers.other_scores(made, score)
+            summaries = _summaries(made)
+            others = headers.other_scores(made, score).union(summaries)
         except SourceError as error:
             entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
             continue
@@ -86,8 +104,12 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
                 problems.append(f"{rows_text} equal to others with this repetition: all count (no column has run ids)")
             if meaning["task_id"] == headers.OWN_TASK and len(own) > 1:
                 problems.append("no column is the task, so each row is one of its own (--column task_id=NAME)")
-            if sums := list(filter(_SUMMARY.fullmatch, made.loc[own, "task_id"].dropna().unique())):
-                problems.append(f"rows of {listed(sums)} count as tasks; --where task_id!={sums[0]} excludes them")
+            for role, what in (("task_id", "tasks"), ("model_name", "models")):
+                names_of_role = made.loc[own, role].dropna().unique() if role in made else []
+                if sums := list(filter(_SUMMARY.fullmatch, names_of_role)):
+                    problems.append(f"rows of {listed(sums)} count as {what}; --where {role}!={sums[0]} excludes them")
+            if count := sum(runs[at].source == source for at in summaries):
+                problems.append(f"{counted_noun(count, 'row')} without a task left out: a summary of other rows")
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
             if problems:
                 doubts[source] = note("table", file=file, doubts="; ".join(problems))
@@ -97,7 +119,9 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
             files = os.path.basename(used[0])
             if len(used) > 1:
                 files += f" and {counted_noun(len(used) - 1, 'other file')}"
-            chosen += headers.choices_of(table.loc[[at for source in used for at in places[source]]], meaning, files)
+            of_used = [at for source in used for at in places[source]]
+            chosen += headers.told_apart(made.loc[of_used], table.loc[of_used], meaning, files)
+            chosen += headers.choices_of(table.loc[of_used], meaning, files)
         read.append((made, meaning))
     headers.add_outcomes([made for made, _ in read])
     for made, meaning in read:
@@ -106,8 +130,13 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
     for entry in in_order:
         for at in places[entry.source]:
             runs[at].is_left_out = entry.status == "skipped"
-    if runs and all(run.is_left_out for run in all_runs):
-        raise SourceError(f"{in_order[0].source}: {in_order[0].reason}")
+    skipped = [entry for entry in in_order if entry.status == "skipped"]
+    for entry in skipped:
+        if entry.source in named or all(run.is_left_out for run in all_runs):
+            raise SourceError(f"{entry.source}: {entry.reason}")
+    if skipped:
+        first, *more = skipped
+        chosen = note("unused_table", file=os.path.basename(first.source), reason=first.reason, more=len(more)) + chosen
     for source in filter(doubts.__contains__, places):
         chosen += doubts[source]
     return Joined(entries=in_order, notes=chosen)
@@ -128,6 +157,14 @@ def _fill_columns(runs: Runs, rows: Rows, made: pd.DataFrame, meaning: Mapping[s
         values = made[column].astype("object").where(made[column].notna(), None)
         for at, value in zip(made.index, values, strict=True):
             setattr(runs[at], column, count_of(value) if column in _COUNTS else value)
+
+
+def _summaries(made: pd.DataFrame) -> pd.Index:
+    """Return the rows that name no task but a summary as the model, or no model but a summary as the task."""
+    if "model_name" not in made:
+        return made.index[:0]
+    names = made["model_name"].fillna("").str.cat(made["task_id"].fillna(""), sep="\n").str.strip()
+    return made.index[names.str.fullmatch(_SUMMARY)]
 
 
 def _mark_copies(

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from evalkit.io import SourceError
-from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
+from evalkit.kinds.headers import choices_of, columns_of_runs, fields, meanings, told_apart, unread_cells
 
 ROLES = {"outcome": "is_successful", "input_tokens": "tokens_in", "trial": "repetition"}
 
@@ -111,6 +111,7 @@ def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
         ("points", ["7", "n.d.", "n.d.", "n.d.", ""], "no number or truth value in most of its cells, such as 'n.d.'"),
         ("verdict", ["pass"] * 9 + ["pass*", "flaky"], "in 2 cells, no outcome: 'pass*' and 'flaky'; write success"),
         ("score", [1] * 9 + ["crash", "crash"], "in 2 cells, no outcome: 'crash'; write success"),
+        ("points", ["70%", "65%", "0.5"], "some cells have %, others not, such as '0.5': write % in all or none"),
         ("solved", [1, -1, 0, "error", 1, None], ""),
         ("points", ["7", "8", "n.d.", ""], ""),
     ],
@@ -162,7 +163,10 @@ def test_a_header_may_state_that_scores_are_percentages(header, cells, scores):
     ("columns", "told"),
     [
         ({"x": 1}, "no column for the task_id; there are x; choose one: --column task_id=NAME; nor for the score: "),
-        ({"task": "t", "x": 1}, "the score; there are task, x; choose one: --column score=NAME; nor for the model_name"),
+        (
+            {"task": "t", "x": 1},
+            "the score; there are task, x; choose one: --column score=NAME; nor for the model_name",
+        ),
         ({"task": "t", "model": "m", "status": "Passed"}, "status is 'Passed' in all rows, perhaps as the runs ended"),
         ({"task": "t", "model": "m", "exit_reason": ["no", None]}, "(--column success=exit_reason uses it)"),
     ],
@@ -176,3 +180,67 @@ def test_a_status_that_varies_is_an_outcome_as_is_one_that_the_user_names():
     table = pd.DataFrame({"task": "t", "model": "m", "status": ["passed", "failed"]})
     assert meanings(table, {})["is_successful"] == "status"
     assert meanings(table[:1], {"success": "status"})["is_successful"] == "status"
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        (
+            ["cfg/problem_id", "args.llm", "out.solved", "out.reward"],
+            ["cfg/problem_id", "args.llm", "out.solved", None],
+        ),
+        (["Scenario", "agent", "out.points"], ["Scenario", "agent", None, "out.points"]),
+        (["task", "judge.model", "model", "judge.score", "score"], ["task", "model", None, "score"]),
+        (["id", "test case", "llm", "reward"], ["id", "llm", None, "reward"]),
+        (["model.id", "model.name", "task.name", "task.id", "passed"], ["task.id", "model.name", "passed", None]),
+        (["a.model", "b.model", "task", "score"], "columns a.model and b.model could both be the model_name"),
+        (["model", "task", "m.accuracy", "m.exact_match"], "columns m.accuracy and m.exact_match could both be the sc"),
+        (["model", "riddle.id", "riddle.text", "score"], "no column for the task_id"),
+    ],
+)
+def test_the_last_part_of_a_name_counts_if_no_name_matches(columns, found):
+    table = pd.DataFrame(columns=columns, index=[0])
+    if isinstance(found, str):
+        with pytest.raises(SourceError, match=found):
+            meanings(table, {})
+    else:
+        assert list(map(meanings(table, {}).get, ("task_id", "model_name", "is_successful", "score"))) == found
+
+
+def test_fields_of_objects_are_columns():
+    row = {"model": {"name": "oak", "args": {"temp": 0}}, "tags": ["x"], "more": {}, "score": 1}
+    assert dict(fields(row)) == {"model.name": "oak", "model.args.temp": 0, "tags": ["x"], "more": {}, "score": 1}
+    deep = row
+    for _ in range(9):
+        deep = {"a": deep}
+    assert next(fields(deep))[0] == "a.a.a.a.a.a"
+
+
+ITEMS = [(model, suite, item) for model in ("oak", "elm") for suite in "xy" for item in ("1", "2", "3")]
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "told"),
+    [
+        (
+            "problem",
+            [item for *_, item in ITEMS],
+            "--column task=problem --column dataset=task makes each of them a task",
+        ),
+        ("question", [f"{suite}{item}" for _, suite, item in ITEMS], "--column task=question --column dataset=task"),
+        ("prompt used", [f"v{item}" for *_, item in ITEMS], "--column dataset='prompt used'; --column agent='prompt"),
+        ("try", [item for *_, item in ITEMS], "if it numbers repetitions: --column repetition=try"),
+        ("id", list(range(12)), ""),  # of runs
+        ("milliseconds", [93, 71, 88, 52, 67, 91, 64, 85, 77, 59, 82, 73], ""),
+        ("trial", [item for *_, item in ITEMS], ""),  # a column in use
+        ("prompt", ["p"] * 12, ""),
+    ],
+)
+def test_a_column_that_tells_repeated_rows_apart_is_named_unless_it_belongs_to_runs(column, cells, told):
+    table = (
+        pd.DataFrame(ITEMS, columns=["model", "task", "item"]).drop(columns="item").assign(score=1, **{column: cells})
+    )
+    meaning = meanings(table, {})
+    said = told_apart(columns_of_runs(table, meaning)[0], table, meaning, "a.csv")
+    assert bool(said) == bool(told)
+    assert told in str(said)
