@@ -98,21 +98,13 @@ def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str) -> str
     return f"{text}; {hint}"
 
 
-def _told_apart(file: str, count: int, column: str, task: str, how: str) -> str:
-    text = f"{counted_noun(count, 'row')} of {file} with the model and task of another count as repetitions, but"
-    text += f" {column} differs between them"
+def _told_apart(file: str, count: int, column: str, task: str, is_item: bool) -> str:
+    rows = f"{counted_noun(count, 'row')} of {file} with the model and task of another"
+    text = f"{rows} count{'s' if count == 1 else ''} as repetitions, but {column} differs"
     name = shlex.quote(column)
-    if how == "item":
+    if is_item:
         return f"{text}: --column task={name} --column dataset={shlex.quote(task)} makes each of them a task"
-    also = f"--column agent={name} compares its values"
-    if how == "number":
-        also = f"if it numbers repetitions: --column repetition={name}"
-    return f"{text}; if these are different tasks: --column dataset={name}; {also}"
-
-
-def _unused_table(file: str, reason: str, more: int) -> str:
-    others = f", as {counted_noun(more, 'other table')}" if more else ""
-    return f"{file} is not used{others}: {reason}"
+    return f"{text}: --column dataset={name} for different tasks, agent={name} for agents, else repetition={name}"
 
 
 def _unread(column: str, count: int, example: str) -> str:
@@ -240,7 +232,6 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "no_model": _no_model,
     "unnamed": f"no log names a model: {_UNNAMED}",
     "told_apart": _told_apart,
-    "unused_table": _unused_table,
     "unread": _unread,
     "scorer": _scorer,
     "samples_cut": _samples_cut,

@@ -59,7 +59,7 @@ _LIMITED = "time|steps?|turns?|iterations?|tokens?|context|messages?|cost|budget
 # words for a limit that ended a run, which the agent caused; a rate limit is the provider's
 _LIMIT = re.compile(
     rf"(agent )?timed? ?out|out of ({_LIMITED})|max(imum)? ({_LIMITED})( reached| exceeded)?"
-    rf"|limits? ?(reached|exceeded)|({_LIMITED})( length| window)?( limit| limit reached| limit exceeded| reached| exceeded)"
+    rf"|limits? ?(reached|exceeded)|({_LIMITED})( length| window)?( limit)?( reached| exceeded)|({_LIMITED}) limit"
 )
 _WORD = r"[^\W\d_]{2}"  # in a cell: it is neither a number nor a letter
 _ALL_WORDS = [_TRUTH | {yes: 1.0, no: 0.0} for yes, no in ("tf", "yn", "pf")]  # for whole columns: F may be a grade
@@ -120,14 +120,17 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
             if len(names) > 1 and role in _OPTIONAL:
                 break
             objects = {name.rpartition(".")[0] for name in names}
-            is_one_object = len(objects) == 1 and "" not in objects  # such as model.name and model.id
-            found[role] = names[0] if is_one_object else _only_one(role, names)
+            if len(names) > 1 and (len(objects) > 1 or "" in objects):  # not model.name and model.id
+                raise SourceError(
+                    f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
+                )
+            found[role] = names[0]
     outcomes = {"score", "is_successful"}
-    for role in ("task_id", "model_name", "is_successful", "score"):  # by the last part of a name, as in config.task_id
-        parts = {name: re.split(r"[./]", name)[-1] for name in columns if name not in found.values()}
-        names = [name for name, part in parts.items() if _called([part], COLUMN_NAMES[role][0])]
-        if names and not found.keys() & (outcomes if role in outcomes else {role}):
-            found[role] = _only_one(role, names)
+    needed = {"task_id": {"task_id"}, "is_successful": outcomes, "score": outcomes, "model_name": {"model_name"}}
+    for role, any_of in needed.items():  # the last part of a name, as in config.task_id
+        names = [name for name in columns if _called([re.split("[./]", name)[-1]], COLUMN_NAMES[role][0])]
+        if len(names) == 1 and names[0] not in found.values() and not found.keys() & any_of:
+            found[role] = names[0]
     finished = ""  # about a status column that is no outcome
     if not found.keys() & outcomes and "status" in found and _are_outcomes(table[found["status"]]):
         name = found["status"]
@@ -136,14 +139,8 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
         else:
             value = cut_end(str(table[name].dropna().iloc[0]), 40)
             finished = f"; {name} is {value!r} in all rows, perhaps as the runs ended (--column success={name} uses it)"
-    missing = list[str]()
-    if "task_id" not in found:
-        missing.append("task_id")
-    if not found.keys() & outcomes:
-        missing.append("score")
-    if missing and "model_name" not in found:
-        missing.append("model_name")
-    if missing:
+    missing = [role for role in needed if role != "is_successful" and not found.keys() & needed[role]]
+    if missing and missing != ["model_name"]:
         first, *more = missing
         also = "".join(f"; nor for the {role}: --column {role}=NAME" for role in more)
         raise SourceError(
@@ -152,19 +149,8 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _only_one(role: str, names: Sequence[str]) -> str:
-    """Return the column for a role; SourceError if there are several."""
-    if len(names) > 1:
-        raise SourceError(
-            f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
-        )
-    return names[0]
-
-
 def _called(columns: Iterable[str], names: Sequence[str]) -> list[str]:
-    """Return the columns with one of these names, in the order of the names."""
-    plain = {column: re.sub(r"\W+", "_", column.strip().lower()).strip("_") for column in columns}
-    return sorted((column for column, name in plain.items() if name in names), key=lambda one: names.index(plain[one]))
+    return [column for column in columns if re.sub(r"\W+", "_", column.strip().lower()).strip("_") in names]
 
 
 def _are_outcomes(values: Iterable[Any]) -> bool:
@@ -191,15 +177,17 @@ def columns_of_runs(
         texts = table[name].astype("str").str.strip().str.lower()
         missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
         values = table[name].astype("object").where(~missing, None)
+        if role in ("score", "is_successful"):
+            truths = _by_file(truths_or_numbers, values, file)
+            if truths.dropna().isin([0, 1]).all():
+                is_limit = texts.str.replace(r"[\W_]+", " ", regex=True).str.strip().str.fullmatch(_LIMIT)
+                truths = truths.mask(is_limit, 0.0)
         if role == "started":
             runs[role] = _by_file(_times, values, file)
         elif role == "is_successful":
-            truths = _by_file(truths_or_numbers, values, file).mask(_are_limits(texts), 0.0)
             runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
-            runs[role] = _by_file(truths_or_numbers, values, file)
-            if runs[role].dropna().isin([0, 1]).all():  # outcomes
-                runs[role] = runs[role].mask(_are_limits(texts), 0.0)
+            runs[role] = truths
             in_percent = texts.str.endswith("%").groupby(file).transform("any")
             has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% is ambiguous
             runs[role] = runs[role].where(~in_percent | has_unit)
@@ -219,11 +207,6 @@ def columns_of_runs(
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
     return runs, unread
-
-
-def _are_limits(texts: pd.Series) -> pd.Series:
-    """Return whether each text, in lower case, is a limit that ended a run."""
-    return texts.str.replace(r"[\W_]+", " ", regex=True).str.strip().str.fullmatch(_LIMIT)
 
 
 def _by_file(read: Callable[[pd.Series], pd.Series], values: pd.Series, file: pd.Series) -> pd.Series:
@@ -283,9 +266,7 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
             if role == "is_successful" and len(amounts) > MOST_AMOUNTS * filled:
                 raise SourceError(f"column {name}: {amounts[0]} is no outcome; --column score={name} makes it a score")
             if role == "score" and (numbers := [cell for cell in cells if _number(cell) is not None]):
-                raise SourceError(
-                    f"column {name}: some cells have %, others not, such as {numbers[0]!r}: write % in all or none"
-                )
+                raise SourceError(f"column {name}: write % in all cells or none; {numbers[0]!r} has none")
             if len(cells) > filled / 2:
                 wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
                 raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {example!r}")
@@ -323,8 +304,7 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
 def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
     """Note an unused column that tells apart rows of the same model, task and repetition, such as items of a task.
 
-    Unless it has the name of an item, most rows of different models must have its values in common, unlike ids of runs
-    and measurements.
+    It has the name of an item, or models share most of its values, unlike ids of runs and measurements.
     """
     key = [role for role in ("model_name", "agent", "dataset", "task_id", "repetition", "seed") if role in runs]
     count = int(runs.duplicated(key).sum())
@@ -336,9 +316,8 @@ def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, st
         values = runs[key].assign(value=table[name].astype("str"))
         n_shared = len(values) - len(values.drop(columns="model_name", errors="ignore").drop_duplicates())
         if not values.duplicated().any() and (name in items or n_shared >= len(values) / 3):
-            numbered = table[name].map(_number).notna().all()
-            how = "item" if name in items else "number" if numbered else "text"
-            return note("told_apart", file=file, count=count, column=name, task=meaning["task_id"], how=how)
+            task, is_item = meaning["task_id"], name in items
+            return note("told_apart", file=file, count=count, column=name, task=task, is_item=is_item)
     return Notes()
 
 

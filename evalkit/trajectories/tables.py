@@ -4,6 +4,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -19,16 +20,12 @@ from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
 
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _SUMMARY = re.compile(r"average|avg|mean|total|overall|all|sum|summary", re.IGNORECASE)  # not a task: a summary row
-_MOST_CELLS = 2**24  # maximum number of cells of a table whose objects become columns
+_MOST_UNUSED = 2  # maximum number of notes on tables that are not used
 _CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ ._-]?(id|uuid)|uuid", re.IGNORECASE)  # columns of run ids
 
 
 def join_tables(
-    all_runs: Runs,
-    columns: Sequence[str],
-    reasons: Mapping[str, str],
-    score: str = "",
-    named: Collection[str] = (),
+    all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, str], score: str, named: Collection[str]
 ) -> Joined:
     """Complete the runs of tables from their rows, which are in `extra`, and note how columns were interpreted.
 
@@ -48,13 +45,6 @@ def join_tables(
     places: dict[str, list[int]] = {}  # positions of the rows of each file
     for at, run in enumerate(runs):
         places.setdefault(run.source, []).append(at)
-    for own in places.values():
-        if not any(isinstance(cell, dict) for at in own for cell in rows[at].values()):
-            continue
-        flat = [dict(headers.fields(rows[at])) for at in own]
-        if len(own) * len({name for row in flat for name in row}) <= _MOST_CELLS:
-            for at, row in zip(own, flat, strict=True):
-                rows[at] = row
     alike: dict[tuple[str, ...], list[str]] = {}  # files by the names of their columns
     for source, own in places.items():
         alike.setdefault(tuple(dict.fromkeys(name for at in own for name in rows[at])), []).append(source)
@@ -67,8 +57,8 @@ def join_tables(
         of_files = [at for source in sources for at in places[source]]
         table = pd.DataFrame([rows[at] for at in of_files], index=of_files, dtype="object")
         try:
-            own_given = {role: name for role, name in given.items() if name in names or name not in everywhere}
-            meaning = headers.meanings(table, own_given)
+            here = {role: name for role, name in given.items() if name in names or name not in everywhere}
+            meaning = headers.meanings(table, here)
             made, unread = headers.columns_of_runs(table, meaning, [runs[at].source for at in of_files])
             summaries = _summaries(made)
             others = headers.other_scores(made, score).union(summaries)
@@ -104,10 +94,8 @@ def join_tables(
                 problems.append(f"{rows_text} equal to others with this repetition: all count (no column has run ids)")
             if meaning["task_id"] == headers.OWN_TASK and len(own) > 1:
                 problems.append("no column is the task, so each row is one of its own (--column task_id=NAME)")
-            for role, what in (("task_id", "tasks"), ("model_name", "models")):
-                names_of_role = made.loc[own, role].dropna().unique() if role in made else []
-                if sums := list(filter(_SUMMARY.fullmatch, names_of_role)):
-                    problems.append(f"rows of {listed(sums)} count as {what}; --where {role}!={sums[0]} excludes them")
+            if sums := list(filter(_SUMMARY.fullmatch, made.loc[own, "task_id"].dropna().unique())):
+                problems.append(f"rows of {listed(sums)} count as tasks; --where task_id!={sums[0]} excludes them")
             if count := sum(runs[at].source == source for at in summaries):
                 problems.append(f"{counted_noun(count, 'row')} without a task left out: a summary of other rows")
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
@@ -131,12 +119,12 @@ def join_tables(
         for at in places[entry.source]:
             runs[at].is_left_out = entry.status == "skipped"
     skipped = [entry for entry in in_order if entry.status == "skipped"]
+    has_runs = not all(run.is_left_out for run in all_runs)
     for entry in skipped:
-        if entry.source in named or all(run.is_left_out for run in all_runs):
+        if entry.source in named or not has_runs:
             raise SourceError(f"{entry.source}: {entry.reason}")
-    if skipped:
-        first, *more = skipped
-        chosen = note("unused_table", file=os.path.basename(first.source), reason=first.reason, more=len(more)) + chosen
+    unused = (note("table", file=os.path.basename(one.source), doubts=f"not used: {one.reason}") for one in skipped)
+    chosen = sum(islice(unused, _MOST_UNUSED), Notes()) + chosen
     for source in filter(doubts.__contains__, places):
         chosen += doubts[source]
     return Joined(entries=in_order, notes=chosen)

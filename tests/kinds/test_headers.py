@@ -111,7 +111,7 @@ def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
         ("points", ["7", "n.d.", "n.d.", "n.d.", ""], "no number or truth value in most of its cells, such as 'n.d.'"),
         ("verdict", ["pass"] * 9 + ["pass*", "flaky"], "in 2 cells, no outcome: 'pass*' and 'flaky'; write success"),
         ("score", [1] * 9 + ["crash", "crash"], "in 2 cells, no outcome: 'crash'; write success"),
-        ("points", ["70%", "65%", "0.5"], "some cells have %, others not, such as '0.5': write % in all or none"),
+        ("points", ["70%", "65%", "0.5"], "column points: write % in all cells or none; '0.5' has none"),
         ("solved", [1, -1, 0, "error", 1, None], ""),
         ("points", ["7", "8", "n.d.", ""], ""),
     ],
@@ -192,9 +192,9 @@ def test_a_status_that_varies_is_an_outcome_as_is_one_that_the_user_names():
         (["Scenario", "agent", "out.points"], ["Scenario", "agent", None, "out.points"]),
         (["task", "judge.model", "model", "judge.score", "score"], ["task", "model", None, "score"]),
         (["id", "test case", "llm", "reward"], ["id", "llm", None, "reward"]),
-        (["model.id", "model.name", "task.name", "task.id", "passed"], ["task.id", "model.name", "passed", None]),
-        (["a.model", "b.model", "task", "score"], "columns a.model and b.model could both be the model_name"),
-        (["model", "task", "m.accuracy", "m.exact_match"], "columns m.accuracy and m.exact_match could both be the sc"),
+        (["model.id", "model.name", "task.name", "task.id", "passed"], ["task.name", "model.id", "passed", None]),
+        (["a.model", "b.model", "task", "score"], ["task", None, None, "score"]),
+        (["model", "task", "m.accuracy", "m.exact_match"], "no column for the score"),
         (["model", "riddle.id", "riddle.text", "score"], "no column for the task_id"),
     ],
 )
@@ -228,8 +228,12 @@ ITEMS = [(model, suite, item) for model in ("oak", "elm") for suite in "xy" for 
             "--column task=problem --column dataset=task makes each of them a task",
         ),
         ("question", [f"{suite}{item}" for _, suite, item in ITEMS], "--column task=question --column dataset=task"),
-        ("prompt used", [f"v{item}" for *_, item in ITEMS], "--column dataset='prompt used'; --column agent='prompt"),
-        ("try", [item for *_, item in ITEMS], "if it numbers repetitions: --column repetition=try"),
+        (
+            "prompt used",
+            [f"v{item}" for *_, item in ITEMS],
+            "--column dataset='prompt used' for different tasks",
+        ),
+        ("try", [item for *_, item in ITEMS], "else repetition=try"),
         ("id", list(range(12)), ""),  # of runs
         ("milliseconds", [93, 71, 88, 52, 67, 91, 64, 85, 77, 59, 82, 73], ""),
         ("trial", [item for *_, item in ITEMS], ""),  # a column in use

@@ -20,7 +20,7 @@ from evalkit.io import decode_json, decode_start
 from evalkit.io.paths import CELL, CHARACTER, check_size, check_text, most_bytes
 from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
-from evalkit.kinds.headers import OWN_TASK, is_table_of_runs, roles_of
+from evalkit.kinds.headers import OWN_TASK, fields, is_table_of_runs, roles_of
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.json_values import objects
@@ -105,6 +105,9 @@ def _chat_of(row: Any) -> list[dict[str, Any]]:
 def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
     """Return a run for each row, with all cells except messages in `extra`; a chat without a task is its own task."""
     cells = [{name: cell for name, cell in row.items() if name not in MESSAGES} for row in rows]
+    flat = [dict(fields(own)) for own in cells]
+    if CELL * len(flat) * len(_names(flat)) <= most_bytes():  # else objects stay cells
+        cells = flat
     if _are_chats(rows):
         roles = roles_of(_names(cells))
         stem = posixpath.basename(path.replace("\\", "/")).rpartition(".")[0]
