@@ -99,12 +99,11 @@ def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str) -> str
 
 
 def _told_apart(file: str, count: int, column: str, task: str, is_item: bool) -> str:
-    rows = f"{counted_noun(count, 'row')} of {file} with the model and task of another"
-    text = f"{rows} count{'s' if count == 1 else ''} as repetitions, but {column} differs"
-    name = shlex.quote(column)
+    rows = counted_noun(count, "row")
+    text = f"taken as repetitions in spite of different values of {column}: {rows} of {file}; --column"
     if is_item:
-        return f"{text}: --column task={name} --column dataset={shlex.quote(task)} makes each of them a task"
-    return f"{text}: --column dataset={name} for different tasks, agent={name} for agents, else repetition={name}"
+        return f'{text} task="{column}" --column dataset="{task}" makes each value a task'
+    return f'{text} dataset="{column}" if tasks differ, agent="{column}" if agents do, else repetition="{column}"'
 
 
 def _unread(column: str, count: int, example: str) -> str:

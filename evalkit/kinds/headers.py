@@ -51,9 +51,9 @@ _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "d
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _AMOUNTS = ("duration", "turns", "tokens_in", "tokens_out", "cost")
 _NUMBERS = ("score", "is_successful", "repetition", "temperature", *_AMOUNTS)
-_TRUTH = dict.fromkeys(("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"), 1.0)
+_TRUTH = dict.fromkeys(["true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"], 1.0)
 _TRUTH |= dict.fromkeys(
-    ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
+    ["false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"], 0.0
 )
 _LIMITED = "time|steps?|turns?|iterations?|tokens?|context|messages?|cost|budget"
 # words for a limit that ended a run, which the agent caused; a rate limit is the provider's
@@ -137,15 +137,13 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
         if truths_or_numbers(table[name]).nunique() > 1:
             found["is_successful"] = name
         else:
-            value = cut_end(str(table[name].dropna().iloc[0]), 40)
-            finished = f"; {name} is {value!r} in all rows, perhaps as the runs ended (--column success={name} uses it)"
+            finished = f"; {name} has one outcome, perhaps because runs finished (--column success={name} uses it)"
     missing = [role for role in needed if role != "is_successful" and not found.keys() & needed[role]]
     if missing and missing != ["model_name"]:
         first, *more = missing
         also = "".join(f"; nor for the {role}: --column {role}=NAME" for role in more)
-        raise SourceError(
-            f"no column for the {first}; there are {there}; choose one: --column {first}=NAME{also}{finished}"
-        )
+        choose = f"choose one: --column {first}=NAME{also}{finished}"
+        raise SourceError(f"no column for the {first}; there are {there}; {choose}")
     return found
 
 
@@ -273,10 +271,8 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
             words = cells.astype("str")[lambda texts: texts.str.contains(_WORD)]
             if len(words) > 1 and (role == "is_successful" or runs[role].dropna().isin([0, 1]).all()):
                 shown = listed((repr(cut_end(word, 40)) for word in words.unique()), 5)
-                raise SourceError(
-                    f"column {name}: in {len(words):,} cells, no outcome: {shown}; write success or failure, or leave "
-                    f"the cells of runs that were not measured empty; --column {role}=NAME names another column"
-                )
+                instead = f"write success, failure or nothing (not measured); --column {role}=NAME takes another column"
+                raise SourceError(f"column {name}: in {len(words):,} cells, no outcome: {shown}; {instead}")
         notes += note("unread", column=name, count=len(cells), example=example)
     return notes
 
@@ -316,8 +312,8 @@ def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, st
         values = runs[key].assign(value=table[name].astype("str"))
         n_shared = len(values) - len(values.drop(columns="model_name", errors="ignore").drop_duplicates())
         if not values.duplicated().any() and (name in items or n_shared >= len(values) / 3):
-            task, is_item = meaning["task_id"], name in items
-            return note("told_apart", file=file, count=count, column=name, task=task, is_item=is_item)
+            values_of = {"column": name, "task": meaning["task_id"], "is_item": name in items}
+            return note("told_apart", file=file, count=count, **values_of)
     return Notes()
 
 

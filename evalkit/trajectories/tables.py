@@ -4,7 +4,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -123,8 +122,8 @@ def join_tables(
     for entry in skipped:
         if entry.source in named or not has_runs:
             raise SourceError(f"{entry.source}: {entry.reason}")
-    unused = (note("table", file=os.path.basename(one.source), doubts=f"not used: {one.reason}") for one in skipped)
-    chosen = sum(islice(unused, _MOST_UNUSED), Notes()) + chosen
+    for one in reversed(skipped[:_MOST_UNUSED]):
+        chosen = note("table", file=os.path.basename(one.source), doubts=f"not used: {one.reason}") + chosen
     for source in filter(doubts.__contains__, places):
         chosen += doubts[source]
     return Joined(entries=in_order, notes=chosen)

@@ -110,7 +110,7 @@ def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
         ("verdict", ["T", "n", "n", "f"], "no 0, 1 or truth value in most of its cells, such as 'T'"),
         ("points", ["7", "n.d.", "n.d.", "n.d.", ""], "no number or truth value in most of its cells, such as 'n.d.'"),
         ("verdict", ["pass"] * 9 + ["pass*", "flaky"], "in 2 cells, no outcome: 'pass*' and 'flaky'; write success"),
-        ("score", [1] * 9 + ["crash", "crash"], "in 2 cells, no outcome: 'crash'; write success"),
+        ("score", [1] * 9 + ["crash", "crash"], "in 2 cells, no outcome: 'crash'; write success, failure or nothing"),
         ("points", ["70%", "65%", "0.5"], "column points: write % in all cells or none; '0.5' has none"),
         ("solved", [1, -1, 0, "error", 1, None], ""),
         ("points", ["7", "8", "n.d.", ""], ""),
@@ -167,7 +167,7 @@ def test_a_header_may_state_that_scores_are_percentages(header, cells, scores):
             {"task": "t", "x": 1},
             "the score; there are task, x; choose one: --column score=NAME; nor for the model_name",
         ),
-        ({"task": "t", "model": "m", "status": "Passed"}, "status is 'Passed' in all rows, perhaps as the runs ended"),
+        ({"task": "t", "model": "m", "status": "Passed"}, "status has one outcome, perhaps because runs finished"),
         ({"task": "t", "model": "m", "exit_reason": ["no", None]}, "(--column success=exit_reason uses it)"),
     ],
 )
@@ -225,15 +225,15 @@ ITEMS = [(model, suite, item) for model in ("oak", "elm") for suite in "xy" for 
         (
             "problem",
             [item for *_, item in ITEMS],
-            "--column task=problem --column dataset=task makes each of them a task",
+            'task="problem" --column dataset="task" makes',
         ),
-        ("question", [f"{suite}{item}" for _, suite, item in ITEMS], "--column task=question --column dataset=task"),
+        ("question", [f"{suite}{item}" for _, suite, item in ITEMS], 'task="question" --column'),
         (
             "prompt used",
             [f"v{item}" for *_, item in ITEMS],
-            "--column dataset='prompt used' for different tasks",
+            'dataset="prompt used" if tasks differ, agent="prompt used"',
         ),
-        ("try", [item for *_, item in ITEMS], "else repetition=try"),
+        ("try", [item for *_, item in ITEMS], 'else repetition="try"'),
         ("id", list(range(12)), ""),  # of runs
         ("milliseconds", [93, 71, 88, 52, 67, 91, 64, 85, 77, 59, 82, 73], ""),
         ("trial", [item for *_, item in ITEMS], ""),  # a column in use
