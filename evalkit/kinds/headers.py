@@ -51,10 +51,9 @@ _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "d
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _AMOUNTS = ("duration", "turns", "tokens_in", "tokens_out", "cost")
 _NUMBERS = ("score", "is_successful", "repetition", "temperature", *_AMOUNTS)
-_TRUTH = dict.fromkeys(["true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"], 1.0)
-_TRUTH |= dict.fromkeys(
-    ["false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"], 0.0
-)
+_YES = ("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success")
+_NO = ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure")
+_TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
 _LIMITED = "time|steps?|turns?|iterations?|tokens?|context|messages?|cost|budget"
 # words for a limit that ended a run, which the agent caused; a rate limit is the provider's
 _LIMIT = re.compile(
@@ -119,8 +118,7 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
                 continue
             if len(names) > 1 and role in _OPTIONAL:
                 break
-            objects = {name.rpartition(".")[0] for name in names}
-            if len(names) > 1 and (len(objects) > 1 or "" in objects):  # not model.name and model.id
+            if len({name.rpartition(".")[0] or name for name in names}) > 1:  # not model.name and model.id
                 raise SourceError(
                     f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
                 )
@@ -169,7 +167,7 @@ def columns_of_runs(
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # evalkit wrote this table, perhaps with text escaped for spreadsheets
-        table = table.map(_as_exported)
+        table = table.map(lambda cell: from_spreadsheet(cell) if isinstance(cell, str) else cell)
     file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
@@ -312,8 +310,8 @@ def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, st
         values = runs[key].assign(value=table[name].astype("str"))
         n_shared = len(values) - len(values.drop(columns="model_name", errors="ignore").drop_duplicates())
         if not values.duplicated().any() and (name in items or n_shared >= len(values) / 3):
-            values_of = {"column": name, "task": meaning["task_id"], "is_item": name in items}
-            return note("told_apart", file=file, count=count, **values_of)
+            task = meaning["task_id"]
+            return note("told_apart", file=file, count=count, column=name, task=task, is_item=name in items)
     return Notes()
 
 
@@ -324,10 +322,6 @@ def fields(row: Mapping[str, Any], depth: int = 5) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}.{inner}", cell) for inner, cell in fields(value, depth - 1))
         else:
             yield name, value
-
-
-def _as_exported(cell: Any) -> Any:
-    return from_spreadsheet(cell) if isinstance(cell, str) else cell
 
 
 def _is_binary(scores: pd.Series, datasets: pd.Series) -> pd.Series:

@@ -59,7 +59,9 @@ def join_tables(
             here = {role: name for role, name in given.items() if name in names or name not in everywhere}
             meaning = headers.meanings(table, here)
             made, unread = headers.columns_of_runs(table, meaning, [runs[at].source for at in of_files])
-            summaries = _summaries(made)
+            models = made["model_name"].fillna("") if "model_name" in made else "the only one"
+            is_summary = (models + "\n" + made["task_id"].fillna("")).str.strip().str.fullmatch(_SUMMARY)
+            summaries = made.index[is_summary]  # rows with such a name as the model or the task, and without the other
             others = headers.other_scores(made, score).union(summaries)
         except SourceError as error:
             entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
@@ -144,14 +146,6 @@ def _fill_columns(runs: Runs, rows: Rows, made: pd.DataFrame, meaning: Mapping[s
         values = made[column].astype("object").where(made[column].notna(), None)
         for at, value in zip(made.index, values, strict=True):
             setattr(runs[at], column, count_of(value) if column in _COUNTS else value)
-
-
-def _summaries(made: pd.DataFrame) -> pd.Index:
-    """Return the rows that name no task but a summary as the model, or no model but a summary as the task."""
-    if "model_name" not in made:
-        return made.index[:0]
-    names = made["model_name"].fillna("").str.cat(made["task_id"].fillna(""), sep="\n").str.strip()
-    return made.index[names.str.fullmatch(_SUMMARY)]
 
 
 def _mark_copies(
