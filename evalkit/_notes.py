@@ -98,6 +98,14 @@ def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str) -> str
     return f"{text}; {hint}"
 
 
+def _told_apart(file: str, count: int, column: str, task: str, is_item: bool) -> str:
+    rows = counted_noun(count, "row")
+    text = f"taken as repetitions in spite of different values of {column}: {rows} of {file}; --column"
+    if is_item:
+        return f'{text} task="{column}" --column dataset="{task}" makes each value a task'
+    return f'{text} dataset="{column}" if tasks differ, agent="{column}" if agents do, else repetition="{column}"'
+
+
 def _unread(column: str, count: int, example: str) -> str:
     cells = counted_noun(count, "cell")
     return f"{cells} of {column} can't be read, such as {example!r}, and {_are(count)} missing"
@@ -231,6 +239,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "columns": _columns,
     "no_model": _no_model,
     "unnamed": f"no log names a model: {_UNNAMED}",
+    "told_apart": _told_apart,
     "unread": _unread,
     "unnamed_runs": _unnamed_runs,
     "scorer": _scorer,

@@ -26,6 +26,7 @@ MOST_ROWS = 10  # maximum number of rows shown of a table on one screen
 LAST_ROWS = 2  # number of rows among these that come from the end of the table
 FEWEST_ROWS = 5  # minimum number of rows shown of a table on a full screen
 MOST_REASONS = 2  # maximum number of reasons shown why files could not be read
+_WARNED = ("no_model", "told_apart")
 MOST_CHOSEN = 4  # maximum number of notes shown on choices, such as the columns of a table
 ANSWER = "the answer"  # title of the part that contains a kind's own answer
 UNMEASURED = {
@@ -155,12 +156,12 @@ def printed_table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def chosen_lines(logs: Logs, *, stated: Sequence[str] = (), everything: bool = False) -> tuple[list[str], list[str]]:
-    """Return two lists of lines: the warning that no column names the model, to print first, and notes on choices.
+    """Return two lists of lines: warnings about the model or rows that repeat, to print first, and notes on choices.
 
     `stated` has the codes of notes that are printed elsewhere.
     """
-    warned = [plain(sentence(note)) for note in logs.chosen.only("no_model").notes]
-    chosen = [plain(sentence(note)) for note in logs.chosen.without("no_model", *stated).notes]
+    warned = [plain(sentence(note)) for note in logs.chosen.only(*_WARNED).notes]
+    chosen = [plain(sentence(note)) for note in logs.chosen.without(*_WARNED, *stated).notes]
     if len(chosen) > MOST_CHOSEN and not everything:
         chosen[MOST_CHOSEN:] = [f"… {counted_noun(len(chosen) - MOST_CHOSEN, 'more note')}; the ledger has all of them"]
     return warned, chosen

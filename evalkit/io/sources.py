@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from glob import has_magic
@@ -39,6 +39,7 @@ class Listing(NamedTuple):
     files: list[str]  # in the order of the given sources, and sorted within each source
     folders: dict[str, int]  # change time of each folder's inode (0 if unknown), in the same order
     states: dict[str, FileState]  # states of remote files; empty for local files
+    named: Collection[str] = ()  # files that the user named, instead of a folder, a glob or an archive with them
 
 
 def source_names(source: Source) -> list[str]:
@@ -177,6 +178,7 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
     files: dict[str, None] = {}
     folders: dict[str, int] = {}
     states: dict[str, FileState] = {}
+    named: list[str] = []
     for text in names:
         base, paths = expand(text)
         listed: list[str] = []
@@ -193,6 +195,8 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
                 if known and path in known.folders and names == [text] and not base and _is_as_before(known.folders):
                     return known._replace(root=path, states={})
                 own_files, own_folders = _walk(path, recursive)
+            if own_files == [path] and not base:
+                named.append(path)
             roots.append(base or (path if own_folders else os.path.dirname(path)))
             is_any = pattern == "*" or not own_folders
             listed += own_files if is_any else filter(partial(fits, pattern=pattern), own_files)
@@ -205,7 +209,7 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
     root = roots[0] if len(set(roots)) == 1 else common_folder(map(absolute, roots))
     if len(roots) > 1:
         files, folders = dict.fromkeys(_once(files)), {folder: folders[folder] for folder in _once(folders)}
-    return Listing(root, list(files), folders, states)
+    return Listing(root, list(files), folders, states, named)
 
 
 def fits(path: str, pattern: str) -> bool:

@@ -169,7 +169,9 @@ def nothing_used(
         text += "; --pattern GLOB takes others"
     causes = Counter(entry.reason for entry in entries if entry.reason)
     if len(causes) == 1:
-        text += f": {next(iter(causes))}"
+        title, _, what = next(iter(causes)).rpartition(": ")
+        is_stated = title in [f"a {one.title}" for one in foreign]
+        text += f", or {what}" if is_stated else f": {next(iter(causes))}"
     elif causes:
         counted = [f"{reason} ({counted_noun(n, 'file')})" for reason, n in causes.most_common()]
         text += f": {listed(counted, MOST_CAUSES)}"

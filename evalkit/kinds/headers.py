@@ -1,7 +1,7 @@
 """Read tables with one row per run: map the usual names of columns to columns of runs, and convert the cells."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "task_id": [
         ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
         ("id", "question", "instance", "problem", "doc_id"),
+        ("test_case", "test_case_id", "scenario", "scenario_id", "example_id", "item_id"),
         (OWN_TASK,),
     ],
     "model_name": [("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")],
@@ -51,10 +52,16 @@ _EXPORTED["task_version"] = "task_condition"
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _AMOUNTS = ("duration", "turns", "tokens_in", "tokens_out", "cost")
 _NUMBERS = ("score", "is_successful", "repetition", "temperature", *_AMOUNTS)
-_TRUTH = dict.fromkeys(("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success"), 1.0)
-_TRUTH |= dict.fromkeys(
-    ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure"), 0.0
+_YES = ("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success")
+_NO = ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure")
+_TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
+_LIMITED = "time|steps?|turns?|iterations?|tokens?|context|messages?|cost|budget"
+# words for a limit that ended a run, which the agent caused; a rate limit is the provider's
+_LIMIT = re.compile(
+    rf"(agent )?timed? ?out|out of ({_LIMITED})|max(imum)? ({_LIMITED})( reached| exceeded)?"
+    rf"|limits? ?(reached|exceeded)|({_LIMITED})( length| window)?( limit)?( reached| exceeded)|({_LIMITED}) limit"
 )
+_WORD = r"[^\W\d_]{2}"  # in a cell: it is neither a number nor a letter
 _ALL_WORDS = [_TRUTH | {yes: 1.0, no: 0.0} for yes, no in ("tf", "yn", "pf")]  # for whole columns: F may be a grade
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # for numbers and times
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", re.ASCII)
@@ -67,6 +74,7 @@ _WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
 _OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
 MOST_AMOUNTS = 0.2  # maximum share of numbers above 1 in a column of outcomes; with more, the column is rejected
 MOST_NAMES = 50  # maximum number of different values in a column that may name models
+_LONGEST_NAME = 200  # maximum number of characters of a field's name if its nested fields may be columns
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
 
 
@@ -89,7 +97,7 @@ def roles_of(columns: Sequence[str]) -> set[str]:
 def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     """Map columns of runs to the columns of a table: as `given`, and the others by their names.
 
-    Without scores, a status column in which all values are words for outcomes, such as failed, becomes is_successful.
+    Without scores, a status column with words for success and for failure, and no others, becomes is_successful.
     If several columns match a role that comparisons do not need, it stays unassigned. Raises SourceError if several
     match another role, a given name does not exist, or the table has no tasks, or neither scores nor outcomes.
     """
@@ -109,19 +117,32 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
             names = [name for name in _called(columns, level) if name not in found.values()]
             if role in found or not names:
                 continue
-            if len(names) == 1:
-                found[role] = names[0]
-                continue
-            if role in _OPTIONAL:
+            if len(names) > 1 and role in _OPTIONAL:
                 break
-            raise SourceError(
-                f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
-            )
-    if not found.keys() & {"score", "is_successful"} and "status" in found and _are_outcomes(table[found["status"]]):
-        found["is_successful"] = found["status"]
-    for role, instead in (("task_id", "task_id"), ("score", "is_successful")):
-        if role not in found and instead not in found:
-            raise SourceError(f"no column for the {role}; there are {there}; choose one: --column {role}=NAME")
+            if len({name.rpartition(".")[0] or name for name in names}) > 1:  # not model.name and model.id
+                raise SourceError(
+                    f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
+                )
+            found[role] = names[0]
+    outcomes = {"score", "is_successful"}
+    needed = {"task_id": {"task_id"}, "is_successful": outcomes, "score": outcomes, "model_name": {"model_name"}}
+    for role, any_of in needed.items():  # the last part of a name, as in config.task_id
+        names = [name for name in columns if _called([re.split("[./]", name)[-1]], COLUMN_NAMES[role][0])]
+        if len(names) == 1 and names[0] not in found.values() and not found.keys() & any_of:
+            found[role] = names[0]
+    finished = ""  # about a status column that is no outcome
+    if not found.keys() & outcomes and "status" in found and _are_outcomes(table[found["status"]]):
+        name = found["status"]
+        if truths_or_numbers(table[name]).nunique() > 1:
+            found["is_successful"] = name
+        else:
+            finished = f"; {name} has one outcome, perhaps because runs finished (--column success={name} uses it)"
+    missing = [role for role in needed if role != "is_successful" and not found.keys() & needed[role]]
+    if missing and missing != ["model_name"]:
+        first, *more = missing
+        also = "".join(f"; nor for the {role}: --column {role}=NAME" for role in more)
+        choose = f"choose one: --column {first}=NAME{also}{finished}"
+        raise SourceError(f"no column for the {first}; there are {there}; {choose}")
     return found
 
 
@@ -147,19 +168,23 @@ def columns_of_runs(
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # evalkit wrote this table, perhaps with text escaped for spreadsheets
-        table = table.map(_as_exported)
+        table = table.map(lambda cell: from_spreadsheet(cell) if isinstance(cell, str) else cell)
     file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
         missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
         values = table[name].astype("object").where(~missing, None)
+        if role in ("score", "is_successful"):
+            truths = _by_file(truths_or_numbers, values, file)
+            if truths.dropna().isin([0, 1]).all():
+                is_limit = texts.str.replace(r"[\W_]+", " ", regex=True).str.strip().str.fullmatch(_LIMIT)
+                truths = truths.mask(is_limit, 0.0)
         if role == "started":
             runs[role] = _by_file(_times, values, file)
         elif role == "is_successful":
-            truths = _by_file(truths_or_numbers, values, file)
             runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
-            runs[role] = _by_file(truths_or_numbers, values, file)
+            runs[role] = truths
             in_percent = texts.str.endswith("%").groupby(file).transform("any")
             has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% is ambiguous
             runs[role] = runs[role].where(~in_percent | has_unit)
@@ -237,9 +262,16 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
             amounts = [cell for cell in cells if (_number(cell) or 0) > 1]
             if role == "is_successful" and len(amounts) > MOST_AMOUNTS * filled:
                 raise SourceError(f"column {name}: {amounts[0]} is no outcome; --column score={name} makes it a score")
+            if role == "score" and (numbers := [cell for cell in cells if _number(cell) is not None]):
+                raise SourceError(f"column {name}: write % in all cells or none; {numbers[0]!r} has none")
             if len(cells) > filled / 2:
                 wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
                 raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {example!r}")
+            words = cells.astype("str")[lambda texts: texts.str.contains(_WORD)]
+            if len(words) > 1 and (role == "is_successful" or runs[role].dropna().isin([0, 1]).all()):
+                shown = listed((repr(cut_end(word, 40)) for word in words.unique()), 5)
+                instead = f"write success, failure or nothing (not measured); --column {role}=NAME takes another column"
+                raise SourceError(f"column {name}: in {len(words):,} cells, no outcome: {shown}; {instead}")
         notes += note("unread", column=name, count=len(cells), example=example)
     return notes
 
@@ -264,8 +296,33 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
     return no_model + chosen
 
 
-def _as_exported(cell: Any) -> Any:
-    return from_spreadsheet(cell) if isinstance(cell, str) else cell
+def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
+    """Note an unused column that tells apart rows of the same model, task and repetition, such as items of a task.
+
+    It has the name of an item, or models share most of its values, unlike ids of runs and measurements.
+    """
+    key = [role for role in ("model_name", "agent", "dataset", "task_id", "repetition", "seed") if role in runs]
+    count = int(runs.duplicated(key).sum())
+    if "counts_as" in meaning or not count:
+        return Notes()
+    unused = [name for name in map(str, table) if name not in meaning.values()]
+    items = [name for level in COLUMN_NAMES["task_id"][:-1] for name in _called(unused, level) if name.lower() != "id"]
+    for name in dict.fromkeys([*items, *unused]):
+        values = runs[key].assign(value=table[name].astype("str"))
+        n_shared = len(values) - len(values.drop(columns="model_name", errors="ignore").drop_duplicates())
+        if not values.duplicated().any() and (name in items or n_shared >= len(values) / 3):
+            task = meaning["task_id"]
+            return note("told_apart", file=file, count=count, column=name, task=task, is_item=name in items)
+    return Notes()
+
+
+def fields(row: Mapping[str, Any], depth: int = 5) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of a row; fields of an object have names such as ``model.name``."""
+    for name, value in row.items():
+        if depth and value and isinstance(value, Mapping) and len(name) <= _LONGEST_NAME:
+            yield from ((f"{name}.{inner}", cell) for inner, cell in fields(value, depth - 1))
+        else:
+            yield name, value
 
 
 def _is_binary(scores: pd.Series, datasets: pd.Series) -> pd.Series:

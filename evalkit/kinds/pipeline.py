@@ -257,7 +257,7 @@ def runs_of(table: pd.DataFrame) -> pd.DataFrame:
     files = pa.Table.from_pylist([file], arrow_table((), FILES).schema)
     records = Records(tables_of(kind.records, {name: parsed.rows}), files, Listing(name, [name], {}, {}))
     logs = assemble(kind, records, {}, [name])
-    for doubt in logs.chosen.only("no_model", "table").notes:
+    for doubt in logs.chosen.only("no_model", "told_apart", "table").notes:
         warnings.warn(str(doubt), stacklevel=3)
     return logs.runs
 

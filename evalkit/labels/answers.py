@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -13,13 +13,12 @@ from evalkit._text import as_list, did_you_mean
 from evalkit.io import SourceError, check_path, read_file, resolve
 from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet, to_spreadsheet
-from evalkit.kinds.headers import truths_or_numbers
+from evalkit.kinds.headers import fields, truths_or_numbers
 from evalkit.trajectories.formats.table import read_rows
 
 COLUMNS = ("run_id", "turn", "question", "label", "who", "when", "note")
 UNIT = ["run_id", "turn"]
 MOST_JUDGES = 200
-_LONGEST_NAME = 200  # maximum number of characters of a field's name if its nested fields may be columns
 
 
 class Table(NamedTuple):
@@ -77,7 +76,7 @@ def _read_table(
             raise SourceError(f"{path}: {error.strerror or error}") from error
         except ValueError as error:
             raise SourceError(f"{path}: can't be read: {error}") from error
-        found = [{name.strip().lower(): value for name, value in _fields(row)} for row in found]
+        found = [{name.strip().lower(): value for name, value in fields(row)} for row in found]
         names = list(dict.fromkeys(name for row in found for name in row))
         for role, name in called.items():
             if found and name.lower() not in names and (role in needed or name != role):
@@ -232,14 +231,6 @@ def majority(labels: pd.DataFrame) -> Majority:
         int(is_tie.sum()),
         int(units["count"].eq(0).sum()),
     )
-
-
-def _fields(row: Mapping[str, Any], depth: int = 5) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of a row, including nested fields, such as ``result.label``."""
-    for name, value in row.items():
-        yield name, value
-        if depth and isinstance(value, Mapping) and len(name) <= _LONGEST_NAME:
-            yield from ((f"{name}.{inner}", cell) for inner, cell in _fields(value, depth - 1))
 
 
 def _text(value: Any) -> str:

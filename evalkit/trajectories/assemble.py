@@ -42,7 +42,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     runs: Runs = list(map(Run, *(columns[name] for name in LOGGED)))
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     score = str(options.get("score") or "")
-    of_tables = join_tables(runs, as_list(options.get("columns") or ()), reasons, score)
+    of_tables = join_tables(runs, as_list(options.get("columns") or ()), reasons, score, records.listing.named)
     counts = join_sessions(runs, facts, records.tables)
     joined = [of_tables, *filter(None, (one.join(runs, facts, published) for one in JOINED_FORMATS))]
     chosen = sum((one.notes for one in joined), NO_NOTES)

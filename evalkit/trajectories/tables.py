@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,15 +19,19 @@ from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
 
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _SUMMARY = re.compile(r"average|avg|mean|total|overall|all|sum|summary", re.IGNORECASE)  # not a task: a summary row
-_CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ _-]?(id|uuid)|uuid", re.IGNORECASE)  # names of columns of run ids
+_MOST_UNUSED = 2  # maximum number of notes on tables that are not used
+_CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ ._-]?(id|uuid)|uuid", re.IGNORECASE)  # columns of run ids
 
 
-def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, str], score: str = "") -> Joined:
+def join_tables(
+    all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, str], score: str, named: Collection[str]
+) -> Joined:
     """Complete the runs of tables from their rows, which are in `extra`, and note how columns were interpreted.
 
-    Tables with the same columns are read as one. `columns` are meanings in the form ``ROLE=NAME``. `reasons` contains
-    the text that the ledger already has for each file. If a table has a row for each score of a run, only the rows of
-    `score` count. Raises SourceError if no file contains runs, and for a meaning in another form.
+    Tables with the same columns are read as one. `columns` are meanings in the form ``ROLE=NAME``; they apply to tables
+    with this column. `reasons` contains the text that the ledger already has for each file. If a table has a row for
+    each score of a run, only the rows of `score` count. Raises SourceError for a meaning in another form, if no file
+    contains runs, and if a file of `named` does not: the user named it.
     """
     given = {}
     for pair in columns:
@@ -47,13 +51,18 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
     doubts: dict[str, Notes] = {}
     chosen = Notes()
     read = list[tuple[pd.DataFrame, dict[str, str]]]()
-    for sources in alike.values():
+    everywhere = {name for names in alike for name in names}
+    for names, sources in alike.items():
         of_files = [at for source in sources for at in places[source]]
         table = pd.DataFrame([rows[at] for at in of_files], index=of_files, dtype="object")
         try:
-            meaning = headers.meanings(table, given)
+            here = {role: name for role, name in given.items() if name in names or name not in everywhere}
+            meaning = headers.meanings(table, here)
             made, unread = headers.columns_of_runs(table, meaning, [runs[at].source for at in of_files])
-            others = headers.other_scores(made, score)
+            models = made["model_name"].fillna("") if "model_name" in made else "the only one"
+            is_summary = (models + "\n" + made["task_id"].fillna("")).str.strip().str.fullmatch(_SUMMARY)
+            summaries = made.index[is_summary]  # rows with such a name as the model or the task, and without the other
+            others = headers.other_scores(made, score).union(summaries)
         except SourceError as error:
             entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
             continue
@@ -88,6 +97,8 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
                 problems.append("no column is the task, so each row is one of its own (--column task_id=NAME)")
             if sums := list(filter(_SUMMARY.fullmatch, made.loc[own, "task_id"].dropna().unique())):
                 problems.append(f"rows of {listed(sums)} count as tasks; --where task_id!={sums[0]} excludes them")
+            if count := sum(runs[at].source == source for at in summaries):
+                problems.append(f"{counted_noun(count, 'row')} without a task left out: a summary of other rows")
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
             if problems:
                 doubts[source] = note("table", file=file, doubts="; ".join(problems))
@@ -97,7 +108,9 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
             files = os.path.basename(used[0])
             if len(used) > 1:
                 files += f" and {counted_noun(len(used) - 1, 'other file')}"
-            chosen += headers.choices_of(table.loc[[at for source in used for at in places[source]]], meaning, files)
+            of_used = [at for source in used for at in places[source]]
+            chosen += headers.told_apart(made.loc[of_used], table.loc[of_used], meaning, files)
+            chosen += headers.choices_of(table.loc[of_used], meaning, files)
         read.append((made, meaning))
     headers.add_outcomes([made for made, _ in read])
     for made, meaning in read:
@@ -106,8 +119,13 @@ def join_tables(all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, st
     for entry in in_order:
         for at in places[entry.source]:
             runs[at].is_left_out = entry.status == "skipped"
-    if runs and all(run.is_left_out for run in all_runs):
-        raise SourceError(f"{in_order[0].source}: {in_order[0].reason}")
+    skipped = [entry for entry in in_order if entry.status == "skipped"]
+    has_runs = not all(run.is_left_out for run in all_runs)
+    for entry in skipped:
+        if entry.source in named or not has_runs:
+            raise SourceError(f"{entry.source}: {entry.reason}")
+    for one in reversed(skipped[:_MOST_UNUSED]):
+        chosen = note("table", file=os.path.basename(one.source), doubts=f"not used: {one.reason}") + chosen
     for source in filter(doubts.__contains__, places):
         chosen += doubts[source]
     return Joined(entries=in_order, notes=chosen)

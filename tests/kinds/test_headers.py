@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from evalkit.io import SourceError
-from evalkit.kinds.headers import choices_of, columns_of_runs, meanings, unread_cells
+from evalkit.kinds.headers import choices_of, columns_of_runs, fields, meanings, told_apart, unread_cells
 
-ROLES = {"input_tokens": "tokens_in", "trial": "repetition"}
+ROLES = {"outcome": "is_successful", "input_tokens": "tokens_in", "trial": "repetition"}
 
 
 def read(column: str, *cells: object) -> list:
@@ -27,6 +27,8 @@ def read(column: str, *cells: object) -> list:
         ("score", ["50%/2", "3/", "1/0"], [None, None, None]),
         ("score", ["80", "90"], [80, 90]),
         ("score", ["0,850", "1,500.5"], [None, 1500.5]),
+        ("outcome", ["ok", "Timeout", "TIMED-OUT", "out of budget", "no"], [None, 0, 0, 0, 0]),
+        ("outcome", ["rate limit exceeded", "verifier timeout", 1, "LimitsExceeded"], [None, None, 1, 0]),
         ("input_tokens", ["2.500", "7.0", 5.7, "1,234", -3], [None, 7, None, 1234, None]),
         ("trial", ["1", "1.5"], [1, None]),
         ("score", ["P", "f", None, " p"], [1, 0, None, 1]),
@@ -34,6 +36,8 @@ def read(column: str, *cells: object) -> list:
         ("score", ["t", "0.5", "1"], [None, 0.5, 1]),
         ("score", ["F", "yes", "D"], [None, 1, None]),
         ("score", ["N", "yes", "no"], [0, 1, 0]),
+        ("score", ["pass", "Time limit exceeded", "max_steps"], [1, 0, 0]),
+        ("score", [1, 0.5, "max_steps"], [1, 0.5, None]),  # a degree, which the limit does not tell
     ],
 )
 def test_numbers_are_read_with_their_units_or_not_at_all(column, cells, values):
@@ -105,6 +109,9 @@ def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
         ("grade", ["F", "F", "F", "D"], "no number or truth value in most of its cells, such as 'F'"),
         ("verdict", ["T", "n", "n", "f"], "no 0, 1 or truth value in most of its cells, such as 'T'"),
         ("points", ["7", "n.d.", "n.d.", "n.d.", ""], "no number or truth value in most of its cells, such as 'n.d.'"),
+        ("verdict", ["pass"] * 9 + ["pass*", "flaky"], "in 2 cells, no outcome: 'pass*' and 'flaky'; write success"),
+        ("score", [1] * 9 + ["crash", "crash"], "in 2 cells, no outcome: 'crash'; write success, failure or nothing"),
+        ("points", ["70%", "65%", "0.5"], "column points: write % in all cells or none; '0.5' has none"),
         ("solved", [1, -1, 0, "error", 1, None], ""),
         ("points", ["7", "8", "n.d.", ""], ""),
     ],
@@ -150,3 +157,94 @@ def test_ids_that_are_whole_numbers_are_the_same_however_they_are_written(column
 def test_a_header_may_state_that_scores_are_percentages(header, cells, scores):
     table = pd.DataFrame({"task": "t", "model": "m", header: pd.Series(cells, dtype="object")})
     assert columns_of_runs(table, meanings(table, {}))[0]["score"].tolist() == pytest.approx(scores)
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"x": 1}, "no column for the task_id; there are x; choose one: --column task_id=NAME; nor for the score: "),
+        (
+            {"task": "t", "x": 1},
+            "the score; there are task, x; choose one: --column score=NAME; nor for the model_name",
+        ),
+        ({"task": "t", "model": "m", "status": "Passed"}, "status has one outcome, perhaps because runs finished"),
+        ({"task": "t", "model": "m", "exit_reason": ["no", None]}, "(--column success=exit_reason uses it)"),
+    ],
+)
+def test_all_columns_that_are_missing_are_named_at_once_and_a_status_that_never_varies_is_no_outcome(columns, told):
+    with pytest.raises(SourceError, match=re.escape(told)):
+        meanings(pd.DataFrame(columns, index=[0, 1]), {})
+
+
+def test_a_status_that_varies_is_an_outcome_as_is_one_that_the_user_names():
+    table = pd.DataFrame({"task": "t", "model": "m", "status": ["passed", "failed"]})
+    assert meanings(table, {})["is_successful"] == "status"
+    assert meanings(table[:1], {"success": "status"})["is_successful"] == "status"
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        (
+            ["cfg/problem_id", "args.llm", "out.solved", "out.reward"],
+            ["cfg/problem_id", "args.llm", "out.solved", None],
+        ),
+        (["Scenario", "agent", "out.points"], ["Scenario", "agent", None, "out.points"]),
+        (["task", "judge.model", "model", "judge.score", "score"], ["task", "model", None, "score"]),
+        (["id", "test case", "llm", "reward"], ["id", "llm", None, "reward"]),
+        (["model.id", "model.name", "task.name", "task.id", "passed"], ["task.name", "model.id", "passed", None]),
+        (["a.model", "b.model", "task", "score"], ["task", None, None, "score"]),
+        (["model", "task", "m.accuracy", "m.exact_match"], "no column for the score"),
+        (["model", "riddle.id", "riddle.text", "score"], "no column for the task_id"),
+    ],
+)
+def test_the_last_part_of_a_name_counts_if_no_name_matches(columns, found):
+    table = pd.DataFrame(columns=columns, index=[0])
+    if isinstance(found, str):
+        with pytest.raises(SourceError, match=found):
+            meanings(table, {})
+    else:
+        assert list(map(meanings(table, {}).get, ("task_id", "model_name", "is_successful", "score"))) == found
+
+
+def test_fields_of_objects_are_columns():
+    row = {"model": {"name": "oak", "args": {"temp": 0}}, "tags": ["x"], "more": {}, "score": 1}
+    assert dict(fields(row)) == {"model.name": "oak", "model.args.temp": 0, "tags": ["x"], "more": {}, "score": 1}
+    deep = row
+    for _ in range(9):
+        deep = {"a": deep}
+    assert next(fields(deep))[0] == "a.a.a.a.a.a"
+
+
+ITEMS = [(model, suite, item) for model in ("oak", "elm") for suite in "xy" for item in ("1", "2", "3")]
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "told"),
+    [
+        (
+            "problem",
+            [item for *_, item in ITEMS],
+            'task="problem" --column dataset="task" makes',
+        ),
+        ("question", [f"{suite}{item}" for _, suite, item in ITEMS], 'task="question" --column'),
+        (
+            "prompt used",
+            [f"v{item}" for *_, item in ITEMS],
+            'dataset="prompt used" if tasks differ, agent="prompt used"',
+        ),
+        ("try", [item for *_, item in ITEMS], 'else repetition="try"'),
+        ("id", list(range(12)), ""),  # of runs
+        ("milliseconds", [93, 71, 88, 52, 67, 91, 64, 85, 77, 59, 82, 73], ""),
+        ("trial", [item for *_, item in ITEMS], ""),  # a column in use
+        ("prompt", ["p"] * 12, ""),
+    ],
+)
+def test_a_column_that_tells_repeated_rows_apart_is_named_unless_it_belongs_to_runs(column, cells, told):
+    table = (
+        pd.DataFrame(ITEMS, columns=["model", "task", "item"]).drop(columns="item").assign(score=1, **{column: cells})
+    )
+    meaning = meanings(table, {})
+    said = told_apart(columns_of_runs(table, meaning)[0], table, meaning, "a.csv")
+    assert bool(said) == bool(told)
+    assert told in str(said)

@@ -327,7 +327,7 @@ def test_a_file_may_hold_one_run_if_it_names_the_model(tmp_path):
 def test_a_spreadsheet_is_named_as_such(tmp_path):
     with zipfile.ZipFile(tmp_path / "runs.xlsx", "w") as book:
         book.writestr("[Content_Types].xml", "<Types/>")
-    with pytest.raises(SourceError, match=r"looks like a spreadsheet\); `pandas.read_excel` reads those"):
+    with pytest.raises(SourceError, match=r"looks like a spreadsheet\); `pandas.read_excel` reads those, or save it"):
         evalkit.load(tmp_path / "runs.xlsx")
 
 

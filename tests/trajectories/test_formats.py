@@ -657,6 +657,47 @@ def test_rows_that_look_like_summaries_of_others_are_named(tmp_path, task, is_do
     assert (f"rows of {task} count as tasks" in str(logs.chosen)) == is_doubtful
 
 
+@pytest.mark.parametrize(("row", "is_left_out"), [("Mean,,0.5", True), (",TOTAL,0.5", True), ("Meaning,,1", False)])
+def test_summaries_without_a_task_or_a_model_are_no_runs(tmp_path, row, is_left_out):
+    logs = table(tmp_path, "a.csv", f"model,task,score\noak,x,1\noak,y,0\n{row}")
+    assert logs.runs["model_name"].tolist() == ["oak", "oak"] + ([] if is_left_out else ["Meaning"])
+    assert logs.runs["is_successful"].notna().all()
+    assert ("1 row without a task left out" in str(logs.chosen)) == is_left_out
+
+
+RIDDLES = "model,riddle,points\noak,x,1\noak,y,0\n"
+
+
+def test_a_table_that_is_not_used_is_an_error_if_it_is_named_and_else_a_note(tmp_path):
+    used, unused, empty = (tmp_path / name for name in ("a.csv", "b.csv", "c.csv"))
+    table(tmp_path, "a.csv", "model,task,score\noak,x,1\noak,y,0\n")
+    for path in (unused, empty):
+        make.write(path, RIDDLES)
+    said = "b.csv: not used: no table of runs: no column for the task_id; there are model, riddle"
+    for folder in (tmp_path, f"{tmp_path}/", f"{tmp_path}/*.csv"):
+        logs = trajectories.load(folder)
+        assert said in str(logs.chosen.notes[0])
+        assert len(logs.runs) == 2
+    with pytest.raises(SourceError, match=r"b.csv: no table of runs: no column for the task_id"):
+        trajectories.load([used, unused])
+    empty.unlink()
+    logs = trajectories.load([used, unused], columns="task=riddle")  # the column of one table
+    assert sorted(logs.runs["task_id"]) == ["x", "x", "y", "y"]
+    with pytest.raises(SourceError, match="no column 'puzzle'"):
+        trajectories.load([used, unused], columns="task=puzzle")
+
+
+def test_objects_in_cells_are_read_by_their_fields(tmp_path):
+    rows = [
+        {"model": {"name": "oak", "temp": n}, "task": {"id": f"t{n}", "suite": "s"}, "out": {"reward": n, "err": {}}}
+        for n in (0, 1)
+    ]
+    runs = table(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows))).runs
+    assert told(runs, "model_name", "task_id", "score") == [["oak", "t0", 0.0], ["oak", "t1", 1.0]]
+    runs = trajectories.load(tmp_path, columns=["dataset=task.suite", "model=model.temp"]).runs
+    assert told(runs, "model_name", "dataset") == [["0", "s"], ["1", "s"]]
+
+
 def test_values_that_say_neither_yes_nor_no_are_missing_and_named(tmp_path):
     values = ["1", "0", "2", "-1", "1_0", "yes", "n", "1.0", "100 %", "0.5", "n/a", ""]
     logs = table(tmp_path, "a.csv", "\n".join(["task,model,success", *(f"t{i},a,{v}" for i, v in enumerate(values))]))

@@ -20,7 +20,7 @@ from evalkit.io import decode_json, decode_start
 from evalkit.io.paths import CELL, CHARACTER, check_size, check_text, most_bytes
 from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
-from evalkit.kinds.headers import OWN_TASK, is_table_of_runs, roles_of
+from evalkit.kinds.headers import OWN_TASK, fields, is_table_of_runs, roles_of
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import read_lines
 from evalkit.trajectories.json_values import objects, text_of
@@ -107,6 +107,9 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
         cells.append({name: cell for name, cell in row.items() if name not in (*MESSAGES, chat)})
         speakers = [one.get("role") or one.get("name") for one in objects(row, chat)]
         turns.append(speakers.count("assistant") if speakers else None)
+    flat = [dict(fields(own)) for own in cells]
+    if CELL * len(flat) * len(_names(flat)) <= most_bytes():  # else objects stay cells
+        cells = flat
     if _are_chats(rows):
         roles = roles_of(_names(cells))
         stem = posixpath.basename(path.replace("\\", "/")).rpartition(".")[0]
