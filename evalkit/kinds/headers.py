@@ -168,7 +168,7 @@ def columns_of_runs(
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # evalkit wrote this table, perhaps with text escaped for spreadsheets
-        table = table.map(lambda cell: from_spreadsheet(cell) if isinstance(cell, str) else cell)
+        table = table.map(_as_exported)
     file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
@@ -204,6 +204,10 @@ def columns_of_runs(
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
     return runs, unread
+
+
+def _as_exported(cell: Any) -> Any:
+    return from_spreadsheet(cell) if isinstance(cell, str) else cell
 
 
 def _by_file(read: Callable[[pd.Series], pd.Series], values: pd.Series, file: pd.Series) -> pd.Series:
