@@ -30,7 +30,7 @@ REFUSED = {  # {} is a folder, and three dots stand for further words
     "mindcraft {}/runs --by s3://KEY:SEKRET@b": "s3://…@b: credentials don't belong in a URL",
     "show {}/empty.json": "{}/empty.json: evalkit recognised no logs (1 file); nothing is in it",
     "show {}/turns.json": "{}/turns.json: no Mindcraft agent log could be read ... JSONDecodeError",
-    "show {}/messages.json": "{}/messages.json: no log of a kind ... name their kind: --kind",
+    "show {}/messages.json": "{}/messages.json: evalkit recognised no logs ... name their kind: --kind",
     "show {}/empty.json --kind mindcraft": "{}/empty.json: no Mindcraft ... JSONDecodeError: the file is empty",
     "show {}/other.json --kind mindcraft": "{}/other.json: no Mindcraft ... not an agent log",
     "report {}/one.ipynb -o {}/empty.json": "{}/empty.json: a file, not a folder",

@@ -54,7 +54,7 @@ def followed(source, recursive=True, **options):
 
 
 def test_the_command_the_function_and_following_take_the_same_options(folder, capsys):
-    aborted = "1 of 2, left out; mean score with 1 at 0: 0.77 ["
+    aborted = "1 of 2, left out; mean score with 1 at 0: 0.78 ["
     print_summary(evaluate_all_traces(folder, recursive=False, counting="hook"))
     for text in (command(folder, "--all", "--no-recursive", "--counting", "hook"), capsys.readouterr().out):
         assert "All traces: mean score 1.55 (n = 1)" in text
