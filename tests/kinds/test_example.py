@@ -110,6 +110,8 @@ def run_all(lines, results):
     main = importlib.import_module("evalkit.cli").main
     done = {line: CliRunner().invoke(main, line.split()) for line in lines}
     results.send({line: (result.exit_code, result.stderr, result.stdout) for line, result in done.items()})
+    results.close()
+    os._exit(0)  # the handlers of the process that was forked take long
 
 
 def test_commands_work_for_it_as_for_any_kind(sheets):
