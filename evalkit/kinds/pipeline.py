@@ -108,8 +108,10 @@ def load(
     """
     if isinstance(kind, str):
         kind = kind_named(kind) if kind else kind_of_source(source)
-    for name in [name for name in options if name not in kind.defaults and name not in kind.settings]:
-        if options.pop(name) not in ("", [], ()):  # notebooks for all kinds pass the empty options of other kinds
+    unknown = [name for name in options if name not in kind.defaults and name not in kind.settings]
+    for name in unknown:
+        value = options.pop(name)
+        if value not in ("", [], ()):  # notebooks for all kinds pass the options of other kinds empty
             raise SourceError(f"{kind.name} logs have no option {name!r}; {did_you_mean(name, kind.defaults)}")
     named = source_names(source)
     with storage(storage_options), paused_gc():

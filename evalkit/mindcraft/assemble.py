@@ -165,7 +165,9 @@ def _find_runs(
 def _name_in_run(source: str, task: str) -> str:
     """Return a log's file name without its task's id; if that leaves no agent's name, the only agent is ``agent_0``."""
     own = source.rpartition("/")[2].removeprefix(task).removeprefix("_")
-    return own if own[0].isalpha() or not task else f"agent_0{own if own[0] == '.' else f'_{own}'}"
+    if not task or own[0].isalpha():
+        return own
+    return f"agent_0{own}" if own.startswith(".") else f"agent_0_{own}"
 
 
 def _known(found: Sequence[Run]) -> pd.DataFrame:

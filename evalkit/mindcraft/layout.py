@@ -20,10 +20,12 @@ _ENDS_ID = re.compile(rf"_{_LAST_OF_ID}\d+\Z")
 _FLAT = re.compile(
     rf"(?P<task>.+)_(?!{_LAST_OF_ID})(?P<agent>[A-Za-z][A-Za-z0-9.-]*)(?:(?P<server>_\d+)?(?P<repetition>_\d+))?"
 )
+_TYPE_FOLDERS = (*TYPES, *TYPE_NAMES)  # folders with these names are not models
+_ANY_TYPE = "|".join(_TYPE_FOLDERS)
 # what task ids begin with, or what only they contain; task types also occur in names of models and of sets of tasks
 _TASK_ID = re.compile(
     r"(?!.*_(?:eval|experiment|log|result|run|task)s?(?:_|\Z))"
-    r"(?:multiagent_|(?:cooking|crafting|techtree|construction|debug)_\d+(?:_|\Z)|.*(?:rooms?_\d|num_agents_\d))"
+    rf"(?:multiagent_|(?:{_ANY_TYPE})_\d+(?:_|\Z)|.*(?:rooms?_\d|num_agents_\d))"
 )
 _EXPERIMENT = re.compile(r"exp(?:eriment)?[_-].*|.*[_-]\d\d-\d\d[_-]\d\d-\d\d(?:-\d\d)?")
 _REPETITION = re.compile(  # a number, alone or after a word such as "seed", or a date
@@ -34,8 +36,7 @@ _REPETITION = re.compile(  # a number, alone or after a word such as "seed", or 
 _GENERIC = re.compile(r"(?:experiment|log|run|result|output)s?|data|te?mp|samples?")
 _LEFT_BY_RUNS = tuple(f"/{name}" for name in NOT_LOGS_BY_NAME)
 _NAMING_MODELS = (RESULTS, "results.json", "last_profile.json", "profile.json")
-_TYPE_FOLDERS = (*TYPES, *TYPE_NAMES)  # folders with these names are not models
-_TYPE_AT_END = re.compile(rf"\A(?:{'|'.join(_TYPE_FOLDERS)})[_-]+|[_-]+(?:{'|'.join(_TYPE_FOLDERS)})\Z")
+_TYPE_AT_END = re.compile(rf"\A(?:{_ANY_TYPE})[_-]+|[_-]+(?:{_ANY_TYPE})\Z")
 _FIELDS = ("model_name", "task_id", "task_type", "suite", "experiment")
 
 
@@ -121,12 +122,16 @@ def task_folders(
     filled = {*map(absolute, filled), *map(_parent, paths)}
     for folder, path in without:
         name = os.path.basename(path)
-        above_it, is_bare = _parent(path), path not in filled
+        above_it = _parent(path)
+        is_bare = path not in filled
         if is_bare and above_it in repeated and _REPETITION.fullmatch(name):
             folders.append(repeated[above_it]._replace(folder=folder, path=path, logs=()))
             continue
-        is_bare = is_bare and above_it in beside_runs and type_in(name) != UNKNOWN
-        if path in asked if asked else (name in definitions or is_bare):
+        is_broken_run = is_bare and above_it in beside_runs and type_in(name) != UNKNOWN
+        is_task = name in definitions or is_broken_run
+        if asked:
+            is_task = path in asked
+        if is_task:
             folders.append(TaskFolder(folder, path, above_it, own_id or name, False))
     return folders
 

@@ -1,6 +1,7 @@
 """Compare two conditions on the same units, such as two models on the tasks they share."""
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ PSEUDO_PAIR = 0.5  # sum of squared deviations of two runs of a task with differ
 MOST_PAIRS = 500  # McNemar's exact distribution for more pairs is equal to three digits
 BEYOND_CHANCE = 3.84  # the chi-square quantile: larger squared differences, in variances, are seldom chance
 FEW_SHOW_EASE = 6  # square of the number of tasks at which other models' results on the ease of tasks count half
-N_PERMUTATIONS = 9_999  # of `compare_across`
+N_PERMUTATIONS = 9_999
 MOST_CELLS = 2_000_000  # maximum number of cells that are permuted at once
 SMALLEST = 1e-300  # smallest p value with a finite normal quantile
 
@@ -244,6 +245,12 @@ def compare_groups(a: Clusters, b: Clusters) -> Compared:
     return _within_bounds(compared._replace(p_value=p_value, method=EXACT_WITHIN), difference, shares=True)
 
 
+def orders_within(groups: np.ndarray, n: int, chunk: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield arrays of at most `chunk` random orders (rows), n in all; positions move within their group only."""
+    for start in range(0, n, chunk):
+        yield np.argsort(rng.random((min(chunk, n - start), len(groups))) + groups, axis=1)
+
+
 class Across(NamedTuple):
     """Values compared between failed and successful runs of different models; arrays of shape (values,)."""
 
@@ -293,10 +300,9 @@ def compare_across(
     estimate = deviations.ravel() @ means / scale
     chunk = max(1, MOST_CELLS // deviations.size)
     drawn = []
-    for start in range(0, N_PERMUTATIONS, chunk):
-        ranks = rng.random((min(chunk, N_PERMUTATIONS - start), len(groups))) + groups
-        permuted = deviations[np.argsort(ranks, axis=1)]
-        drawn.append(permuted.reshape(len(permuted), -1) @ means / scale)
+    for orders in orders_within(groups, N_PERMUTATIONS, chunk, rng):
+        permuted = deviations[orders]
+        drawn.append(permuted.reshape(len(orders), -1) @ means / scale)
     differences = np.concatenate(drawn)
     beyond = np.abs(differences) >= np.abs(estimate) - 1e-9
     p_value = (beyond.sum(axis=0) + 1) / (N_PERMUTATIONS + 1)

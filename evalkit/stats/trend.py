@@ -13,10 +13,9 @@ from evalkit._notes import Notes, left_out, note
 from evalkit._text import check_columns
 from evalkit.stats import intervals
 from evalkit.stats.intervals import check_groups, coded, numbers
-from evalkit.stats.pair_tests import agreeing, compare_units
+from evalkit.stats.pair_tests import N_PERMUTATIONS, agreeing, compare_units, orders_within
 from evalkit.stats.pairwise import holm
 
-N_PERMUTATIONS = 9_999
 CHUNK = 1_000  # permutations per step
 UNEVEN = 2  # no trend is claimed if clusters of one level have more than this many times the runs of another level's
 _STEPS = 100  # maximum number of steps of the logistic fit, which usually needs fewer than 10
@@ -231,9 +230,9 @@ def _permutation(rows: Rows, n_permutations: int, rng: np.random.Generator) -> t
         error = np.sqrt((parts**2).sum(axis=-1))
         return np.divide(parts.sum(axis=-1), error, out=np.zeros_like(error), where=error > 1e-12)
 
-    shapes = [(min(CHUNK, n_permutations - start), len(groups)) for start in range(0, n_permutations, CHUNK)]
-    orders = (np.argsort(rng.random(shape) + groups, axis=1) for shape in shapes)
-    seen, drawn = studentised(rates), np.concatenate([studentised(rates[order]) for order in orders])
+    seen = studentised(rates)
+    orders = orders_within(groups, n_permutations, CHUNK, rng)
+    drawn = np.concatenate([studentised(rates[order]) for order in orders])
     tolerance = 1e-9 * np.abs(drawn).max(initial=abs(seen))
     beyond = int((np.abs(drawn) >= abs(seen) - tolerance).sum())
     farthest = int((np.abs(drawn) >= np.abs(drawn).max(initial=0) - tolerance).sum())
