@@ -169,4 +169,6 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
 
 def _for_messages(reader: Any, value: Any) -> Any:
     """Return the contents of a file for the reader's `messages`: by part if the reader has a function for this."""
-    return reader.by_part(value if isinstance(value, list) else [value]) if hasattr(reader, "by_part") else value
+    if not hasattr(reader, "by_part"):
+        return value
+    return reader.by_part(value if isinstance(value, list) else [value])

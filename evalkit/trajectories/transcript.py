@@ -21,6 +21,7 @@ from evalkit.trajectories.table import LAZY_TABLES
 _opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=True))
 
 
+LONGEST_TAGS = 200  # maximum number of characters of the tags at the end of a result
 LONGEST_PROMPT = 400  # maximum number of characters of a shell prompt at the end of a result
 # the beginning of a tool call written as text: a ReAct action, a fenced command, code or JSON, a tag, or the whole
 # message; the name of the last matching group is the form of the call, and the arguments follow the match
@@ -130,17 +131,21 @@ def answer_in_order(turns: list[Turn]) -> None:
 
 def _is_result(text: str) -> bool:
     """Return whether a message begins like a result, or ends with the prompt of a shell."""
-    return _OBSERVED.match(text) is not None or text.rstrip().endswith("bash-$")
+    return _OBSERVED.match(text) is not None or _ends_with_prompt(text)
+
+
+def _ends_with_prompt(text: str) -> bool:
+    return text.rstrip().endswith("bash-$")
 
 
 def _unwrapped(text: str) -> str:
     """Return a result without its heading, the tags around it, and the prompt after it."""
-    if text.rstrip().endswith("bash-$"):
+    if _ends_with_prompt(text):
         text = text[:-LONGEST_PROMPT] + _PROMPT.sub("", text[-LONGEST_PROMPT:])
     heading = _OBSERVED.match(text)
     if not heading:
         return text
-    end = _END_OF_TAG.search(text, max(heading.end(), len(text) - 200))
+    end = _END_OF_TAG.search(text, max(heading.end(), len(text) - LONGEST_TAGS))
     return text[heading.end() : end.start() if end else None]
 
 

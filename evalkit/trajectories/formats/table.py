@@ -135,9 +135,11 @@ def messages(rows: list[dict[str, Any]], part: str, open_named: OpenNamed) -> li
 
 def _messages_name(row: dict[str, Any]) -> str:
     """Return the column of a row's messages: the first of `MESSAGES` with a value, or else the only one with a chat."""
-    named = [name for name in MESSAGES if row.get(name)]
-    chats = named or [name for name, cell in row.items() if _is_conversation(cell)]
-    return chats[0] if named or len(chats) == 1 else MESSAGES[0]
+    for name in MESSAGES:
+        if row.get(name):
+            return name
+    chats = [name for name, cell in row.items() if _is_conversation(cell)]
+    return chats[0] if len(chats) == 1 else MESSAGES[0]
 
 
 def _is_conversation(cell: Any) -> bool:
