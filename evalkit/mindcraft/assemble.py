@@ -58,8 +58,8 @@ def assemble(
     others = records.tables["other_files"].to_pylist()
     found, tasks = _find_runs(records, others, definitions, options.get("layout"), task_id, folders)
     places = [run.task.place for run in found]
-    runs = _known(found).join(frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True))
-    logs = _logs(found, records, has_times=bool(options.get("original_mtimes")))
+    runs, logs = _as_found(found, records, has_times=bool(options.get("original_mtimes")))
+    runs = runs.join(frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True))
     sizes = np.bincount(logs["run"], logs["size"], len(runs)).astype(int)
     paths, task_ids, numbers = runs[["path", "task_id", "repetition"]].to_numpy("object").T
     runs["run_id"] = run_ids("mindcraft", paths, task_ids, numbers, records=records, sizes=sizes)
@@ -80,10 +80,7 @@ def assemble(
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
     notes = _notes(records, others, agents, definitions)
     attributes = {"definitions": definitions, "all_runs": runs[["run_id", "model_name", "task_id"]]}
-    chosen = _unused_definitions(runs, others, records.listing.root)
-    chosen += _mixed_scales(runs, options)
-    if runs["model_source"].unique().tolist() == ["parent_folder"]:
-        chosen += note("parent_folder")
+    chosen = _choices(runs, others, records.listing.root, options.get("scale", "auto"))
     return Assembled({"runs": runs, "agents": agents}, notes, attributes, lazy, chosen)
 
 
@@ -103,22 +100,23 @@ def _notes(
     return notes
 
 
-def _unused_definitions(runs: pd.DataFrame, others: Sequence[Mapping[str, Any]], root: str) -> Notes:
-    """Note which files in the source define tasks that have no definition yet."""
+def _choices(runs: pd.DataFrame, others: Sequence[Mapping[str, Any]], root: str, scale: str) -> Notes:
+    """Note what evalkit assumed: tasks without their definitions, the scale of scores, and the names of models."""
+    chosen = Notes()
     undefined = set(runs.loc[~runs["has_definition"], "task_id"])
     files = [row["source"].removeprefix(f"{root}/") for row in others if not undefined.isdisjoint(row["defined"])]
-    return note("unused_definitions", files=listed(files, 3)) if files else Notes()
-
-
-def _mixed_scales(runs: pd.DataFrame, options: Mapping[str, Any]) -> Notes:
-    """Note which models' scores are at most 1, like fractions, but are read as percentages because others exceed 1."""
-    if options.get("scale", "auto") != "auto":
-        return Notes()
+    if files:
+        chosen += note("unused_definitions", files=listed(files, 3))
+    # models whose scores are at most 1, like fractions, but are read as percentages because others exceed 1
     scored = runs[runs["score_scale"].eq("percent") & (runs["raw_score"] > 0)]
     scores = scored.groupby(["model_name", "experiment"], dropna=False)["raw_score"].agg(["max", "size"])
     doubtful = scores.index[(scores["max"] <= 1) & (scores["size"] > 1)]
-    names = [f"{model} in {experiment}" for model, experiment in doubtful]
-    return note("mixed_scales", names=listed(names, 3)) if names else Notes()
+    if scale == "auto" and len(doubtful):
+        names = [f"{model} in {experiment}" for model, experiment in doubtful]
+        chosen += note("mixed_scales", names=listed(names, 3))
+    if runs["model_source"].unique().tolist() == ["parent_folder"]:
+        chosen += note("parent_folder")
+    return chosen
 
 
 def _find_runs(
@@ -170,9 +168,20 @@ def _name_in_run(source: str, task: str) -> str:
     return f"agent_0{own}" if own.startswith(".") else f"agent_0_{own}"
 
 
-def _known(found: Sequence[Run]) -> pd.DataFrame:
-    """Return the columns of runs that are known without their logs, except the facts of their tasks."""
-    values = {
+@lru_cache(maxsize=4096)  # the agents of many runs have the same names
+def _count_ids(agents: tuple[str, ...]) -> int:
+    """Count the names that, without a server number, are ids or dates; names such as gpt-4o are neither."""
+    names = {_SERVER.sub("", agent) for agent in agents}
+    return sum(_ID.search(name) is not None for name in names)
+
+
+def _as_found(found: Sequence[Run], records: Records, *, has_times: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return what is known of runs without reading their logs, and their logs, each with the position of its run.
+
+    Logs have the time of their file if `has_times`.
+    """
+    n_logs = np.array([len(run.repetition.logs) for run in found], int)
+    values: dict[str, Any] = {
         "kind": "mindcraft",
         "source": [run.folder.folder for run in found],
         "model_name": [run.named.model_name for run in found],
@@ -183,36 +192,25 @@ def _known(found: Sequence[Run]) -> pd.DataFrame:
         "flat_layout": [run.folder.flat for run in found],
         "experiment_total": [run.named.total for run in found],
         "suite": [run.named.fields.get("suite") for run in found],
-        "total_agent_logs_found": np.array([len(run.repetition.logs) for run in found], int),
+        "total_agent_logs_found": n_logs,
         "repetition_rule": [run.repetition.rule for run in found],
         "path": pd.Series([run.folder.path for run in found], dtype="str"),
         "n_agents": np.array([len(set(run.repetition.agents)) for run in found], int),
         "n_ids": np.array([_count_ids(run.repetition.agents) for run in found], int),
         "fits_layout": np.array([run.named.fits_layout for run in found], bool),
     }
-    return pd.DataFrame(values)
-
-
-@lru_cache(maxsize=4096)  # the agents of many runs have the same names
-def _count_ids(agents: tuple[str, ...]) -> int:
-    """Count the names that, without a server number, are ids or dates; names such as gpt-4o are neither."""
-    names = {_SERVER.sub("", agent) for agent in agents}
-    return sum(_ID.search(name) is not None for name in names)
-
-
-def _logs(found: Sequence[Run], records: Records, *, has_times: bool) -> pd.DataFrame:
-    """Return the logs of runs, each with the position of its run and, if `has_times`, the time of its file."""
+    runs = pd.DataFrame(values)
     places = [run.folder.logs[place] for run in found for place in run.repetition.logs]
     stored = records.tables["logs"].take(pa.array(places, "int64"))
     values = dict(zip(stored.column_names, stored.columns, strict=True))
     values["agent_name"] = [name for run in found for name in run.repetition.agents]
     logs = frame_of(values, _LOG_COLUMNS)
     logs["parsing_errors"] = logs["parsing_errors"].map("; ".join).astype("str")
-    logs["run"] = np.repeat(np.arange(len(found)), [len(run.repetition.logs) for run in found])
+    logs["run"] = np.repeat(np.arange(len(found)), n_logs)
     files = records.files.take(pc.index_in(stored["source"], records.files["source"].combine_chunks()))
     logs["size"] = files["size"].to_numpy()
     logs["modified"] = files["modified"].to_numpy() / 1e9 if has_times else np.nan
-    return logs
+    return runs, logs
 
 
 def _gathered(logs: pd.DataFrame) -> pd.DataFrame:

@@ -313,8 +313,8 @@ def name_models(
     A layout is matched with the path below `root`, the loaded folder, else with the last parts of the whole path. An
     S3-like path that begins above `root` may be a coincidence, so it counts only if its task type is the task's.
     """
-    n_above = 0 if is_url(root) else absolute(root).rstrip(os.sep).count(os.sep)  # number of path parts above the root
     root = absolute(root).rstrip(os.sep)
+    n_above = 0 if is_url(root) else root.count(os.sep)  # number of path parts above the root
     patterns = compile_layout(layout) if layout else None
     results: dict[str, tuple[str | None, str | None, int | None]] = {}  # model, task_path, total
     profiles: dict[str, set[str]] = defaultdict(set)
@@ -387,11 +387,13 @@ def name_models(
     types: dict[str, set[str]] = defaultdict(set)
     for run, own in zip(folders, named, strict=True):
         types[own.model_name].add(type_in(run.task_id) if own.model_source == "parent_folder" else "")
-    typed = [name for name, own_types in types.items() if own_types == {type_in(name)}]
-    bare = {name: _TYPE_AT_END.sub("", name) for name in typed}
-    several = {name for name, short in bare.items() if len({type_in(n) for n in typed if bare[n] == short}) > 1}
+    typed: dict[str, dict[str, str]] = defaultdict(dict)  # by name without the type: the type in each folder's name
+    for name, own_types in types.items():
+        if own_types == {type_in(name)}:
+            typed[_TYPE_AT_END.sub("", name)][name] = type_in(name)
+    bare = {name: short for short, types_of in typed.items() if len(set(types_of.values())) > 1 for name in types_of}
     for place, own in enumerate(named):
-        if own.model_name in several:
+        if own.model_name in bare:
             named[place] = own._replace(model_name=bare[own.model_name], experiment=own.model_name)
     return named
 
