@@ -80,8 +80,9 @@ def task_folders(
     folders = group_by_task(logs, definitions, own_id, asked)
     if own_id:
         folders = [run._replace(task_id=own_id) for run in folders if run.task_id == own_id or not run.flat]
-    above = set[str]()
-    for parent in {*(run.experiment for run in folders), *(_parent(run.path) for run in folders)}:
+    above = set[str]()  # folders that have runs in them
+    for run in folders:
+        parent = run.path if run.flat else _parent(run.path)
         while parent not in above:
             above.add(parent)
             parent = _parent(parent)
@@ -160,18 +161,17 @@ def group_by_task(
         if name == own_id or name in definitions or not may_be_flat:
             folders.append(TaskFolder(folder, path, _parent(path), name, False, places))
             continue
-        stems = {place: stem_of(logs[place]) for place in places}
-        matches = {place: match for place, stem in stems.items() if (match := _FLAT.fullmatch(stem))}
+        stems = [stem_of(logs[place]) for place in places]
+        matches = list(map(_FLAT.fullmatch, stems))
         # without server numbers, the word before the last number is an agent if tasks share it, else part of the id
-        ends = {match.group("task", "agent") for match in matches.values() if not match["server"]}
+        ends = {match.group("task", "agent") for match in matches if match and not match["server"]}
         words = {word for _, word in ends}
         are_agents = len(words) < max(len(ends), 3)
         tasks: dict[str, list[int]] = defaultdict(list)
-        for place, stem in stems.items():
+        for place, stem, match in zip(places, stems, matches, strict=True):
             task_id = stem[:MOST_MATCHED] if definitions else ""
             while task_id and task_id not in definitions:
                 task_id = task_id.rpartition("_")[0]
-            match = matches.get(place)
             if match and (not task_id or stem[len(task_id) + 1 :][:1].isdigit()):  # no agent's name begins with a digit
                 named = match["task"] if match["server"] or are_agents else f"{match['task']}_{match['agent']}"
                 is_id = named not in _TYPE_FOLDERS and (_TASK_ID.match(named) or match["repetition"])
