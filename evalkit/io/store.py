@@ -128,8 +128,9 @@ class RecordStore:
         """Drop all rows. The files change only with the next commit."""
         self.about: dict[str, Any] = {}
         self._added: dict[str, list[pa.Table]] = {}  # new rows that are not yet in `tables`
-        columns = {"files": FILES} | {name: (SOURCE, *own) for name, own in self._columns.items()}
-        self.tables = {name: arrow_table((), own) for name, own in columns.items()}
+        self.tables = {"files": arrow_table((), FILES)}
+        for name, columns in self._columns.items():
+            self.tables[name] = arrow_table((), (SOURCE, *columns))
         self._changed = set(self._written)  # tables that have to be written
 
     def read(self) -> bool:

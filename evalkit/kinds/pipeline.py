@@ -108,10 +108,10 @@ def load(
     """
     if isinstance(kind, str):
         kind = kind_named(kind) if kind else kind_of_source(source)
-    unknown = [name for name in options if name not in kind.defaults and name not in kind.settings]
-    for name in unknown:
-        value = options.pop(name)
-        if value not in ("", [], ()):  # notebooks for all kinds pass the options of other kinds empty
+    for name in [*options]:
+        if name in kind.defaults or name in kind.settings:
+            continue
+        if options.pop(name) not in ("", [], ()):  # notebooks for all kinds pass the options of other kinds empty
             raise SourceError(f"{kind.name} logs have no option {name!r}; {did_you_mean(name, kind.defaults)}")
     named = source_names(source)
     with storage(storage_options), paused_gc():

@@ -316,15 +316,15 @@ def name_models(
     root = absolute(root).rstrip(os.sep)
     n_above = 0 if is_url(root) else root.count(os.sep)  # number of path parts above the root
     patterns = compile_layout(layout) if layout else None
-    results: dict[str, tuple[str | None, str | None, int | None]] = {}  # model, task_path, total
+    results: dict[str, Mapping[str, Any]] = {}  # record of each folder's results file
     profiles: dict[str, set[str]] = defaultdict(set)
     for row in others:
         folder = os.path.dirname(absolute(row["source"]))
         if row["profile_model"] is not None:
             profiles[folder].add(row["profile_model"])
-        named_by_results = (row["results_model"], row["task_path"], row["total"])
-        if named_by_results != (None, None, None) and (row["results_model"] or folder not in results):
-            results[folder] = named_by_results
+        is_stated = any(row[name] is not None for name in ("results_model", "task_path", "total"))
+        if is_stated and (row["results_model"] or folder not in results):
+            results[folder] = row
 
     named = []
     n_flat = Counter(run.path for run in folders if run.flat)  # number of tasks per flat folder
@@ -346,7 +346,7 @@ def name_models(
         type_of_path = of_path.get("task_type", "")
         if task_type != TYPE_NAMES.get(type_of_path, type_of_path):
             of_path = s3_fields(experiment, n_above)
-        model_of_results, task_path, total = results.get(run.path) or results.get(experiment, (None, None, None))
+        of_results = results.get(run.path) or results.get(experiment, {})
         of_profiles = profiles.get(run.path) or profiles.get(experiment, set())
         # The folder above a task names the model if it is in the source. Folders of task types, experiments and
         # repetitions are not models: skip them. The folder above a skipped repetition may be a model, and the folder
@@ -367,7 +367,7 @@ def name_models(
         model_folder = above if in_source or below in _TYPE_FOLDERS else ""
         candidates = {
             "layout": stated.get("model_name"),
-            "results": model_of_results,
+            "results": of_results.get("results_model"),
             "s3_path": of_path.get("model_name"),
             "profile": " + ".join(sorted(of_profiles)),
             "parent_folder": os.path.basename(model_folder),
@@ -381,6 +381,7 @@ def name_models(
         fields = {**of_path, **stated}
         name = fields.get("experiment") or os.path.basename(experiment)
         fits_layout = not patterns or match is not None
+        task_path, total = of_results.get("task_path"), of_results.get("total")
         alike[key] = Named(str(model), source, experiment, name, fields, task_path, total, fits_layout)
         named.append(alike[key])
     # folders such as cooking_gpt and construction_gpt belong to one model if each contains only tasks of its type
@@ -429,6 +430,6 @@ def s3_fields(experiment: str, above: int = 0) -> dict[str, str]:
     parts = experiment.split(os.sep)
     for i in range(len(parts) - 4, above - 1, -1):
         if parts[i] in _TYPE_FOLDERS and "experiments" not in parts[i:]:
-            model, (suite, experiment) = "/".join(parts[i + 1 : -2]), parts[-2:]
-            return {"task_type": parts[i], "model_name": model, "suite": suite, "experiment": experiment}
+            model = "/".join(parts[i + 1 : -2])
+            return {"task_type": parts[i], "model_name": model, "suite": parts[-2], "experiment": parts[-1]}
     return {}

@@ -393,7 +393,6 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     # searching the joined texts is safe: no event, final message or command contains a line break
     logged = "\n".join(system)
     said = "\n".join(agent)
-    heard = "\n".join(others)
 
     events = dict.fromkeys(EVENTS, 0)
     if EVENT_PHRASES.are_in(logged):
@@ -404,9 +403,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     scored: list[Final] = []
     unscored: list[Final] = []
     is_near = False
-    for text in system if FINAL_PHRASES.are_in(logged) else ():
-        if not FINAL_PHRASES.are_in(text):
-            continue
+    for text in filter(FINAL_PHRASES.are_in, system) if FINAL_PHRASES.are_in(logged) else ():
         final = read_final(text)
         if final is None:
             is_near = is_near or NEARLY_FINAL.search(text) is not None
@@ -435,8 +432,10 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         flags.append("conflicting")
     if is_near:
         flags.append("near_final")
-    if deciding is None and any(FINAL_PHRASES.are_in(text) and FINAL.search(text) for text in (said, heard)):
-        flags.append("quoted_only")
+    if deciding is None:
+        quoting = filter(FINAL_PHRASES.are_in, (said, "\n".join(others)))
+        if any(map(FINAL.search, quoting)):
+            flags.append("quoted_only")
     if events["restarts"]:
         flags.append("restarted")
     if messages < len(log.turns):
