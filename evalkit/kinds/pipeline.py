@@ -108,7 +108,7 @@ def load(
     """
     if isinstance(kind, str):
         kind = kind_named(kind) if kind else kind_of_source(source)
-    for name in [*options]:
+    for name in list(options):
         if name in kind.defaults or name in kind.settings:
             continue
         if options.pop(name) not in ("", [], ()):  # notebooks for all kinds pass the options of other kinds empty
