@@ -60,7 +60,8 @@ class Comparison:
     @cached_property
     def cells(self) -> Cells:
         """The cells of the models with at least one outcome."""
-        return self.all_cells.take(models=np.flatnonzero(self.all_cells.sizes.any(axis=0)).tolist())
+        is_measured = self.all_cells.sizes.any(axis=0)
+        return self.all_cells if is_measured.all() else self.all_cells.take(models=np.flatnonzero(is_measured).tolist())
 
     @cached_property
     def adjusted(self) -> AdjustedRates:

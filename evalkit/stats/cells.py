@@ -47,7 +47,7 @@ class Cells:
     clusters: np.ndarray | None = None
     strata: np.ndarray | None = None
     are_families: bool = False
-    seeds: list[SeedSpread] | None = None  # one per model
+    seeds: list[SeedSpread] | None = None  # one per model; None if no run has a seed
     conditions: np.ndarray | None = None  # the condition of each row, if runs differ in it
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
     columns: Columns = field(default_factory=Columns)
@@ -213,7 +213,7 @@ def cells_of(
         first = np.unique(rows, return_index=True)[1]
         clusters, are_families = coded(named[family][usable])[0][first], True
     seeds = None
-    if seed:
+    if seed and named[seed].notna().any():
         known = pd.DataFrame({"row": rows, "model": of_model[usable], "value": outcomes[usable]})
         seeds = seed_spreads(known.assign(seed=named[seed][usable].to_numpy()), len(models))
     return Cells(
