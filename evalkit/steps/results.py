@@ -181,7 +181,8 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
         reading.quantities.append(Quantity("significant terms", method, value=total))
         for term, p in zip_longest(terms, read[:n]):
             reading.quantities.append(Quantity("p-value", method, term=term, value=p))
-        if n > 0 if total is None else total > 0 and (n > 0 or not is_complete):
+        has_found = n > 0 if total is None else total > 0 and (n > 0 or not is_complete)
+        if has_found:
             successful.append(method)
         if terms:
             top[method] = terms[:3]
