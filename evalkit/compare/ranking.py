@@ -147,9 +147,8 @@ def leaderboard(
     board = Leaderboard(scored, table=table, pairs=pairs, basis=adjusted.basis, notes=notes)
     own = board.pairs_of_first
     if own["n_tasks"].any() and own["n_unshared"].any():
-        ends = {name: sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared")}
-        partly = note("partly", shared=ends["n_tasks"], others=ends["n_unshared"])
-        return replace(board, notes=partly + notes)
+        shared, others = (sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared"))
+        return replace(board, notes=note("partly", shared=shared, others=others) + notes)
     return board
 
 
