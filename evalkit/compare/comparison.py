@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes, note
@@ -59,8 +60,8 @@ class Comparison:
     @cached_property
     def cells(self) -> Cells:
         """The cells of the models with at least one outcome."""
-        cells = self.all_cells
-        return cells.take(models=[i for i, sizes in enumerate(cells.sizes.T) if sizes.any()])
+        is_measured = self.all_cells.sizes.any(axis=0)
+        return self.all_cells if is_measured.all() else self.all_cells.take(models=np.flatnonzero(is_measured).tolist())
 
     @cached_property
     def adjusted(self) -> AdjustedRates:

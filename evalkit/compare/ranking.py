@@ -130,25 +130,7 @@ def leaderboard(
     if adjusted.basis != RAW:
         notes += adjusted.reason
     linked = pairs.assign(n_tasks=pairs["n_tasks"].clip(lower=pairs["estimate"].notna().astype(int)))
-    notes += pair_structure(linked) + _differing(runs, rows)
-    is_unmeasured = scored.table["outcome"].eq("not measured")
-    is_scored = scored.table["outcome"].eq("scored") & scored.table["value"].isna()
-    counts = pd.DataFrame({"unmeasured": is_unmeasured, "scored": is_scored, "n": 1})
-    counts = counts.groupby(scored.table["model_name"]).sum()
-    some = counts[counts["unmeasured"].between(1, counts["n"] - 1)]
-    if len(some):
-        is_counted = bool(scored.table.loc[is_unmeasured, "value"].notna().any())
-        models = list(some[["unmeasured", "n"]].itertuples(name=None))
-        notes += note("not_measured", models=models, counted=is_counted)
-    is_graded = counts["scored"].gt(0) & (counts["scored"] + counts["unmeasured"]).eq(counts["n"])
-    if graded := counts.index[is_graded].tolist():
-        notes += note("only_scores", models=graded)
-    if unmeasured := counts.index[counts["unmeasured"] == counts["n"]].tolist():
-        notes += note("none_measured", models=unmeasured)
-    others = scored.table[is_scored & ~scored.table["model_name"].isin(graded)]
-    if len(others):
-        of = set(others["task_type"].dropna()) or set(others["model_name"])
-        notes += note("some_scores", count=len(others), of=sorted(of))
+    notes += pair_structure(linked) + _differing(runs, rows) + _without_value(scored.table)
     failed = failed_with_error(runs.loc[scored.table.index], scored.table["outcome"])
     if len(failed):
         notes += note("errors", count=len(failed), example=failed["error"].iloc[0])
@@ -165,9 +147,8 @@ def leaderboard(
     board = Leaderboard(scored, table=table, pairs=pairs, basis=adjusted.basis, notes=notes)
     own = board.pairs_of_first
     if own["n_tasks"].any() and own["n_unshared"].any():
-        ends = {name: sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared")}
-        partly = note("partly", shared=ends["n_tasks"], others=ends["n_unshared"])
-        return replace(board, notes=partly + notes)
+        shared, others = (sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared"))
+        return replace(board, notes=note("partly", shared=shared, others=others) + notes)
     return board
 
 
@@ -177,24 +158,49 @@ def failed_with_error(runs: pd.DataFrame, outcome: pd.Series) -> pd.DataFrame:
     return runs[outcome.eq("failure") & stated["error"].notna() & stated["format"].eq("table")]
 
 
+def _without_value(table: pd.DataFrame) -> Notes:
+    """Name the models with runs that were not measured, or that have only a score although success is compared."""
+    notes = Notes()
+    is_unmeasured = table["outcome"].eq("not measured")
+    is_scored = table["outcome"].eq("scored") & table["value"].isna()
+    counts = pd.DataFrame({"unmeasured": is_unmeasured, "scored": is_scored, "n": 1})
+    counts = counts.groupby(table["model_name"]).sum()
+    some = counts[counts["unmeasured"].between(1, counts["n"] - 1)]
+    if len(some):
+        is_counted = bool(table.loc[is_unmeasured, "value"].notna().any())
+        models = list(some[["unmeasured", "n"]].itertuples(name=None))
+        notes += note("not_measured", models=models, counted=is_counted)
+    is_graded = counts["scored"].gt(0) & (counts["scored"] + counts["unmeasured"]).eq(counts["n"])
+    if graded := counts.index[is_graded].tolist():
+        notes += note("only_scores", models=graded)
+    if unmeasured := counts.index[counts["unmeasured"] == counts["n"]].tolist():
+        notes += note("none_measured", models=unmeasured)
+    others = table[is_scored & ~table["model_name"].isin(graded)]
+    if len(others):
+        of = set(others["task_type"].dropna()) or set(others["model_name"])
+        notes += note("some_scores", count=len(others), of=sorted(of))
+    return notes
+
+
 def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
     """Name the conditions and settings in which the runs of models differ."""
     notes = Notes()
-    kind = kind_of(runs)
+    kind, counted = kind_of(runs), runs.loc[rows.index]
     conditions = rows.groupby("model_name")["condition"].agg(frozenset)
     if conditions.nunique() > 1 or (rows.groupby("task")["condition"].nunique() > 1).any():
-        known = {name: runs.loc[rows.index, name].drop_duplicates() for name in kind.rates.conditions if name in runs}
-        labels = {name: kind.labels.get(name, name.replace("_", " ")) for name in known}
-        differing = {labels[name]: values for name, values in known.items() if len(values) > 1}
+        differing = dict[str, pd.Series]()  # values by label
+        for name in kind.rates.conditions:
+            if name in counted and counted[name].nunique(dropna=False) > 1:
+                differing[kind.labels.get(name, name.replace("_", " "))] = counted[name].drop_duplicates()
         names = list(differing)
         if len(differing) == 1 and is_numeric_dtype(differing[names[0]]):
             values = ["not recorded" if pd.isna(value) else f"{value:g}" for value in differing[names[0]].sort_values()]
             names = [f"{names[0]}: {listed(values, MOST_VALUES)}"]
         notes += note("conditions_differ", conditions=names)
     settings = {}
-    for name in [name for name in kind.rates.reported_settings if name not in compared_in(runs)]:
-        texts = runs.loc[rows.index, name].astype("str").where(runs.loc[rows.index, name].notna(), "")
-        if texts.groupby(rows["model_name"]).agg(frozenset).nunique() > 1:
+    for name in kind.rates.reported_settings:
+        texts = counted[name].astype("str").where(counted[name].notna(), "")
+        if name not in compared_in(runs) and texts.groupby(rows["model_name"]).agg(frozenset).nunique() > 1:
             settings[name] = sorted(texts.unique())
     if settings:
         notes += note("settings_differ", settings=settings)

@@ -76,14 +76,15 @@ def score_traces(
     # score each distinct text of hooks only once
     places: dict[str | None, int] = {None: 0}
     codes = np.array([places.setdefault(text, len(places)) for text in events["hooks"]], dtype="int64")
-    hooks = list[Hooks]()
+    scored: list[EventScore] = []
+    counted: list[list[int]] = []
     for text in places:
         parts = [hook.split(":") for hook in text.split(" ")] if text else []
-        hooks.append(tuple([(name, int(count), int(is_known)) for name, count, is_known in parts]))
-    scored = [score_event(event, weights, counting) for event in hooks]
-    counts = np.array([list(count_hooks(event, counting).values()) for event in hooks])[codes].T
+        hooks = tuple([(name, int(count), int(is_known)) for name, count, is_known in parts])
+        scored.append(score_event(hooks, weights, counting))
+        counted.append(list(count_hooks(hooks, counting).values()))
     scores = np.array([event.score for event in scored])[codes]
-    event_counts = {f"{name}s": column for name, column in zip(WEIGHTS, counts, strict=True)}
+    event_counts = dict(zip((f"{name}s" for name in WEIGHTS), np.array(counted)[codes].T, strict=True))
     summed = {**event_counts, "suspect_invalid_actions": events["suspect_invalid_actions"]}
     sums = {name: np.bincount(episode_of, column, n).astype("int64") for name, column in summed.items()}
     totals: np.ndarray = np.bincount(episode_of, scores, n)  # added up in order, as in the original

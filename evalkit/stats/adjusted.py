@@ -151,7 +151,8 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     tasks = np.arange(len(there))
     groups = (tasks if cells.clusters is None else cells.clusters) % MOST_GROUPS
     left = [groups != group for group in range(groups.max() + 1)]
-    is_bounded = all(_linked(there[used]) for used in left)
+    if not all(_linked(there[used]) for used in left):
+        left = []  # no bounds
     means, sizes = np.nan_to_num(cells.means), cells.sizes.astype(float)
     if cells.shares:
         # tasks that different models ran may differ in difficulty, so each such set has its own distribution of effects
@@ -159,11 +160,11 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         kinds = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
         start = np.zeros(there.shape[1]), np.full((kinds.max() + 1, len(EASE)), 1 / len(EASE))
         estimates, start = _logistic(means, sizes, kinds, start, 200)
-        without = [_logistic(means[used], sizes[used], kinds[used], start, 20)[0] for used in left * is_bounded]
+        without = [_logistic(means[used], sizes[used], kinds[used], start, 20)[0] for used in left]
     else:
         estimates = _least_squares(means, there.astype(float))
-        without = [_least_squares(means[used], there[used].astype(float)) for used in left * is_bounded]
-    if not is_bounded:
+        without = [_least_squares(means[used], there[used].astype(float)) for used in left]
+    if not left:
         return estimates, missing, missing
     variance = (len(left) - 1) / len(left) * ((without - np.mean(without, axis=0)) ** 2).sum(axis=0)
     if cells.shares:

@@ -47,7 +47,7 @@ class Cells:
     clusters: np.ndarray | None = None
     strata: np.ndarray | None = None
     are_families: bool = False
-    seeds: list[SeedSpread] | None = None  # one per model
+    seeds: list[SeedSpread] | None = None  # one per model; None if no run has a seed
     conditions: np.ndarray | None = None  # the condition of each row, if runs differ in it
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
     columns: Columns = field(default_factory=Columns)
@@ -80,12 +80,9 @@ class Cells:
         places = np.arange(len(self.tasks))[rows]
         places = places[(self.sizes[np.ix_(places, columns)] > 0).any(axis=1)]
         arrays = {name: getattr(self, name)[np.ix_(places, columns)] for name in ("means", "sizes", "variances")}
-        for name in ("clusters", "strata", "conditions"):
-            of_row = getattr(self, name)
-            if of_row is not None and name != "conditions":  # codes without gaps
-                arrays[name] = np.unique(of_row[places], return_inverse=True)[1]
-            elif of_row is not None:
-                arrays[name] = of_row[places]
+        for name in ("clusters", "strata"):
+            codes = getattr(self, name)
+            arrays[name] = None if codes is None else np.unique(codes[places], return_inverse=True)[1]  # without gaps
         names = [self.models[i] for i in columns]
         return replace(
             self,
@@ -93,6 +90,7 @@ class Cells:
             tasks=[self.tasks[i] for i in places],
             lost=self.lost[columns],
             seeds=None if self.seeds is None else [self.seeds[i] for i in columns],
+            conditions=None if self.conditions is None else self.conditions[places],
             runs=self.runs[self.runs[self.columns.model].isin(names)],
             **arrays,
         )
@@ -215,7 +213,7 @@ def cells_of(
         first = np.unique(rows, return_index=True)[1]
         clusters, are_families = coded(named[family][usable])[0][first], True
     seeds = None
-    if seed:
+    if seed and named[seed].notna().any():
         known = pd.DataFrame({"row": rows, "model": of_model[usable], "value": outcomes[usable]})
         seeds = seed_spreads(known.assign(seed=named[seed][usable].to_numpy()), len(models))
     return Cells(

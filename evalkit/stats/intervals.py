@@ -823,10 +823,9 @@ def check_groups(by: Sequence[str], columns: Sequence[str]) -> None:
 
 def typed(table: pd.DataFrame, columns: str = "") -> pd.DataFrame:
     """Select columns, by default all, and convert each to the type of its name; columns without one become floats."""
-    names = columns.split() or list(map(str, table))
-    selected = {name: table[name] for name in names}
-    for name, column in selected.items():
+    selected = dict[str, pd.Series]()
+    for name in columns.split() or map(str, table):
         dtype = _TYPE_OF.get(name, "float64")
-        if column.dtype != dtype:  # converting all columns at once takes pandas three times as long
-            selected[name] = column.astype(dtype)
+        column = table[name]  # converting all columns at once takes pandas three times as long
+        selected[name] = column if column.dtype == dtype else column.astype(dtype)
     return pd.DataFrame(selected, table.index)

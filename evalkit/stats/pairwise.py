@@ -282,15 +282,17 @@ def pair_structure(pairs: pd.DataFrame) -> Notes:
     ahead = (pairs["estimate"] > 0).to_numpy()
     group_of = components(a[shared], b[shared], len(models))
     cycle_of = components(np.where(ahead, a, b)[decided], np.where(ahead, b, a)[decided], len(models), directed=True)
-    groups, sets = (
-        tuple(map(tuple, pd.Series(models, dtype="object").groupby(of).agg(list))) for of in (group_of, cycle_of)
-    )
-    cycles = tuple(sorted(members for members in sets if len(members) > 1))
+    names = pd.Series(models, dtype="object")
+    notes = Notes()
+    for members in sorted(names.groupby(cycle_of).agg(tuple)):
+        if len(members) > 1:
+            notes += note("cycle", models=members)
+    groups = tuple(names.groupby(group_of).agg(tuple))
+    if len(groups) > 1:
+        notes += note("sets", sets=groups)
     apart = np.flatnonzero(~shared & (group_of[a] == group_of[b]))
-    unshared = tuple(zip(models[a[apart]], models[b[apart]], strict=True))
-    notes = sum((note("cycle", models=members) for members in cycles), Notes())
-    notes += note("sets", sets=groups) if len(groups) > 1 else Notes()
-    notes += note("unshared", pairs=unshared) if unshared else Notes()
+    if len(apart):
+        notes += note("unshared", pairs=tuple(zip(models[a[apart]], models[b[apart]], strict=True)))
     return notes
 
 

@@ -21,8 +21,6 @@ def seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
     """
     spreads = [SeedSpread()] * count
     runs = runs[runs["seed"].notna()]
-    if runs.empty:
-        return spreads
     by_model = runs.groupby("model")
     most_tasks = runs.groupby(["model", "seed"])["row"].nunique().groupby("model").max()
     crossed = by_model["seed"].nunique().gt(1) & most_tasks.gt(1)

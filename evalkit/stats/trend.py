@@ -107,7 +107,7 @@ def trend_test(
     """
     rows, lost = _counted(successes, n, scores, clusters)
     total, count = int(rows.n.sum()), int(rows.codes.max(initial=-1)) + 1
-    method = f"permutation of {'levels within ' * rows.are_spanning}clusters"
+    method = "permutation of levels within clusters" if rows.are_spanning else "permutation of clusters"
     # degrees of freedom of the variance between clusters, after the rates of the levels are estimated
     freedom = count - (len(np.unique(rows.scores)) if count == len(rows.codes) else 1)
     nothing = {

@@ -14,7 +14,7 @@ from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.steps.judge import History, end_of_route, find_loops, histories_of, plan_adherence
 from evalkit.steps.literals import as_count
 from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, cell_types_of
-from evalkit.steps.table import FLAGS, QUANTITY, TABLES
+from evalkit.steps.table import FLAGS, TABLES
 
 
 def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
@@ -67,7 +67,7 @@ def frames_of(histories: Sequence[History], records: Records | None = None) -> d
             rows["checks"] += [check | ids for check in evaluation["checks"]]
             if evaluation["verdict"] == "success":
                 ids |= {"cell_type": row["cell_type"], "parameters": row["parameters"]}
-                rows["results"] += [ids | dict(zip(QUANTITY, row, strict=True)) for row in reading.quantities]
+                rows["results"] += [ids | quantity._asdict() for quantity in reading.quantities]
     return {name: frame(rows[name], columns) for name, columns in TABLES.items()}
 
 

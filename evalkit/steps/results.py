@@ -77,6 +77,16 @@ def check(name: str, score: float | None, label: str, explanation: str = "", sev
     return Check(name=name, score=score, label=label, explanation=explanation, severity=severity)
 
 
+class Quantity(NamedTuple):
+    """One number or name that a step found: a row of the frame `results`."""
+
+    quantity: str
+    method: str | None = None
+    category: str | None = None
+    term: str | None = None
+    value: float | None = None
+
+
 @dataclass
 class Reading:
     """The contents of a result, which the reader of the step's function fills in."""
@@ -88,7 +98,7 @@ class Reading:
     error: str | None = None  # error returned instead of a result
     status: str | None = None  # status of an analysis that returned nothing else
     found: dict[str, Any] = field(default_factory=dict)  # full contents, for key findings
-    quantities: list[tuple] = field(default_factory=list)  # the same as rows with the columns `table.QUANTITY`
+    quantities: list[Quantity] = field(default_factory=list)  # the same as rows
     failure: str | None = None  # why the step failed, although it may report success
     nothing_new: bool = False  # the analysis worked, and there was nothing to find
     issues: list[str] = field(default_factory=list)  # problems of the structure
@@ -168,9 +178,11 @@ def _read_enrichment(record: StepRecord, reading: Reading, options: Options) -> 
         totals[name] = total = as_count(entry.get("total_significant"))
         is_complete = isinstance(listed, list) and not isinstance(listed, CUT)
         reading.found[name] = {"top_terms": terms, "p_values": read, "total_significant": total}
-        reading.quantities.append(("significant terms", method, None, None, total))
-        reading.quantities += [("p-value", method, None, term, p) for term, p in zip_longest(terms, read[:n])]
-        if n > 0 if total is None else total > 0 and (n > 0 or not is_complete):
+        reading.quantities.append(Quantity("significant terms", method, value=total))
+        for term, p in zip_longest(terms, read[:n]):
+            reading.quantities.append(Quantity("p-value", method, term=term, value=p))
+        has_found = n > 0 if total is None else total > 0 and (n > 0 or not is_complete)
+        if has_found:
             successful.append(method)
         if terms:
             top[method] = terms[:3]
@@ -233,8 +245,8 @@ def _read_expression(record: StepRecord, reading: Reading, options: Options) -> 
             empty.append(condition)
         named = list(map(str, _list(genes)))
         reading.found[condition] = {"significant_genes": counts[condition], "top_genes": named}
-        reading.quantities.append(("significant genes", None, condition, None, counts[condition]))
-        reading.quantities += [("gene", None, condition, gene, None) for gene in named[:MOST_NAMED]]
+        reading.quantities.append(Quantity("significant genes", category=condition, value=counts[condition]))
+        reading.quantities += [Quantity("gene", category=condition, term=gene) for gene in named[:MOST_NAMED]]
         if "category" in entry and not isinstance(genes, list):
             reading.issues.append(f"{condition[:40]}: no list of genes")
     evaluation = {"genes_per_condition": counts, "condition_count": n, "empty_conditions": empty}
@@ -256,7 +268,7 @@ def _read_counts(record: StepRecord, reading: Reading, options: Options) -> None
     cells, empty = reading.found, list[str]()
     for category, entry in categories.items():
         cells[category] = as_count(entry.get("cell_count"))
-        reading.quantities.append(("cells", None, category, None, cells[category]))
+        reading.quantities.append(Quantity("cells", category=category, value=cells[category]))
         if cells[category] == 0:
             empty.append(category)
         if "category" in entry and cells[category] is None:
@@ -329,8 +341,8 @@ def _read_annotation(record: StepRecord, reading: Reading, options: Options) -> 
         "partial": is_partial,
     }
     clusters = Counter(groups.values())
-    reading.quantities.append(("cell types", None, None, None, evaluation["cell_type_count"]))
-    reading.quantities += [("clusters", None, None, name, clusters.get(name)) for name in types]
+    reading.quantities.append(Quantity("cell types", value=evaluation["cell_type_count"]))
+    reading.quantities += [Quantity("clusters", term=name, value=clusters.get(name)) for name in types]
     # a leaf of the tree of cell types has no subtypes to discover
     score = None if status in (UNKNOWN, LEAF_NODE) else status == DISCOVERED
     severity: Severity = "info" if status in (DISCOVERED, LEAF_NODE) else "warning"
@@ -371,8 +383,8 @@ def _read_search(record: StepRecord, reading: Reading, options: Options) -> None
         if total is None and isinstance(listed, list) and not isinstance(listed, CUT) and not isinstance(inner, CUT):
             total = len(listed)
     query = as_text(record["step"]["parameters"].get("query"))
-    reading.quantities.append(("matches", None, query, None, total))
-    reading.quantities += [("match", None, query, name, None) for name in found[:MOST_NAMED]]
+    reading.quantities.append(Quantity("matches", category=query, value=total))
+    reading.quantities += [Quantity("match", category=query, term=name) for name in found[:MOST_NAMED]]
     given = inner.get("message") or whole.get("message") or reading.error
     given = reading.value if isinstance(reading.value, str) else given
     message = str(given) if given else None

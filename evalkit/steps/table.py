@@ -80,7 +80,6 @@ CHECKS = (
     Column("explanation", "str", "why"),
     Column("severity", "str", "info, warning, error or critical"),
 )
-QUANTITY = ("quantity", "method", "category", "term", "value")
 RESULTS = (
     *IDS,
     _CELL_TYPE,

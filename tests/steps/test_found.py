@@ -10,7 +10,7 @@ from evalkit.display import finding_text
 from evalkit.steps import analysis, evaluate_step, figures, load, save_history, show, terminal
 from evalkit.steps.judge import as_history
 from evalkit.steps.kind import frames_of
-from evalkit.steps.table import QUANTITY
+from evalkit.steps.results import Quantity
 from tests.steps.cases import CELLS, COUNTS, ENRICHMENT, EXPRESSION, make
 
 SEARCH = {"search_results": {"total_matches": 12, "results": [{"term": f"t{n}"} for n in range(12)]}}
@@ -53,7 +53,7 @@ def results_of(*records):
 def test_what_steps_found_is_a_frame(function, result, rows):
     made = results_of(make(function, result, kind="structured", parameters={"query": "q", "cell_type": "T"}))
     said = made.astype(object).where(made.notna(), None)
-    assert [tuple(row) for row in said[list(QUANTITY)].to_numpy()] == rows
+    assert [tuple(row) for row in said[list(Quantity._fields)].to_numpy()] == rows
     assert set(made["cell_type"]) <= {"T"}
 
 
