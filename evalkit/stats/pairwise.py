@@ -150,7 +150,8 @@ def pair_rows(
     """
     if margin is not None and not margin > 0:
         raise ValueError(f"margin must be positive (got {margin})")
-    least, rows = math.nan if margin is None else margin, []
+    least = math.nan if margin is None else margin
+    rows = []
     clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
     parts = np.zeros((clusters.max(initial=-1) + 1, len(pairs)))
     shares, is_new = cells.shares, target == "new tasks"
