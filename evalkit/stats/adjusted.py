@@ -148,8 +148,7 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     missing = np.full(there.shape[1], math.nan)
     if not _linked(there):
         return missing, missing, missing
-    tasks = np.arange(len(there))
-    groups = (tasks if cells.clusters is None else cells.clusters) % MOST_GROUPS
+    groups = (np.arange(len(there)) if cells.clusters is None else cells.clusters) % MOST_GROUPS
     left = [groups != group for group in range(groups.max() + 1)]
     if not all(_linked(there[used]) for used in left):
         left = []  # no bounds
