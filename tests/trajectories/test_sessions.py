@@ -4,8 +4,11 @@ import io
 import json
 from pathlib import Path
 
+import fsspec
 import pytest
 from click.testing import CliRunner
+from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
+from fsspec.spec import AbstractBufferedFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +17,7 @@ from evalkit import trajectories
 from evalkit.cli import main
 from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
-from evalkit.io import SourceError
+from evalkit.io import SourceError, remote
 from evalkit.io.sources import without_projects
 from evalkit.kinds import has_flag
 from evalkit.kinds.detection import describe_source
@@ -462,6 +465,38 @@ def test_an_excerpt_is_parsed_as_the_whole_file(tmp_path, layout):
         part = excerpt(str(path), lambda data=data: io.BytesIO(data))
         assert part != data
         assert parse(str(path), part) == parse(str(path), data)
+
+
+class Block(AbstractBufferedFile):
+    """A file in memory that is read like one of a bucket: in blocks, with a `readline` that takes no size."""
+
+    def _fetch_range(self, start, end):
+        return self.fs.cat_file(self.path, start, end)
+
+
+@pytest.mark.parametrize("name", ["s1.jsonl", "rollout-2026-06-08T12-00-00-b.jsonl"])
+def test_a_session_behind_a_url_is_read_in_blocks(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(remote, "LARGE", 10_000)
+    monkeypatch.setattr(
+        MemoryFileSystem, "_open", lambda fs, path, *_, block_size, **__: Block(fs, path, "rb", block_size)
+    )
+    whole, requested = MemoryFileSystem.cat_file, []  # numbers of bytes
+
+    def cat_file(fs, path, start=None, end=None, **_):
+        requested.append(len(data := whole(fs, path, start, end)))
+        return data
+
+    monkeypatch.setattr(MemoryFileSystem, "cat_file", cat_file)
+    long = "Listed the files again. " * 200
+    if name.startswith("rollout"):
+        rollout(tmp_path, "b", make.meta("b"), *(make.said("assistant", long) for _ in range(40)))
+    else:
+        make.lines(tmp_path / name, *(make.claude("s1", at, make.answer(f"m{at}", long)) for at in range(40)))
+    data = (tmp_path / name).read_bytes()
+    url = f"memory://{tmp_path.name}/{name}"
+    fsspec.filesystem("memory").store[f"/{tmp_path.name}/{name}"] = MemoryFile(data=data)
+    assert told(trajectories.load(url).runs, "turns") == told(trajectories.load(tmp_path).runs, "turns")
+    assert max(requested) < len(data) / 2
 
 
 def test_a_line_longer_than_what_is_examined_is_recognised(tmp_path):
