@@ -127,7 +127,7 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
     """Format logs as a command prints them: the answer, the parts of the kind, and the files."""
     everything = bool(views.get("all"))
     parts = parts_of(logs, views)
-    notes = [plain(note) for note in similar_names(logs.runs["model_name"].dropna()).notes]
+    notes = [plain(note) for note in similar_names(logs.runs).notes]
     files = file_lines(logs.ledger, len(logs.runs), everything=everything)
     own = parts.pop(0).lines if parts[0].title == ANSWER else []
     if own and logs.runs["model_name"].nunique() < 2:
