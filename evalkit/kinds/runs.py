@@ -1,5 +1,6 @@
 """Decide which runs of any kind count and what the outcome of each is, so that all kinds can be compared alike."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Literal, NamedTuple
@@ -25,6 +26,8 @@ BY_JUDGE = " by a judge"  # suffix of the name of every estimate that includes s
 MOST_NAMED = 8  # maximum number of models listed in a sentence; above it, the sentence gives their number
 MOST_SCORER = 30  # maximum length of a scorer's name in the title of an estimate, in characters
 MEASURED = ("success", "failure")
+# status or exit reason of a run that was stopped at a limit
+STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 _KEPT = ["run_id", "source", "model_name", "task_type", "repetition", "started", "duration", "cost"]
 _KEPT += ["tokens_in", "tokens_out"]
 

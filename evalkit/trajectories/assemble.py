@@ -70,7 +70,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
     if turned := sorted({run.score_key for run in runs if run.is_turned}):
         chosen += note("turned", scores=turned)
-    _set_task_versions(runs)
+    _distinguish_tasks(runs)
     id_of = {run.source: run.run_id for run in runs}
     counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}
     usage = zip(counts["usage"]["run_id"], counts["usage"]["model_name"], strict=True)
@@ -221,13 +221,20 @@ def _set_success(runs: Runs) -> None:
             run.is_successful = is_whole if (run.format, run.score_key) in _WHOLE_REWARDS else run.score > 0.5
 
 
-def _set_task_versions(runs: Runs) -> None:
-    """Set the task version of runs, the digest of the task's files, for tasks with several versions."""
-    versions = {(run.dataset, run.task_id, run.task_checksum) for run in runs if run.task_checksum}
-    counts = Counter((dataset, task) for dataset, task, _ in versions)
-    for run in runs:
-        if counts[run.dataset, run.task_id] > 1:
-            run.task_version = run.task_checksum
+def _distinguish_tasks(runs: Runs) -> None:
+    """Set the version of tasks with several versions, and add a digest to equal ids of different documents."""
+    for run in _of_several(runs, "task_checksum"):
+        run.task_version = run.task_checksum
+    for run in _of_several(runs, "document_hash"):
+        run.task_id = f"{run.task_id} {run.document_hash[:8]}"
+
+
+def _of_several(runs: Runs, name: str) -> Runs:
+    """Return the runs with a value in a column that has several values for their task."""
+    known = [run for run in runs if getattr(run, name)]
+    values = {(run.dataset, run.task_id, getattr(run, name)) for run in known}
+    counts = Counter((dataset, task) for dataset, task, _ in values)
+    return [run for run in known if counts[run.dataset, run.task_id] > 1]
 
 
 def _number_repetitions(runs: Runs) -> None:

@@ -52,6 +52,7 @@ RUNS = (
     Column("created", "str", "start of the job that the run belongs to"),
     Column("dataset", "name", "benchmark of the task"),
     Column("task_checksum", "str", "digest of the task's files, or its version"),
+    Column("document_hash", "str", "digest of the document that is the task"),
     Column("agent", "name", "program that ran the model"),
     Column("agent_version", "str", "its version"),
     Column("exit_reason", "line", "reason why the run ended, as logged"),
