@@ -50,6 +50,7 @@ class Outcomes(NamedTuple):
     by: str = ""  # name of the scorer or reward, if the logs name exactly one
     compared_by: tuple[str, ...] = ()  # columns that `model_name` is made from, if it contains more than the model
     conditions_of: Literal["run", "task"] = "run"  # who chooses the conditions of these runs; see `RateRules`
+    only_shared: bool = False  # whether models are compared only on tasks that both ran: tasks are documents
     judged: Notes = NO_NOTES  # note on outcomes that are verdicts of a judge
 
     @property
@@ -149,6 +150,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
         by=plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else "",
         compared_by=compared_by,
         conditions_of="task" if set(_stated(rows, kind)) <= set(kind.rates.task_conditions) else "run",
+        only_shared="document_hash" in rows and bool(rows["document_hash"].notna().any()),
         judged=judged,
     )
     is_measured = table["outcome"].isin(MEASURED)

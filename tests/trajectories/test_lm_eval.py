@@ -166,13 +166,31 @@ def test_two_models_on_shared_documents_give_mcnemars_table_and_other_documents_
     table = outcomes(runs).table
     wide = table.pivot(index="task", columns="model_name", values="value").dropna()
     assert pd.crosstab(wide["org/alpha"], wide["org/beta"]).to_numpy().tolist() == [[2, 1], [7, 2]]
-    (pair,) = compare.pairs(runs).to_dict("records")
-    assert (pair["n_tasks"], pair["n_unshared"]) == (12, 3)
     opposite = compare.discordant(runs)
     assert (len(opposite), opposite["value_a"].sum()) == (8, 7)
-    shared = runs[runs["task_id"].isin(list(map(str, range(12))))]
-    (pair,) = compare.pairs(shared).to_dict("records")
-    assert pair["p_value"] == pytest.approx(mcnemar(7, 1, 12))
+    (pair,) = compare.pairs(runs).to_dict("records")
+    assert (pair["n_tasks"], pair["n_unshared"], pair["p_value"]) == (12, 0, pytest.approx(mcnemar(7, 1, 12)))
+
+
+@pytest.mark.parametrize(
+    ("only_alpha", "only_beta", "changed"),
+    [(0, 0, 0), (6, 0, 0), (4, 5, 0), (0, 0, 5), (3, 8, 2)],  # numbers of documents; `changed` ones have other hashes
+)
+def test_documents_that_only_one_model_ran_do_not_change_the_test(tmp_path, only_alpha, only_beta, changed):
+    shared = [(1, 1)] * 4 + [(1, 0)] * 6 + [(0, 1)] * 2 + [(0, 0)] * 3
+    alpha = [sample(doc, float(acc)) for doc, (acc, _) in enumerate(shared)]
+    beta = [sample(doc, float(acc)) for doc, (_, acc) in enumerate(shared)]
+    alpha += [sample(100 + doc, 1.0) for doc in range(only_alpha + changed)]
+    beta += [sample(200 + doc, 0.0) for doc in range(only_beta)]
+    beta += [sample(100 + only_alpha + doc, 0.0, doc_hash=f"new{doc}") for doc in range(changed)]
+    evaluation(tmp_path / "org__alpha", *alpha, stated=results(n=len(alpha)))
+    evaluation(tmp_path / "org__beta", *beta, stated=results("org/beta", n=len(beta)))
+    runs = runs_of(tmp_path)
+    board = compare.leaderboard(runs)
+    against = compare.against(runs, "org/beta")
+    for table in (compare.pairs(runs), board.pairs, against[against["model_name"].eq("org/alpha")]):
+        assert table["p_value"].tolist() == [pytest.approx(mcnemar(6, 2, 15))]
+    assert board.table["rank_high"].tolist() == [2, 2]
     tasks = set(runs["task_id"])
     assert {"13 hash13", "13 another", "12"} <= tasks
     assert "13" not in tasks
