@@ -221,11 +221,12 @@ def column_title(column: str) -> str:
 
 
 def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything: bool = False) -> list[str]:
-    """Count runs and files, and name the first failed file for each reason; with `everything`, also skipped files."""
+    """Count runs and files, and name the first failed file for each reason; with `everything`, of all files."""
     lines = [f"{counted_noun(runs, noun)}; {summarise(ledger['status'])}"]
     root = os.path.commonprefix(ledger["source"].tolist()).rpartition("/")[0] + "/"  # noqa: RUF071
-    for status in ["failed", "skipped"] if everything else ["failed"]:
-        reasons = list(ledger[ledger["status"] == status].groupby("reason", sort=False)["source"])
+    for status in ["failed", "skipped", "used"] if everything else ["failed"]:
+        rows = ledger[ledger["status"].eq(status) & ledger["reason"].ne("")]
+        reasons = list(rows.groupby("reason", sort=False)["source"])
         for reason, sources in reasons if everything else reasons[:MOST_REASONS]:
             others = f" and {counted_noun(len(sources) - 1, 'other file')}" if len(sources) > 1 else ""
             path = plain(sources.iloc[0].removeprefix(root))

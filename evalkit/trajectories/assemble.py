@@ -70,6 +70,10 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
     if turned := sorted({run.score_key for run in runs if run.is_turned}):
         chosen += note("turned", scores=turned)
+    if unknown := _by_task(facts, "unknown"):
+        chosen += note(
+            "unknown_records", counts={name: sum(int(one["value"]) for one in unknown[name]) for name in unknown}
+        )
     _distinguish_tasks(runs)
     id_of = {run.source: run.run_id for run in runs}
     counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}

@@ -93,7 +93,7 @@ FACTS = (  # what a file states about runs in other files
         "fact",
         "str",
         "model, outcome: of a task's run; the name of a format: of all runs, as JSON; subagent: a file of steps;"
-        " part_of, forked_from: a session",
+        " part_of, forked_from: a session; unknown: the number of records of a type",
     ),
     Column("task_id", "name", "task of the entry; empty for all"),
     Column("model_name", "name", "model of the entry; empty for all"),
@@ -205,6 +205,11 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
             number = grades.get(value) if isinstance(value, str) else number_of(value)
             rows.append((part, f"{key}/{name}" if name else key, number, content_text(value)))
     return rows
+
+
+def unknown_facts(counts: Mapping[str, int]) -> list[tuple]:
+    """Return facts about the records that a reader does not know, counted by type."""
+    return [("unknown", name, "", str(n)) for name, n in counts.items()]
 
 
 def by_file(runs: Runs, of_format: str) -> dict[str, list[Any]]:

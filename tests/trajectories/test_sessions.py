@@ -247,6 +247,29 @@ def test_what_a_file_holds_that_is_not_known_is_counted_and_named(tmp_path, own,
     assert said in parsed.reason
 
 
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ([[ANSWER]], ""),
+        ([[ANSWER, UNKNOWN, {"type": "dream", "sessionId": "s1"}], [ANSWER, UNKNOWN]], "novelty (2) and dream (1)"),
+        ([[META, SAID, make.said("assistant", "x"), *[NEW] * 1200]], "v2 (1,200)"),
+    ],
+)
+def test_every_command_names_records_of_unknown_types(tmp_path, files, said):
+    for at, own in enumerate(files):
+        make.lines(tmp_path / f"{at}.jsonl", *own)
+    for command in (["trajectories"], ["compare"], ["trajectories", "--list", "all"]):
+        printed = CliRunner().invoke(main, [*command, str(tmp_path)]).stdout
+        assert (f"Records of unknown types are left out: {said}" in " ".join(printed.split())) == bool(said)
+
+
+def test_all_names_the_files_of_which_something_was_left_out(tmp_path):
+    make.lines(tmp_path / "s.jsonl", "[1]", ANSWER)
+    make.lines(tmp_path / "t.jsonl", HI)
+    printed = CliRunner().invoke(main, ["trajectories", str(tmp_path), "--all"]).stdout
+    assert "used: s.jsonl: 1 broken line left out" in printed
+
+
 def call(name: str, own_id: str, second: int = 0) -> dict:
     return make.codex("function_call", second, "response_item", name=name, arguments="{}", call_id=own_id)
 

@@ -17,7 +17,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
 from evalkit.trajectories.json_values import text_of
-from evalkit.trajectories.records import counted, run_row, used
+from evalkit.trajectories.records import counted, run_row, unknown_facts, used
 
 EXCERPT = b'{"excerpt_of_session":'  # first bytes of each excerpt
 HEAD = 65_536  # bytes to examine when recognising a session
@@ -172,6 +172,7 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
         **counted(cost=session.cost),
     )
     facts = [(name, "", "", value) for name in ("part_of", "forked_from") if (value := getattr(session, name))]
+    facts += unknown_facts(named)
     calls = [*map(msgspec.structs.astuple, [*session.calls.values(), *session.totals])]
     tools = [*map(msgspec.structs.astuple, session.tools.values())]
     return used([run], facts=facts, reason="; ".join(doubts), calls=calls, tools=tools)

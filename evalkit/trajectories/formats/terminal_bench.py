@@ -61,11 +61,11 @@ def parse(path: str, value: Any) -> Parsed:
     reasons = []
     if lost := len(listed) - len(trials):
         reasons.append(f"{lost} of {len(listed)} results are no trials")
-    untested = [trial for trial in trials.values() if not isinstance(trial["is_resolved"], bool)]
-    modes = Counter(text_of(trial.get("failure_mode")) for trial in untested)
-    for mode, n in modes.items():
-        if mode not in {*AGENT_FAILED, *_NOT_TESTED, *_NOTHING_HAPPENED}:
-            reasons.append(f"failure_mode {mode} is unknown: {counted_noun(n, 'trial')} not measured")
+    modes = Counter((text_of(one.get("failure_mode")), isinstance(one["is_resolved"], bool)) for one in trials.values())
+    for (mode, is_tested), n in modes.items():
+        if mode not in {"", *AGENT_FAILED, *_NOT_TESTED, *_NOTHING_HAPPENED}:
+            measured = "measured" if is_tested else "not measured"
+            reasons.append(f"failure_mode {mode} is unknown: {counted_noun(n, 'trial')} {measured}")
     scores = [
         (part, "is_resolved", float(trial["is_resolved"]), "")
         for part, trial in trials.items()
