@@ -160,13 +160,8 @@ def _write_evaluation(
     }
     if shared.get("temperature"):
         result["generation_config"] = {"generation_args": {"temperature": float(shared["temperature"])}}
-    of_rows = {
-        "schema_version": SCHEMA,
-        "evaluation_id": evaluation_id,
-        "model_id": model,
-        "evaluation_name": dataset,
-        "evaluation_result_id": result_id,
-    }
+    of_rows = {"schema_version": SCHEMA, "evaluation_id": evaluation_id, "model_id": model}
+    of_rows |= {"evaluation_name": dataset, "evaluation_result_id": result_id}
     rows = [of_rows | _sample(run) for run in runs.to_dict("records")]
     results, row_of = [result], {row["metadata"]["run_id"]: row for row in rows}
     for key, values in _other_scores(logs, runs, metric["metric_name"]):
@@ -191,12 +186,7 @@ def _write_evaluation(
         "retrieved_timestamp": timestamp,
         "source_metadata": {**source, "evaluator_relationship": "other"},
         "eval_library": {"name": ", ".join(formats), "version": library_version or "unknown"},
-        "model_info": {
-            "name": model,
-            "id": model,
-            "developer": developer,
-            "additional_details": about_model,
-        },
+        "model_info": {"name": model, "id": model, "developer": developer, "additional_details": about_model},
         "evaluation_results": results,
         "detailed_evaluation_results": {
             "format": "jsonl",

@@ -389,7 +389,7 @@ def test_a_fork_owns_what_comes_after_the_history_that_it_replays(tmp_path, has_
     logs = trajectories.load(tmp_path)
     runs = logs.runs
     assert told(runs[runs["log_id"].eq("b")], "tokens_in", "turns") == [[read, turns]]
-    assert logs.ledger["reason"].str.contains("tokens are missing: the session that it continues").any() == (
+    assert logs.ledger["reason"].str.contains("tokens are missing unless the logs include the session").any() == (
         STARTED not in own
     )
     assert len(runs) == 1 + has_parent
@@ -756,6 +756,27 @@ def test_what_claude_code_prints_is_a_session(tmp_path):
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "log_id", "agent_version", "turns") == [["s1", "2.1.9", 2]]
     assert told(logs.runs, *TOKENS, "cost", "exit_reason") == [[20, 12, 30, 0.5, "error_max_turns"]]
+
+
+@pytest.mark.parametrize("others", [["s1"], ["s2"], ["s1", "s3", "s3"]])
+def test_output_of_several_sessions_in_one_file_is_refused(tmp_path, others):
+    printed(tmp_path / "log.jsonl", outputTokens=30)
+    text = (tmp_path / "log.jsonl").read_text()
+    (tmp_path / "log.jsonl").write_text(text + "".join(text.replace('"s1"', f'"{other}"') for other in others))
+    data = (tmp_path / "log.jsonl").read_bytes()
+    parsed = parse("log.jsonl", data)
+    refused = "several sessions were printed into this file: write each into a file of its own"
+    went_on = others == ["s1"]
+    assert (parsed.status, parsed.reason) == (("used", "") if went_on else ("failed", refused))
+    assert (excerpt("log.jsonl", lambda: io.BytesIO(data)) is not None) == went_on
+
+
+def test_the_ledger_says_if_session_files_were_joined_by_hand(tmp_path):
+    for name, ids in {"one": ["s1", "s1"], "two": ["s1", "s2", "s2"]}.items():
+        own = [make.claude(one, at, make.answer(f"{name}{at}", "x")) for at, one in enumerate(ids)]
+        make.lines(tmp_path / f"{name}.jsonl", *own)
+    reasons = trajectories.load(tmp_path).ledger["reason"].tolist()
+    assert reasons == ["", "its sessions, with different ids, count as one run"]
 
 
 @pytest.mark.parametrize("stop_reason", [None, "tool_use"])
