@@ -117,8 +117,7 @@ def _samples_cut(tasks: Mapping[str, tuple[int, int]]) -> str:
 
 
 def _unknown_records(counts: Mapping[str, int]) -> str:
-    most_first = sorted(counts, key=lambda name: -counts[name])
-    named = listed([f"{name} ({counts[name]:,})" for name in most_first], 8)
+    named = listed([f"{name} ({n:,})" for name, n in counts.items()], 8)
     return f"records of unknown types are left out: {named}"
 
 
@@ -251,6 +250,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "scorer": _scorer,
     "samples_cut": _samples_cut,
     "unknown_records": _unknown_records,
+    "without_score": "left out, as they lack this score: {datasets}",
     "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
     "parent_folder": (
         "the folders above tasks name the models, and folders of the same name are one model; --layout changes this"

@@ -116,14 +116,11 @@ def write_every_eval_ever(
             files += _write_evaluation(root, logs, scored, unmeasured, metric, organization, timestamp)
     kept = [name for name in _WITHOUT_FIELD if name in runs and runs.loc[has_score, name].notna().any()]
     notes = note("in_metadata", columns=kept)
-    left_out = {
-        "unmeasured_runs": int((is_counted & ~has_score).sum()),
-        "uncounted_runs": int((~is_counted).sum()),
-        "runs_without_outcome": int((has_score & ~has_outcome).sum()),
-    }
-    for code, count in left_out.items():
-        if count:
-            notes += note(code, count=count)
+    left_out = {"unmeasured_runs": is_counted & ~has_score, "uncounted_runs": pd.Series(~is_counted)}
+    left_out["runs_without_outcome"] = has_score & ~has_outcome
+    for code, rows in left_out.items():
+        if rows.any():
+            notes += note(code, count=int(rows.sum()))
     return Exported(files, len(files) // 2, int(has_score.sum()), notes + note("no_transcripts"))
 
 
@@ -140,12 +137,11 @@ def _write_evaluation(
     if not slash:
         developer, rest = NOT_STATED, model
     place = "/".join(["data", *map(_component, (dataset, developer, rest))])
-    keys = [] if "score_key" not in runs else runs["score_key"].dropna().unique()
-    if len(keys) == 1:
-        metric = metric | {"metric_name": keys[0]}
+    if "score_key" in runs and runs["score_key"].nunique() == 1:
+        metric = {**metric, "metric_name": runs["score_key"].dropna().iloc[0]}
     figures = rates(runs.assign(model_name=model), "model_name", kind=logs.kind).iloc[0]
     result_id = f"{dataset}:{metric['metric_name']}"
-    details = {name: str(figures[name]) for name in ("n_tasks", "target")}
+    details = {"n_tasks": str(figures["n_tasks"]), "target": str(figures["target"])}
     details["runs_not_measured"] = str(unmeasured)
     uncertainty: dict[str, Any] = {"num_samples": int(figures["n"])}
     if pd.notna(figures["low"]) and pd.notna(figures["high"]):
@@ -207,11 +203,10 @@ def _write_evaluation(
 
 def _other_scores(logs: Logs, runs: pd.DataFrame, counted: str) -> Iterator[tuple[str, pd.Series]]:
     """Yield each score of the runs except the counted one: its name, and its values by run id."""
-    scores = getattr(logs, "scores", None)
-    if scores is not None:
-        is_other = scores["run_id"].isin(runs["run_id"]) & scores["key"].ne(counted) & scores["value"].notna()
-        for key, own in scores[is_other].groupby("key", observed=True):
-            yield str(key), own.drop_duplicates("run_id").set_index("run_id")["value"].astype("float64")
+    scores = getattr(logs, "scores", pd.DataFrame(columns=["run_id", "key", "value"]))
+    is_other = scores["run_id"].isin(runs["run_id"]) & scores["key"].ne(counted) & scores["value"].notna()
+    for key, own in scores[is_other].groupby("key", observed=True):
+        yield str(key), own.drop_duplicates("run_id").set_index("run_id")["value"].astype("float64")
 
 
 def _sample(run: Mapping[Any, Any]) -> dict[str, Any]:

@@ -66,14 +66,18 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         run.model_name = run.model_name or UNKNOWN
     run_of_score = pa.array(_score(runs, scores, facts, score), pa.large_string())
     scores = scores.append_column("run_id", run_of_score).filter(pc.is_valid(run_of_score))
+    if score:  # of lm-eval, each data set has metrics of its own
+        of_lm_eval = {run.dataset for run in runs if run.format == lm_eval.FORMAT}
+        if without := of_lm_eval - {run.dataset for run in runs if run.score_key}:
+            runs = [run for run in runs if run.format != lm_eval.FORMAT or run.dataset not in without]
+            chosen += note("without_score", datasets=sorted(without))
     if used := list(dict.fromkeys(run.score_key for run in runs if run.score_key)):
         chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
     if turned := sorted({run.score_key for run in runs if run.is_turned}):
         chosen += note("turned", scores=turned)
     if unknown := _by_task(facts, "unknown"):
-        chosen += note(
-            "unknown_records", counts={name: sum(int(one["value"]) for one in unknown[name]) for name in unknown}
-        )
+        counted = {name: sum(int(one["value"]) for one in own) for name, own in unknown.items()}
+        chosen += note("unknown_records", counts=counted)
     _distinguish_tasks(runs)
     id_of = {run.source: run.run_id for run in runs}
     counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}

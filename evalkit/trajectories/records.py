@@ -207,11 +207,6 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
     return rows
 
 
-def unknown_facts(counts: Mapping[str, int]) -> list[tuple]:
-    """Return facts about the records that a reader does not know, counted by type."""
-    return [("unknown", name, "", str(n)) for name, n in counts.items()]
-
-
 def by_file(runs: Runs, of_format: str) -> dict[str, list[Any]]:
     """Return the runs of a format, grouped by file."""
     files: dict[str, list[Any]] = {}

@@ -403,3 +403,16 @@ def test_real_samples_have_the_rates_that_their_results_state():
     means = logs.scores.merge(logs.runs[["run_id", "model_name", "dataset"]]).groupby(["model_name", "dataset", "key"])
     stated = logs.published.set_index(["model_name", "dataset", "metric"])["value"]
     assert means["value"].mean().to_dict() == pytest.approx(stated.to_dict())
+
+
+def test_tasks_without_the_chosen_score_are_left_out_and_named(tmp_path):
+    for model, right in {"alpha": 1.0, "beta": 0.0}.items():
+        graded = [sample(doc, None, metrics=["f1", "em"], f1=0.5, em=right) for doc in range(3)]
+        evaluation(tmp_path / f"org__{model}", *graded, task="trivia")
+        evaluation(tmp_path / f"org__{model}", sample(0), sample(1), task="sums_mc")
+    logs = trajectories.load(tmp_path, score="em,none")
+    assert told(logs.runs, "dataset", "model_name", "score") == [
+        ["trivia", model, score] for model, score in (("org/alpha", 1.0), ("org/beta", 0.0)) for _ in range(3)
+    ]
+    assert "left out, as they lack this score: sums_mc" in str(logs.chosen)
+    assert len(trajectories.load(tmp_path).runs) == 10

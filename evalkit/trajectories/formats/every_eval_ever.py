@@ -47,7 +47,7 @@ def parse(path: str, value: Any) -> Parsed:
     lines = [(part, row) for part, own in runs.items() for row in own]
     # metrics with graded scores, which are not outcomes
     graded = {_key(row) for _, row in lines if number_of(part_of(row, "evaluation", "score")) not in (0.0, 1.0)}
-    scores = [(part, _key(row), _score(row), "") for part, row in lines if _score(row) is not None or _has_outcome(row)]
+    scores = [(part, _key(row), _score(row), "") for part, row in lines if _is_own(row) or _score(row) is not None]
     return used([_run(part, own, graded) for part, own in runs.items()], scores, reason="; ".join(reasons))
 
 
@@ -82,11 +82,6 @@ def _key(row: dict[str, Any]) -> str:
 def _is_own(row: dict[str, Any]) -> bool:
     """Return whether evalkit wrote a line, so that its metadata contain the columns of the run."""
     return part_of(row, "metadata", "run_id") is not None
-
-
-def _has_outcome(row: dict[str, Any]) -> bool:
-    """Return whether a line states the outcome of a run, even without a score."""
-    return _is_own(row) and part_of(row, "metadata", "is_successful") is not None
 
 
 def _is_measured(row: dict[str, Any]) -> bool:

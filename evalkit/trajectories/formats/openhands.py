@@ -19,7 +19,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Rows, Runs, counted, run_row, score_rows, stated_by, unknown_facts, used
+from evalkit.trajectories.records import Rows, Runs, counted, run_row, score_rows, stated_by, used
 
 FORMAT = "OpenHands"
 ENCODED = frozenset(("history", "instance", "instruction"))  # large values that stay encoded until they are needed
@@ -100,7 +100,7 @@ def _output(rows: Iterable[Any]) -> Parsed:
     if not runs:
         return Parsed("failed", "no line of it is of an instance")
     every_score = [row for own in scores.values() for row in own]
-    stated = [*facts.values(), *unknown_facts(unknown)]
+    stated = [*facts.values(), *(("unknown", name, "", str(n)) for name, n in unknown.items())]
     return used([*runs.values()], every_score, facts=stated, reason=", ".join(filter(None, reasons)))
 
 

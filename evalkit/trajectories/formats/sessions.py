@@ -17,7 +17,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
 from evalkit.trajectories.json_values import text_of
-from evalkit.trajectories.records import counted, run_row, unknown_facts, used
+from evalkit.trajectories.records import counted, run_row, used
 
 EXCERPT = b'{"excerpt_of_session":'  # first bytes of each excerpt
 HEAD = 65_536  # bytes to examine when recognising a session
@@ -153,9 +153,8 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
     unprinted = sum(max((one.tokens_in or 0) - known[one.model], 0) for one in session.totals if known[one.model])
     read = f"{unprinted:,} of the tokens read are of calls that were not printed" if unprinted else ""
     joined = "its sessions, with different ids, count as one run" if session.joined else ""
-    doubts = list(
-        filter(None, [broken, joined, named_counts(named, "record"), copied, first if session.partial else "", read])
-    )
+    unknown = named_counts(named, "record")
+    doubts = list(filter(None, [broken, joined, unknown, copied, first if session.partial else "", read]))
     if not (session.messages or session.calls or doubts):
         return Parsed("skipped", "a session without a message")
     if not session.calls and (session.unknown or not session.messages):
@@ -176,7 +175,7 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
         **counted(cost=session.cost),
     )
     facts = [(name, "", "", value) for name in ("part_of", "forked_from") if (value := getattr(session, name))]
-    facts += unknown_facts(named)
+    facts += [("unknown", name, "", str(n)) for name, n in named.items()]
     calls = [*map(msgspec.structs.astuple, [*session.calls.values(), *session.totals])]
     tools = [*map(msgspec.structs.astuple, session.tools.values())]
     return used([run], facts=facts, reason="; ".join(doubts), calls=calls, tools=tools)
