@@ -116,7 +116,7 @@ def write_every_eval_ever(
             files += _write_evaluation(root, logs, scored, unmeasured, metric, organization, timestamp)
     kept = [name for name in _WITHOUT_FIELD if name in runs and runs.loc[has_score, name].notna().any()]
     notes = note("in_metadata", columns=kept)
-    left_out = {"unmeasured_runs": is_counted & ~has_score, "uncounted_runs": pd.Series(~is_counted)}
+    left_out: dict[str, Any] = {"unmeasured_runs": is_counted & ~has_score, "uncounted_runs": ~is_counted}
     left_out["runs_without_outcome"] = has_score & ~has_outcome
     for code, rows in left_out.items():
         if rows.any():
@@ -163,8 +163,8 @@ def _write_evaluation(
     for key, values in _other_scores(logs, runs, metric["metric_name"]):
         of_key = {"evaluation_result_id": f"{dataset}:{key}"}
         about = {"metric_name": key, "additional_details": {"direction": NOT_STATED}}
-        details = {"score": float(values.mean()), "uncertainty": {"num_samples": len(values)}}
-        results.append(result | of_key | {"metric_config": _METRIC | about, "score_details": details})
+        score = {"score": float(values.mean()), "uncertainty": {"num_samples": len(values)}}
+        results.append(result | of_key | {"metric_config": _METRIC | about, "score_details": score})
         for run_id, value in values.items():
             graded = {"score": value, "is_correct": value == 1}
             metadata = {"run_id": run_id, "score": str(value)}
