@@ -239,8 +239,7 @@ def _excerpt(place: _Place, url: str, excerpt: Any) -> bytes | None:
         path = place.path(url)
         if place.fs.info(path)["size"] < LARGE:
             raise OSError("one request for the whole file takes less time")
-        # `readline` of fsspec's own files takes no size
-        return io.BufferedReader(place.fs.open(path, "rb", block_size=LARGE))
+        return io.BufferedReader(place.fs.open(path, "rb", block_size=LARGE))  # fsspec's `readline` takes no size
 
     with suppress(Exception):  # reading the whole file then reports the error
         return excerpt(url, opened)

@@ -37,6 +37,7 @@ KEPT = (*_WITH_FIELD, *_WITHOUT_FIELD)
 _METRIC = {"lower_is_better": False, "score_type": "continuous", "min_score": "-Infinity", "max_score": "Infinity"}
 _OF_EVALUATION = ("model_name", "agent", "agent_version", "temperature", "experiment")  # equal for all its runs
 _ERROR = re.compile(f"{STOPPED.pattern}|error|exceeded", re.IGNORECASE)
+_HOME = re.compile(r"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s'\":]+")  # home folder, which contains a person's name
 _UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
@@ -212,7 +213,8 @@ def _other_scores(logs: Logs, runs: pd.DataFrame, counted: str) -> Iterator[tupl
 def _sample(run: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a run as a record of the schema, without its messages."""
     metadata = {name: text for name in KEPT if (text := _text(run.get(name)))}
-    metadata |= {name: masked(metadata[name]) for name in ("exit_reason", "error") if name in metadata}
+    logged = {name: masked(_HOME.sub("~", metadata[name])) for name in ("exit_reason", "error") if name in metadata}
+    metadata |= logged
     if run["outcome"] in MEASURED:
         metadata["is_successful"] = _text(run["outcome"] == "success")
     if pd.notna(run["score"]):
@@ -238,8 +240,7 @@ def _sample(run: Mapping[Any, Any]) -> dict[str, Any]:
         row["sample_id"] = row["sample_id"].removesuffix(f" {digest[:8]}")  # added to tell documents apart
     ending = metadata.get("exit_reason") or metadata.get("status", "")
     if "error" in metadata or _ERROR.search(ending):
-        reasons = dict.fromkeys(metadata[name] for name in ("exit_reason", "error") if name in metadata)
-        row["error"] = ": ".join(reasons) or ending
+        row["error"] = ": ".join(dict.fromkeys(logged.values())) or ending
     return row
 
 

@@ -127,6 +127,23 @@ def test_the_exception_of_a_run_follows_the_reason_why_it_ended(tmp_path):
     assert [line["error"] for line in lines] == ["AgentTimeoutError: it broke"]
 
 
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        ("No such file: '/home/jane.doe/keys'", "No such file: '~/keys'"),
+        ("C:\\Users\\Jane\\a.py: denied", "~\\a.py: denied"),
+        ("/Users/jane: full", "~: full"),
+        ("out of memory", "out of memory"),
+    ],
+)
+def test_home_folders_are_not_published(tmp_path, error, shown):
+    raised = {"exception_type": "AgentTimeoutError", "exception_message": error}
+    make.harbor_job(tmp_path / "job", make.trial(exception_info=raised))
+    text = json.dumps(written(trajectories.load(tmp_path / "job"), tmp_path / "a.eee"))
+    assert "jane" not in text.casefold()
+    assert json.dumps(f"AgentTimeoutError: {shown}") in text
+
+
 def lm_output(folder: Path, model: str, hashes: dict[int, str], shots: int = 3) -> Path:
     """Write samples of lm-eval with two metrics, and their results."""
     grades = {"metrics": ["acc", "f1"], "f1": 0.25}
