@@ -213,7 +213,7 @@ def _other_scores(logs: Logs, runs: pd.DataFrame, counted: str) -> Iterator[tupl
 def _sample(run: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a run as a record of the schema, without its messages."""
     metadata = {name: text for name in KEPT if (text := _text(run.get(name)))}
-    logged = {name: masked(_HOME.sub("~", metadata[name])) for name in ("exit_reason", "error") if name in metadata}
+    logged = {name: masked(_HOME.sub("~", metadata[name])) for name in "exit_reason error".split() if name in metadata}
     metadata |= logged
     if run["outcome"] in MEASURED:
         metadata["is_successful"] = _text(run["outcome"] == "success")
