@@ -1,7 +1,7 @@
 """Prepare comparisons of models: the counted runs, and their averages by task and model, shared by all analyses."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -55,7 +55,8 @@ class Comparison:
     @cached_property
     def all_cells(self) -> Cells:
         """The cells of all models in `named_runs`, including models without any outcome."""
-        return cells_of(self.named_runs, "model_name", "task", "value", *WITHIN)
+        cells = cells_of(self.named_runs, "model_name", "task", "value", *WITHIN)
+        return replace(cells, strata=None) if self.outcomes.only_shared else cells
 
     @cached_property
     def cells(self) -> Cells:
