@@ -12,6 +12,7 @@ from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.terminal import Part, fit_table, on_screen
 from tests.compare.runs import played, runs_of
 from tests.mindcraft.builders import write_all
+from tests.trajectories import folders as make
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +193,29 @@ def test_the_printed_table_is_written_to_a_file(folder, tmp_path, more, column):
     listed = tmp_path / "runs.xlsx"
     CliRunner().invoke(main, ["show", str(folder), "--list", "failed", "--output", str(listed)])
     assert len(pd.read_excel(listed)) == 45
+
+
+@pytest.mark.parametrize(
+    ("command", "source", "options", "measure"),
+    [
+        ("compare", "quiz", [], "success rate (grader)"),
+        ("compare", "quiz", ["--baseline", "elm"], "success rate (grader)"),
+        ("compare", "quiz", ["--score", "speed"], "mean score (speed)"),
+        ("compare", "pages.csv", ["--column", "score=pages", "--value", "score"], "mean score"),
+        ("trajectories", "quiz", ["--score", "speed"], "mean score (speed)"),
+        ("crafter", "samples:crafter", [], "mean score in points"),
+        ("mindcraft", "samples:mindcraft/runs", ["--where", "task_type=techtree"], "success rate"),
+    ],
+)
+def test_files_name_what_they_estimate(tmp_path, monkeypatch, command, source, options, measure):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pages.csv").write_text("model,task,pages,ok\nyew,a,31,1\nyew,b,44,0\nelm,a,18,1\nelm,b,52,1\n")
+    for model in ("yew", "elm"):
+        scores = {"grader": {"value": "C"}, "speed": {"value": 0.25}}
+        log = make.inspect_log(*(make.sample(f"s{i}", scores=scores) for i in range(4)), model=model, task_id=model)
+        make.write(tmp_path / "quiz" / f"{model}.json", log)
+    CliRunner().invoke(main, [command, source, *options, "--output", "out.csv"], catch_exceptions=False)
+    assert set(pd.read_csv("out.csv")["measure"]) == {measure}
 
 
 def test_a_table_hides_no_two_rows_for_one_line():
