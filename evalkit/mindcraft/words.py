@@ -9,6 +9,7 @@ import pandas as pd
 from evalkit._notes import note
 from evalkit._text import counted_noun, format_interval, listed, sentence
 from evalkit.display.words import estimate_text, headline_text, model_names
+from evalkit.stats.intervals import LEVEL
 
 FEW_TASKS = 10  # with fewer tasks, a sentence warns that the rate is uncertain
 MERGED = (
@@ -17,11 +18,15 @@ MERGED = (
 )
 DIRECTIONS = {
     "falls": "success falls with every blocked agent",
-    "falls overall": "success falls overall, but not at each step",
+    "falls overall": "success falls overall, but not every single step is shown",
     "falls, not steadily": "success falls overall, but not steadily",
     "rises": "success rises with every blocked agent",
-    "rises overall": "success rises overall, but not at each step",
+    "rises overall": "success rises overall, but not every single step is shown",
     "rises, not steadily": "success rises overall, but not steadily",
+}
+UNCLAIMED = {  # why no trend is claimed in spite of a small p value
+    "uneven": "tasks with some numbers of blocked agents have many more runs than tasks with others",
+    "unlike": "p must be at most {claim_at:.2g}, since tasks with some numbers of blocked agents vary much more",
 }
 
 
@@ -50,6 +55,8 @@ def copies(pairs: Sequence[tuple[str, str, int]]) -> str:
 
 def drop(headline: Mapping[str, Any]) -> str:
     """Describe how much success drops with blocked agents."""
+    if headline["code"] == "no_rate":
+        return f"The drop of cooking success with blocked agents is unknown: {headline['warning']}."
     if headline["code"] != "rate":
         return sentence(headline_text(headline))
     none, some = (
@@ -92,6 +99,8 @@ def trend(row: Mapping[Hashable, Any]) -> str:
     result = f"p = {row['p_holm']:.2g}{corrected}, {size}"
     if row["direction"] in DIRECTIONS:
         return f"{model}: {DIRECTIONS[row['direction']]} ({result})."
+    if row["p_holm"] <= LEVEL:
+        return f"{model}: no trend is claimed ({result}), because {row['warning'].worded(UNCLAIMED).only(*UNCLAIMED)}."
     return f"{model}: no trend was detected ({result}); one cannot be ruled out."
 
 
