@@ -260,7 +260,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         "--rename FOLDER=NAME gives another name"
     ),
     "sources_merged": (
-        "several of the sources have runs of {models}, which count together without --compare-by source,model_name"
+        "runs of {models} from several sources count together; --compare-by model_name,source_name separates them"
     ),
     "filter": "only runs with {where}",
     "amounts": (

@@ -365,7 +365,7 @@ def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.
     rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
     out = estimates(rows, [by, "achievement"], "unlocked", "proportion", words.UNLOCKS)
     out.insert(2, "tier", out["achievement"].astype("str").map(TIER_OF))
-    return out
+    return out.assign(measure="share of episodes")
 
 
 def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:

@@ -55,7 +55,10 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
 
 
 def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) -> Assembled:
-    """Name models after their source if each of several sources has runs of one model, and some have the same name."""
+    """Name models after their source if each of several sources has runs of one model, and some have the same name.
+
+    If sources have runs of several models, runs get the column ``source_name`` instead, to compare by.
+    """
     places = {source.rstrip("/") for source in sources}
     if len(places) < 2:
         return assembled
@@ -65,7 +68,7 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
     if len(apart) < 2:
         return assembled
     models: list[set[str]] = []  # names of models in each place
-    for place, name in short_paths(apart).items():
+    for place, name in _distinct_parts(apart).items():
         own = runs[[path == place or path.startswith(f"{place}/") for path in runs["source"]]]
         names |= dict.fromkeys([*own["run_id"], *own["source"]], name)
         models.append(set(own["model_name"].fillna(UNKNOWN)))
@@ -74,9 +77,19 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
     if not shared or not runs["run_id"].isin(names).all():
         return assembled
     if any(len(own) != 1 for own in models):
-        return assembled._replace(chosen=assembled.chosen + note("sources_merged", models=shared))
+        frames = {**assembled.frames, kind.runs: runs.assign(source_name=runs["run_id"].map(names))}
+        return assembled._replace(frames=frames, chosen=assembled.chosen + note("sources_merged", models=shared))
     named = changed(assembled, partial(named_by_id, names=names))
     return named._replace(chosen=named.chosen.without("no_model") + note("named_by_folder", models=sorted(counts)))
+
+
+def _distinct_parts(paths: Sequence[str]) -> dict[str, str]:
+    """Map each path to a component that no other path has, such as a folder's name; or else to several components."""
+    names = short_paths(paths)
+    first = {path: name.split("/")[0] for path, name in names.items()}  # where paths with the same end differ
+    if len(set(first.values())) == len(first):
+        return first
+    return {path: name.replace("/", " · ") for path, name in names.items()}  # the text before a / is a provider
 
 
 def named_by_id(frame: pd.DataFrame, names: Mapping[str, str] | pd.Series) -> pd.DataFrame:
