@@ -12,7 +12,7 @@ from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.io.text import shorten
 from evalkit.kinds import Logs
-from evalkit.steps import analysis
+from evalkit.steps import analysis, words
 from evalkit.steps.judge import end_of_route, find_loops
 from evalkit.steps.literals import to_jsonable
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
@@ -26,7 +26,9 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
     numbers = list(map(_found_cells, to_jsonable(analysis.found(logs.results))))
     found = Part("numbers that steps found", rows=numbers, always=True, most=6, last=1)
-    parts = _overview(logs, rows) if len(logs.runs) > 1 else []
+    parts = _overview(logs, rows)
+    if len(logs.runs) == 1:
+        parts = parts[:1]  # the answer
     if len(rows) > 1 and not (checks or everything):
         return [*parts, found]
     parts = [part._replace(frame=None) for part in parts]  # files get the steps instead
@@ -115,7 +117,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
 
 
 def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
-    """Format one row per history, the worst first, and a row for all together."""
+    """Format the answer, one row per history, the worst first, and a row for all together."""
     frame = analysis.total(logs.runs, logs.steps)
     total, frame = to_jsonable(frame), pd.concat([analysis.overview(logs.runs, logs.steps), frame])
     [together] = total or rows
@@ -128,16 +130,20 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     if together["warning"]:
         explained.append(f"Together: {together['warning']}.")
     confirmed, reported = _rates(together)
-    rest = f"{reported} as they reported it: the difference" if together[SILENT] else "as they reported it: none"
-    of_steps = "of the steps of 1 history succeeded"
+    answers = [f"{confirmed} of the steps of 1 history succeeded."]
     if total:
         judged = sum(row["n"] > 0 for row in rows)
-        of_steps = f"of a history's steps succeeded, on average over {counted_noun(judged, 'history')}"
-    answers = [f"{confirmed} {of_steps}, {rest} failed silently."]
+        answers = [f"On average over {counted_noun(judged, 'history')}, {confirmed} of the steps succeeded."]
+    if not together["n"]:
+        answers = [words.NO_STEPS]
+    elif together[SILENT]:
+        answers.append(f"{reported} reported success; the difference failed silently.")
+    else:
+        answers.append("No step failed silently.")
     if named:
         answers.append(f"Histories with equal executions count once: {listed(named, 3)}.")
     return [
-        Part("the answer", answers, always=True),
+        Part("the answer", [" ".join(answers)], always=True),
         Part("histories", rows=list(map(_cells, [*rows, *total])), always=True, spare=_SPARE, frame=frame),
         Part("how to read it", explained),
         Part("histories that were not measured", unmeasured_lines(logs.runs, [], logs.kind, "score")),
