@@ -85,6 +85,8 @@ def _columns(file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Seque
     text = f"columns of {file}: {', '.join(r if r == name else f'{r} = {name}' for r, name in meaning.items())}"
     for role, names in doubtful.items():
         text += f"; not used, since several could be {role}: {listed(names)} (--column {role}={names[0]} takes one)"
+    if {"is_successful", "score"} <= meaning.keys():
+        text += f"; rates count {meaning['is_successful']}; `evalkit compare --value score` compares {meaning['score']}"
     return text
 
 
@@ -290,6 +292,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     # pairs
     "skewed_pair": "few tasks for such skewed differences: a difference is claimed only if p ≤ {claim_at:.2g}",
     "few_pairs": "too few tasks to estimate the skewness of scores: a difference is claimed only if p ≤ {claim_at:.2g}",
+    "unseen": "p is at least {least:.2g}, because so few tasks may miss a rare loss that would cancel the difference",
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, assumed to be random samples of the same tasks",
     "partly_shared": "{a} and {b} tasks that only one of them ran, assumed to be random samples of the same tasks",

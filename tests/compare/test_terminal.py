@@ -137,6 +137,7 @@ def test_what_would_decide_is_planned_for_the_observed_difference_and_for_a_name
     gap = board.pairs.set_index(["model_a", "model_b"]).loc[("a", "b"), "estimate"]
     assert (observed[0], named[0]) == (f"{100 * abs(gap):.1f}", "10")
     assert "To detect" not in describe_comparison(runs_of(played({"a": 0.95, "b": 0.1})))
+    assert "There is only one model" in describe_comparison(runs_of([("a", "t", True)]), detect=10)
 
 
 def test_nothing_is_planned_where_another_test_decides_and_the_reason_is_said():
