@@ -162,7 +162,8 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
 
 def _values_of(columns: pd.DataFrame, condition: str) -> str:
     column = _CONDITION.fullmatch(condition)[1]  # type: ignore[index]
-    return f"of {column} {did_you_mean('', sorted(columns[column].dropna().astype('str').unique()))}"
+    values = sorted(columns[column].dropna().astype("str").unique())
+    return f"of {column} {did_you_mean('', values) if values else 'there is no value in any run'}"
 
 
 def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:

@@ -113,5 +113,5 @@ def reach(model: str, tasks: Mapping[float, int], gap: float) -> str:
     """Describe how large a difference between the fewest and the most blocked agents must be to be detected."""
     levels = listed(f"{level:.0f}" for level in tasks)
     sizes = "1 task each" if set(tasks.values()) == {1} else f"{listed(tasks.values())} tasks"
-    size = "no gap, however large," if math.isnan(gap) else f"only a gap of about {gap * 100:.0f} points"
-    return f"{model}: {sizes} with {levels} blocked agents: {size} would be detected (80 % power)."
+    size = "no gap, however large," if math.isnan(gap) else f"only a gap of at least about {gap * 100:.0f} points"
+    return f"{model}: with {sizes} at {levels} blocked agents, {size} would be detected (80 % power)."
