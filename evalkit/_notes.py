@@ -322,8 +322,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "outcomes_equal": "all outcomes are equal",
     "few_clusters": "too few clusters: each level needs more than one",
     "separated": "the levels separate successes from failures: the odds ratio has no bounds",
-    "uneven": "clusters of some levels have many more runs than clusters of other levels: no trend is claimed",
-    "unlike": "clusters of some levels vary much more than of others: a trend is claimed only if p ≤ {claim_at:.2g}",
+    "uneven": "clusters of some levels have many more runs than clusters of other levels",
+    "unlike": "clusters of some levels vary much more than of others, so that p must be at most {claim_at:.2g}",
     "never_small": "too few clusters: no data could give p ≤ {least:.2g}",
     # models
     "on_common": "{what}on the {count} tasks that all models have",

@@ -15,7 +15,7 @@ from evalkit.crafter.parse import parse_file
 from evalkit.crafter.table import FLAGS, LABELS, RECORDS, TABLES
 from evalkit.crafter.transcript import transcript
 from evalkit.io import Source, decode_start
-from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules, ReadOptions, RunFiles
+from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules, ReadOptions
 
 PATTERN = "*.*json*"  # includes compressed files and JSON lines, so that the ledger lists them
 BENCHMARK = "Crafter benchmark file"
@@ -51,7 +51,7 @@ KIND = LogKind(
     settings=("weights",),
     options=(Option("counting", COUNTINGS, "achievement", _COUNTING_HELP),),
     transcript=transcript,
-    run_files=lambda logs, run: RunFiles([run["source"]], facts=[("scorer", "points for achievements")]),
+    scorer="points for achievements",
     detectors=DETECTORS,
     command=Command(
         summary="Scores of Crafter session traces.",

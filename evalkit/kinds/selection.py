@@ -68,8 +68,9 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
     if len(apart) < 2:
         return assembled
     models: list[set[str]] = []  # names of models in each place
-    for place, name in _distinct_parts(apart).items():
-        own = runs[[path == place or path.startswith(f"{place}/") for path in runs["source"]]]
+    for place, path in short_paths(apart).items():
+        name = path.replace("/", " · ")  # in the name of a model, the text before a / is a provider
+        own = runs[[source == place or source.startswith(f"{place}/") for source in runs["source"]]]
         names |= dict.fromkeys([*own["run_id"], *own["source"]], name)
         models.append(set(own["model_name"].fillna(UNKNOWN)))
     counts = Counter(chain.from_iterable(models))
@@ -81,15 +82,6 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
         return assembled._replace(frames=frames, chosen=assembled.chosen + note("sources_merged", models=shared))
     named = changed(assembled, partial(named_by_id, names=names))
     return named._replace(chosen=named.chosen.without("no_model") + note("named_by_folder", models=sorted(counts)))
-
-
-def _distinct_parts(paths: Sequence[str]) -> dict[str, str]:
-    """Map each path to a component that no other path has, such as a folder's name; or else to several components."""
-    names = short_paths(paths)
-    first = {path: name.split("/")[0] for path, name in names.items()}  # where paths with the same end differ
-    if len(set(first.values())) == len(first):
-        return first
-    return {path: name.replace("/", " · ") for path, name in names.items()}  # the text before a / is a provider
 
 
 def named_by_id(frame: pd.DataFrame, names: Mapping[str, str] | pd.Series) -> pd.DataFrame:

@@ -165,7 +165,7 @@ def run_facts(kind: LogKind, run: Mapping[Any, Any], files: RunFiles) -> list[tu
         value = kind.labels.get(run[column], run[column]) if column == "status" else run.get(column)
         if text := cell_text(value):
             facts.append((name, f"{text} s" if column == "duration" else text))
-    facts += [(name, plain(text)) for name, text in files.facts if text]
+    facts += [(name, plain(text)) for name, text in (*files.facts, ("scorer", kind.scorer)) if text]
     known = {name for name, _ in facts}
     return facts + [(name, "not recorded") for name in _ALWAYS if name not in known]
 

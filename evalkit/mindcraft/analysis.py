@@ -775,11 +775,7 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
     >>> analysis.blocked_findings(cooking, analysis.cooking_trend(cooking), logs.ledger)[0].code
     'drop'
     """
-    return [
-        *drop_findings(runs),
-        *trend_findings(runs, trend),
-        *data_findings(runs, ledger, "Runs without success"),
-    ]
+    return drop_findings(runs) + trend_findings(runs, trend) + data_findings(runs, ledger, "Runs without success")
 
 
 def trend_findings(runs: pd.DataFrame, trend: pd.DataFrame) -> list[Finding]:

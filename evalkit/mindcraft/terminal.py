@@ -40,10 +40,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> list[Part]:
-    """Format the drop with blocked agents, rates by model and blocked agents, and trends if they are asked for.
-
-    With `everything`, also the rates of all models together.
-    """
+    """Format the drop with blocked agents and rates by model; `everything`: also rates of all models, and trends."""
     chosen = analysis.cooking(runs)
     levels = sorted(chosen["n_blocked_agents"].dropna().unique())
     if len(levels) < 2:

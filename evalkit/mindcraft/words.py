@@ -24,10 +24,6 @@ DIRECTIONS = {
     "rises overall": "success rises overall, but not every single step is shown",
     "rises, not steadily": "success rises overall, but not steadily",
 }
-UNCLAIMED = {  # why no trend is claimed in spite of a small p value
-    "uneven": "tasks with some numbers of blocked agents have many more runs than tasks with others",
-    "unlike": "p must be at most {claim_at:.2g}, since tasks with some numbers of blocked agents vary much more",
-}
 
 
 def rate(headline: Mapping[str, Any]) -> str:
@@ -100,7 +96,7 @@ def trend(row: Mapping[Hashable, Any]) -> str:
     if row["direction"] in DIRECTIONS:
         return f"{model}: {DIRECTIONS[row['direction']]} ({result})."
     if row["p_holm"] <= LEVEL:
-        return f"{model}: no trend is claimed ({result}), because {row['warning'].worded(UNCLAIMED).only(*UNCLAIMED)}."
+        return f"{model}: no trend is claimed ({result}), because {row['warning'].only('uneven', 'unlike')}."
     return f"{model}: no trend was detected ({result}); one cannot be ruled out."
 
 

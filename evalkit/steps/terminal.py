@@ -8,14 +8,16 @@ import pandas as pd
 from evalkit._text import counted_noun, format_interval, listed
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table, unmeasured_lines
+from evalkit.display.words import finding_text
 from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.io.text import shorten
 from evalkit.kinds import Logs
-from evalkit.steps import analysis, words
+from evalkit.steps import analysis
 from evalkit.steps.judge import end_of_route, find_loops
 from evalkit.steps.literals import to_jsonable
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
+from evalkit.steps.show import findings
 
 _SPARE = ("records", "cut", "loops", "silent", "failed")  # columns that can be dropped, the first one first
 
@@ -129,21 +131,11 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     ]
     if together["warning"]:
         explained.append(f"Together: {together['warning']}.")
-    confirmed, reported = _rates(together)
-    answers = [f"{confirmed} of the steps of 1 history succeeded."]
-    if total:
-        judged = sum(row["n"] > 0 for row in rows)
-        answers = [f"On average over {counted_noun(judged, 'history')}, {confirmed} of the steps succeeded."]
-    if not together["n"]:
-        answers = [words.NO_STEPS]
-    elif together[SILENT]:
-        answers.append(f"{reported} reported success; the difference failed silently.")
-    else:
-        answers.append("No step failed silently.")
+    answers = [finding_text(findings(logs)[0])]
     if named:
         answers.append(f"Histories with equal executions count once: {listed(named, 3)}.")
     return [
-        Part("the answer", [" ".join(answers)], always=True),
+        Part("the answer", answers, always=True),
         Part("histories", rows=list(map(_cells, [*rows, *total])), always=True, spare=_SPARE, frame=frame),
         Part("how to read it", explained),
         Part("histories that were not measured", unmeasured_lines(logs.runs, [], logs.kind, "score")),

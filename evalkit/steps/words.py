@@ -14,7 +14,7 @@ SAME_EXECUTIONS = "{copies:,} of {n:,} histories repeat the executions of anothe
 def steps(n: int, n_histories: int, silent: int, confirmed: Mapping[str, Any], reported: Mapping[str, Any]) -> str:
     """Describe the share of steps that succeeded, and the share that reported success."""
     all_steps, share = counted_noun(n, "step"), estimate_text(confirmed)
-    text = f"{share} of {all_steps} in 1 history succeeded."
+    text = f"{share} of the steps of 1 history succeeded ({all_steps})."
     if n_histories > 1:
         text = f"On average over {n_histories:,} histories ({all_steps}), {share} of the steps succeeded."
     if not silent:

@@ -71,12 +71,9 @@ _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
-    """Return the files of a run (its `source` last, but first for sessions), its part, and its target and scorer.
-
-    The scorer of a table is the columns that were read as the outcome and the score.
-    """
+    """Return the files of a run (its `source` last, but first for sessions), its part, and its target and scorer."""
     scorer = run["score_key"]
-    if run["format"] == "table":
+    if run["format"] == "table":  # its columns of outcomes and scores
         meanings = [note.values["meaning"] for note in logs.chosen.only("columns").notes]
         columns = {tuple(own[role] for role in ("is_successful", "score") if role in own) for own in meanings}
         scorer = " and ".join(columns.pop()) if len(columns) == 1 else None

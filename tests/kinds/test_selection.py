@@ -284,15 +284,17 @@ def test_sources_that_share_models_are_compared_by_the_option_that_their_note_na
     option = str(merged).partition("--compare-by ")[2].split()[0]
     logs = evalkit.load(sources, compare_by=option)
     rates = logs.runs.groupby("model_name")["success_rate"].mean().to_dict()
-    assert rates == {"pine · kind": 0.75, "fir · kind": 0.75, "pine · stern": 0.25, "fir · stern": 0.25}
+    assert rates == {
+        f"{m} · {name} · run · log.csv": won for m in ("pine", "fir") for name, won in (("kind", 0.75), ("stern", 0.25))
+    }
     assert "sources_merged" not in logs.chosen
 
 
 @pytest.mark.parametrize(
     ("paths", "names"),
     [
-        (["kind/log.csv", "stern/log.csv"], {"kind", "stern"}),
-        (["a/run/log.csv", "b/run/log.csv", "c.csv"], {"a", "b", "c.csv"}),
+        (["kind/log.csv", "stern/log.csv"], {"kind · log.csv", "stern · log.csv"}),
+        (["a/run/log.csv", "b/run/log.csv", "c.csv"], {"a · run · log.csv", "c.csv"}),
         (["p/q/log.csv", "r/q/log.csv", "p/s/log.csv", "r/s/log.csv"], {"p · q · log.csv", "r · s · log.csv"}),
     ],
 )

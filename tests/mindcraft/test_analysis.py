@@ -318,9 +318,9 @@ def test_the_command_prints_a_grid_of_models_and_blocked_agents(tmp_path):
             "no",
             0.031,
             note("unlike", claim_at=0.025),
-            "(p = 0.031, 8 runs of 4 tasks), because p must be at most 0.025,",
+            "(p = 0.031, 8 runs of 4 tasks), because clusters of some",
         ),
-        ("no", 0.0004, note("uneven"), "blocked agents have many more runs than tasks with others."),
+        ("no", 0.0004, note("uneven"), "many more runs than clusters of other levels."),
     ],
 )
 def test_a_trend_that_is_not_claimed_in_spite_of_its_p_value_has_a_reason(direction, p_value, doubt, said):

@@ -109,11 +109,14 @@ def test_three_files_with_the_same_executions_are_one(tmp_path):
 @pytest.mark.parametrize(
     ("histories", "first"),
     [
-        ([[GOOD, GOOD, BAD]], "67 % [21, 94] of the steps of 1 history succeeded. No step failed silently."),
-        ([[GOOD, SILENT]], "50 % [9, 91] of the steps of 1 history succeeded. 100 % [34, 100] reported success; the "),
+        ([[GOOD, GOOD, BAD]], "67 % [21, 94] of the steps of 1 history succeeded (3 steps). No step failed silently."),
+        (
+            [[GOOD, SILENT]],
+            "50 % [9, 91] of the steps of 1 history succeeded (2 steps). 100 % [34, 100] reported success; 1 ",
+        ),
         (
             [[GOOD], [BAD, SILENT]],
-            "On average over 2 histories, 50 % [9, 91] of the steps succeeded. 75 % [20, 97] reported",
+            "On average over 2 histories (3 steps), 50 % [9, 91] of the steps succeeded. 75 % [20, 97]",
         ),
         ([[make("f", success=None)]], "No step can be judged, so there is no success rate."),
     ],
