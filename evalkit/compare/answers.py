@@ -105,7 +105,8 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
     for difference, models, shared in wanted:
         table = plan_pairs(cells, difference)
         if table.empty:  # there is at most one model
-            found += [Finding("alone", sections.PLAN) for _ in cells.models]
+            if len(cells.models):
+                found.append(Finding("alone", sections.PLAN))
             continue
         if reasons := table["warning"].iloc[0].only("no_plan"):
             found.append(Finding("caveat", sections.PLAN, {"notes": reasons}))

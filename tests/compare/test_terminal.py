@@ -2,14 +2,19 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import evalkit
 from evalkit.cli import main
 from evalkit.compare import leaderboard, plan
+from evalkit.compare.check import Audited, NotComputed
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.terminal import Part, fit_table, on_screen
+from evalkit.display.words import why_undecided
+from evalkit.stats.pair_tests import compare_units
 from tests.compare.runs import played, runs_of
 from tests.mindcraft.builders import write_all
 from tests.trajectories import folders as make
@@ -138,6 +143,22 @@ def test_what_would_decide_is_planned_for_the_observed_difference_and_for_a_name
     assert (observed[0], named[0]) == (f"{100 * abs(gap):.1f}", "10")
     assert "To detect" not in describe_comparison(runs_of(played({"a": 0.95, "b": 0.1})))
     assert "There is only one model" in describe_comparison(runs_of([("a", "t", True)]), detect=10)
+
+
+@pytest.mark.parametrize(("tasks", "is_said"), [(9, True), (60, False)])
+def test_a_large_p_value_of_a_large_difference_of_shares_is_explained(tasks, is_said):
+    noise = np.sin(np.arange(tasks)) / 5
+    found = compare_units(0.75 + noise, 0.25 - noise[::-1])
+    assert ("unseen" in found.warning) == is_said
+    row = {"p_value": 0.04, "p_adjusted": 0.4, "claim_at": 0.05, "warning": found.warning}
+    assert why_undecided(row).startswith("p = 0.04 before the correction")
+    assert why_undecided(row).endswith("; so few tasks may miss a rare loss") == is_said
+
+
+def test_what_logs_lack_is_listed():
+    logs = evalkit.load("samples:crafter")
+    with pytest.raises(NotComputed, match=r"^the logs state no heat in, heat out or price$"):
+        Audited(logs, logs.runs).needs("heat_in", "heat_out", "price", "uncounted")
 
 
 def test_nothing_is_planned_where_another_test_decides_and_the_reason_is_said():
