@@ -85,6 +85,8 @@ def _columns(file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Seque
     text = f"columns of {file}: {', '.join(r if r == name else f'{r} = {name}' for r, name in meaning.items())}"
     for role, names in doubtful.items():
         text += f"; not used, since several could be {role}: {listed(names)} (--column {role}={names[0]} takes one)"
+    if {"is_successful", "score"} <= meaning.keys():
+        text += f"; rates count {meaning['is_successful']}; `evalkit compare --value score` compares {meaning['score']}"
     return text
 
 
@@ -156,8 +158,8 @@ def _partly(shared: Sequence[int], others: Sequence[int]) -> str:
     tasks = counted_noun(shared[0], "task") if len(shared) == 1 else f"{shared[0]:,} to {shared[1]:,} tasks"
     more = " to ".join(f"{count:,}" for count in others)
     return (
-        f"the first model shares {tasks} with each other model; tasks that only one of the two ran ({more}) "
-        "count, too, assumed to be random samples of the same tasks"
+        f"the first model shares {tasks} with each other model; tasks that only one of the two ran ({more}) also "
+        "count, as if they were drawn at random from the same tasks"
     )
 
 
@@ -267,12 +269,12 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         "--rename FOLDER=NAME gives another name"
     ),
     "sources_merged": (
-        "several of the sources have runs of {models}, which count together without --compare-by source,model_name"
+        "runs of {models} from several sources count together; --compare-by model_name,source_name separates them"
     ),
     "filter": "only runs with {where}",
     "amounts": (
-        "the runs left out show that scores here are amounts, though these alone look like outcomes or shares; "
-        "of tables, --column success=NAME (parameter columns) makes outcomes of the column"
+        "scores are read as amounts, as the runs left out show; without these, they look like outcomes or shares "
+        "(in a table, --column success=NAME or the parameter columns reads a column as outcomes)"
     ),
     "compared_by": lambda columns: f"compared by {columns_in_words(columns)}",
     "agents_merged": "compared by model: the runs of {models} are of several agents, taken together",
@@ -297,6 +299,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     # pairs
     "skewed_pair": "few tasks for such skewed differences: a difference is claimed only if p ≤ {claim_at:.2g}",
     "few_pairs": "too few tasks to estimate the skewness of scores: a difference is claimed only if p ≤ {claim_at:.2g}",
+    "unseen": "p is at least {least:.2g}, because so few tasks may miss a rare loss that would cancel the difference",
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, assumed to be random samples of the same tasks",
     "partly_shared": "{a} and {b} tasks that only one of them ran, assumed to be random samples of the same tasks",
@@ -313,7 +316,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         "set --cluster COLUMN (parameter cluster) to the column of their families"
     ),
     "one_shared": "a single shared task has no interval",
-    "not_repeated": "a model has one run of each task: as wide as for new tasks, a cautious choice",
+    "not_repeated": "a model has one run of each task, so the interval is as wide as for new tasks, which is cautious",
     "few_shared": "fewer than 2 shared tasks: the variation between tasks is unknown",
     "no_plan": "pairs are decided over {over}: no number of tasks is planned",
     "unknown_repeats": "a model has no task with several runs: the spread between runs may be any part of the total",
@@ -326,8 +329,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "outcomes_equal": "all outcomes are equal",
     "few_clusters": "too few clusters: each level needs more than one",
     "separated": "the levels separate successes from failures: the odds ratio has no bounds",
-    "uneven": "clusters of some levels have many more runs than clusters of other levels: no trend is claimed",
-    "unlike": "clusters of some levels vary much more than of others: a trend is claimed only if p ≤ {claim_at:.2g}",
+    "uneven": "clusters of some levels have many more runs than clusters of other levels",
+    "unlike": "clusters of some levels vary much more than of others, so that p must be at most {claim_at:.2g}",
     "never_small": "too few clusters: no data could give p ≤ {least:.2g}",
     # models
     "on_common": "{what}on the {count} tasks that all models have",
@@ -343,13 +346,13 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "no_run": "all runs are excluded from all rates",
     "copies": "{count:copy} left out",
-    "judged": "{count:outcome} by a judge, whose errors the interval leaves out: `evalkit judges` corrects such rates",
+    "judged": "{count:outcome} by a judge: the interval ignores the judge's errors, which `evalkit judges` corrects",
     "only_copies": _only_copies,
     "errors": "{count:failure} with an error such as {example}: only scores decide; --where error= leaves them out",
     "few_common": "fewer than 2 tasks that all models have: no {what}",
     "one_model": "there is one model",
     "same_tasks": "all models ran the same tasks",
-    "incomparable": "no adjusted rates: no shared tasks, types or equal conditions link all models",
+    "incomparable": "rates are not adjusted for tasks, because some models share no tasks, types or conditions",
     "same_order": "models ran different tasks; {basis}, their order is the same as by raw rates",
     "other_order": "models ran different tasks: {one} ranks above {other} by raw rates, but not by rates {basis}",
     "absent": _absent,

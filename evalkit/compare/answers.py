@@ -104,7 +104,9 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
     found = []
     for difference, models, shared in wanted:
         table = plan_pairs(cells, difference)
-        if table.empty:  # there is only one model
+        if table.empty:  # there is at most one model
+            if len(cells.models):
+                found.append(Finding("alone", sections.PLAN))
             continue
         if reasons := table["warning"].iloc[0].only("no_plan"):
             found.append(Finding("caveat", sections.PLAN, {"notes": reasons}))

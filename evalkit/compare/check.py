@@ -182,8 +182,9 @@ class Audited:
     def needs(self, *columns: str) -> None:
         """Raise NotComputed if all of these columns are missing or empty."""
         if not any(name in self.runs and self.runs[name].notna().any() for name in columns):
-            named = [name.replace("_", " ") for name in columns]
-            raise NotComputed("not_logged", "the logs state no {columns}", columns=" or ".join(named))
+            named = [name.replace("_", " ") for name in columns if name != "uncounted"]  # amounts of 0
+            last = " or ".join(named[-2:])
+            raise NotComputed("not_logged", "the logs state no {columns}", columns=", ".join([*named[:-2], last]))
 
 
 def first_of(estimates: pd.Series) -> str:

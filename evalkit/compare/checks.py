@@ -132,7 +132,7 @@ def equal_runs(audited: Audited) -> Found:
     enough = runs[(runs[telling].notna() & runs[telling].ne(0)).sum(axis=1) >= 2]
     repeating = _repeating_models(audited)
     if enough.empty and not repeating:
-        raise NotComputed("no_numbers", "runs state too few times and tokens to distinguish them")
+        raise NotComputed("no_numbers", "too few runs state times or tokens that could distinguish them")
     keys = [name for name in ("task_id", "dataset", *known, "turns") if name in runs]
     rows = pd.concat([enough[enough.duplicated(keys)], runs[runs["model_name"].isin(repeating)]])
     rows = rows.drop_duplicates("run_id")

@@ -41,8 +41,8 @@ def pairs(
     Returns
     -------
     DataFrame
-        The table of `evalkit.stats.compare_all`, with unit (``%`` for shares) and sentence (the comparison in words).
-        If a model has no outcome, the sentence gives this reason.
+        The table of `evalkit.stats.compare_all`, with unit (``%`` for shares), sentence (the comparison in words) and
+        measure. If a model has no outcome, the sentence gives this reason.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def pairs(
     np.True_
     """
     data = comparison(runs, value)
-    return pairs_of(data.all_cells, data.outcomes, target, margin)
+    return data.outcomes.marked(pairs_of(data.all_cells, data.outcomes, target, margin))
 
 
 def pairs_of(cells: Cells, scored: Outcomes, target: Target = "new tasks", margin: float | None = None) -> pd.DataFrame:

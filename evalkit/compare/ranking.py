@@ -46,7 +46,8 @@ class Leaderboard(Comparison):
     estimates is alphabetical and means nothing. Columns: model_name, n (runs), n_tasks, coverage (share of the tasks
     that any model ran), estimate with low and high (over the model's tasks), adjusted with low and high (see `basis`),
     rank_low and rank_high (range of possible ranks), behind_first, ties_with_first, corrected with low and high (the
-    estimate, corrected for selection among all models), method, target, warning. See `evalkit.stats.rank_models`.
+    estimate, corrected for selection among all models), method, target, warning, measure (what is estimated). See
+    `evalkit.stats.rank_models`.
     """
 
     table: pd.DataFrame
@@ -218,7 +219,7 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
     -------
     DataFrame
         One row per model: model_name, n, n_tasks, coverage, rank (such as ``2 – 4``), estimate, low, high, adjusted
-        estimate with bounds (if it differs), corrected estimate with bounds (of several models), warning.
+        estimate with bounds (if it differs), corrected estimate with bounds (of several models), warning, measure.
 
     Examples
     --------
@@ -233,7 +234,7 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
         names.append("corrected")
     for name in names:
         shown[[f"{name}_{end}" for end in ("estimate", "low", "high")]] = table[[name, f"{name}_low", f"{name}_high"]]
-    return shown.assign(warning=table["warning"])
+    return shown.join(table[["warning", "measure"]])
 
 
 def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:

@@ -128,8 +128,8 @@ def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     -------
     DataFrame
         `by`, n (episodes with a score), n_tasks, estimate, low, high, std (of the sample), minimum, median, maximum,
-        without_suspects (mean without doubtful verdicts), all in points, aborted (episodes), method, warning. Estimates
-        are NaN if no trace has a score.
+        without_suspects (mean without doubtful verdicts), all in points, aborted (episodes), method, warning, measure.
+        Estimates are NaN if no trace has a score.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def mean_scores(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
     spread["aborted"] = groups["aborted"].sum()
     for place, name in enumerate(spread, start=list(table).index("high") + 1):
         table.insert(place, name, spread[name].to_numpy())
-    return table
+    return table.assign(measure="mean score in points")
 
 
 def with_aborted_at_zero(episodes: pd.DataFrame, by: By = "model_name") -> pd.DataFrame:
@@ -365,7 +365,7 @@ def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.
     rows["unlocked"] = rows["unlocked"].where(_can_tell(rows))
     out = estimates(rows, [by, "achievement"], "unlocked", "proportion", words.UNLOCKS)
     out.insert(2, "tier", out["achievement"].astype("str").map(TIER_OF))
-    return out
+    return out.assign(measure="share of episodes")
 
 
 def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:

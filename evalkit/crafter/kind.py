@@ -51,6 +51,7 @@ KIND = LogKind(
     settings=("weights",),
     options=(Option("counting", COUNTINGS, "achievement", _COUNTING_HELP),),
     transcript=transcript,
+    scorer="points for achievements",
     detectors=DETECTORS,
     command=Command(
         summary="Scores of Crafter session traces.",

@@ -108,8 +108,8 @@ def show_table(
     """Show a frame as a formatted table; show nothing if it has no rows.
 
     Columns estimate, low and high (or scored_estimate, …) become one column. A method, target or warning that is the
-    same in all rows appears below the table. The columns run_id and href belong to the row and are hidden. Readers can
-    sort, search and filter the rows in JupyterLab and in reports.
+    same in all rows appears below the table. The columns run_id and href belong to the row and are hidden, and so is
+    a measure that all rows share. Readers can sort, search and filter the rows in JupyterLab and in reports.
 
     Parameters
     ----------
@@ -142,7 +142,8 @@ def show_table(
     alder-large 0.442
     """
     if name:
-        publish(**{name: table})
+        is_unnamed = bool(estimate) and "estimate" in table and "measure" not in table
+        publish(**{name: table.assign(measure=estimate) if is_unnamed else table})
     if table.empty:
         return
     options: dict[str, Any] = {"digits": digits, "percent": percent, "rows": rows, "estimate": estimate}

@@ -208,7 +208,10 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
         folder = without_projects(common_folder(map(os.path.dirname, table["source"]))) if "source" in table else ""
     out: dict[str, list[str]] = {}
     bounds: set[str] = set()
-    for name in table.columns.drop([*_TECHNICAL, *_ATTRIBUTES], errors="ignore"):
+    hidden = [*_TECHNICAL, *_ATTRIBUTES]
+    if "measure" in table and table["measure"].nunique() == 1:  # the title of the column estimate states it
+        hidden.append("measure")
+    for name in table.columns.drop(hidden, errors="ignore"):
         low, high = (str(name).replace("estimate", bound) for bound in ("low", "high"))
         if "estimate" in str(name) and low in table and high in table:
             triples = zip(table[name], table[low], table[high], strict=True)

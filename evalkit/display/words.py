@@ -255,7 +255,10 @@ def why_undecided(row: Row) -> str:
         return ""
     if row["p_adjusted"] <= LEVEL:
         return str(row["warning"].only("few_pairs", "skewed_pair"))
-    return f"p = {row['p_value']:.2g} before the correction" if row["p_value"] <= row["claim_at"] else ""
+    if row["p_value"] > row["claim_at"]:
+        return ""
+    text = f"p = {row['p_value']:.2g} before the correction"
+    return f"{text}; so few tasks may miss a rare loss" if "unseen" in row["warning"] else text
 
 
 def _chance(row: Row) -> str:
@@ -306,7 +309,7 @@ def _plan(
     if models and (shown == 0 or not any(map(math.isfinite, tasks.values()))):
         hint = "--detect POINTS (parameter detect) plans for a difference that matters"
         return f"The observed difference between {listed(models)} is too small to plan for; {hint}."
-    shares = "they share" if models else "a pair now shares"
+    shares = "They share" if models else "A pair now shares"
     if models:
         what = f"the observed {what} between {models[0]} and {models[1]}"
     ways = []
@@ -314,7 +317,7 @@ def _plan(
         if not math.isnan(count):
             number = counted_noun(int(count), "task") if math.isfinite(count) else "more than ten million tasks"
             ways.append(f"{number} run {'once' if repeats == 1 else f'{repeats} times'}")
-    return f"To detect {what}, plan {' or '.join(ways)} (80 % power); {shares} {counted_noun(n_tasks, 'task')}."
+    return f"To detect {what}, plan {' or '.join(ways)} (80 % power). {shares} {counted_noun(n_tasks, 'task')}."
 
 
 def _nothing(ended: Mapping[str, int], n: int, **_: Any) -> str:

@@ -1,4 +1,4 @@
-"""Contrasts: which events differ between failed and successful runs of the same task, and where two runs part."""
+"""Contrasts: which events differ between failed and successful runs of the same task, and where two runs diverge."""
 
 from collections.abc import Iterable
 from itertools import takewhile

@@ -84,6 +84,6 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
         Part("events in failed and successful runs of a task", rows=contrasts, most=5, last=0),
         Part("errors", rows=errors, most=5, last=0, left=2, spare=("for example",)),
         Part("events", rows=counts, most=8, last=0),
-        Part("where a failed and a successful run part", rows=pairs, left=1),
+        Part("where a failed and a successful run diverge", rows=pairs, left=1),
     ]
     return on_screen(parts, everything=everything, compared_by=compared_in(logs.runs))

@@ -10,10 +10,10 @@ from evalkit.io import shorten
 NOTHING = "No run failed, so there are no reasons to count."
 UNKNOWN = "Logs do not say which runs failed, so events are counted in all runs."
 RULES = {
-    "success": "A run counts as failed if the success rate does not count it as a success.",
+    "success": "Every run that is not a success counts as failed.",
     "events": "These logs never state success: a history has failed if a step failed, or failed silently.",
-    "score": "These logs state scores only: a run has failed if its score is below the median of the runs of its task, "
-    "or of all runs if its task has one.",
+    "score": "These logs state only scores. A run counts as failed if its score is below the median of the runs of its "
+    "task, or of all runs if its task has one run.",
     "unknown": "",  # the answer contains this sentence
 }
 
@@ -72,9 +72,9 @@ def contrasts(claimed: Sequence[Mapping[str, Any]], events: int, tested: int, n_
     if n_tasks < FEWEST_TASKS:
         return f"{nothing}: {'only one' if n_tasks else 'no'} task has transcripts of both."
     if not events:
-        return f"{nothing}: none occurs in the {tasks}."
+        return f"{nothing}: no event occurred in the {tasks}."
     if not tested:
-        return f"{nothing}: in the {tasks}, models may be the reason, since the same ones fail."
+        return f"{nothing}: in the {tasks}, the same models fail, so models may be the reason."
     same = "the same task, adjusted for models" if across_models else "the same task and model"
     if not claimed:
         return f"No event is shown to differ between failed and successful runs of {same} ({tasks})."

@@ -195,6 +195,7 @@ class LogKind:
     # passed if `run_files` sets it. A ValueError, KeyError, TypeError or IndexError means that a file is broken
     transcript: Callable[..., Any] | None = None
     run_files: Callable[..., RunFiles] = own_file  # (Logs, run): files of a row of the first table
+    scorer: str = ""  # what the scores are, for logs that do not name a scorer
     # detectors of events (`evalkit.kinds.Detector`) for this kind only; they follow the detectors for every kind
     detectors: Sequence[Any] = ()
     # events that make a run a failure, for kinds whose logs never record success

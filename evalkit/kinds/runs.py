@@ -64,11 +64,13 @@ class Outcomes(NamedTuple):
         return " in ".join(filter(None, [self.name, self.unit])) + (f" ({self.by})" if self.by else "")
 
     def marked(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Add the note on a judge to the warnings of estimates that use these outcomes."""
-        if not self.judged or "warning" not in table:
-            return table
-        warnings = [one + self.judged for one in table["warning"]]
-        return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
+        """Add what is estimated to a table of estimates of these outcomes, and the note on a judge to its warnings."""
+        if "measure" not in table:
+            table = table.assign(measure=self.title)
+        if self.judged and "warning" in table:
+            warnings = [one + self.judged for one in table["warning"]]
+            table = table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
+        return table
 
 
 def judge_mark(warnings: Iterable[Notes]) -> str:

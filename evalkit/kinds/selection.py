@@ -55,7 +55,10 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
 
 
 def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) -> Assembled:
-    """Name models after their source if each of several sources has runs of one model, and some have the same name."""
+    """Name models after their source if each of several sources has runs of one model, and some have the same name.
+
+    If sources have runs of several models, runs get the column ``source_name`` instead, to compare by.
+    """
     places = {source.rstrip("/") for source in sources}
     if len(places) < 2:
         return assembled
@@ -65,8 +68,9 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
     if len(apart) < 2:
         return assembled
     models: list[set[str]] = []  # names of models in each place
-    for place, name in short_paths(apart).items():
-        own = runs[[path == place or path.startswith(f"{place}/") for path in runs["source"]]]
+    for place, path in short_paths(apart).items():
+        name = path.replace("/", " · ")  # in the name of a model, the text before a / is a provider
+        own = runs[[source == place or source.startswith(f"{place}/") for source in runs["source"]]]
         names |= dict.fromkeys([*own["run_id"], *own["source"]], name)
         models.append(set(own["model_name"].fillna(UNKNOWN)))
     counts = Counter(chain.from_iterable(models))
@@ -74,7 +78,8 @@ def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) 
     if not shared or not runs["run_id"].isin(names).all():
         return assembled
     if any(len(own) != 1 for own in models):
-        return assembled._replace(chosen=assembled.chosen + note("sources_merged", models=shared))
+        frames = {**assembled.frames, kind.runs: runs.assign(source_name=runs["run_id"].map(names))}
+        return assembled._replace(frames=frames, chosen=assembled.chosen + note("sources_merged", models=shared))
     named = changed(assembled, partial(named_by_id, names=names))
     return named._replace(chosen=named.chosen.without("no_model") + note("named_by_folder", models=sorted(counts)))
 
@@ -149,7 +154,8 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
 
 def _values_of(columns: pd.DataFrame, condition: str) -> str:
     column = _CONDITION.fullmatch(condition)[1]  # type: ignore[index]
-    return f"of {column} {did_you_mean('', sorted(columns[column].dropna().astype('str').unique()))}"
+    values = sorted(columns[column].dropna().astype("str").unique())
+    return f"of {column} {did_you_mean('', values) if values else 'there is no value in any run'}"
 
 
 def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:

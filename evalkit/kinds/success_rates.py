@@ -72,8 +72,9 @@ def rates(
     Returns
     -------
     DataFrame
-        `by`, n, n_tasks, estimate (mean of the tasks' rates), low, high, method, target, warning, n_not_measured. A
-        group without a measured run has NaN, with the reason in warning.
+        `by`, n, n_tasks, estimate (mean of the tasks' rates), low, high, method, target, warning, n_not_measured and
+        measure (what is estimated, such as ``success rate (match)``). A group without a measured run has NaN, with the
+        reason in warning.
 
     Raises
     ------
@@ -130,7 +131,7 @@ def _rates_of(
             why += note(JUDGED, count=judged, is_partly=judged < n + n_not_measured)
         warnings.append(why)
     out["warning"] = pd.Series(warnings, out.index, dtype="object")
-    return pd.concat([groups[_list(by)], out, groups["n_not_measured"]], axis=1)
+    return pd.concat([groups[_list(by)], out, groups["n_not_measured"]], axis=1).assign(measure=scored.title)
 
 
 def rates_by_denominator(
@@ -161,8 +162,8 @@ def rates_by_denominator(
     DataFrame
         `by`, n, n_tasks, n_measured, n_not_measured, estimate, low, high (the main rate of the kind), two of
         measured_estimate, lowest_estimate and highest_estimate with bounds (measured runs only; if all others had
-        failed; if all others had succeeded), and warning. Scores that are not shares have zero_estimate instead (if
-        all others had scored 0). With a single column in `by`, groups are sorted by estimate, the best first.
+        failed; if all others had succeeded), warning and measure. Scores that are not shares have zero_estimate instead
+        (if all others had scored 0). With a single column in `by`, groups are sorted by estimate, the best first.
 
     Examples
     --------
@@ -185,7 +186,7 @@ def rates_by_denominator(
     for missing, name in _WAYS if scored.is_share else _OF_POINTS:
         if missing != leading:
             out = out.join(counted_as(missing)[["estimate", "low", "high"]].add_prefix(f"{name}_"))
-    out = out.join(first["warning"])
+    out = out.join(first[["warning", "measure"]])
     return best_first(out) if len(_list(by)) == 1 else out
 
 

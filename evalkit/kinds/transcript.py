@@ -47,6 +47,7 @@ _FACTS = {
     "duration": "duration",
     "run_flags": "flags",
 }
+_ALWAYS = ("target", "score", "scorer", "model", "repetition")  # facts shown for every run, even if not recorded
 
 
 class Image(NamedTuple):
@@ -158,13 +159,15 @@ def cell_text(value: Any) -> str:
 
 
 def run_facts(kind: LogKind, run: Mapping[Any, Any], files: RunFiles) -> list[tuple[str, str]]:
-    """Return the known facts about a run (a row of the first frame) as pairs of name and text."""
+    """Return the facts about a run (a row of the first frame) as pairs of name and text: `_ALWAYS` and known ones."""
     facts = []
     for column, name in _FACTS.items():
         value = kind.labels.get(run[column], run[column]) if column == "status" else run.get(column)
         if text := cell_text(value):
             facts.append((name, f"{text} s" if column == "duration" else text))
-    return facts + [(name, plain(text)) for name, text in files.facts if text]
+    facts += [(name, plain(text)) for name, text in (*files.facts, ("scorer", kind.scorer)) if text]
+    known = {name for name, _ in facts}
+    return facts + [(name, "not recorded") for name in _ALWAYS if name not in known]
 
 
 def read_log(path: str) -> bytes:

@@ -50,7 +50,8 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     compared = changed(assembled, partial(_named, names=made))
     own = compared.frames[kind.runs].assign(logged_model=runs["model_name"], compared_by=",".join(columns))
     frames = {**compared.frames, kind.runs: own}
-    return compared._replace(frames=frames, chosen=compared.chosen + note("compared_by", columns=columns))
+    chosen = compared.chosen.without("sources_merged") if "source_name" in columns else compared.chosen
+    return compared._replace(frames=frames, chosen=chosen + note("compared_by", columns=columns))
 
 
 def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:

@@ -430,7 +430,7 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
         estimate, low, high (drop of the success rate, from -1 to 1; NaN if one side has no measured run), none_estimate
         and any_estimate with bounds (rates without and with blocked agents), n, n_tasks, none_tasks, any_tasks,
         warning, pooled (only for all models: the drop over all runs together, which differs from the estimate if models
-        ran different tasks).
+        ran different tasks), measure.
 
     Examples
     --------
@@ -472,9 +472,10 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
                 notes += note("one_side", text=f"no run {text} blocked agents was measured")
             if isinstance(rate["warning"], Notes):
                 doubts_of_sides += rate["warning"]
-        warnings.append(notes + doubts_of_sides)
+        warnings.append(notes or doubts_of_sides)  # doubts about an interval mean nothing without an estimate
     table["warning"] = pd.Series(warnings, models, dtype="object")
     table["pooled"] = np.where(models == ALL_MODELS, pooled, np.nan)
+    table["measure"] = "drop of the success rate"
     table = table.reset_index().sort_values("estimate", ascending=False, kind="stable")
     return table.sort_values("model_name", key=lambda names: names != ALL_MODELS, kind="stable", ignore_index=True)
 
@@ -774,24 +775,28 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
     >>> analysis.blocked_findings(cooking, analysis.cooking_trend(cooking), logs.ledger)[0].code
     'drop'
     """
-    blocked = drop_findings(runs)
-    section = "Is there a trend?"
+    return drop_findings(runs) + trend_findings(runs, trend) + data_findings(runs, ledger, "Runs without success")
+
+
+def trend_findings(runs: pd.DataFrame, trend: pd.DataFrame) -> list[Finding]:
+    """Report the trend of each model, and what differences between few and many blocked agents would be detected."""
+    found, section = list[Finding](), "Is there a trend?"
     has_trend = trend["direction"].isin(words.DIRECTIONS)
     without = sorted(trend.loc[~has_trend, "model_name"])
     is_few = len(trend) <= 2  # few enough for a sentence each
     for row in trend[has_trend | is_few].to_dict("records"):
-        blocked.append(Finding("trend", section, {"row": row}, template=words.trend))
+        found.append(Finding("trend", section, {"row": row}, template=words.trend))
     if without and not is_few:
-        blocked.append(Finding("no_trend", section, {"models": without}, template=words.no_trend))
+        found.append(Finding("no_trend", section, {"models": without}, template=words.no_trend))
     fresh = counted(cooking(runs))
     for model in without:
         tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()
         if len(tasks) > 1:
             gap = detectable_gap(int(min(tasks.iloc[0], tasks.iloc[-1])))
             values = {"model": model, "tasks": tasks.to_dict(), "gap": gap}
-            blocked.append(Finding("reach", section, values, template=words.reach))
+            found.append(Finding("reach", section, values, template=words.reach))
             break
-    return [*blocked, *data_findings(runs, ledger, "Runs without success")]
+    return found
 
 
 def describe_runs(runs: pd.DataFrame, source: str | Sequence[str], chosen: Notes = NO_NOTES) -> str:

@@ -88,6 +88,7 @@ KIND = LogKind(
     transcript=transcript,
     detectors=DETECTORS,
     run_files=run_files,
+    scorer="final message in the log",
     command=Command(
         summary="Success rates of Mindcraft task runs.",
         help="""Estimate success rates of Mindcraft task runs.

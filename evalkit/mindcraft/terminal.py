@@ -40,7 +40,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> list[Part]:
-    """Format the drop with blocked agents, and rates by model (`everything`: and of all models) and blocked agents."""
+    """Format the drop with blocked agents and rates by model; `everything`: also rates of all models, and trends."""
     chosen = analysis.cooking(runs)
     levels = sorted(chosen["n_blocked_agents"].dropna().unique())
     if len(levels) < 2:
@@ -56,10 +56,12 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
             key = (row["model_name"], level)
             texts[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
         rows.append({**texts, f"drop, points{INTERVAL}": format_interval(*map(row.get, _ENDS), unit="")})
+    trends = analysis.trend_findings(chosen, analysis.cooking_trend(chosen)) if always or everything else []
     sentences = [plain(finding_text(finding)) for finding in analysis.drop_findings(chosen, drops)]
     return [
         Part("the drop with blocked agents", sentences, always=always),
         Part("models by blocked agents", rows=rows, always=always),
+        Part("trends with blocked agents", [plain(finding_text(finding)) for finding in trends]),
     ]
 
 

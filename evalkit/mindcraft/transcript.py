@@ -97,7 +97,7 @@ def _rank(record: Mapping[str, Any]) -> tuple[bool, float]:
 
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
-    """Return the paths of the logs of a run's agents."""
+    """Return the paths of the logs of a run's agents, and its target."""
     agents = logs.agents
     known, paths = _paths.get(id(agents), (None, {}))
     if known is None or known() is not agents:
@@ -107,7 +107,8 @@ def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
         for key in [key for key, (frame, _) in _paths.items() if frame() is None]:
             del _paths[key]
         _paths[id(agents)] = ref(agents), paths
-    return RunFiles(paths.get(run["run_id"], []), facts=[("target", ", ".join(run["target_items"]))])
+    target = "blueprint" if run["task_type"] == "construction" else ", ".join(run["target_items"])
+    return RunFiles(paths.get(run["run_id"], []), facts=[("target", target)])
 
 
 def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:

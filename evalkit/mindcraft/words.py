@@ -9,6 +9,7 @@ import pandas as pd
 from evalkit._notes import note
 from evalkit._text import counted_noun, format_interval, listed, sentence
 from evalkit.display.words import estimate_text, headline_text, model_names
+from evalkit.stats.intervals import LEVEL
 
 FEW_TASKS = 10  # with fewer tasks, a sentence warns that the rate is uncertain
 MERGED = (
@@ -17,10 +18,10 @@ MERGED = (
 )
 DIRECTIONS = {
     "falls": "success falls with every blocked agent",
-    "falls overall": "success falls overall, but not at each step",
+    "falls overall": "success falls overall, but not every single step is shown",
     "falls, not steadily": "success falls overall, but not steadily",
     "rises": "success rises with every blocked agent",
-    "rises overall": "success rises overall, but not at each step",
+    "rises overall": "success rises overall, but not every single step is shown",
     "rises, not steadily": "success rises overall, but not steadily",
 }
 
@@ -50,6 +51,8 @@ def copies(pairs: Sequence[tuple[str, str, int]]) -> str:
 
 def drop(headline: Mapping[str, Any]) -> str:
     """Describe how much success drops with blocked agents."""
+    if headline["code"] == "no_rate":
+        return f"The drop of cooking success with blocked agents is unknown: {headline['warning']}."
     if headline["code"] != "rate":
         return sentence(headline_text(headline))
     none, some = (
@@ -92,6 +95,8 @@ def trend(row: Mapping[Hashable, Any]) -> str:
     result = f"p = {row['p_holm']:.2g}{corrected}, {size}"
     if row["direction"] in DIRECTIONS:
         return f"{model}: {DIRECTIONS[row['direction']]} ({result})."
+    if row["p_holm"] <= LEVEL:
+        return f"{model}: no trend is claimed ({result}), because {row['warning'].only('uneven', 'unlike')}."
     return f"{model}: no trend was detected ({result}); one cannot be ruled out."
 
 
@@ -104,5 +109,5 @@ def reach(model: str, tasks: Mapping[float, int], gap: float) -> str:
     """Describe how large a difference between the fewest and the most blocked agents must be to be detected."""
     levels = listed(f"{level:.0f}" for level in tasks)
     sizes = "1 task each" if set(tasks.values()) == {1} else f"{listed(tasks.values())} tasks"
-    size = "no gap, however large," if math.isnan(gap) else f"only a gap of about {gap * 100:.0f} points"
-    return f"{model}: {sizes} with {levels} blocked agents: {size} would be detected (80 % power)."
+    size = "no gap, however large," if math.isnan(gap) else f"only a gap of at least about {gap * 100:.0f} points"
+    return f"{model}: with {sizes} at {levels} blocked agents, {size} would be detected (80 % power)."

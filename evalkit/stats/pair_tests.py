@@ -99,6 +99,8 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
             p_cautious = 2 * float(special.stdtr(count - 1, -abs(centre) / cautious))
             # the chance of no difference of -1 in `count` units, if their rate makes the mean 0
             p_unseen = min(1.0, 2 * (1 + abs(mean)) ** -count)
+            if p_unseen > max(p_value, p_cautious, 1e-4) and not has_no_spread:  # below, it decides nothing
+                doubt = note("unseen", least=p_unseen)
             p_value = max(p_value, p_cautious, p_unseen)
         else:  # the level falls gradually with fewer tasks and with more skewness
             few = min(max((ENOUGH_SCORES - count) / (ENOUGH_SCORES - FEW_SCORES), 0.0), 1.0)

@@ -48,7 +48,7 @@ def frames_of(histories: Sequence[History], records: Records | None = None) -> d
             stored_length = original_length = len(result) if isinstance(result, str) else None
             if cut := record["result_metadata"].get("truncated"):
                 original_length = as_count(cut[0]) if isinstance(cut, (list, tuple)) else None
-            has_result = evaluation["verdict"] in ("success", SILENT) and result is not None
+            is_explained = record["error"] and evaluation["verdict"] not in ("success", SILENT)
             enrichment = evaluation.get("enrichment_evaluation", {})
             row = {
                 "cell_type": ", ".join(cell_types_of(record)) or None,
@@ -57,7 +57,7 @@ def frames_of(histories: Sequence[History], records: Records | None = None) -> d
                 "original_length": original_length,
                 "discovery_status": evaluation.get("process_cells_evaluation", {}).get("discovery_status"),
                 "total_significant": as_count(enrichment.get("total_significant_pathways")),
-                "summary": reading.summary if has_result else None,
+                "summary": None if is_explained or result is None else reading.summary,
                 "result_summary": record["result_summary"] or None,
                 "parameters": json.dumps(step["parameters"], sort_keys=True, ensure_ascii=False),
             }

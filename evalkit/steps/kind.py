@@ -46,6 +46,7 @@ KIND = LogKind(
     detectors=DETECTORS,
     failure_events=FAILURES,
     run_files=lambda logs, run: RunFiles([run["source"]], run["thread"]),
+    scorer="share of confirmed steps",
     command=Command(
         summary="Verdicts on the steps of a plan-and-execute analysis agent.",
         help="""Judge the steps of an analysis agent.

@@ -64,7 +64,7 @@ STEPS = (
     Column("data_completeness", "str", "complete, partial, limited (cut) or none (an error, a status, nothing)"),
     Column("discovery_status", "str", "how the discovery of cell types ended (process_cells)"),
     Column("total_significant", "int?", "significant terms over all methods, for orientation (enrichment)"),
-    Column("summary", "str", "summary of the result of a step that reports success, in one line"),
+    Column("summary", "str", "summary of the result in one line; missing if the step failed with an error"),
     Column("result_summary", "str", "the summary that was stored"),
     Column("description", "str", "description of the planned step"),
     Column("skip_reason", "str", "reason for skipping the step"),

@@ -8,6 +8,7 @@ import pandas as pd
 from evalkit._text import counted_noun, format_interval, listed
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table, unmeasured_lines
+from evalkit.display.words import finding_text
 from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.io.text import shorten
@@ -16,6 +17,7 @@ from evalkit.steps import analysis
 from evalkit.steps.judge import end_of_route, find_loops
 from evalkit.steps.literals import to_jsonable
 from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
+from evalkit.steps.show import findings
 
 _SPARE = ("records", "cut", "loops", "silent", "failed")  # columns that can be dropped, the first one first
 
@@ -26,7 +28,9 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
     numbers = list(map(_found_cells, to_jsonable(analysis.found(logs.results))))
     found = Part("numbers that steps found", rows=numbers, always=True, most=6, last=1)
-    parts = _overview(logs, rows) if len(logs.runs) > 1 else []
+    parts = _overview(logs, rows)
+    if len(logs.runs) == 1:
+        parts = parts[:1]  # the answer
     if len(rows) > 1 and not (checks or everything):
         return [*parts, found]
     parts = [part._replace(frame=None) for part in parts]  # files get the steps instead
@@ -115,7 +119,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
 
 
 def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
-    """Format one row per history, the worst first, and a row for all together."""
+    """Format the answer, one row per history, the worst first, and a row for all together."""
     frame = analysis.total(logs.runs, logs.steps)
     total, frame = to_jsonable(frame), pd.concat([analysis.overview(logs.runs, logs.steps), frame])
     [together] = total or rows
@@ -127,13 +131,7 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     ]
     if together["warning"]:
         explained.append(f"Together: {together['warning']}.")
-    confirmed, reported = _rates(together)
-    rest = f"{reported} as they reported it: the difference" if together[SILENT] else "as they reported it: none"
-    of_steps = "of the steps of 1 history succeeded"
-    if total:
-        judged = sum(row["n"] > 0 for row in rows)
-        of_steps = f"of a history's steps succeeded, on average over {counted_noun(judged, 'history')}"
-    answers = [f"{confirmed} {of_steps}, {rest} failed silently."]
+    answers = [finding_text(findings(logs)[0])]
     if named:
         answers.append(f"Histories with equal executions count once: {listed(named, 3)}.")
     return [

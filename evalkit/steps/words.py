@@ -13,12 +13,13 @@ SAME_EXECUTIONS = "{copies:,} of {n:,} histories repeat the executions of anothe
 
 def steps(n: int, n_histories: int, silent: int, confirmed: Mapping[str, Any], reported: Mapping[str, Any]) -> str:
     """Describe the share of steps that succeeded, and the share that reported success."""
-    histories, all_steps = counted_noun(n_histories, "history"), counted_noun(n, "step")
-    share = estimate_text(confirmed)
-    text = f"{share} of {all_steps} in {histories} succeeded."
+    all_steps, share = counted_noun(n, "step"), estimate_text(confirmed)
+    text = f"{share} of the steps of 1 history succeeded ({all_steps})."
     if n_histories > 1:
-        text = f"{share} of a history's steps succeeded, on average over {histories} ({all_steps})."
-    return f"{text} {estimate_text(reported)} report success, including {counted_noun(silent, 'silent failure')}."
+        text = f"On average over {n_histories:,} histories ({all_steps}), {share} of the steps succeeded."
+    if not silent:
+        return f"{text} No step failed silently."
+    return f"{text} {estimate_text(reported)} reported success; {counted_noun(silent, 'step')} failed silently."
 
 
 def failures(n: int, ways: int, first: Sequence[tuple[str, int]]) -> str:

@@ -72,7 +72,12 @@ _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the files of a run (its `source` last, but first for sessions), its part, and its target and scorer."""
-    facts = [("target", cell_text(run["target"])), ("scorer", cell_text(run["score_key"]))]
+    scorer = cell_text(run["score_key"])
+    if run["format"] == "table" and not scorer:  # its columns of outcomes and scores
+        meanings = [note.values["meaning"] for note in logs.chosen.only("columns").notes]
+        columns = {tuple(own[role] for role in ("is_successful", "score") if role in own) for own in meanings}
+        scorer = " and ".join(columns.pop()) if len(columns) == 1 else ""
+    facts = [("target", cell_text(run["target"])), ("scorer", scorer)]
     paths = [*run["trajectories"], run["source"]]
     if run["format"] in SESSION_FORMATS:  # the other files belong to its subagents
         paths = [run["source"], *run["trajectories"]]

@@ -2,16 +2,22 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import evalkit
 from evalkit.cli import main
 from evalkit.compare import leaderboard, plan
+from evalkit.compare.check import Audited, NotComputed
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.terminal import Part, fit_table, on_screen
+from evalkit.display.words import why_undecided
+from evalkit.stats.pair_tests import compare_units
 from tests.compare.runs import played, runs_of
 from tests.mindcraft.builders import write_all
+from tests.trajectories import folders as make
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +142,23 @@ def test_what_would_decide_is_planned_for_the_observed_difference_and_for_a_name
     gap = board.pairs.set_index(["model_a", "model_b"]).loc[("a", "b"), "estimate"]
     assert (observed[0], named[0]) == (f"{100 * abs(gap):.1f}", "10")
     assert "To detect" not in describe_comparison(runs_of(played({"a": 0.95, "b": 0.1})))
+    assert "There is only one model" in describe_comparison(runs_of([("a", "t", True)]), detect=10)
+
+
+@pytest.mark.parametrize(("tasks", "is_said"), [(9, True), (60, False)])
+def test_a_large_p_value_of_a_large_difference_of_shares_is_explained(tasks, is_said):
+    noise = np.sin(np.arange(tasks)) / 5
+    found = compare_units(0.75 + noise, 0.25 - noise[::-1])
+    assert ("unseen" in found.warning) == is_said
+    row = {"p_value": 0.04, "p_adjusted": 0.4, "claim_at": 0.05, "warning": found.warning}
+    assert why_undecided(row).startswith("p = 0.04 before the correction")
+    assert why_undecided(row).endswith("; so few tasks may miss a rare loss") == is_said
+
+
+def test_what_logs_lack_is_listed():
+    logs = evalkit.load("samples:crafter")
+    with pytest.raises(NotComputed, match=r"^the logs state no heat in, heat out or price$"):
+        Audited(logs, logs.runs).needs("heat_in", "heat_out", "price", "uncounted")
 
 
 def test_nothing_is_planned_where_another_test_decides_and_the_reason_is_said():
@@ -192,6 +215,29 @@ def test_the_printed_table_is_written_to_a_file(folder, tmp_path, more, column):
     listed = tmp_path / "runs.xlsx"
     CliRunner().invoke(main, ["show", str(folder), "--list", "failed", "--output", str(listed)])
     assert len(pd.read_excel(listed)) == 45
+
+
+@pytest.mark.parametrize(
+    ("command", "source", "options", "measure"),
+    [
+        ("compare", "quiz", [], "success rate (grader)"),
+        ("compare", "quiz", ["--baseline", "elm"], "success rate (grader)"),
+        ("compare", "quiz", ["--score", "speed"], "mean score (speed)"),
+        ("compare", "pages.csv", ["--column", "score=pages", "--value", "score"], "mean score"),
+        ("trajectories", "quiz", ["--score", "speed"], "mean score (speed)"),
+        ("crafter", "samples:crafter", [], "mean score in points"),
+        ("mindcraft", "samples:mindcraft/runs", ["--where", "task_type=techtree"], "success rate"),
+    ],
+)
+def test_files_name_what_they_estimate(tmp_path, monkeypatch, command, source, options, measure):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pages.csv").write_text("model,task,pages,ok\nyew,a,31,1\nyew,b,44,0\nelm,a,18,1\nelm,b,52,1\n")
+    for model in ("yew", "elm"):
+        scores = {"grader": {"value": "C"}, "speed": {"value": 0.25}}
+        log = make.inspect_log(*(make.sample(f"s{i}", scores=scores) for i in range(4)), model=model, task_id=model)
+        make.write(tmp_path / "quiz" / f"{model}.json", log)
+    CliRunner().invoke(main, [command, source, *options, "--output", "out.csv"], catch_exceptions=False)
+    assert set(pd.read_csv("out.csv")["measure"]) == {measure}
 
 
 def test_a_table_hides_no_two_rows_for_one_line():

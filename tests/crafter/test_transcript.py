@@ -41,11 +41,15 @@ def path(tmp_path):
     return write(tmp_path, trace(*events, metadata=metadata), "a.json")
 
 
+EXPECTED = "scorer points for achievements, target not recorded"
+
+
 def test_a_trace_is_shown_turn_by_turn(path):
     assert shown(path) == [
         "a.json",
         "model alder, task t1, status error, score 0.9, started 2025-01-01 00:00:00 UTC, "
-        "flags error entry, suspect invalid actions, difficulty easy, 1 of 22 achievements",
+        f"flags error entry, suspect invalid actions, {EXPECTED}, repetition not recorded, difficulty easy, "
+        "1 of 22 achievements",
         "",
         "1 » turn 0: move_up, do, jump",
         "    to the \ufffd[31mtree",
@@ -64,8 +68,10 @@ def test_a_trace_without_turns_or_events_is_shown_too(tmp_path):
     begun = "started 2025-01-01 00:00:00 UTC"
     without_turns = [{"actions": [6]}, {"reward": 1.0, "hooks_triggered": ["hard_achievement"]}]
     for events, lines in (
-        ([], [f"model alder, status aborted, {begun}, flags aborted, difficulty hard, aborted: no events", ""]),
-        (without_turns, [f"model alder, score 5, {begun}, flags unnamed achievements, difficulty hard", "",
+        ([], [f"model alder, status aborted, {begun}, flags aborted, {EXPECTED}, score not recorded, "
+              "repetition not recorded, difficulty hard, aborted: no events", ""]),
+        (without_turns, [f"model alder, score 5, {begun}, flags unnamed achievements, {EXPECTED}, "
+                         "repetition not recorded, difficulty hard", "",
                          "1 » event 0: sleep", "2 » event 1: no action"]),
     ):  # fmt: skip
         path = write(tmp_path, trace(*events, metadata=[config(model_name="alder", difficulty="hard")]))

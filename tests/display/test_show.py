@@ -149,6 +149,11 @@ def test_tables_are_published_whole_as_csv_under_a_name_that_stays_in_its_folder
     assert data[TABLE] == {"name": "my_table-1", "csv": "a,b\né,1\n,2\n", "rows": 2}
     assert (data["text/plain"], metadata[HIDDEN]) == ("", True)  # a file that was not written is not named
     assert (own[TABLE]["csv"], TABLE in seen) == ("a\n1\n2\n3\n", False)
+    display.show_table(pd.DataFrame({"estimate": [0.25]}), estimate="share of stops", name="stops")
+    assert shown[-2][0][TABLE]["csv"] == "estimate,measure\n0.25,share of stops\n"
+    display.show_table(pd.DataFrame({"estimate": [0.25], "measure": "of stops"}), estimate="share", name="stops")
+    assert shown[-2][0][TABLE]["csv"] == "estimate,measure\n0.25,of stops\n"
+    assert "of stops" not in shown[-1][0]["text/plain"]
     for name in ("", "../x", "a b", "a.csv", "é"):
         with pytest.raises(ValueError, match="name"):
             display.publish(**{name: pd.DataFrame()})

@@ -383,7 +383,7 @@ def test_contrasts_of_outcomes_that_no_event_relates_to_claim_little(models):
     ("repetitions", "claimed", "says"),
     [
         (6, ["first"], "of the same task and model: first (100% against 0%), over 12 tasks with both outcomes."),
-        (1, [], "in the 12 tasks with both outcomes, models may be the reason, since the same ones fail."),
+        (1, [], "in the 12 tasks with both outcomes, the same models fail, so models may be the reason."),
     ],
 )
 def test_an_event_of_the_model_that_fails_more_often_is_no_event_of_failures(repetitions, claimed, says):
@@ -426,7 +426,10 @@ def test_an_event_that_is_far_more_frequent_in_failed_runs_is_claimed_in_few_tas
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ({"a": "10", "b": "01", "c": "110"}, "none occurs in the 3 tasks with both outcomes."),
+        (
+            {"a": "10", "b": "01", "c": "110"},
+            "no event occurred in the 3 tasks with both outcomes.",
+        ),
         ({"a": "10", "b": "00"}, "only one task has transcripts of both."),
         ({"a": "11", "b": "00"}, "no task has transcripts of both."),
         ({"a": "1f", "b": "s0"}, "no task has transcripts of both."),

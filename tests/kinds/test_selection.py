@@ -268,6 +268,44 @@ def test_sources_with_runs_of_the_same_models_are_named_or_noted(tmp_path, model
     assert sorted({one.code for one in logs.chosen.notes}) == codes
 
 
+def wins(path, models, won) -> str:
+    """Write a table in which every model won so many of 4 tasks."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [(model, f"t{task}", int(task < won)) for model in models for task in range(4)]
+    pd.DataFrame(rows, columns=["model", "task", "solved"]).to_csv(path, index=False)
+    return str(path)
+
+
+def test_sources_that_share_models_are_compared_by_the_option_that_their_note_names(tmp_path):
+    sources = [
+        wins(tmp_path / f"{name}/run/log.csv", ["pine", "fir"], won) for name, won in (("kind", 3), ("stern", 1))
+    ]
+    (merged,) = evalkit.load(sources).chosen.only("sources_merged").notes
+    option = str(merged).partition("--compare-by ")[2].split()[0]
+    logs = evalkit.load(sources, compare_by=option)
+    rates = logs.runs.groupby("model_name")["success_rate"].mean().to_dict()
+    assert rates == {
+        f"{m} · {name} · run · log.csv": won for m in ("pine", "fir") for name, won in (("kind", 0.75), ("stern", 0.25))
+    }
+    assert "sources_merged" not in logs.chosen
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["kind/log.csv", "stern/log.csv"], {"kind · log.csv", "stern · log.csv"}),
+        (["a/run/log.csv", "b/run/log.csv", "c.csv"], {"a · run · log.csv", "c.csv"}),
+        (["p/q/log.csv", "r/q/log.csv", "p/s/log.csv", "r/s/log.csv"], {"p · q · log.csv", "r · s · log.csv"}),
+    ],
+)
+def test_names_from_sources_differ_in_more_than_a_provider(tmp_path, paths, names):
+    sources = [wins(tmp_path / path, ["solo"], place) for place, path in enumerate(paths)]
+    logs = evalkit.load(sources)
+    assert names <= set(logs.runs["model_name"])
+    assert logs.runs["model_name"].nunique() == len(paths)
+    assert "Perhaps one model" not in CliRunner().invoke(main, ["compare", *sources]).output
+
+
 def test_a_dataset_of_several_folders_names_models_as_the_folders_do(tmp_path):
     sources = crafter_folders(tmp_path, "m", "m")
     evalkit.crafter.collect(sources, tmp_path / "made")

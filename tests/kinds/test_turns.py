@@ -41,6 +41,30 @@ def test_the_frame_of_turns_has_the_numbers_of_pages_and_of_show(logs):
         assert last.startswith(f"{len(shown.turns)} ")
 
 
+@pytest.mark.parametrize(
+    ("source", "options", "expected"),
+    [
+        ("samples:mindcraft/runs", {"where": "task_type=construction"}, {"target": "blueprint", "repetition": "0"}),
+        ("samples:mindcraft/runs", {"where": "task_type=techtree"}, {"scorer": "final message in the log"}),
+        ("samples:crafter", {}, {"target": "not recorded", "scorer": "points for achievements"}),
+        ("samples:steps", {}, {"repetition": "not recorded", "scorer": "share of confirmed steps"}),
+        ("samples:trajectories/harbor", {}, {"target": "not recorded"}),
+        ("samples:trajectories/inspect", {}, {}),
+        ("laps.csv", {"columns": "score=laps"}, {"model": "pike", "scorer": "laps", "target": "not recorded"}),
+        ("laps.csv", {"columns": ["score=secs", "success=won"]}, {"scorer": "won and secs", "score": "7"}),
+    ],
+)
+def test_what_was_expected_of_a_run_is_stated_for_every_kind(tmp_path, monkeypatch, source, options, expected):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "laps.csv").write_text("model,task,laps,secs,won\npike,a,3,7,1\npike,b,4,9,0\n")
+    logs = evalkit.load(source, **options)
+    run = logs.runs.iloc[0].to_dict()
+    facts = dict(reference(logs, run).facts)
+    assert {"model", "target", "score", "scorer", "repetition"} <= set(facts)
+    assert facts | expected == facts
+    assert {f"{name} {text}" for name, text in expected.items()} <= set(logs.show(run["run_id"]).facts)
+
+
 def test_steps_checks_results_and_findings_give_the_turn_of_a_result(tmp_path):
     data = database([thread("one"), thread("two")])
     (tmp_path / "c.sqlite").write_bytes(data)

@@ -7,11 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit import compare
+from evalkit._notes import NO_NOTES, note
 from evalkit.cli import main
 from evalkit.display import finding_text
 from evalkit.display.drawing import has_nothing_to_draw
 from evalkit.kinds import kind_named, rates_by_denominator, usage
-from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, load, runs_df
+from evalkit.mindcraft import aggregate_results_to_dataframe, analysis, figures, load, runs_df, words
 from evalkit.mindcraft.analysis import ENDINGS
 from tests.mindcraft.builders import SCORE, log, task, write_all
 
@@ -264,7 +265,8 @@ LEVELS = {"0": 0, "1": 1, "2": 2}
         ({"a": {"0": "1111", "2": "0000"}, "b": {"1": "11111"}}, 1, "100 points [31, 100], from 100 % on 4 tasks"),
         ({"a": {"0": "1", "1": "0"}}, 1, "is 100 points (no interval: too few tasks), from 100 % on 1 task"),
         ({"a": {"0": "1", "1": "0"}, "b": {"0": "1", "1": "0"}}, 1, "is 100 points (no interval: too few tasks)"),
-        ({"a": {"0": "111"}}, None, "no run with blocked agents was measured"),
+        ({"a": {"0": "111"}}, None, "is unknown: no run with blocked agents was measured."),
+        ({"a": {"1": "011", "2": "1"}}, None, "is unknown: no run without blocked agents was measured."),
     ],
 )
 def test_the_drop_of_all_models_is_one_within_models(tmp_path, results, drop, said):
@@ -282,6 +284,7 @@ def test_the_drop_of_all_models_is_one_within_models(tmp_path, results, drop, sa
     first, *others = map(finding_text, analysis.drop_findings(runs))
     assert said in first
     assert "nan" not in first
+    assert "rough interval" not in first  # there is none
     assert bool(others) == (drop is not None)  # nothing explains a drop that was not estimated
 
 
@@ -302,6 +305,30 @@ def test_the_command_prints_a_grid_of_models_and_blocked_agents(tmp_path):
         text = CliRunner().invoke(main, [*line, *more]).output
         assert re.search(r"0 blocked +1 blocked +drop, points", text)
         assert "has its own tasks" in text
+        assert ("no trend" in text) == bool(more)
+
+
+@pytest.mark.parametrize(
+    ("direction", "p_value", "doubt", "said"),
+    [
+        ("falls", 0.001, NO_NOTES, "m: success falls with every blocked agent (p = 0.001, 8 runs of 4 tasks)."),
+        ("rises overall", 0.02, NO_NOTES, "m: success rises overall, but not every single step is shown (p = 0.02"),
+        ("no", 0.3, note("unlike", claim_at=0.025), "m: no trend was detected (p = 0.3, 8 runs of 4 tasks); one"),
+        (
+            "no",
+            0.031,
+            note("unlike", claim_at=0.025),
+            "(p = 0.031, 8 runs of 4 tasks), because clusters of some",
+        ),
+        ("no", 0.0004, note("uneven"), "many more runs than clusters of other levels."),
+    ],
+)
+def test_a_trend_that_is_not_claimed_in_spite_of_its_p_value_has_a_reason(direction, p_value, doubt, said):
+    row = {"model_name": "m", "p_value": p_value, "p_holm": p_value, "n": 8, "n_tasks": 4}
+    text = words.trend({**row, "direction": direction, "warning": doubt})
+    assert said in text
+    assert ("because" in text) == (direction == "no" and p_value <= 0.05)
+    assert "each step" not in text
 
 
 def test_the_table_of_types_begins_with_the_rate_of_all(runs):

@@ -38,7 +38,7 @@ APART = (*SIMPSON[:2], runs("beta", "easy", range(100, 120), 18), runs("beta", "
             "alpha ranks above beta by raw rates, but not by rates adjusted",
         ),
         (APART, "type", "standardised", "alpha ranks above beta by raw rates, but not by rates standardised"),
-        (APART, "", "none", "no adjusted rates: no shared tasks, types or equal conditions"),
+        (APART, "", "none", "rates are not adjusted for tasks, because some models share no tasks"),
         ((*SIMPSON[:1], runs("beta", "easy", range(80), 40)), "type", "raw", "All models ran the same tasks"),
         (
             (*SIMPSON[:1], runs("beta", "easy", range(60), 40)),

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.steps import analysis, load
 from evalkit.steps.judge import as_history, find_copies
-from tests.steps.cases import BAD, CELLS, COUNTS, ENRICHMENT, EXPRESSION, GOOD, make
+from tests.steps.cases import BAD, CELLS, COUNTS, ENRICHMENT, EXPRESSION, GOOD, SILENT, make
 from tests.steps.test_checkpoints import database, state, thread
 from tools.samples.steps import old_flat
 
@@ -104,3 +104,32 @@ def test_three_files_with_the_same_executions_are_one(tmp_path):
     assert "80 % [38, 96] (4 of 5) confirmed" in alone
     assert shown.startswith("80 % [38, 96] of the steps of 1 history succeeded")
     assert "count once: y.json = x.json and z.json = x.json." in shown
+
+
+@pytest.mark.parametrize(
+    ("histories", "first"),
+    [
+        ([[GOOD, GOOD, BAD]], "67 % [21, 94] of the steps of 1 history succeeded (3 steps). No step failed silently."),
+        (
+            [[GOOD, SILENT]],
+            "50 % [9, 91] of the steps of 1 history succeeded (2 steps). 100 % [34, 100] reported success; 1 ",
+        ),
+        (
+            [[GOOD], [BAD, SILENT]],
+            "On average over 2 histories (3 steps), 50 % [9, 91] of the steps succeeded. 75 % [20, 97]",
+        ),
+        ([[make("f", success=None)]], "No step can be judged, so there is no success rate."),
+    ],
+)
+def test_the_first_line_is_the_answer(tmp_path, histories, first):
+    for place, records in enumerate(histories):
+        (tmp_path / f"h{place}.json").write_text(json.dumps(records))
+    assert CliRunner().invoke(main, ["steps", str(tmp_path)], catch_exceptions=False).output.startswith(first)
+
+
+def test_a_failed_step_without_an_error_shows_its_result(tmp_path):
+    records = [make("f", "half of the table", success=False), make("g", "half", success=False, error="no cells")]
+    (tmp_path / "h.json").write_text(json.dumps(records))
+    text = CliRunner().invoke(main, ["steps", str(tmp_path)], catch_exceptions=False).output
+    assert "failure  text         half of the table" in text
+    assert "failure  text         no cells" in text
