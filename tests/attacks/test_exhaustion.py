@@ -42,6 +42,33 @@ def parquet(rows, text, **more):
     return buffer.getvalue()
 
 
+def json_texts(rows, text, *, in_lists=False):
+    """Return a Parquet file with texts of Arrow's JSON type that share bytes, and with ids of its UUID type."""
+    shared = pa.DictionaryArray.from_arrays(pa.array([0] * rows), [text]).cast(pa.string())
+    columns = {
+        "task": pa.array([number.to_bytes(16, "big") for number in range(rows)], pa.uuid()),
+        "score": [1.0] * rows,
+        "model": ["m"] * rows,
+        "note": pa.ExtensionArray.from_storage(pa.json_(), shared),
+    }
+    if in_lists:
+        columns["note"] = pa.ListArray.from_arrays(list(range(rows + 1)), columns["note"])
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, store_schema=False)
+    return buffer.getvalue()
+
+
+def false_rows(rows, columns):
+    """Return a Parquet file of at most one row that states another number of rows."""
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, compression="none", store_schema=False)
+    data = buffer.getvalue()
+    size = int.from_bytes(data[-8:-4], "little")
+    stated = b"\x16\x02" if columns else b"\x16\x00"
+    footer = data[-8 - size : -8].replace(stated, b"\x16" + thrift_integer(rows))
+    return data[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
 def shared_beginnings(rows, text):
     """Return a Parquet file whose texts repeat the one before, in an encoding that stores it once."""
     columns = {"task": list(map(str, range(rows))), "score": [1.0] * rows, "model": ["m"] * rows, "note": [text] * rows}
@@ -128,6 +155,14 @@ FILES = {  # name: the attack, the control, and what is said of the attack
         parquet(5, "x", f=pa.array([b"x" * 10_000] * 5, pa.binary(10_000))),
         LARGE,
     ),
+    "json.parquet": (json_texts(50, "x" * 10_000), json_texts(5, "x" * 10_000), LARGE),
+    "jsons.parquet": (
+        json_texts(50, "x" * 10_000, in_lists=True),
+        json_texts(5, "x" * 10_000, in_lists=True),
+        LARGE,
+    ),
+    "messages.parquet": (false_rows(50_000, {"messages": ["hi"]}), parquet(9, "x"), "more than the limit"),
+    "empty.parquet": (false_rows(50_000, {}), parquet(9, "x"), "more than the limit"),
     "page.parquet": (false_sizes(300_000), false_sizes(100_000), LARGE),
     "values.json": (
         b'{"task": "t", "score": 1, "model": "m", "note": [' + b"{}," * 9_000 + b"1]}",
@@ -316,6 +351,25 @@ def test_the_sizes_of_pages_are_read_before_they_are_unpacked(size):
     data = false_sizes(size)
     chunk = pq.read_metadata(io.BytesIO(data)).row_group(0).column(3)
     assert size <= sum(page.size for page in table._pages(data, chunk)) < size + 100
+
+
+@pytest.mark.parametrize("name", ["text.parquet", "json.parquet", "jsons.parquet"])
+def test_texts_that_share_bytes_are_counted_before_they_are_copied(monkeypatch, name):
+    sizes = []
+    monkeypatch.setattr(table, "_decoded_size", lambda values: sizes.append(values.nbytes) or 0)
+    (attack, _, _), rows = FILES[name], 50
+    assert len(table.read_rows(attack)[0]) == rows
+    assert 10_000 < sum(sizes) < rows / 10 * 10_000
+
+
+@pytest.mark.parametrize("columns", [{}, {"messages": ["hi"]}])
+def test_a_table_without_a_column_to_read_has_no_rows(columns):
+    assert table.read_rows(false_rows(9_000, columns), messages=False)[0] == []
+
+
+def test_ids_of_the_type_uuid_are_read():
+    rows, _ = table.read_rows(json_texts(2, "{}"))
+    assert [str(row["task"]) for row in rows] == [f"00000000-0000-0000-0000-00000000000{n}" for n in range(2)]
 
 
 WRITTEN = {  # how a Parquet file may be written
