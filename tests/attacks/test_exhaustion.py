@@ -3,10 +3,12 @@
 Every attack has a control: the same file below the limit, or of a smaller size, is used.
 """
 
+import gc
 import io
 import json
 import re
 import tarfile
+import tracemalloc
 import zipfile
 
 import pyarrow as pa
@@ -17,7 +19,7 @@ from click.testing import CliRunner
 from evalkit import trajectories
 from evalkit.cli import main
 from evalkit.failures.rules import cause_of, claims_success
-from evalkit.io import SourceError
+from evalkit.io import SourceError, decode_json
 from evalkit.io.paths import MOST_BYTES, LimitError
 from evalkit.kinds import load
 from evalkit.kinds.errors import is_error
@@ -360,6 +362,38 @@ def test_texts_that_share_bytes_are_counted_before_they_are_copied(monkeypatch, 
     (attack, _, _), rows = FILES[name], 50
     assert len(table.read_rows(attack)[0]) == rows
     assert 10_000 < sum(sizes) < rows / 10 * 10_000
+
+
+SIZE = 300_000
+REPAIRED = {  # documents in which a defect is repaired; the last character makes each of their characters take four bytes
+    "one NaN": '["' + "x" * SIZE + '😀", NaN]',
+    "many NaN": "[" + "NaN, " * (SIZE // 5) + '"😀"]',
+    "a surrogate": '["\\ude00' + "x" * SIZE + '😀"]',
+    "surrogates": '["' + "\\ud83d" * (SIZE // 6) + '😀"]',
+    "both, after escapes": '["' + "\\n" * (SIZE // 2) + '\\ud83d😀", -Infinity]',
+}
+
+
+def memory_of(data):
+    """Return the memory that decoding a document takes, and what is left of it afterwards, in bytes per byte."""
+    gc.disable()
+    tracemalloc.start()
+    try:
+        decode_json(data)
+        left, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    return most / len(data), left / len(data)
+
+
+@pytest.mark.parametrize("what", REPAIRED)
+def test_a_document_that_is_repaired_takes_little_more_memory_than_another(what):
+    whole, _ = memory_of(f'["{"x" * SIZE}😀"]'.encode())
+    assert 4 < whole < 6
+    most, left = memory_of(REPAIRED[what].encode())
+    assert most < 2 * whole
+    assert left < 0.1
 
 
 @pytest.mark.parametrize("columns", [{}, {"messages": ["hi"]}])

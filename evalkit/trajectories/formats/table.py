@@ -159,16 +159,14 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
         rows = _parquet_rows(data, messages=messages)
     else:
         _check_lines(data)
-        text = _text(data)
-        start = text[:_MOST_HEADER].lstrip()[:1]
-        if start == "[":
-            rows = decode_json(text.encode())[0]
-        elif start == "{":
-            data = text.encode()
-            del text
+        data = _text(data).encode()
+        start = data[:_MOST_HEADER].lstrip()[:1]
+        if start == b"[":
+            rows = decode_json(data)[0]
+        elif start == b"{":
             rows = list(read_lines(data, (), doubts))
         else:
-            rows, doubts = _cells(text)
+            rows, doubts = _cells(data.decode())
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are not objects")
     check_size(CELL * len(rows) * len(_names(rows)))  # rows get an empty cell for each name that only others have
