@@ -10,6 +10,7 @@ import re
 import tarfile
 import tracemalloc
 import zipfile
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -148,6 +149,7 @@ def names(rows):
 
 NESTED = [{}] * 900
 SAMPLES = {f"samples__{number}_epoch_1": {"id": number, "epoch": 1, "x": "x" * 30_000} for number in range(10)}
+NO_FILE = "OSError: neither a regular file nor a link to one in the archive"
 LARGE = "more than the limit of 200000"
 FILES = {  # name: the attack, the control, and what is said of the attack
     "text.parquet": (parquet(50, "x" * 10_000), parquet(5, "x" * 10_000), LARGE),
@@ -365,7 +367,7 @@ def test_texts_that_share_bytes_are_counted_before_they_are_copied(monkeypatch, 
 
 
 SIZE = 300_000
-REPAIRED = {  # documents in which a defect is repaired; the last character makes each of their characters take four bytes
+REPAIRED = {  # documents with a repaired defect, and with a character because of which each one takes four bytes
     "one NaN": '["' + "x" * SIZE + '😀", NaN]',
     "many NaN": "[" + "NaN, " * (SIZE // 5) + '"😀"]',
     "a surrogate": '["\\ude00' + "x" * SIZE + '😀"]',
@@ -457,7 +459,65 @@ def test_a_member_of_an_archive_that_is_no_file_fails_alone(tmp_path, monkeypatc
         written.addfile(odd)
     ledger = load(str(tmp_path / "logs.tar"), "trajectories").ledger
     assert ledger["status"].tolist() == ["used", "failed"]
-    assert ledger["reason"].tolist()[1] == "OSError: neither a regular file nor a link to one in the archive"
+    assert ledger["reason"].tolist()[1] == NO_FILE
+
+
+def tar(*members):
+    """Return an archive with the table `good.csv` and these members: names, types, contents and stated sizes."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as written:
+        for name, kind, data, *size in (("good.csv", tarfile.REGTYPE, GOOD.encode()), *members):
+            member = tarfile.TarInfo(name)
+            member.type, member.size, member.linkname = kind, len(data), data.decode()
+            if size or kind in (tarfile.SYMTYPE, tarfile.LNKTYPE):
+                member.size = sum(size)
+                written.fileobj.write(member.tobuf(tarfile.GNU_FORMAT))
+            else:
+                written.addfile(member, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def described(data):
+    """Return the members of a table `b.csv` after a pax header with this content."""
+    return [("x", tarfile.XHDTYPE, data), ("b.csv", tarfile.REGTYPE, GOOD.encode())]
+
+
+def linked(count):
+    """Return a chain of links, of which only the last names a file."""
+    names = [f"{number}.csv" for number in range(count)]
+    return [(name, tarfile.SYMTYPE, target.encode()) for name, target in pairwise([*names, "good.csv"])]
+
+
+TARS = {  # archives for which `tarfile` needs endless time or memory: the number of tables that are read, or a reason
+    "a negative size": (tar(("b.csv", tarfile.REGTYPE, b"", -1024)), "states a size of -1024 bytes"),
+    "a negative size in a header": (tar(*described(b"14 size=-1536\n")), 2),
+    "digits": (tar(*described(b"7" * 500_000)), 2),
+    "digits in a record": (tar(*described(b"500007 comment=" + b"7" * 499_991 + b"\n")), 2),
+    "records within records": (tar(*described(b"2 " * 200_000 + b"x=")), 2),
+    "headers for all members": (
+        tar(*[("x", tarfile.XGLTYPE, b"2 " * 2_000 + b"%d=" % n) for n in range(50)], *described(b"")),
+        2,
+    ),
+    "headers of headers": (tar(*described(b"8 a=bcd\n")[:1] * 3_000), "nested too deep"),
+    "a chain of links": (tar(*linked(2_000)), 2),
+    "a link to itself": (tar(("b.csv", tarfile.LNKTYPE, b"b.csv")), 1),
+    "a sparse file": (tar(*described(b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n")), 1),
+    "none": (tar(*described(b"18 path=other.csv\n"), ("c.csv", tarfile.SYMTYPE, b"a/../other.csv")), 3),
+}
+
+
+@pytest.mark.parametrize("what", TARS)
+def test_a_tar_archive_with_crafted_headers_is_read_or_refused_soon(tmp_path, monkeypatch, what):
+    monkeypatch.setenv("EVALKIT_CACHE", "off")
+    data, expected = TARS[what]
+    (tmp_path / "logs.tar").write_bytes(data)
+    if isinstance(expected, str):
+        with pytest.raises(SourceError, match=rf"logs\.tar!: .*{expected}"):
+            load(str(tmp_path / "logs.tar"), "trajectories")
+    else:
+        ledger = load(str(tmp_path / "logs.tar"), "trajectories").ledger
+        assert ledger["status"].tolist().count("used") == expected
+        assert set(ledger.loc[ledger["status"].eq("failed"), "reason"]) <= {NO_FILE}
 
 
 OPENINGS = [  # of calls that are text only, and of results, in every syntax, without an end

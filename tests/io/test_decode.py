@@ -43,8 +43,8 @@ def test_what_can_be_read_is_read_and_what_was_mended_is_named(data, value, reco
 
 
 PIECES = [
-    '"', '"a', 'b"', '""', "\\", "\\\\", '\\"', "\\ud83d", "\\uDE00", "\\udbff", "\\ud8", "\\u0041", "NaN", "-", "Infinity", "N",
-    "[", "]", "[1,", ",", "1", "null", "{", "}", ":", " ", "😀", "é", "A",
+    '"', '"a', 'b"', '""', "\\", "\\\\", '\\"', "\\ud83d", "\\uDE00", "\\udbff", "\\ud8", "\\u0041", "NaN", "-", "N",
+    "Infinity", "[", "]", "[1,", ",", "1", "null", "{", "}", ":", " ", "😀", "é", "A",
 ]  # fmt: skip
 
 
