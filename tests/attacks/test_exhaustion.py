@@ -215,6 +215,11 @@ FILES = {  # name: the attack, the control, and what is said of the attack
     ),
     "member.eval": (archive(header=HEADER | {"x": "x" * 300_000}), archive(header=HEADER | {"x": "x" * 100}), LARGE),
     "members.eval": (archive(header=HEADER, **SAMPLES), archive(header=HEADER, samples__1_epoch_1={"id": 1}), LARGE),
+    "directory.eval": (
+        archive(header=HEADER, samples__1_epoch_1={"id": 1}, **{f"n{number}": "" for number in range(500)}),
+        archive(header=HEADER, samples__1_epoch_1={"id": 1}, **{f"n{number}": "" for number in range(200)}),
+        LARGE,
+    ),
     "overlap.eval": (overlapping(3), overlapping(1), "overlaps another member"),
 }
 
