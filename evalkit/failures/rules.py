@@ -157,7 +157,7 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
             last[made.name] = place
         earliest = [
             before
-        ]  # earliest[k]: for each call, the minimum of `before` over it and those after it, 2**k calls
+        ]  # earliest[k]: the minima of `before` over each 2**k calls in a row
         while (n := 2 ** len(earliest)) <= len(calls):
             earliest.append(list(map(min, earliest[-1], earliest[-1][n // 2 :])))
         for numbered in equal.values():

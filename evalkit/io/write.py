@@ -27,7 +27,7 @@ LOCK = ".evalkit.lock"  # name of the file that is locked while a process writes
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 _LATER_FORMULA = re.compile(
     r"(?<=[;\t])'?(?=[=+\-@＝＋－＠])"
-)  # of a spreadsheet that splits cells at semicolons or tabs
+)  # spreadsheets may split cells there
 TEMPORARY = f".evalkit-{platform.node()}-"  # prefix of the name of a file being written; the process id follows
 
 
