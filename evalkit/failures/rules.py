@@ -155,11 +155,9 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
             equal.setdefault(made.call, []).append((place, made))
             before.append(last.get(made.name, -1))
             last[made.name] = place
-        earliest = [
-            before
-        ]  # earliest[k]: the minima of `before` over each 2**k calls in a row
-        while (n := 2 ** len(earliest)) <= len(calls):
-            earliest.append(list(map(min, earliest[-1], earliest[-1][n // 2 :])))
+        earliest = [before]  # earliest[k]: the minima of `before` over each 2**k calls in a row
+        while (width := 2 ** len(earliest)) <= len(calls):
+            earliest.append(list(map(min, earliest[-1], earliest[-1][width // 2 :])))
         for numbered in equal.values():
             if len(numbered) < LEAST_REPEATS:
                 continue

@@ -25,9 +25,7 @@ from evalkit.io.text import plain
 
 LOCK = ".evalkit.lock"  # name of the file that is locked while a process writes into a folder
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
-_LATER_FORMULA = re.compile(
-    r"(?<=[;\t])'?(?=[=+\-@＝＋－＠])"
-)  # spreadsheets may split cells there
+_LATER_FORMULA = re.compile(r"(?<=[;\t])'?(?=[=+\-@＝＋－＠])")  # spreadsheets may split cells there
 TEMPORARY = f".evalkit-{platform.node()}-"  # prefix of the name of a file being written; the process id follows
 
 

@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -155,7 +155,7 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
     unique = UniqueNames("{} #{}")
     end = time.monotonic() + SECONDS
     try:
-        with _connected(path, data) as connection:
+        with TemporaryDirectory(prefix="evalkit-") as folder, closing(_connect(path, data, folder)) as connection:
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most_bytes(), 2**31 - 1))
             connection.set_progress_handler(lambda: time.monotonic() > end, 10_000)
@@ -182,29 +182,24 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
         raise BrokenFileError(f"no LangGraph checkpoints: not UTF-8: {error.reason}") from error
 
 
-@contextmanager
-def _connected(path: str, data: bytes) -> Iterator[sqlite3.Connection]:
-    """Open a database without writing: its bytes in memory, or the file, read-only, if it has a write-ahead log.
+def _connect(path: str, data: bytes, folder: str) -> sqlite3.Connection:
+    """Open a database without writing: the file, read-only, if it has a write-ahead log; else its bytes in memory.
 
-    SQLite would create the index of the log next to the file. If there is none, a temporary copy is opened instead.
+    SQLite would create a missing index of the log next to the file, so it then opens a copy in a temporary `folder`.
     """
-    log, index = f"{path}-wal", f"{path}-shm"
-    with TemporaryDirectory(prefix="evalkit-") as folder:
-        if not any(map(os.path.exists, companions(path))):
-            connection = sqlite3.connect(":memory:")
-            connection.deserialize(data[:18] + b"\1\1" + data[20:])  # turn off the write-ahead log
-        else:
-            for companion in filter(os.path.lexists, (log, index)):
-                status = os.stat(companion)
-                check_regular(status)
-                check_size(status.st_size)
-            if not os.path.exists(index):
-                path = os.path.join(folder, "copy")
-                Path(path).write_bytes(data)
-                shutil.copyfile(log, f"{path}-wal")
-            connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
-        with closing(connection):
-            yield connection
+    if not any(map(os.path.exists, companions(path))):
+        connection = sqlite3.connect(":memory:")
+        connection.deserialize(data[:18] + b"\1\1" + data[20:])  # turn off the write-ahead log
+        return connection
+    for companion in filter(os.path.lexists, (f"{path}-wal", f"{path}-shm")):
+        status = os.stat(companion)
+        check_regular(status)
+        check_size(status.st_size)
+    if not os.path.exists(f"{path}-shm"):
+        shutil.copyfile(f"{path}-wal", f"{folder}/copy-wal")
+        path = f"{folder}/copy"
+        Path(path).write_bytes(data)
+    return sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
 
 
 def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
