@@ -71,11 +71,11 @@ class _Header(tarfile.TarInfo):
     def _proc_member(self, archive: Any) -> Any:
         if self.size < 0:  # `tarfile` would read the same header forever
             raise OSError(errno.EINVAL, f"{self.name}: a header in the archive states a size of {self.size} bytes")
-        return super()._proc_member(archive)
+        return super()._proc_member(archive)  # type: ignore[misc]
 
     def _proc_pax(self, archive: Any) -> Any:
         """Return the next member with the name, link and size that this header states. Sparse members are no files."""
-        data, at = archive.fileobj.read(self._block(self.size)), 0
+        data, at = archive.fileobj.read(self._block(self.size)), 0  # type: ignore[attr-defined]
         stated: dict[bytes, bytes] = {}
         while (record := _RECORD.match(data, at)) and (at := at + int(record[1])) > record.end():
             stated[record[2]] = data[record.end() : at - 1]
@@ -102,8 +102,8 @@ def _resolve_links(members: list[tarfile.TarInfo]) -> None:
             target = by_name.get(posixpath.normpath(posixpath.join(folder, link.linkname)))
             link.type = tarfile.FIFOTYPE  # not a file
             if target and target.isreg():
-                link.type, link.size, link.offset_data = target.type, target.size, target.offset_data
-                link.sparse = target.sparse
+                link.type, link.size = target.type, target.size
+                link.offset_data, link.sparse = target.offset_data, target.sparse
 
 
 class _Place:
