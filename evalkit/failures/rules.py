@@ -149,8 +149,15 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
         if len(calls) < LEAST_REPEATS:
             continue
         equal: dict[tuple[str, str], list[tuple[int, Made]]] = {}
+        last: dict[str, int] = {}  # the last call of each name so far
+        before: list[int] = []  # for each call, the last one of this name before it
         for place, made in enumerate(calls):
             equal.setdefault(made.call, []).append((place, made))
+            before.append(last.get(made.name, -1))
+            last[made.name] = place
+        earliest = [before]  # earliest[k]: the minima of `before` over each 2**k calls in a row
+        while (width := 2 ** len(earliest)) <= len(calls):
+            earliest.append(list(map(min, earliest[-1], earliest[-1][width // 2 :])))
         for numbered in equal.values():
             if len(numbered) < LEAST_REPEATS:
                 continue
@@ -161,8 +168,9 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
                 if first.result is None or n < LEAST_REPEATS:
                     continue
                 if following and n < LONG_REPEATS:
-                    between = {made.name for made in calls[start:end]}
-                    if {made.name for made in calls[end : following[0][0]]} <= between:
+                    stop = following[0][0]
+                    k = (stop - end).bit_length() - 1
+                    if min(earliest[k][end], earliest[k][stop - 2**k]) >= start:  # no call of a name that is new since
                         continue
                 yield first.turn, str(n), f"{first.text} → {shortened(first.result)}"
 

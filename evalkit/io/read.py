@@ -44,6 +44,13 @@ _MARKS = {  # byte order marks: encoding, and the name under which its recovery 
 }
 _LATIN = re.compile(rb"[\x00-\x7f\xa0-\xfe]*")  # no control characters, and no bytes that usually mean damage
 _UTF_8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
+_REPAIRS = {  # defects that json accepts and msgspec rejects: a pattern whose group is the defect, and its replacement
+    "nan_literal": (re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|(NaN|-?Infinity)', re.DOTALL), b"null"),
+    "lone_surrogate": (
+        re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL),
+        b"fffd",
+    ),
+}
 _MOST_TOKENS = 2_000  # maximum number of JSON tokens read from the beginning of a file
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)  # a string, or a punctuation mark
 
@@ -258,26 +265,24 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[
         except msgspec.ValidationError:
             raise
         except msgspec.DecodeError as error:
-            strict_error = error
-        # convert what json accepts and msgspec rejects; decode the bytes first, since json would also accept UTF-16
-        constants = list[str]()
-        value = json.loads(data.decode("utf-8"), parse_constant=constants.append)  # append returns None
-        text = json.dumps(value, ensure_ascii=False)
-        if constants:
-            recovered.append("nan_literal")
-        try:
-            clean = text.encode()
-        except UnicodeEncodeError:
-            clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-            recovered.append("lone_surrogate")
-        return decoder.decode(clean), recovered
+            strict_error = str(error)  # the error would keep this function's data in memory
+        for name, (pattern, new) in _REPAIRS.items():
+            repaired, end = bytearray(), 0
+            for match in pattern.finditer(data):
+                if match[1]:
+                    repaired += data[end : match.start(1)] + new
+                    end = match.end(1)
+            if end:
+                data = bytes(repaired + data[end:])
+                recovered.append(name)
+        return decoder.decode(data), recovered
     except msgspec.ValidationError as error:
         raise WrongShapeError(f"TypeError: {error}") from error
     except UnicodeDecodeError as error:
         raise BrokenFileError(f"UnicodeDecodeError: not UTF-8 at byte {error.start}: {error.reason}") from error
     except RecursionError as error:
         raise BrokenFileError("RecursionError: nested too deep") from error
-    except (ValueError, msgspec.DecodeError) as error:
+    except msgspec.DecodeError as error:
         raise BrokenFileError(f"JSONDecodeError: {strict_error}") from error
 
 

@@ -7,8 +7,10 @@ tables and reports show paths. Credentials are removed from error messages.
 import errno
 import io
 import os
+import posixpath
 import re
 import sys
+import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -24,6 +26,8 @@ fsspec = lazy_loader.load("fsspec")  # slow to import, and most sources are loca
 _MOST_FOLDERS = 200  # maximum depth of folders in an archive, because fsspec recurses for each level
 LARGE = 2**20  # size in bytes from which only the excerpt of a file is read
 
+_RECORD = re.compile(rb"(\d{1,12}) ([^=\n]{1,500})=")  # beginning of a record in a header of a tar archive
+
 _ERRORS = (  # types of errors that `_plain_error` keeps
     paths.LimitError, FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, TimeoutError,
     ConnectionError,
@@ -38,7 +42,9 @@ def _plain_error(error: Exception) -> OSError:
     """Convert an error of any type from a file system to a plain OSError without credentials."""
     kind = next((kind for kind in (*_ERRORS, paths.LimitError) if isinstance(error, kind)), OSError)
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    if not isinstance(error, OSError):
+    if isinstance(error, RecursionError):
+        text = "its folders or headers are nested too deep, or never end"
+    elif not isinstance(error, OSError):
         text = f"{type(error).__name__}: {text}"
     options = [paths.storage_options()]
     while options:
@@ -57,6 +63,47 @@ def _plain_errors() -> Iterator[None]:
         yield
     except Exception as error:
         raise _plain_error(error) from None
+
+
+class _Header(tarfile.TarInfo):
+    """A header in a tar archive, read in time and memory proportional to its size, unlike by `tarfile`."""
+
+    def _proc_member(self, archive: Any) -> Any:
+        if self.size < 0:  # `tarfile` would read the same header forever
+            raise OSError(errno.EINVAL, f"{self.name}: a header in the archive states a size of {self.size} bytes")
+        return super()._proc_member(archive)  # type: ignore[misc]
+
+    def _proc_pax(self, archive: Any) -> Any:
+        """Return the next member with the name, link and size that this header states. Sparse members are no files."""
+        data, at = archive.fileobj.read(self._block(self.size)), 0  # type: ignore[attr-defined]
+        stated: dict[bytes, bytes] = {}
+        while (record := _RECORD.match(data, at)) and (at := at + int(record[1])) > record.end():
+            stated[record[2]] = data[record.end() : at - 1]
+        member: Any = self.fromtarfile(archive)
+        if self.type == tarfile.XGLTYPE:
+            return member
+        for key, name in ((b"path", "name"), (b"linkpath", "linkname")):
+            if key in stated:
+                setattr(member, name, stated[key].decode("utf-8", "surrogateescape").rstrip("/"))
+        if stated.get(b"size", b"").isdigit():
+            member.size = int(stated[b"size"][:18])
+            archive.offset = member.offset_data + member._block(member.size)
+        if any(key.startswith(b"GNU.sparse") for key in stated):
+            member.type = tarfile.FIFOTYPE
+        return member
+
+
+def _resolve_links(members: list[tarfile.TarInfo]) -> None:
+    """Make links to files read like these, because `tarfile` would search all members for each link of a chain."""
+    by_name = {posixpath.normpath(one.name): one for one in members}
+    for link in members:
+        if link.issym() or link.islnk():
+            folder = posixpath.dirname(link.name) if link.issym() else ""
+            target = by_name.get(posixpath.normpath(posixpath.join(folder, link.linkname)))
+            link.type = tarfile.FIFOTYPE  # not a file
+            if target and target.isreg():
+                link.type, link.size = target.type, target.size
+                link.offset_data, link.sparse = target.offset_data, target.sparse
 
 
 class _Place:
@@ -78,9 +125,15 @@ class _Place:
             inner = {"target_options": options} if paths.is_url(archive) else {}
             if not inner:
                 paths.check_regular(os.stat(archive))
-            self.fs, self._prefix = fsspec.filesystem(protocol, fo=archive, **inner), root
-            self._is_tar = protocol == "tar"
-            if not self._is_tar:
+            self._prefix, self._is_tar = root, protocol == "tar"
+            if self._is_tar:
+                self.fs = fsspec.filesystem("tar", fo=io.BytesIO(bytes(tarfile.RECORDSIZE)))  # an empty archive
+                self.fs.of = fsspec.open(archive, compression="infer", **(options if inner else {}))
+                self.fs.tar = tarfile.TarFile(fileobj=self.fs.of.open(), tarinfo=_Header)
+                _resolve_links(self.fs.tar.getmembers())
+                self.fs._index()
+            else:
+                self.fs = fsspec.filesystem("zip", fo=archive, **inner)
                 paths.check_members(self.fs.zip.infolist())
             names = self.fs.tar.getnames() if self._is_tar else self.fs.zip.NameToInfo
             for name in names:

@@ -56,7 +56,8 @@ _GAP = r"(?:\s|%20|\\[nrt]|:|\"|'){1,8}"
 _IS = r"(?:[\"'\\]|&quot;|%22){0,6}\s?(?:[:=]|%3[AD])(?:[\s\"'\\]|&quot;|%2[02]){0,8}"
 _OTHER = r"(?:&quot;|\W|%[0-9A-F]{2}){1,12}?"
 _TOKEN = r"(?=[\w.~+/=%-]{0,200}\d|[\w.~+/=%-]{32})(?:[\w.~+/=-]|%2[BF]|%3D){8,}"  # not a word
-_PARAMETER = r"(?:[?&;]|%26|%3F|\\u0026)"  # precedes a parameter of a URL
+_PASSWORD = r"(?![${*])(?:[^\x00-\x20\"'\\;&|<>,]|,(?=\S)){4,}"  # not a variable
+_PARAMETER = r"(?:[?&;#]|%26|%3F|%23|\\u0026)"  # precedes a parameter of a URL
 _SIGNATURES = (
     r"(?:x-(?:amz|goog|oss)-)?(?:signature|security-token|credential)|sig|awsaccesskeyid|key-pair-id"
     r"|(?:access_|id_|refresh_|auth_)?token|(?:api|access)_?key|subscription-key|client_secret|password"
@@ -104,8 +105,19 @@ SECRETS = {
     ),
     "Azure": Secret("accountkey", "AccountKey(?:=|%3D)", r"[A-Za-z0-9+/=%]{20,}", re.IGNORECASE),
     "database": Secret(
-        "pgpassword", rf"PGPASSWORD{_IS}", r"(?![${*])(?:[^\x00-\x20\"'\\;&|<>,]|,(?=\S)){4,}", re.IGNORECASE
+        "passw",
+        rf"(?:PGPASSWORD{_IS}|PASSW(?:OR)?D(?:=|%3D)[\"']?)",
+        _PASSWORD,
+        re.IGNORECASE,
+        is_within_words=True,
     ),
+    "Oracle": Secret(
+        "oracle",
+        r"oracle(?::|%3A)\w{1,20}(?::|%3A)[\w.$#-]{1,100}(?:/|%2F)",
+        r"(?:[^\s@\"'\\%]|%(?!40)){1,200}(?=@|%40)",
+        re.IGNORECASE,
+    ),
+    "sshpass": Secret("sshpass", rf"sshpass{_GAP}-p(?:{_GAP})?(?:\\{{0,8}}[\"'])?", _PASSWORD),
     "Google": Secret("aiza", "AIza", r"[\w-]{30,}"),
     "Google OAuth": Secret("ya29.", r"ya29\.", r"[\w.-]{20,}"),
     "Google client": Secret("gocspx-", "GOCSPX-", r"[\w-]{20,}"),
@@ -165,7 +177,9 @@ def _form(secret: Secret) -> str:
 
 _PATTERNS = [(one.hint, re.compile(_form(one), one.flags | re.ASCII)) for one in SECRETS.values()]
 _AWS_ID = re.compile(r"(?:AKIA|ASIA)[0-9A-Z]{16}\b")
-_AWS_SECRET = re.compile(r"(?<![\w/+])(?=[a-z0-9/+]{0,39}[A-Z])[A-Za-z0-9/+]{40}(?![\w/+=])")  # not a commit digest
+_AWS_SECRET = re.compile(  # not a commit digest
+    r"(?:(?<![\w/+])|(?<=A[KS]IA[0-9A-Z]{16}/))(?=[a-z0-9/+]{0,39}[A-Z])[A-Za-z0-9/+]{40}(?![\w/+=])"
+)
 _WORDS = re.compile(r"(?:(?:[a-z]{1,15}|[a-z]?\d{1,4})(?:[-_]+|\Z))+")  # a name such as learn-to-cook-v2
 
 

@@ -4,6 +4,7 @@ import contextlib
 import glob
 import os
 import platform
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -24,6 +25,7 @@ from evalkit.io.text import plain
 
 LOCK = ".evalkit.lock"  # name of the file that is locked while a process writes into a folder
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
+_LATER_FORMULA = re.compile(r"(?<=[;\t])'?(?=[=+\-@＝＋－＠])")  # spreadsheets may split cells there
 TEMPORARY = f".evalkit-{platform.node()}-"  # prefix of the name of a file being written; the process id follows
 
 
@@ -62,8 +64,9 @@ def with_texts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def from_spreadsheet(text: str) -> str:
-    """Undo `to_spreadsheet`: remove the apostrophe before a text that looks like a formula."""
-    return text[1:] if to_spreadsheet(text[1:]) == text else text
+    """Undo `to_spreadsheet`: remove the apostrophes before what looks like a formula."""
+    without = _LATER_FORMULA.sub("", text)
+    return next((original for original in (without[1:], without) if to_spreadsheet(original) == text), text)
 
 
 def _masked(value: Any) -> Any:
@@ -71,8 +74,11 @@ def _masked(value: Any) -> Any:
 
 
 def to_spreadsheet(value: Any) -> Any:
-    """Put an apostrophe before a text that looks like a formula."""
-    if not isinstance(value, str) or not value.startswith(_FORMULA_STARTS):
+    """Put an apostrophe before a text, or a part of it after a semicolon or tab, that looks like a formula."""
+    if not isinstance(value, str):
+        return value
+    value = _LATER_FORMULA.sub("'", value)
+    if not value.startswith(_FORMULA_STARTS):
         return value
     try:
         float(value)

@@ -9,11 +9,13 @@ import io
 import json
 import os
 import re
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
@@ -21,7 +23,16 @@ import msgspec
 
 from evalkit.io import BrokenFileError, Status, decode_json, is_url, reason_of, without_mark
 from evalkit.io.frames import cut_name
-from evalkit.io.paths import CELL, check_json, check_regular, check_size, check_text, count_values, most_bytes
+from evalkit.io.paths import (
+    CELL,
+    CHARACTER,
+    check_json,
+    check_regular,
+    check_size,
+    check_text,
+    count_values,
+    most_bytes,
+)
 from evalkit.io.text import UniqueNames
 from evalkit.kinds import Parsed
 from evalkit.steps.literals import is_deep, to_jsonable
@@ -31,10 +42,15 @@ LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")
 _OTHER = Parsed("skipped", "not an execution history")
 
+_LISTS = bytes([*range(0x80, 0xA0), *range(0xDC, 0xE0)])  # bytes that begin a list or a mapping in msgpack
 _NUMPY, _DELTA = 6, 7  # LangGraph's extension codes; others have (module, name, data, ...)
 SECONDS = 60  # time limit for reading a database
 _SCHEMA = "SELECT sql FROM sqlite_master WHERE name = 'checkpoints' AND type = 'table'"
 _COMPUTED = "SELECT COUNT(*) FROM pragma_table_xinfo('checkpoints') WHERE hidden"
+_ID_BYTES = """
+    SELECT TOTAL(length(CAST(thread_id AS BLOB))) + TOTAL(length(CAST(checkpoint_ns AS BLOB)))
+    + TOTAL(length(CAST(checkpoint_id AS BLOB))) FROM checkpoints
+"""
 _NEWEST = """
     SELECT rowid, thread_id, checkpoint_ns, MAX(checkpoint_id) FROM checkpoints
     GROUP BY thread_id, checkpoint_ns ORDER BY MAX(checkpoint_id)
@@ -136,10 +152,10 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
     Each item is the name of the thread, with a subgraph's namespace after a slash, and the ``channel_values`` as plain
     data, or the error if they can't be decoded.
     """
-    unique, taken = UniqueNames("{} #{}"), 0
+    unique = UniqueNames("{} #{}")
     end = time.monotonic() + SECONDS
     try:
-        with closing(_connect(path, data)) as connection:
+        with TemporaryDirectory(prefix="evalkit-") as folder, closing(_connect(path, data, folder)) as connection:
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most_bytes(), 2**31 - 1))
             connection.set_progress_handler(lambda: time.monotonic() > end, 10_000)
@@ -150,11 +166,14 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
                 raise BrokenFileError("no LangGraph checkpoints: no such table: checkpoints")
             if connection.execute(_COMPUTED).fetchone() != (0,):
                 raise BrokenFileError("no LangGraph checkpoints: computed columns are not read")
+            [size] = connection.execute(_ID_BYTES).fetchone()
+            taken = CHARACTER * int(size)
+            check_size(taken)  # in a crafted file, many values may share the same bytes
             for row, thread, namespace, _ in connection.execute(_NEWEST).fetchall():
                 stored = connection.execute("SELECT type, checkpoint FROM checkpoints WHERE rowid = ?", (row,))
                 kind, blob = stored.fetchone() or (None, None)  # in a damaged table
                 taken += len(blob) if isinstance(blob, (str, bytes)) else 0
-                check_size(taken)  # in a crafted file, many values may share the same bytes
+                check_size(taken)
                 yield unique(cut_name(f"{thread}/{namespace}" if namespace else str(thread))), _channels(kind, blob)
     except sqlite3.Error as error:
         late = f"reading took longer than the limit of {SECONDS} seconds"
@@ -163,8 +182,11 @@ def read_checkpoints(path: str, data: bytes) -> Iterator[tuple[str, dict[str, An
         raise BrokenFileError(f"no LangGraph checkpoints: not UTF-8: {error.reason}") from error
 
 
-def _connect(path: str, data: bytes) -> sqlite3.Connection:
-    """Open a database without writing: the file, read-only, if it has a write-ahead log; else its bytes in memory."""
+def _connect(path: str, data: bytes, folder: str) -> sqlite3.Connection:
+    """Open a database without writing: the file, read-only, if it has a write-ahead log; else its bytes in memory.
+
+    SQLite would create a missing index of the log next to the file, so it then opens a copy in a temporary `folder`.
+    """
     if not any(map(os.path.exists, companions(path))):
         connection = sqlite3.connect(":memory:")
         connection.deserialize(data[:18] + b"\1\1" + data[20:])  # turn off the write-ahead log
@@ -173,13 +195,18 @@ def _connect(path: str, data: bytes) -> sqlite3.Connection:
         status = os.stat(companion)
         check_regular(status)
         check_size(status.st_size)
+    if not os.path.exists(f"{path}-shm"):
+        shutil.copyfile(f"{path}-wal", f"{folder}/copy-wal")
+        path = f"{folder}/copy"
+        Path(path).write_bytes(data)
     return sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
 
 
 def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
     try:
         if kind == "msgpack":
-            check_size(len(blob) * CELL)  # each byte may become a value
+            lists = len(blob) - len(blob.translate(None, _LISTS))
+            check_size(CELL * (len(blob) + 5 * lists))  # each byte may become a value
             checkpoint = msgspec.msgpack.decode(blob, ext_hook=_data_of)
         elif kind == "json":
             text = blob.encode() if isinstance(blob, str) else blob

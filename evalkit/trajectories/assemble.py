@@ -39,7 +39,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     logged = {name: records.tables["runs"][name] for name in LOGGED}
     columns = {name: values.to_pylist() for name, values in logged.items() if name != "started"}
     columns["started"] = logged["started"].to_numpy().tolist()  # `to_pylist` takes a hundred times as long for times
-    runs: Runs = list(map(Run, *(columns[name] for name in LOGGED)))
+    runs: Runs = list(map(Run, *(columns.pop(name) for name in LOGGED)))
     reasons = dict(zip(records.files["source"].to_pylist(), records.files["reason"].to_pylist(), strict=True))
     score = str(options.get("score") or "")
     of_tables = join_tables(runs, as_list(options.get("columns") or ()), reasons, score, records.listing.named)

@@ -135,7 +135,9 @@ def _fill_columns(runs: Runs, rows: Rows, made: pd.DataFrame, meaning: Mapping[s
     """Set the columns of runs from a table; `extra` keeps the cells of other columns."""
     for at in made.index:
         rest = {name: cell for name, cell in rows[at].items() if name not in meaning.values()}
-        runs[at].extra = msgspec.json.encode(rest).decode() if rest else None
+        runs[at].extra = None  # frees the text, which may be long, before its successor takes as much
+        if rest:
+            runs[at].extra = msgspec.json.encode(rest).decode()
     if "started" in made:
         made["started"] = made["started"].dt.tz_localize(None)
     if "counts_as" in made:

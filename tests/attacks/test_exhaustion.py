@@ -3,11 +3,14 @@
 Every attack has a control: the same file below the limit, or of a smaller size, is used.
 """
 
+import gc
 import io
 import json
 import re
 import tarfile
+import tracemalloc
 import zipfile
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +20,7 @@ from click.testing import CliRunner
 from evalkit import trajectories
 from evalkit.cli import main
 from evalkit.failures.rules import cause_of, claims_success
-from evalkit.io import SourceError
+from evalkit.io import SourceError, decode_json
 from evalkit.io.paths import MOST_BYTES, LimitError
 from evalkit.kinds import load
 from evalkit.kinds.errors import is_error
@@ -40,6 +43,33 @@ def parquet(rows, text, **more):
     buffer = io.BytesIO()
     pq.write_table(pa.table({**columns, **{name: pa.array(cells) for name, cells in more.items()}}), buffer)
     return buffer.getvalue()
+
+
+def json_texts(rows, text, *, in_lists=False):
+    """Return a Parquet file with texts of Arrow's JSON type that share bytes, and with ids of its UUID type."""
+    shared = pa.DictionaryArray.from_arrays(pa.array([0] * rows), [text]).cast(pa.string())
+    columns = {
+        "task": pa.array([number.to_bytes(16, "big") for number in range(rows)], pa.uuid()),
+        "score": [1.0] * rows,
+        "model": ["m"] * rows,
+        "note": pa.ExtensionArray.from_storage(pa.json_(), shared),
+    }
+    if in_lists:
+        columns["note"] = pa.ListArray.from_arrays(list(range(rows + 1)), columns["note"])
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, store_schema=False)
+    return buffer.getvalue()
+
+
+def false_rows(rows, columns):
+    """Return a Parquet file of at most one row that states another number of rows."""
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, compression="none", store_schema=False)
+    data = buffer.getvalue()
+    size = int.from_bytes(data[-8:-4], "little")
+    stated = b"\x16\x02" if columns else b"\x16\x00"
+    footer = data[-8 - size : -8].replace(stated, b"\x16" + thrift_integer(rows))
+    return data[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
 
 
 def shared_beginnings(rows, text):
@@ -119,6 +149,7 @@ def names(rows):
 
 NESTED = [{}] * 900
 SAMPLES = {f"samples__{number}_epoch_1": {"id": number, "epoch": 1, "x": "x" * 30_000} for number in range(10)}
+NO_FILE = "OSError: neither a regular file nor a link to one in the archive"
 LARGE = "more than the limit of 200000"
 FILES = {  # name: the attack, the control, and what is said of the attack
     "text.parquet": (parquet(50, "x" * 10_000), parquet(5, "x" * 10_000), LARGE),
@@ -128,6 +159,14 @@ FILES = {  # name: the attack, the control, and what is said of the attack
         parquet(5, "x", f=pa.array([b"x" * 10_000] * 5, pa.binary(10_000))),
         LARGE,
     ),
+    "json.parquet": (json_texts(50, "x" * 10_000), json_texts(5, "x" * 10_000), LARGE),
+    "jsons.parquet": (
+        json_texts(50, "x" * 10_000, in_lists=True),
+        json_texts(5, "x" * 10_000, in_lists=True),
+        LARGE,
+    ),
+    "messages.parquet": (false_rows(50_000, {"messages": ["hi"]}), parquet(9, "x"), "more than the limit"),
+    "empty.parquet": (false_rows(50_000, {}), parquet(9, "x"), "more than the limit"),
     "page.parquet": (false_sizes(300_000), false_sizes(100_000), LARGE),
     "values.json": (
         b'{"task": "t", "score": 1, "model": "m", "note": [' + b"{}," * 9_000 + b"1]}",
@@ -176,6 +215,11 @@ FILES = {  # name: the attack, the control, and what is said of the attack
     ),
     "member.eval": (archive(header=HEADER | {"x": "x" * 300_000}), archive(header=HEADER | {"x": "x" * 100}), LARGE),
     "members.eval": (archive(header=HEADER, **SAMPLES), archive(header=HEADER, samples__1_epoch_1={"id": 1}), LARGE),
+    "directory.eval": (
+        archive(header=HEADER, samples__1_epoch_1={"id": 1}, **{f"n{number}": "" for number in range(500)}),
+        archive(header=HEADER, samples__1_epoch_1={"id": 1}, **{f"n{number}": "" for number in range(200)}),
+        LARGE,
+    ),
     "overlap.eval": (overlapping(3), overlapping(1), "overlaps another member"),
 }
 
@@ -318,6 +362,57 @@ def test_the_sizes_of_pages_are_read_before_they_are_unpacked(size):
     assert size <= sum(page.size for page in table._pages(data, chunk)) < size + 100
 
 
+@pytest.mark.parametrize("name", ["text.parquet", "json.parquet", "jsons.parquet"])
+def test_texts_that_share_bytes_are_counted_before_they_are_copied(monkeypatch, name):
+    sizes = []
+    monkeypatch.setattr(table, "_decoded_size", lambda values: sizes.append(values.nbytes) or 0)
+    (attack, _, _), rows = FILES[name], 50
+    assert len(table.read_rows(attack)[0]) == rows
+    assert 10_000 < sum(sizes) < rows / 10 * 10_000
+
+
+SIZE = 300_000
+REPAIRED = {  # documents with a repaired defect, and with a character because of which each one takes four bytes
+    "one NaN": '["' + "x" * SIZE + '😀", NaN]',
+    "many NaN": "[" + "NaN, " * (SIZE // 5) + '"😀"]',
+    "a surrogate": '["\\ude00' + "x" * SIZE + '😀"]',
+    "surrogates": '["' + "\\ud83d" * (SIZE // 6) + '😀"]',
+    "both, after escapes": '["' + "\\n" * (SIZE // 2) + '\\ud83d😀", -Infinity]',
+}
+
+
+def memory_of(data):
+    """Return the memory that decoding a document takes, and what is left of it afterwards, in bytes per byte."""
+    gc.disable()
+    tracemalloc.start()
+    try:
+        decode_json(data)
+        left, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    return most / len(data), left / len(data)
+
+
+@pytest.mark.parametrize("what", REPAIRED)
+def test_a_document_that_is_repaired_takes_little_more_memory_than_another(what):
+    whole, _ = memory_of(f'["{"x" * SIZE}😀"]'.encode())
+    assert 4 < whole < 6
+    most, left = memory_of(REPAIRED[what].encode())
+    assert most < 2 * whole
+    assert left < 0.1
+
+
+@pytest.mark.parametrize("columns", [{}, {"messages": ["hi"]}])
+def test_a_table_without_a_column_to_read_has_no_rows(columns):
+    assert table.read_rows(false_rows(9_000, columns), messages=False)[0] == []
+
+
+def test_ids_of_the_type_uuid_are_read():
+    rows, _ = table.read_rows(json_texts(2, "{}"))
+    assert [str(row["task"]) for row in rows] == [f"00000000-0000-0000-0000-00000000000{n}" for n in range(2)]
+
+
 WRITTEN = {  # how a Parquet file may be written
     "plain": {"use_dictionary": False, "compression": "none"},
     "dictionary": {"use_dictionary": True},
@@ -369,7 +464,65 @@ def test_a_member_of_an_archive_that_is_no_file_fails_alone(tmp_path, monkeypatc
         written.addfile(odd)
     ledger = load(str(tmp_path / "logs.tar"), "trajectories").ledger
     assert ledger["status"].tolist() == ["used", "failed"]
-    assert ledger["reason"].tolist()[1] == "OSError: neither a regular file nor a link to one in the archive"
+    assert ledger["reason"].tolist()[1] == NO_FILE
+
+
+def tar(*members):
+    """Return an archive with the table `good.csv` and these members: names, types, contents and stated sizes."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as written:
+        for name, kind, data, *size in (("good.csv", tarfile.REGTYPE, GOOD.encode()), *members):
+            member = tarfile.TarInfo(name)
+            member.type, member.size, member.linkname = kind, len(data), data.decode()
+            if size or kind in (tarfile.SYMTYPE, tarfile.LNKTYPE):
+                member.size = sum(size)
+                written.fileobj.write(member.tobuf(tarfile.GNU_FORMAT))
+            else:
+                written.addfile(member, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def described(data):
+    """Return the members of a table `b.csv` after a pax header with this content."""
+    return [("x", tarfile.XHDTYPE, data), ("b.csv", tarfile.REGTYPE, GOOD.encode())]
+
+
+def linked(count):
+    """Return a chain of links, of which only the last names a file."""
+    names = [f"{number}.csv" for number in range(count)]
+    return [(name, tarfile.SYMTYPE, target.encode()) for name, target in pairwise([*names, "good.csv"])]
+
+
+TARS = {  # archives for which `tarfile` needs endless time or memory: the number of tables that are read, or a reason
+    "a negative size": (tar(("b.csv", tarfile.REGTYPE, b"", -1024)), "states a size of -1024 bytes"),
+    "a negative size in a header": (tar(*described(b"14 size=-1536\n")), 2),
+    "digits": (tar(*described(b"7" * 500_000)), 2),
+    "digits in a record": (tar(*described(b"500007 comment=" + b"7" * 499_991 + b"\n")), 2),
+    "records within records": (tar(*described(b"2 " * 200_000 + b"x=")), 2),
+    "headers for all members": (
+        tar(*[("x", tarfile.XGLTYPE, b"2 " * 2_000 + b"%d=" % n) for n in range(50)], *described(b"")),
+        2,
+    ),
+    "headers of headers": (tar(*described(b"8 a=bcd\n")[:1] * 3_000), "nested too deep"),
+    "a chain of links": (tar(*linked(2_000)), 2),
+    "a link to itself": (tar(("b.csv", tarfile.LNKTYPE, b"b.csv")), 1),
+    "a sparse file": (tar(*described(b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n")), 1),
+    "none": (tar(*described(b"18 path=other.csv\n"), ("c.csv", tarfile.SYMTYPE, b"a/../other.csv")), 3),
+}
+
+
+@pytest.mark.parametrize("what", TARS)
+def test_a_tar_archive_with_crafted_headers_is_read_or_refused_soon(tmp_path, monkeypatch, what):
+    monkeypatch.setenv("EVALKIT_CACHE", "off")
+    data, expected = TARS[what]
+    (tmp_path / "logs.tar").write_bytes(data)
+    if isinstance(expected, str):
+        with pytest.raises(SourceError, match=rf"logs\.tar!: .*{expected}"):
+            load(str(tmp_path / "logs.tar"), "trajectories")
+    else:
+        ledger = load(str(tmp_path / "logs.tar"), "trajectories").ledger
+        assert ledger["status"].tolist().count("used") == expected
+        assert set(ledger.loc[ledger["status"].eq("failed"), "reason"]) <= {NO_FILE}
 
 
 OPENINGS = [  # of calls that are text only, and of results, in every syntax, without an end

@@ -17,8 +17,11 @@ from click.testing import CliRunner
 
 from evalkit import mindcraft
 from evalkit.cli import main
-from evalkit.io import SourceError, write
+from evalkit.io import SourceError, store, write
+from evalkit.io import read as read_module
 from evalkit.io.write import TEMPORARY, remove_left
+from evalkit.kinds import load
+from evalkit.kinds.detection import kind_of_source
 from evalkit.reports.kernels import FOLDER_PREFIX
 from tests.mindcraft.builders import write_all
 
@@ -154,6 +157,32 @@ def test_a_cache_that_can_not_be_written_is_said_once_and_not_needed(here, monke
     monkeypatch.setenv("EVALKIT_CACHE", str(here / "other"))
     mindcraft.load("logs")
     assert (here / "other").is_dir()
+
+
+@pytest.mark.parametrize("operation", ["TemporaryFile", "write_bytes"])
+def test_a_cache_that_is_read_only_is_said_once_and_not_needed(here, monkeypatch, operation):
+    def refused(*_, **__):
+        raise {"TemporaryFile": OSError, "write_bytes": SourceError}[operation](os.strerror(errno.EROFS))
+
+    for cache in ("writable", "read-only"):
+        monkeypatch.setenv("EVALKIT_CACHE", str(here / cache))
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            assert [len(mindcraft.load("logs").runs) for _ in range(2)] == [2, 2]
+        assert len(warned) == (cache == "read-only")
+        monkeypatch.setattr(store, operation, refused)
+
+
+def test_of_a_folder_of_many_files_some_are_read_to_detect_the_kind_and_all_to_load(here, monkeypatch):
+    for number in range(500):
+        (here / f"many/{number % 30}").mkdir(parents=True, exist_ok=True)
+        (here / f"many/{number % 30}/{number}.csv").write_text(f"model,task,score\nm,{number},1\n")
+    read = []
+    monkeypatch.setattr(read_module, "check_regular", lambda status: read.append(status.st_ino))
+    assert kind_of_source("many").name == "trajectories"
+    assert 0 < len(set(read)) <= 300
+    assert len(load("many", jobs=1).runs) == 500
+    assert len(set(read)) == 500
 
 
 @pytest.mark.parametrize("prefix", [FOLDER_PREFIX, TEMPORARY])

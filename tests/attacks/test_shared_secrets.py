@@ -49,6 +49,8 @@ KEYS = {  # by form: what is shown, and the credential
     "AWS session": ("SessionToken=…", f"SessionToken={AWS}"),
     "Azure": ("AccountKey=…", f"AccountKey={SOME}=="),
     "database": ("PGPASSWORD=…", "PGPASSWORD=hunter2pass"),
+    "Oracle": ("jdbc:oracle:thin:me/…@db:5432/x", "jdbc:oracle:thin:me/hunter2pass@db:5432/x"),
+    "sshpass": ("sshpass -p …", "sshpass -p hunter2pass"),
     "Google": ("AIza…", "AIzaSyA-abcdefghijklmnopqrstuvwxyz01234"),
     "Google OAuth": ("ya29.…", f"ya29.{SOME}"),
     "Google client": ("GOCSPX-…", f"GOCSPX-{SOME}"),
@@ -90,7 +92,24 @@ WITHIN = {  # where a credential may stand, and forms that have no place there
     "&quot;{}&quot;": ("Azure", "login of a URL", "signed URL"),
     '"{{\\"a\\": \\"x\\\\n{}\\"}}"': (),
 }
+WRITINGS = {  # other ways to write a form, and what is shown
+    f"DATABASE_PASSWORD={SOME}": "DATABASE_PASSWORD=…",
+    "host=h password='s3cr,t!' user=u": "host=h password='…' user=u",
+    'mysql_passwd%3Dhunter2 "': 'mysql_passwd%3D… "',
+    "jdbc:oracle:oci:scott/tiger#1@//h/x": "jdbc:oracle:oci:scott/…@//h/x",
+    "oracle%3Athin%3Au%2Fpa%24s%40h": "oracle%3Athin%3Au%2F…%40h",
+    'sshpass -p"hunter2pass" ssh h': 'sshpass -p"…" ssh h',
+    f"https://x/cb#access_token={SOME}&state=1": "https://x/cb#access_token=…&state=1",
+    f"https%3A%2F%2Fx%2Fcb%23id_token%3D{SOME}": "https%3A%2F%2Fx%2Fcb%23id_token%3D…",
+    f"AKIAIOSFODNN7EXAMPLE/{AWS}": "AKIA…/…",
+    f"ASIAIOSFODNN7EXAMPLE:{AWS}": "ASIA…:…",
+}
 HARMLESS = [
+    "Password: at least 8 characters",
+    "export MY_PASSWORD=$SECRET",
+    "oracle:thin:client and a/b@c",
+    "sshpass -h",
+    f"x/{AWS}",
     "the bearer certificate",
     "basic understanding of JavaScript",
     "task-sk-learn-is-a-library-v1",
@@ -254,6 +273,12 @@ def test_a_credential_in_a_url_is_masked(name):
     _, key = KEYS[name]
     secret = key.removesuffix("@db:5432/x").removesuffix("\n-----END RSA PRIVATE KEY-----")
     assert quote(secret.rstrip("="), safe="")[-6:] not in masked(f"https://x/?q={quote(key, safe='')}&r=1")
+
+
+@pytest.mark.parametrize("text", WRITINGS)
+def test_other_ways_to_write_a_credential_are_masked(text):
+    assert masked(text) == WRITINGS[text]
+    assert masked(json.dumps({"a": text})) == json.dumps({"a": WRITINGS[text]}, ensure_ascii=False)
 
 
 def test_other_text_stays_and_the_secret_of_an_aws_id_does_not():

@@ -6,6 +6,7 @@ import json
 import random
 import sys
 import warnings
+from itertools import groupby, zip_longest
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from evalkit import failures
 from evalkit.failures import search as events_module
 from evalkit.failures import words
 from evalkit.failures.contrasts import contrast_of
-from evalkit.failures.rules import COMMON
+from evalkit.failures.rules import COMMON, repeated_call
 from evalkit.kinds import Call, Transcript, Turn
 from evalkit.kinds.detectors import seen
 from evalkit.kinds.registry import all_kinds
@@ -40,6 +41,32 @@ def say(text, role="assistant"):
 def found(*turns, target="", ended=""):
     transcript = seen(Transcript("", [], turns), target, ended)
     return {one.name for one in COMMON for _ in one.find(transcript)}
+
+
+def repeats(calls):
+    """Find repeated calls as the docstring of the rule says, in quadratic time."""
+    for call_ in dict.fromkeys((one.call.name, one.call.arguments) for one in calls):
+        equal = [at for at, one in enumerate(calls) if (one.call.name, one.call.arguments) == call_]
+        stretches = [list(same) for _, same in groupby(equal, lambda at: calls[at].call.result)]
+        for same, after in zip_longest(stretches, stretches[1:]):
+            new = after and {one.call.name for one in calls[same[-1] : after[0]]}
+            is_polling = after and len(same) < 10 and new <= {one.call.name for one in calls[same[0] : same[-1]]}
+            if len(same) >= 3 and not is_polling:
+                yield same[0] + 1, str(len(same))
+
+
+@given(
+    st.lists(st.builds(call, st.sampled_from("abc"), st.sampled_from("1123"), st.sampled_from("xxxxy")), max_size=60)
+)
+def test_repeated_calls_are_found_with_work_in_between(calls):
+    made = repeated_call(seen(Transcript("", [], calls), "", ""))
+    assert sorted((turn, n) for turn, n, _ in made) == sorted(repeats(calls))
+
+
+def test_repeated_calls_are_found_in_a_long_run():
+    keys = range(15_000)  # in quadratic time, this would take minutes
+    calls = [call("f", str(key), f"{half}{key}") for half in "rs" for _ in range(3) for key in keys]
+    assert len(list(repeated_call(seen(Transcript("", [], calls), "", "")))) == len(keys)
 
 
 FAILED, FINE = "Error: it broke", "fine"

@@ -42,6 +42,26 @@ def test_what_can_be_read_is_read_and_what_was_mended_is_named(data, value, reco
     assert decode_json(data, ANYTHING) == (value, recovered)
 
 
+PIECES = [
+    '"', '"a', 'b"', '""', "\\", "\\\\", '\\"', "\\ud83d", "\\uDE00", "\\udbff", "\\ud8", "\\u0041", "NaN", "-", "N",
+    "Infinity", "[", "]", "[1,", ",", "1", "null", "{", "}", ":", " ", "😀", "é", "A",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.sampled_from(PIECES).map('["{}", NaN]'.format))
+@example('["\\ud83d", NaN, "NaN\\"", -Infinity, "\\\\ud83d", "\\ud83d\\ud83d\\ude00"]')
+@settings(max_examples=400, deadline=None)
+def test_what_is_mended_is_what_the_json_of_python_reads(text):
+    try:
+        expected = json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False)
+        expected = expected.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    except ValueError:
+        with pytest.raises(BrokenFileError):
+            decode_json(text.encode())
+        return
+    assert decode_json(text.encode())[0] == json.loads(expected)
+
+
 @pytest.mark.parametrize(
     ("data", "error"),
     [

@@ -1,5 +1,6 @@
 """Writing: by suffix, whole or not at all, and as texts what a spreadsheet would take for formulas."""
 
+import csv
 import json
 import multiprocessing
 import os
@@ -116,6 +117,27 @@ def test_what_looks_like_a_formula_gets_an_apostrophe_and_is_read_back(text, dty
     assert table.iloc[:2, 0].tolist() == [f"'{text}", "b"]
     assert table.iloc[:, 0].isna().tolist() == [False, False, True]
     assert from_spreadsheet(table.iloc[0, 0]) == text
+
+
+SPLIT = {  # texts that look like a formula once a spreadsheet has split them, and how they are written
+    "m;@SUM(1)": "m;'@SUM(1)",
+    "a\t+1;-b": "a\t'+1;'-b",
+    "=a;＝b": "'=a;'＝b",
+    "a; b;c=1": "a; b;c=1",
+    "a;;b\t\t": "a;;b\t\t",
+}
+
+
+@pytest.mark.parametrize("text", SPLIT)
+def test_no_part_of_a_cell_is_a_formula_however_it_is_split(tmp_path, text):
+    write_frame(pd.DataFrame({"n": [1], text: [text]}), str(tmp_path / "out.csv"))
+    assert pd.read_csv(tmp_path / "out.csv").to_dict("list") == {"n": [1], SPLIT[text]: [SPLIT[text]]}
+    assert from_spreadsheet(SPLIT[text]) == text
+    for delimiter in ",;\t":
+        with open(tmp_path / "out.csv", newline="") as file:
+            parts = [part for row in csv.reader(file, delimiter=delimiter) for part in row]
+        assert not [part for part in parts if part.startswith(("=", "+", "-", "@", "＝"))]
+    assert for_spreadsheets(pd.DataFrame({"n": ["1;2", "-1;2"]}))["n"].tolist() == ["1;2", "'-1;2"]
 
 
 def test_numbers_and_the_rest_stay_as_they_are():

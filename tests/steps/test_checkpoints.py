@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from shutil import copyfile
 from types import SimpleNamespace
 
 import fsspec
@@ -142,6 +143,12 @@ def test_pipes_in_the_place_of_what_stands_beside_a_database_are_not_opened(tmp_
     ("name", "file_of"),
     {
         "m.sqlite": lambda n: database([("t", "", "1", "msgpack", msgspec.msgpack.encode(state(A, *[[]] * n)))]),
+        "maps.sqlite": lambda n: database(
+            [("t", "", "1", "msgpack", msgspec.msgpack.encode(state(A, x=[{1: 2}] * (n // 6))))]
+        ),
+        "thread.sqlite": lambda n: database([thread(f"{i}\0{'x' * n}") for i in range(9)]),
+        "namespace.sqlite": lambda n: database([thread("t", "x" * n, str(i)) for i in range(9)]),
+        "id.sqlite": lambda n: database([thread("t", "", f"{i}{'é' * (n // 2)}") for i in range(9)]),
         "j.sqlite": lambda n: database([thread(value=state(A, *[[]] * n))]),
         "values.jsonl": lambda n: json.dumps(A).encode() + b"\n{}" * n,
         "empty.jsonl": lambda n: json.dumps(A).encode() + b"\n" * n,
@@ -152,3 +159,24 @@ def test_a_file_of_many_small_values_fails_by_the_memory_that_they_take(monkeypa
     assert parse_file(name, file_of(900)).status == "used"
     parsed = parse_file(name, file_of(9_000))
     assert (parsed.status, MOST_BYTES in parsed.reason) == ("failed", True)
+
+
+WITH_LOG = ["c.sqlite", "c.sqlite-wal"]
+
+
+@pytest.mark.parametrize("kept", [["c.sqlite"], WITH_LOG, [*WITH_LOG, "c.sqlite-shm"]])
+def test_reading_a_database_makes_no_file_and_changes_neither_it_nor_its_log(tmp_path, kept):
+    with closing(sqlite3.connect(tmp_path / "live.sqlite", isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = wal")
+        connection.execute(TABLE)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)", thread())
+        (tmp_path / "logs").mkdir()
+        for name in kept:
+            copyfile(tmp_path / name.replace("c.", "live."), tmp_path / "logs" / name)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "logs").iterdir()}
+    parsed = parse_file(str(tmp_path / "logs/c.sqlite"), before["c.sqlite"])
+    assert len(parsed.rows["histories"]) == (len(kept) > 1)
+    after = {path.name: path.read_bytes() for path in (tmp_path / "logs").iterdir()}
+    assert after.keys() == before.keys()
+    assert [after[name] for name in WITH_LOG[: len(kept)]] == [before[name] for name in WITH_LOG[: len(kept)]]

@@ -34,6 +34,7 @@ from evalkit.trajectories.records import run_rows, score_rows, used
 # scores of grades: correct, incorrect, partly correct, no answer; the rest as in `value_to_float` of inspect_ai
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 _MEMBER = struct.Struct("<4s4xH4x3L2H")  # local header of a zip member: method, CRC, sizes, lengths of name and extra
+_ENTRY = 9  # memory in bytes that `zipfile` needs per byte of the central directory
 _LISTED = struct.Struct("<4s6xH4x3LH12xL")  # its entry in the central directory, up to the name; ends with its offset
 _RAISED = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout|Exit|Interrupt|Group))(?=\W|$)")
 _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
@@ -272,6 +273,8 @@ def messages(samples: Callable[[str], Any], part: str, open_named: OpenNamed) ->
 
 def _members(file: BinaryIO) -> tuple[dict[str, zipfile.ZipInfo], list[str]]:
     """Return the members of an archive by name, and problems. From a truncated archive, return the intact members."""
+    if end := zipfile._EndRecData(file):  # type: ignore[attr-defined]
+        check_size(_ENTRY * end[5])  # size of the directory in bytes
     try:
         with zipfile.ZipFile(file) as archive:
             check_members(archive.infolist())

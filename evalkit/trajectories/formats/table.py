@@ -159,16 +159,14 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
         rows = _parquet_rows(data, messages=messages)
     else:
         _check_lines(data)
-        text = _text(data)
-        start = text[:_MOST_HEADER].lstrip()[:1]
-        if start == "[":
-            rows = decode_json(text.encode())[0]
-        elif start == "{":
-            data = text.encode()
-            del text
+        data = _text(data).encode()
+        start = data[:_MOST_HEADER].lstrip()[:1]
+        if start == b"[":
+            rows = decode_json(data)[0]
+        elif start == b"{":
             rows = list(read_lines(data, (), doubts))
         else:
-            rows, doubts = _cells(text)
+            rows, doubts = _cells(data.decode())
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are not objects")
     check_size(CELL * len(rows) * len(_names(rows)))  # rows get an empty cell for each name that only others have
@@ -195,9 +193,11 @@ def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
     small enough to fit the limit even if each text were as long as a page.
     """
     stored = pq.read_metadata(pa.BufferReader(data))
-    total = packed = 0
+    total = CELL * sum(max(0, stored.row_group(group).num_rows) for group in range(stored.num_row_groups))
+    packed = 0
     batch_rows = 1_000
     to_dictionaries: list[str] = []
+    uuids: set[str] = set()
     for at in range(stored.num_columns):
         column = stored.schema.column(at)
         chunks = [stored.row_group(group).column(at) for group in range(stored.num_row_groups)]
@@ -207,6 +207,8 @@ def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
         pages = [page for chunk in chunks for page in _pages(data, chunk)]
         values = max(sum(chunk.num_values for chunk in chunks), sum(page.values for page in pages))
         total += CELL * values + sum(page.size for page in pages)
+        if column.logical_type.type == "UUID":
+            uuids.add(column.path)
         is_delta = any(encoding.startswith("DELTA") for chunk in chunks for encoding in chunk.encodings)
         if column.physical_type == "BYTE_ARRAY" and not is_delta:
             to_dictionaries.append(column.path)
@@ -215,14 +217,20 @@ def _parquet_rows(data: bytes, *, messages: bool) -> list[dict[str, Any]]:
                 raise ValueError(f"column {column.path}: lists of texts in this encoding can't be read")
             batch_rows = max(1, min(batch_rows, most_bytes() // max([1, *(page.size for page in pages)])))
     check_size(total)
-    file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=to_dictionaries)
+    file = pq.ParquetFile(  # with its extensions, Arrow would unpack the dictionaries of JSON columns
+        pa.BufferReader(data), read_dictionary=to_dictionaries, arrow_extensions_enabled=False
+    )
     names = [name for name in file.schema_arrow.names if messages or name not in MESSAGES]
+    if not names:  # then Arrow would make any number of empty rows
+        return []
     rows, size = list[Any](), 0
     for group in range(stored.num_row_groups):  # one at a time: Arrow can't join nested dictionaries of several groups
         for batch in file.iter_batches(batch_rows, row_groups=[group], columns=names):
             size += sum(map(_decoded_size, batch.columns))
             check_size(size)
-            rows += batch.to_pylist()
+            read = zip(batch.schema.names, batch.columns, strict=True)
+            columns = [column.cast(pa.uuid()) if name in uuids else column for name, column in read]
+            rows += pa.RecordBatch.from_arrays(columns, batch.schema.names).to_pylist()
     return rows
 
 
