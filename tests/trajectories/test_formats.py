@@ -621,6 +621,12 @@ def test_columns_that_name_no_model_are_listed_first_with_the_option_to_type(tmp
         ("\n".join(f't{n},"a,0,x\nt{n},b",0,x' for n in range(9)), 9, "6 other quoted cells like these"),
         ("t0,a,1,x\ntask,model,passed,text\nt1,a,0,x", 2, ""),
         ("t0,a,1,x,y\nt1,a,0,x", 2, "1 row with more cells than columns"),
+        ('t0,a,1,ok\nt1,a,1,"left, then\nt2,a,0,"x"\nt3,a,0,"y"', None, "line 3: a quote is never closed, or followed"),
+        ('"t0","a","1","ok\n"t1","a","0","x, y"', None, "line 2: a quote is never closed, or followed by text"),
+        (r't0,a,1,"said \"so, yes\""', None, "line 2: a quote is never closed, or followed by text"),
+        ('t0,a,1,"x" \n"t1" ,"a",0,5" deep\nt2,a,0,"x" y', 3, ""),  # all cells are where they should be
+        ('t0,a,1,"left, then\nt1,a,0,went on, and on"\nt2,a,0,x', 2, "line 2: a quoted cell spans 2 lines like rows"),
+        ('t0,a,1,two\nlines"\nt1,a,0,x', 3, "1 row with fewer cells than columns"),
     ],
 )
 def test_quotes_that_are_not_closed_and_long_cells_lose_no_row_silently(tmp_path, text, rows, said):

@@ -31,7 +31,6 @@ CHATS = ("messages", "history")  # columns whose messages make a row a run even 
 _MOST_NAMED = 3  # maximum number of doubtful cells that the ledger names
 _MOST_HEADER = 2**24  # number of characters in which the header is searched
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+\s*%?)\Z")
-_END = "\0end of the table"  # a line appended to the table: it is a separate row only if all quotes are closed
 csv.field_size_limit(2**28)  # characters; many transcripts exceed the default of 131,072
 
 
@@ -313,7 +312,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the non-empty rows of a table and doubts; ValueError for duplicate column names or an unclosed quote."""
+    """Return the non-empty rows of a table and doubts; ValueError for duplicate column names or misplaced quotes."""
     header = (_from_header(text) or [""])[0]
     start, delimiter = text.index(header), _delimiter(header)
     file = io.TextIOWrapper(io.BytesIO(text[start:].encode()), "utf-8", newline="")  # StringIO needs 4 times the memory
@@ -322,7 +321,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
     del text
 
     def lines() -> Iterator[str]:
-        for one in chain(file, ["\n", _END]):
+        for one in chain(file, ["\n"]):  # so that a quote that the last line opens spans two lines
             taken.append(one)
             check_text(len(one))
             yield one
@@ -330,14 +329,16 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
     names: list[str] = []
     rows: list[dict[str, Any]] = []
     doubts: list[str] = []
-    longer = spanning = 0
+    longer = shorter = spanning = 0
     for cells in csv.reader(lines(), delimiter=delimiter):
         first, line = line + 1, line + len(taken)
-        if any(_END in cell for cell in cells):
-            if cells != [_END]:
-                raise ValueError(f"line {first}: a quote is never closed, so all rows from there on are lost")
-            break
-        if len(taken) > 1 and all(one.count(delimiter) == len(names) - 1 for one in taken):
+        if len(taken) > 1 or len(cells) != len(names):
+            try:
+                list(csv.reader(taken, delimiter=delimiter, strict=True))
+            except csv.Error:
+                reason = "a quote is never closed, or followed by text in its cell: the rows after it may be lost"
+                raise ValueError(f"line {first}: {reason}") from None
+        if len(taken) > 1 and all(one.count(delimiter) >= len(names) - 1 for one in taken):
             spanning += 1
             if spanning <= _MOST_NAMED:
                 doubts.append(f"line {first}: a quoted cell spans {len(taken)} lines like rows; is a quote missing?")
@@ -348,6 +349,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
         if cells == names:  # a repeated header, from concatenated files
             continue
         longer += len(cells) > len(names)
+        shorter += 0 < len(cells) < len(names)
         rows.append(dict(zip(names, cells + [""] * (len(names) - len(cells)), strict=False)))
         check_size(CELL * len(names) * len(rows))  # a short row has an empty cell in every other column
     name, count = (Counter(filter(None, names)).most_common(1) or [("", 0)])[0]
@@ -355,8 +357,9 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
         raise ValueError(f"several columns are named {name!r}")
     if spanning > _MOST_NAMED:
         doubts.append(f"{counted_noun(spanning - _MOST_NAMED, 'other quoted cell')} like these")
-    if longer:
-        doubts.append(f"{counted_noun(longer, 'row')} with more cells than columns")
+    for count, what in ((longer, "more"), (shorter, "fewer")):
+        if count:
+            doubts.append(f"{counted_noun(count, 'row')} with {what} cells than columns")
     if delimiter == ";":  # such tables use decimal commas
         rows = [{name: _DECIMALS.sub(r"\1.\2", cell) for name, cell in row.items()} for row in rows]
     return [row for row in rows if any(row.values())], doubts
