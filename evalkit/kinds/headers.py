@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes, note
-from evalkit._text import listed
+from evalkit._text import column_option, listed
 from evalkit.io.paths import SourceError
 from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet
@@ -52,8 +53,9 @@ _EXPORTED["task_version"] = "task_condition"
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _AMOUNTS = ("duration", "turns", "tokens_in", "tokens_out", "cost")
 _NUMBERS = ("score", "is_successful", "repetition", "temperature", *_AMOUNTS)
-_YES = ("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success")
-_NO = ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure")
+_YES = ("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "solved", "success")
+_NO = ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "unsolved", "failure")
+WORDS = {"yes": 1.0, "no": 0.0, "missing": None}  # what words in cells mean, as in ``--column yes=accepted,merged``
 _TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
 _LIMITED = "time|steps?|turns?|iterations?|tokens?|context|messages?|cost|budget"
 # words for a limit that ended a run, which the agent caused; a rate limit is the provider's
@@ -66,16 +68,21 @@ _ALL_WORDS = [_TRUTH | {yes: 1.0, no: 0.0} for yes, no in ("tf", "yn", "pf")]  #
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # for numbers and times
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII)  # `float` also reads 1_0
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
+_WITHOUT_UNIT = re.compile(r"\d[.,]?\s+\d", re.ASCII)  # pandas reads ``12, 5 s`` as 125 seconds
+_PLURAL = re.compile(r"(hr|min|sec)s\b", re.IGNORECASE)  # pandas knows only the singular of these
 _MINUTES = re.compile(r"\d+:\d+(\.\d+)?", re.ASCII)  # minutes and seconds
 _EPOCH = re.compile(r"(\d{10}|\d{13}|\d{16}|\d{19})(\.\d+)?", re.ASCII)  # time since 1970
 _EPOCH_UNITS: dict[int, Literal["s", "ms", "us", "ns"]] = {10: "s", 13: "ms", 16: "us", 19: "ns"}  # number of digits
 _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b", re.ASCII)
 _WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
 _OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
+_GIVE_WORDS = "state what words mean: --column yes=WORD,WORD --column no=WORD --column missing=WORD"
 MOST_AMOUNTS = 0.2  # maximum share of numbers above 1 in a column of outcomes; with more, the column is rejected
 MOST_NAMES = 50  # maximum number of different values in a column that may name models
 _LONGEST_NAME = 200  # maximum number of characters of a field's name if its nested fields may be columns
-_LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
+_LIKE_MODEL = re.compile(r"model|llm|provider|engine", re.IGNORECASE)
+_LIKE_AGENT = re.compile(r"agent|system", re.IGNORECASE)
 
 
 def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[str, Any]] = ()) -> bool:
@@ -120,9 +127,8 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
             if len(names) > 1 and role in _OPTIONAL:
                 break
             if len({name.rpartition(".")[0] or name for name in names}) > 1:  # not model.name and model.id
-                raise SourceError(
-                    f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
-                )
+                both = f"columns {' and '.join(names)} could both be the {role}"
+                raise SourceError(f"{both}; choose one: {column_option(role, names[0])}")
             found[role] = names[0]
     outcomes = {"score", "is_successful"}
     needed = {"task_id": {"task_id"}, "is_successful": outcomes, "score": outcomes, "model_name": {"model_name"}}
@@ -136,7 +142,8 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
         if truths_or_numbers(table[name]).nunique() > 1:
             found["is_successful"] = name
         else:
-            finished = f"; {name} has one outcome, perhaps because runs finished (--column success={name} uses it)"
+            use = column_option("success", name)
+            finished = f"; {name} has one outcome, perhaps because runs finished ({use} uses it)"
     missing = [role for role in needed if role != "is_successful" and not found.keys() & needed[role]]
     if missing and missing != ["model_name"]:
         first, *more = missing
@@ -157,23 +164,29 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
 
 
 def columns_of_runs(
-    table: pd.DataFrame, meaning: Mapping[str, str], files: Sequence[str] = ()
+    table: pd.DataFrame,
+    meaning: Mapping[str, str],
+    files: Sequence[str] = (),
+    words: Mapping[str, float | None] = MappingProxyType({}),
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Convert the cells of one or more tables with the same columns to columns of runs.
 
     `meaning` maps columns of runs to columns of the table (`meanings`). `files` gives the file of each row; by default
     all rows are from one file. The unit of scores, the meaning of letters and the order of day and month are decided
-    for each file separately. Returns the columns of runs, in which unreadable cells are missing, and a frame of the
-    unreadable cells as they are in the table.
+    for each file separately. `words` maps words in scores and outcomes, in lower case, to values. Returns the columns
+    of runs, in which unreadable cells are missing, and a frame of the unreadable cells as they are in the table.
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # evalkit wrote this table, perhaps with text escaped for spreadsheets
         table = table.map(_as_exported)
     file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
-        texts = table[name].astype("str").str.strip().str.lower()
-        missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
-        values = table[name].astype("object").where(~missing, None)
+        cells = table[name]
+        if role in ("score", "is_successful") and words:
+            cells = cells.map(lambda cell: words.get(str(cell).strip().lower(), cell))
+        texts = cells.astype("str").str.strip().str.lower()
+        missing = cells.isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
+        values = cells.astype("object").where(~missing, None)
         if role in ("score", "is_successful"):
             truths = _by_file(truths_or_numbers, values, file)
             if truths.dropna().isin([0, 1]).all():
@@ -203,6 +216,9 @@ def columns_of_runs(
         is_unread = values.notna() & runs[role].isna()
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
+    name = re.split("[./]", meaning.get("score", "score"))[-1]
+    if not meaning.keys() & {"score_key", "is_successful"} and not _called([name], COLUMN_NAMES["score"][0]):
+        runs["score_key"] = name  # such as wer: the name tells what the score is
     return runs, unread
 
 
@@ -236,8 +252,9 @@ def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
     """Add is_successful to runs that were loaded together, and scores where only is_successful is known.
 
     If all scores of a dataset are 0 or 1, they also are its outcomes. A score between 0 and 1 measures how much a run
-    achieved, not whether it succeeded. A table with both columns keeps both unchanged.
+    achieved, not whether it succeeded. If any table has scores, all keep their columns unchanged.
     """
+    has_scores = any("score" in runs for runs in tables)
     scored = [runs[["score"]].assign(dataset=runs.get("dataset")) for runs in tables if "is_successful" not in runs]
     if scored:
         together = pd.concat(scored)
@@ -245,7 +262,7 @@ def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
     for runs in tables:
         if "is_successful" not in runs:
             runs["is_successful"] = success[runs.index]
-        elif "score" not in runs:
+        elif not has_scores:
             runs["score"] = runs["is_successful"]
         if "counts_as" in runs:  # it takes precedence, since a run that was not measured may count as a failure
             counted = runs["counts_as"].map({"success": 1.0, "failure": 0.0})
@@ -265,24 +282,30 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
             filled = len(cells) + runs[role].count()
             amounts = [cell for cell in cells if (_number(cell) or 0) > 1]
             if role == "is_successful" and len(amounts) > MOST_AMOUNTS * filled:
-                raise SourceError(f"column {name}: {amounts[0]} is no outcome; --column score={name} makes it a score")
+                as_score = column_option("score", name)
+                raise SourceError(f"column {name}: {amounts[0]} is no outcome; {as_score} makes it a score")
             if role == "score" and (numbers := [cell for cell in cells if _number(cell) is not None]):
                 raise SourceError(f"column {name}: write % in all cells or none; {numbers[0]!r} has none")
             if len(cells) > filled / 2:
                 wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
-                raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {example!r}")
+                mostly = f"no {wanted} in most of its cells, such as {example!r}"
+                raise SourceError(f"column {name}: {mostly}; {_GIVE_WORDS}")
             words = cells.astype("str")[lambda texts: texts.str.contains(_WORD)]
             if len(words) > 1 and (role == "is_successful" or runs[role].dropna().isin([0, 1]).all()):
                 shown = listed((repr(cut_end(word, 40)) for word in words.unique()), 5)
-                instead = f"write success, failure or nothing (not measured); --column {role}=NAME takes another column"
-                raise SourceError(f"column {name}: in {len(words):,} cells, no outcome: {shown}; {instead}")
+                instead = f"write success, failure or nothing (not measured), or {_GIVE_WORDS}"
+                other = f"--column {role}=NAME takes another column"
+                raise SourceError(f"column {name}: in {len(words):,} cells, no outcome: {shown}; {instead}; {other}")
         notes += note("unread", column=name, count=len(cells), example=example)
     return notes
 
 
 def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
-    """Note which columns of a table are used, and for what. If none is the model, note which columns are unused."""
-    told = {role: name for role, name in meaning.items() if table[name].notna().any()}
+    """Note which columns of a table are used, and for what. If none is the model, note which columns are unused.
+
+    A column of agents is the model, unless a column such as ``LLM used`` has several values within an agent.
+    """
+    told = {role: name for role, name in meaning.items() if (table[name].notna() & table[name].ne("")).any()}
     unused = [name for name in map(str, table) if name not in meaning.values()]
     doubtful = {}
     for role in sorted(_OPTIONAL.difference(meaning)):
@@ -290,14 +313,20 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
         if several:
             doubtful[role] = several[0]
     chosen = note("columns", file=file, meaning=told, doubtful=doubtful)
-    if "model_name" in meaning:
+    agents = told.get("model_name", "")
+    if agents and not _called([agents], COLUMN_NAMES["model_name"][1]):
         return chosen
     left = {name: table[name].astype("str").nunique() for name in unused}
-    likely = [name for name, values in left.items() if 1 < values < min(len(table), MOST_NAMES + 1)]
+    likely = [name for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))]
     likely = [name for name in likely if not _are_outcomes(table[name]) and table[name].map(_is_name).any()]
-    likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
-    no_model = note("no_model", file=file, rows=len(table), left=left, likely=next(iter(likely), ""))
-    return no_model + chosen
+    if agents:
+        within = table[[agents, *likely]].astype("str").groupby(agents).nunique()
+        likely = [name for name in likely if _LIKE_MODEL.search(name) and within[name].gt(1).any()]
+        if not likely:
+            return chosen
+    likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), not _LIKE_AGENT.search(name), left[name]))
+    first = next(iter(likely), "")
+    return note("no_model", file=file, rows=len(table), left=left, likely=first, agents=agents) + chosen
 
 
 def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
@@ -373,12 +402,13 @@ def _without_thousands(text: str) -> str:
 
 
 def _seconds(value: Any) -> float | None:
-    """Return a duration in seconds, from a number or a text: ``46s``, ``12,5 s``, ``2m 5s``, ``1:03``, ``1:02:03``."""
+    """Return a duration in seconds, from a number or a text: ``46s``, ``12,5 s``, ``1:03``, ``1 day, 2:03:04``."""
     if not isinstance(value, str):
         return _number(value)
-    text = _without_thousands(value.strip()).replace(",", ".")
+    text = _DECIMAL_COMMA.sub(".", _without_thousands(value.strip()))
+    text = _PLURAL.sub(r"\1", text)
     number = _number(text)
-    if number is not None:
+    if number is not None or _WITHOUT_UNIT.search(text):
         return number
     try:
         return pd.Timedelta(f"0:{text}" if _MINUTES.fullmatch(text) else text).total_seconds()

@@ -29,16 +29,21 @@ def join_tables(
     """Complete the runs of tables from their rows, which are in `extra`, and note how columns were interpreted.
 
     Tables with the same columns are read as one. `columns` are meanings in the form ``ROLE=NAME``; they apply to tables
-    with this column. `reasons` contains the text that the ledger already has for each file. If a table has a row for
-    each score of a run, only the rows of `score` count. Raises SourceError for a meaning in another form, if no file
-    contains runs, and if a file of `named` does not: the user named it.
+    with this column. ``yes=WORD,WORD`` (or no, missing) states what words in scores and outcomes mean. `reasons`
+    contains the text that the ledger already has for each file. If a table has a row for each score of a run, only the
+    rows of `score` count. Raises SourceError for a meaning in another form, if no file contains runs, and if a file of
+    `named` does not: the user named it.
     """
     given = {}
+    words = dict[str, float | None]()
     for pair in columns:
         role, equals, name = pair.partition("=")
         if not equals:
             raise SourceError(f"column {pair!r}: write ROLE=NAME, such as score=reward")
-        given[role.strip()] = name.strip()
+        if role.strip() in headers.WORDS:
+            words |= {word.strip().lower(): headers.WORDS[role.strip()] for word in name.split(",")}
+        else:
+            given[role.strip()] = name.strip()
     runs = [run for run in all_runs if run.format == "table"]
     rows = [msgspec.json.decode(run.extra) for run in runs]
     places: dict[str, list[int]] = {}  # positions of the rows of each file
@@ -58,10 +63,12 @@ def join_tables(
         try:
             here = {role: name for role, name in given.items() if name in names or name not in everywhere}
             meaning = headers.meanings(table, here)
-            made, unread = headers.columns_of_runs(table, meaning, [runs[at].source for at in of_files])
-            models = made["model_name"].fillna("") if "model_name" in made else "the only one"
-            is_summary = (models + "\n" + made["task_id"].fillna("")).str.strip().str.fullmatch(_SUMMARY)
-            summaries = made.index[is_summary]  # rows with such a name as the model or the task, and without the other
+            made, unread = headers.columns_of_runs(table, meaning, [runs[at].source for at in of_files], words)
+            models, tasks = made.get("model_name", pd.Series("the only one", made.index)).fillna(""), made["task_id"]
+            # rows with such a name and without a model or task, and rows without a task of a model that has tasks
+            is_summary = (models + "\n" + tasks.fillna("")).str.strip().str.fullmatch(_SUMMARY)
+            is_summary |= tasks.isna() & tasks.notna().groupby(models).transform("any")
+            summaries = made.index[is_summary]
             others = headers.other_scores(made, score).union(summaries)
         except SourceError as error:
             entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
@@ -95,8 +102,12 @@ def join_tables(
                 problems.append(f"{rows_text} equal to others with this repetition: all count (no column has run ids)")
             if meaning["task_id"] == headers.OWN_TASK and len(own) > 1:
                 problems.append("no column is the task, so each row is one of its own (--column task_id=NAME)")
-            if sums := list(filter(_SUMMARY.fullmatch, made.loc[own, "task_id"].dropna().unique())):
-                problems.append(f"rows of {listed(sums)} count as tasks; --where task_id!={sums[0]} excludes them")
+            for role, what in {"task_id": "tasks", "model_name": "models"}.items():
+                names = made.loc[own, role].dropna().unique() if role in made else ()
+                if sums := list(filter(_SUMMARY.fullmatch, names)):
+                    problems.append(f"rows of {listed(sums)} count as {what}; --where {role}!={sums[0]} excludes them")
+            if count := int(made.loc[own, "task_id"].isna().sum()):
+                problems.append(f"{counted_noun(count, 'row')} without a task: each counts as a task of its own")
             if count := sum(runs[at].source == source for at in summaries):
                 problems.append(f"{counted_noun(count, 'row')} without a task left out: a summary of other rows")
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])

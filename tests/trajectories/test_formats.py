@@ -15,7 +15,7 @@ import evalkit
 from evalkit import compare, kinds, trajectories
 from evalkit.cli import main
 from evalkit.compare.terminal import answer, describe_comparison
-from evalkit.display.terminal import summary
+from evalkit.display.terminal import chosen_lines, summary
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
 from evalkit.kinds import has_flag
@@ -602,12 +602,84 @@ def test_columns_that_name_no_model_are_listed_first_with_the_option_to_type(tmp
     text = "\n".join(["question,LLM used,correct,note", *rows])
     said = str(table(tmp_path, "a.csv", text).chosen.only("no_model"))
     assert "LLM used (3 values) and note (12 values)" in said
-    assert '--column model="LLM used"' in said
+    assert "--column model='LLM used'" in said
     logs = trajectories.load(tmp_path, columns="model=LLM used")  # a string is a list of one
     assert sorted(set(logs.runs["model_name"])) == ["m 0", "m 1", "m 2"]
     assert "no_model" not in logs.chosen
     assert "no_model" not in trajectories.load(tmp_path, model="oak").chosen
     assert "model_name = LLM used" in str(logs.chosen)
+
+
+ROWS = [(f"t{n % 4}", f"m {n // 4}", f"solver {n // 8}", n % 2) for n in range(16)]  # task, model, agent, correct
+
+
+@pytest.mark.parametrize(
+    ("header", "columns", "said"),
+    [
+        ("task,Engine,agent,correct", [0, 1, 2, 3], "--column model=Engine"),
+        ("task,which llm?,system,correct", [0, 1, 2, 3], "so system names the models; not used: which llm? (4 values)"),
+        ("task,Provider,agent,correct", [0, 2, 1, 3], ""),  # each agent has one provider
+        ("task,agent,difficulty,correct", [0, 1, 2, 3], ""),
+        ("task,`whoami` model,correct", [0, 1, 3], "--column model='`whoami` model'"),
+        ('task,"the ""LLM""\'s name",correct', [0, 1, 3], """--column model='the "LLM"'"'"'s name'"""),
+    ],
+)
+def test_a_column_of_models_is_named_also_next_to_agents_and_quoted_for_a_shell(tmp_path, header, columns, said):
+    rows = [",".join(str(row[at]) for at in columns) for row in ROWS]
+    logs = table(tmp_path, "a.csv", "\n".join([header, *rows]))
+    warned, _ = chosen_lines(logs)
+    assert bool(warned) == bool(said)
+    assert said in str(logs.chosen.only("no_model"))
+
+
+def test_many_models_and_an_empty_column_of_models_are_named_even_with_one_name_for_all(tmp_path):
+    rows = [f"t{n % 2},,llm {n // 2},{n % 3 % 2}" for n in range(140)]
+    text = "\n".join(["task,model,LLM in use,correct", *rows])
+    make.write(tmp_path / "a.csv", text)
+    for options in ({}, {"model": "oak"}):
+        ((warned,), _) = chosen_lines(trajectories.load(tmp_path, **options))
+        assert "LLM in use (70 values)" in warned
+        assert "--column model='LLM in use'" in warned
+
+
+def test_scores_of_another_table_are_not_mixed_with_outcomes(tmp_path):
+    scored = "\n".join(["task,model,score,passed", *(f"t{n},elm,0.{n + 2},{n % 2}" for n in range(6))])
+    table(tmp_path, "scored.csv", scored)
+    runs = table(tmp_path, "passed.csv", "\n".join(["task,model,passed", *(f"t{n},oak,1" for n in range(6))])).runs
+    assert runs.groupby("model_name")["score"].count().to_dict() == {"elm": 6, "oak": 0}
+    assert runs.groupby("model_name")["is_successful"].count().to_dict() == {"elm": 6, "oak": 6}
+
+
+@pytest.mark.parametrize(
+    ("words", "cells", "outcomes"),
+    [
+        (["yes=merged,closed", "no=open"], ["Merged", "open", "closed"], [True, False, True]),
+        (["yes=gut", "missing=Timeout, kaputt"], ["gut", "timeout", "kaputt"], [True, None, None]),
+        (["no=error"], ["pass", "ERROR", "unsolved"], [True, False, False]),
+    ],
+)
+def test_the_user_states_what_words_of_outcomes_mean(tmp_path, words, cells, outcomes):
+    text = "\n".join(["task,model,verdict", *(f"t{n},elm,{cell}" for n, cell in enumerate(cells * 2))])
+    make.write(tmp_path / "a.csv", text)
+    with pytest.raises(SourceError, match="--column yes=WORD,WORD --column no=WORD --column missing=WORD"):
+        trajectories.load(tmp_path)
+    runs = trajectories.load(tmp_path, columns=words).runs
+    assert [None if pd.isna(one) else one for one in runs["is_successful"]] == outcomes * 2
+
+
+@pytest.mark.parametrize("name", ["val_loss", "WER", "error-rate", "Perplexity", "brevity"])
+def test_the_name_of_a_column_of_scores_tells_whether_lower_is_better(tmp_path, name):
+    rows = [f"t{n},{model},{n / 20 + base}" for n in range(9) for model, base in {"elm": 0.1, "oak": 0.5}.items()]
+    make.write(tmp_path / "a.csv", "\n".join([f"task,model,{name}", *rows]))
+    said = describe_comparison(trajectories.load(tmp_path, columns=f"score={name}").runs)
+    assert f"mean score ({name})" in said
+    assert ("lower scores may be better" in said) == (name != "brevity")
+
+
+@pytest.mark.parametrize(("encoding", "is_told"), [("utf-8", False), ("utf-16", False), ("gb18030", True)])
+def test_a_file_of_unknown_encoding_is_told(tmp_path, encoding, is_told):
+    (tmp_path / "a.csv").write_text("model,task,score\n模型,x,1\n模型,y,0\n", encoding=encoding)
+    assert ("not UTF-8: read as Windows-1252" in str(trajectories.load(tmp_path).chosen)) == is_told
 
 
 @pytest.mark.parametrize(
@@ -661,6 +733,20 @@ def test_rows_that_look_like_summaries_of_others_are_named(tmp_path, task, is_do
     rows = [f"{name},a,{n % 2}" for n, name in enumerate(["x", "y", task])]
     logs = table(tmp_path, "a.csv", "\n".join(["task,model,score", *rows]))
     assert (f"rows of {task} count as tasks" in str(logs.chosen)) == is_doubtful
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept", "said"),
+    [
+        (["oak,,0.5", "elm,x,1", "elm,,1"], ["elm", "oak", "oak"], "2 rows without a task left out"),
+        (["elm,,1", "elm,,0"], ["elm", "elm", "oak", "oak"], "2 rows without a task: each counts as a task of its own"),
+        (["Total,x,1", "Total,y,0"], ["Total", "Total", "oak", "oak"], "Total count as models; --where model_name!="),
+    ],
+)
+def test_rows_without_a_task_are_left_out_if_their_model_has_tasks_and_else_named(tmp_path, rows, kept, said):
+    logs = table(tmp_path, "a.csv", "\n".join(["model,task,score", "oak,x,1", "oak,y,0", *rows]))
+    assert sorted(logs.runs["model_name"]) == kept
+    assert said in str(logs.chosen)
 
 
 @pytest.mark.parametrize(("row", "is_left_out"), [("Mean,,0.5", True), (",TOTAL,0.5", True), ("Meaning,,1", False)])

@@ -59,7 +59,7 @@ def recognises(head: bytes) -> str:
     elif start is not None:
         return title_of(read_rows(head, messages=False)[0] if _has_object_lines(head) else start)
     else:
-        line, below, *_ = [*_from_header(text := _text(head)), "", ""]
+        line, below, *_ = [*_from_header(text := _text(head, [])), "", ""]
         is_other = line.startswith("|") or "\0" in text  # a Markdown table is not a table of runs
         columns = [] if is_other else _fields(line)
         n = len(columns)
@@ -158,7 +158,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
         rows = _parquet_rows(data, messages=messages)
     else:
         _check_lines(data)
-        text = _text(data)
+        text = _text(data, doubts)
         start = text[:_MOST_HEADER].lstrip()[:1]
         if start == "[":
             rows = decode_json(text.encode())[0]
@@ -167,7 +167,8 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
             del text
             rows = list(read_lines(data, (), doubts))
         else:
-            rows, doubts = _cells(text)
+            rows, doubtful = _cells(text)
+            doubts += doubtful
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are not objects")
     check_size(CELL * len(rows) * len(_names(rows)))  # rows get an empty cell for each name that only others have
@@ -374,8 +375,8 @@ def _from_header(text: str) -> list[str]:
     return lines[next(chain(known, alike), 0) :]
 
 
-def _text(data: bytes) -> str:
-    """Decode a table in UTF-8, UTF-32 with a byte order mark, UTF-16 with or without one, or Windows-1252."""
+def _text(data: bytes, doubts: list[str]) -> str:
+    """Decode a table in UTF-8, UTF-32 with a byte order mark, UTF-16, or else Windows-1252, and add that to doubts."""
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return data.decode("utf-32", "replace")
     data = without_mark(data)[0]
@@ -384,6 +385,7 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
+        doubts.append("not UTF-8: read as Windows-1252; save it as UTF-8 if letters are wrong")
         return data.decode("cp1252", "replace")
 
 
