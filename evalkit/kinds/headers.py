@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -81,8 +80,7 @@ _GIVE_WORDS = "state what words mean: --column yes=WORD,WORD --column no=WORD --
 MOST_AMOUNTS = 0.2  # maximum share of numbers above 1 in a column of outcomes; with more, the column is rejected
 MOST_NAMES = 50  # maximum number of different values in a column that may name models
 _LONGEST_NAME = 200  # maximum number of characters of a field's name if its nested fields may be columns
-_LIKE_MODEL = re.compile(r"model|llm|provider|engine", re.IGNORECASE)
-_LIKE_AGENT = re.compile(r"agent|system", re.IGNORECASE)
+_LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
 
 
 def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[str, Any]] = ()) -> bool:
@@ -164,29 +162,23 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
 
 
 def columns_of_runs(
-    table: pd.DataFrame,
-    meaning: Mapping[str, str],
-    files: Sequence[str] = (),
-    words: Mapping[str, float | None] = MappingProxyType({}),
+    table: pd.DataFrame, meaning: Mapping[str, str], files: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Convert the cells of one or more tables with the same columns to columns of runs.
 
     `meaning` maps columns of runs to columns of the table (`meanings`). `files` gives the file of each row; by default
     all rows are from one file. The unit of scores, the meaning of letters and the order of day and month are decided
-    for each file separately. `words` maps words in scores and outcomes, in lower case, to values. Returns the columns
-    of runs, in which unreadable cells are missing, and a frame of the unreadable cells as they are in the table.
+    for each file separately. Returns the columns of runs, in which unreadable cells are missing, and a frame of the
+    unreadable cells as they are in the table.
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # evalkit wrote this table, perhaps with text escaped for spreadsheets
         table = table.map(_as_exported)
     file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
-        cells = table[name]
-        if role in ("score", "is_successful") and words:
-            cells = cells.map(lambda cell: words.get(str(cell).strip().lower(), cell))
-        texts = cells.astype("str").str.strip().str.lower()
-        missing = cells.isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
-        values = cells.astype("object").where(~missing, None)
+        texts = table[name].astype("str").str.strip().str.lower()
+        missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
+        values = table[name].astype("object").where(~missing, None)
         if role in ("score", "is_successful"):
             truths = _by_file(truths_or_numbers, values, file)
             if truths.dropna().isin([0, 1]).all():
@@ -252,7 +244,7 @@ def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
     """Add is_successful to runs that were loaded together, and scores where only is_successful is known.
 
     If all scores of a dataset are 0 or 1, they also are its outcomes. A score between 0 and 1 measures how much a run
-    achieved, not whether it succeeded. If any table has scores, all keep their columns unchanged.
+    achieved, not whether it succeeded. Tables with scores, and tables next to them, keep their columns unchanged.
     """
     has_scores = any("score" in runs for runs in tables)
     scored = [runs[["score"]].assign(dataset=runs.get("dataset")) for runs in tables if "is_successful" not in runs]
@@ -301,10 +293,7 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
 
 
 def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
-    """Note which columns of a table are used, and for what. If none is the model, note which columns are unused.
-
-    A column of agents is the model, unless a column such as ``LLM used`` has several values within an agent.
-    """
+    """Note which columns of a table are used, and for what. If none is the model, note which columns are unused."""
     told = {role: name for role, name in meaning.items() if (table[name].notna() & table[name].ne("")).any()}
     unused = [name for name in map(str, table) if name not in meaning.values()]
     doubtful = {}
@@ -319,12 +308,12 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
     left = {name: table[name].astype("str").nunique() for name in unused}
     likely = [name for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))]
     likely = [name for name in likely if not _are_outcomes(table[name]) and table[name].map(_is_name).any()]
-    if agents:
+    if agents:  # they are the models, unless a column such as ``LLM used`` has several values within an agent
         within = table[[agents, *likely]].astype("str").groupby(agents).nunique()
         likely = [name for name in likely if _LIKE_MODEL.search(name) and within[name].gt(1).any()]
         if not likely:
             return chosen
-    likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), not _LIKE_AGENT.search(name), left[name]))
+    likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
     first = next(iter(likely), "")
     return note("no_model", file=file, rows=len(table), left=left, likely=first, agents=agents) + chosen
 

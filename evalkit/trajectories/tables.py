@@ -63,7 +63,9 @@ def join_tables(
         try:
             here = {role: name for role, name in given.items() if name in names or name not in everywhere}
             meaning = headers.meanings(table, here)
-            made, unread = headers.columns_of_runs(table, meaning, [runs[at].source for at in of_files], words)
+            for name in (name for role, name in meaning.items() if words and role in ("score", "is_successful")):
+                table[name] = table[name].map(lambda cell: words.get(str(cell).strip().lower(), cell))
+            made, unread = headers.columns_of_runs(table, meaning, [runs[at].source for at in of_files])
             models, tasks = made.get("model_name", pd.Series("the only one", made.index)).fillna(""), made["task_id"]
             # rows with such a name and without a model or task, and rows without a task of a model that has tasks
             is_summary = (models + "\n" + tasks.fillna("")).str.strip().str.fullmatch(_SUMMARY)
