@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from evalkit._text import column_option, columns_in_words, counted_noun, fill_template, format_interval, listed
+from evalkit._text import columns_in_words, counted_noun, fill_template, format_interval, listed
 
 
 class Note(NamedTuple):
@@ -84,30 +84,28 @@ def _alike(names: Sequence[str], one: str) -> str:
 def _columns(file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Sequence[str]]) -> str:
     text = f"columns of {file}: {', '.join(r if r == name else f'{r} = {name}' for r, name in meaning.items())}"
     for role, names in doubtful.items():
-        one = column_option(role, names[0])
-        text += f"; not used, since several could be {role}: {listed(names)} ({one} takes one)"
+        one = shlex.quote(names[0])
+        text += f"; not used, since several could be {role}: {listed(names)} (--column {role}={one} takes one)"
     return text
 
 
 def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str, agents: str = "") -> str:
     runs = "1 run counts" if rows == 1 else f"{rows:,} runs count"
-    text = f"no column of {file} was recognised as the model, so {runs} as one model"
-    if agents:
-        text = f"no column of {file} was recognised as the model, so {agents} names the models"
+    models = f"{agents} names the models" if agents else f"{runs} as one model"
+    text = f"no column of {file} was recognised as the model, so {models}"
     if left:
         unused = [f"{name} ({counted_noun(n, 'value')})" for name, n in left.items()]
         text += f"; not used: {listed(unused, 8)}"
-    hint = f"if one names the model: {column_option('model', likely)} (parameter columns)" if likely else _UNNAMED
-    return f"{text}; {hint}"
+    hint = f"if one names the model: --column model={shlex.quote(likely)} (parameter columns)"
+    return f"{text}; {hint if likely else _UNNAMED}"
 
 
 def _told_apart(file: str, count: int, column: str, task: str, is_item: bool) -> str:
-    rows = counted_noun(count, "row")
-    text = f"taken as repetitions in spite of different values of {column}: {rows} of {file};"
+    rows, name = counted_noun(count, "row"), shlex.quote(column)
+    text = f"taken as repetitions in spite of different values of {column}: {rows} of {file}; --column"
     if is_item:
-        return f"{text} {column_option('task', column)} {column_option('dataset', task)} makes each value a task"
-    dataset, agent, repetition = (column_option(role, column) for role in ("dataset", "agent", "repetition"))
-    return f"{text} {dataset} if tasks differ, {agent} if agents do, else {repetition}"
+        return f"{text} task={name} --column dataset={shlex.quote(task)} makes each value a task"
+    return f"{text} dataset={name} if tasks differ, agent={name} if agents do, else repetition={name}"
 
 
 def _unread(column: str, count: int, example: str) -> str:

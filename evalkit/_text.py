@@ -1,7 +1,6 @@
 """Format values as text: numbers with intervals, counts, lists, hints. All layers use it."""
 
 import math
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -85,11 +84,6 @@ def listed(items: Iterable[Any], most: int | None = None, more: str = "{} more")
         texts[most:] = [more.format(f"{len(texts) - most:,}")]
     *first, last = texts or [""]
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def column_option(role: str, name: str) -> str:
-    """Write the option that names a role's column, quoted for a shell, because names of columns come from files."""
-    return f"--column {role}={shlex.quote(name)}"
 
 
 def column_in_words(column: str) -> str:

@@ -4,11 +4,12 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, get_args
 
 import click
 
-from evalkit.display.terminal import Which, choose, list_runs
+from evalkit.display.terminal import Which, choose, chosen_lines, list_runs
 from evalkit.io.paths import SourceError
 from evalkit.io.write import OUTPUT, check_output, write_frame
 from evalkit.kinds.logs import Logs
@@ -108,6 +109,12 @@ def refuse(where: str, **given: object) -> None:
     for name, value in given.items():
         if value is not None and value is not False and value != ():
             raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
+
+
+def stated(logs: Logs) -> Logs:
+    """Return logs, and print how evalkit read them to standard error: the command prints only paths or transcripts."""
+    click.echo("".join(f"{line}\n" for line in chain(*chosen_lines(logs))), err=True, nl=False)
+    return logs
 
 
 def print_runs(logs: Logs, which: Which, output: str | None) -> None:

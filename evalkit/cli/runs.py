@@ -55,7 +55,7 @@ def show(
         options.print_runs(logs, which or "all", output)
         return
     options.refuse("with one run", output=output)
-    options.print_paged(logs.show(run or "", mask=mask).text(last))
+    options.print_paged(options.stated(logs).show(run or "", mask=mask).text(last))
 
 
 @click.command()
@@ -67,7 +67,7 @@ def view(read: Callable[[], Logs], output: str, which: Any, mask: bool) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
     from evalkit.evidence import write_view  # imported here, since it imports matplotlib, which is slow
 
-    logs = read()
+    logs = options.stated(read())
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
     print(plain(page))
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -123,8 +124,10 @@ def _wrapped(line: str, width: int | None) -> list[str]:
     return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
-    """Format logs as a command prints them: the answer, the parts of the kind, and the files."""
+def summary(
+    logs: Logs, views: Mapping[str, Any], answer: str = "", added: Mapping[str, dict[str, str]] | None = None
+) -> str:
+    """Format logs as a command prints them: the answer, the parts of the kind (with `added` cells), and the files."""
     everything = bool(views.get("all"))
     parts = parts_of(logs, views)
     notes = [plain(note) for note in similar_names(logs.runs["model_name"].dropna()).notes]
@@ -133,6 +136,9 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
     if own and logs.runs["model_name"].nunique() < 2:
         answer = ""
     warned, chosen = chosen_lines(logs, stated=["compared_by"] if answer else [], everything=everything)
+    if added:
+        at = next(place for place, part in enumerate(parts) if part.rows)
+        parts[at] = parts[at]._replace(rows=[{**row, **added.get(row["model"], {})} for row in parts[at].rows])
     first = Part(ANSWER, [*warned, *filter(None, answer.split("\n")), *own, *chosen], always=True)
     parts = [first, *parts, Part("notes", notes), Part("files", files, always=True)]
     return on_screen(parts, everything=everything, compared_by=compared_in(logs.runs))
@@ -256,11 +262,12 @@ def list_runs(logs: Logs, which: Which) -> str:
         rows.append({name: plain(text, None if name == "run" else NAME_WIDTH) for name, text in texts.items()})
     used = [name for name in titles.values() if any(row[name] != "–" for row in rows)]
     warned, notes = chosen_lines(logs)
-    end = "\n".join([*warned, *notes, f"{counted_noun(len(chosen), 'run')} of {len(logs.runs):,}, {which}"])
+    end = "\n".join([*notes, f"{counted_noun(len(chosen), 'run')} of {len(logs.runs):,}, {which}"])
     if not rows:
-        return end
+        return "\n".join([*warned, end])
     table = fit_table([{name: row[name] for name in used} for row in rows], left=len(used), width=screen_width())
-    return f"{table}\n\n{end}; evalkit show {plain(logs.source)} --run RUN shows one"
+    show = f"evalkit show {shlex.quote(plain(logs.source))} --run RUN"
+    return "\n\n".join([*warned, table, f"{end}; {show} shows one"])
 
 
 def group_names(values: pd.Series) -> list[str]:

@@ -1,6 +1,7 @@
 """Read tables with one row per run: map the usual names of columns to columns of runs, and convert the cells."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evalkit._notes import Notes, note
-from evalkit._text import column_option, listed
+from evalkit._text import listed
 from evalkit.io.paths import SourceError
 from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet
@@ -67,16 +68,13 @@ _ALL_WORDS = [_TRUTH | {yes: 1.0, no: 0.0} for yes, no in ("tf", "yn", "pf")]  #
 _MISSING = ("", "na", "n/a", "#n/a", "nan", "none", "null", "nat", "-", "–", "?")  # for numbers and times
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII)  # `float` also reads 1_0
-_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
-_WITHOUT_UNIT = re.compile(r"\d[.,]?\s+\d", re.ASCII)  # pandas reads ``12, 5 s`` as 125 seconds
-_PLURAL = re.compile(r"(hr|min|sec)s\b", re.IGNORECASE)  # pandas knows only the singular of these
 _MINUTES = re.compile(r"\d+:\d+(\.\d+)?", re.ASCII)  # minutes and seconds
 _EPOCH = re.compile(r"(\d{10}|\d{13}|\d{16}|\d{19})(\.\d+)?", re.ASCII)  # time since 1970
 _EPOCH_UNITS: dict[int, Literal["s", "ms", "us", "ns"]] = {10: "s", 13: "ms", 16: "us", 19: "ns"}  # number of digits
 _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b", re.ASCII)
 _WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
 _OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
-_GIVE_WORDS = "state what words mean: --column yes=WORD,WORD --column no=WORD --column missing=WORD"
+_MEANINGS = "state what words mean: --column yes=WORD,WORD --column no=WORD --column missing=WORD"
 MOST_AMOUNTS = 0.2  # maximum share of numbers above 1 in a column of outcomes; with more, the column is rejected
 MOST_NAMES = 50  # maximum number of different values in a column that may name models
 _LONGEST_NAME = 200  # maximum number of characters of a field's name if its nested fields may be columns
@@ -126,7 +124,7 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
                 break
             if len({name.rpartition(".")[0] or name for name in names}) > 1:  # not model.name and model.id
                 both = f"columns {' and '.join(names)} could both be the {role}"
-                raise SourceError(f"{both}; choose one: {column_option(role, names[0])}")
+                raise SourceError(f"{both}; choose one: --column {role}={shlex.quote(names[0])}")
             found[role] = names[0]
     outcomes = {"score", "is_successful"}
     needed = {"task_id": {"task_id"}, "is_successful": outcomes, "score": outcomes, "model_name": {"model_name"}}
@@ -140,8 +138,8 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
         if truths_or_numbers(table[name]).nunique() > 1:
             found["is_successful"] = name
         else:
-            use = column_option("success", name)
-            finished = f"; {name} has one outcome, perhaps because runs finished ({use} uses it)"
+            option = f"--column success={shlex.quote(name)}"
+            finished = f"; {name} has one outcome, perhaps because runs finished ({option} uses it)"
     missing = [role for role in needed if role != "is_successful" and not found.keys() & needed[role]]
     if missing and missing != ["model_name"]:
         first, *more = missing
@@ -173,7 +171,7 @@ def columns_of_runs(
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # evalkit wrote this table, perhaps with text escaped for spreadsheets
-        table = table.map(_as_exported)
+        table = table.map(lambda cell: from_spreadsheet(cell) if isinstance(cell, str) else cell)
     file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
@@ -212,10 +210,6 @@ def columns_of_runs(
     if not meaning.keys() & {"score_key", "is_successful"} and not _called([name], COLUMN_NAMES["score"][0]):
         runs["score_key"] = name  # such as wer: the name tells what the score is
     return runs, unread
-
-
-def _as_exported(cell: Any) -> Any:
-    return from_spreadsheet(cell) if isinstance(cell, str) else cell
 
 
 def _by_file(read: Callable[[pd.Series], pd.Series], values: pd.Series, file: pd.Series) -> pd.Series:
@@ -274,18 +268,17 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
             filled = len(cells) + runs[role].count()
             amounts = [cell for cell in cells if (_number(cell) or 0) > 1]
             if role == "is_successful" and len(amounts) > MOST_AMOUNTS * filled:
-                as_score = column_option("score", name)
-                raise SourceError(f"column {name}: {amounts[0]} is no outcome; {as_score} makes it a score")
+                option = f"--column score={shlex.quote(name)}"
+                raise SourceError(f"column {name}: {amounts[0]} is no outcome; {option} makes it a score")
             if role == "score" and (numbers := [cell for cell in cells if _number(cell) is not None]):
                 raise SourceError(f"column {name}: write % in all cells or none; {numbers[0]!r} has none")
             if len(cells) > filled / 2:
                 wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
-                mostly = f"no {wanted} in most of its cells, such as {example!r}"
-                raise SourceError(f"column {name}: {mostly}; {_GIVE_WORDS}")
+                raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {example!r}; {_MEANINGS}")
             words = cells.astype("str")[lambda texts: texts.str.contains(_WORD)]
             if len(words) > 1 and (role == "is_successful" or runs[role].dropna().isin([0, 1]).all()):
                 shown = listed((repr(cut_end(word, 40)) for word in words.unique()), 5)
-                instead = f"write success, failure or nothing (not measured), or {_GIVE_WORDS}"
+                instead = f"write success, failure or nothing (not measured), or {_MEANINGS}"
                 other = f"--column {role}=NAME takes another column"
                 raise SourceError(f"column {name}: in {len(words):,} cells, no outcome: {shown}; {instead}; {other}")
         notes += note("unread", column=name, count=len(cells), example=example)
@@ -314,7 +307,7 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
         if not likely:
             return chosen
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
-    first = next(iter(likely), "")
+    first = likely[0] if likely else ""
     return note("no_model", file=file, rows=len(table), left=left, likely=first, agents=agents) + chosen
 
 
@@ -394,10 +387,10 @@ def _seconds(value: Any) -> float | None:
     """Return a duration in seconds, from a number or a text: ``46s``, ``12,5 s``, ``1:03``, ``1 day, 2:03:04``."""
     if not isinstance(value, str):
         return _number(value)
-    text = _DECIMAL_COMMA.sub(".", _without_thousands(value.strip()))
-    text = _PLURAL.sub(r"\1", text)
+    text = re.sub(r"(?<=\d),(?=\d)", ".", _without_thousands(value.strip()))
+    text = re.sub(r"(?i)(hr|min|sec)s\b", r"\1", text)  # pandas knows only the singular of these
     number = _number(text)
-    if number is not None or _WITHOUT_UNIT.search(text):
+    if number is not None or re.search(r"\d[.,]?\s+\d", text):  # pandas reads ``12, 5 s`` as 125 seconds
         return number
     try:
         return pd.Timedelta(f"0:{text}" if _MINUTES.fullmatch(text) else text).total_seconds()

@@ -88,30 +88,27 @@ def join_tables(
             except SourceError as error:
                 entries[source] = Entry(source, "skipped", f"no table of runs: {error}")
                 continue
-            problems = list[str]()
-            if count := copies[source]:
-                rows_text = counted_noun(count, "row")
-                problems.append(f"{rows_text} with the id and values of another row: copies, which rates exclude")
+            repeats = len(own) - len({runs[at].extra for at in own})
+            if "repetition" not in meaning or any(runs[at].log_id is not None for at in own[:1]):
+                repeats = 0
+            counts = {
+                "with the id and values of another row: copies, which rates exclude": copies[source],
+                "equal to others with this repetition: all count (no column has run ids)": repeats,
+                "without a task: each counts as a task of its own": made.loc[own, "task_id"].isna().sum(),
+                "without a task left out: a summary of other rows": sum(runs[at].source == source for at in summaries),
+            }
+            problems = [f"{counted_noun(count, 'row')} {what}" for what, count in counts.items() if count]
             if count := reused[source]:
                 ids = f"{counted_noun(count, 'id')} {'is' if count == 1 else 'are'}"
                 problems.append(f"{ids} shared by rows with different values, which count as different runs")
             if source in first_with and "model_name" in meaning and not copies[source]:
                 first = os.path.basename(first_with[source])
                 problems.append(f"the same rows as {first}: both count, because no column has ids of runs")
-            repeats = len(own) - len({runs[at].extra for at in own})
-            if "repetition" in meaning and repeats and runs[own[0]].log_id is None:
-                rows_text = counted_noun(repeats, "row")
-                problems.append(f"{rows_text} equal to others with this repetition: all count (no column has run ids)")
             if meaning["task_id"] == headers.OWN_TASK and len(own) > 1:
                 problems.append("no column is the task, so each row is one of its own (--column task_id=NAME)")
             for role, what in {"task_id": "tasks", "model_name": "models"}.items():
-                names = made.loc[own, role].dropna().unique() if role in made else ()
-                if sums := list(filter(_SUMMARY.fullmatch, names)):
+                if sums := sorted(filter(_SUMMARY.fullmatch, set(made.get(role, pd.Series()).reindex(own).dropna()))):
                     problems.append(f"rows of {listed(sums)} count as {what}; --where {role}!={sums[0]} excludes them")
-            if count := int(made.loc[own, "task_id"].isna().sum()):
-                problems.append(f"{counted_noun(count, 'row')} without a task: each counts as a task of its own")
-            if count := sum(runs[at].source == source for at in summaries):
-                problems.append(f"{counted_noun(count, 'row')} without a task left out: a summary of other rows")
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
             if problems:
                 doubts[source] = note("table", file=file, doubts="; ".join(problems))

@@ -233,10 +233,10 @@ ITEMS = [(model, suite, item) for model in ("oak", "elm") for suite in "xy" for 
         (
             "prompt used",
             [f"v{item}" for *_, item in ITEMS],
-            "dataset='prompt used' if tasks differ, --column agent='prompt used' if agents do",
+            "--column dataset='prompt used' if tasks differ, agent='prompt used' if agents do",
         ),
-        ("try", [item for *_, item in ITEMS], "else --column repetition=try"),
-        ("$(rm x)", [item for *_, item in ITEMS], "else --column repetition='$(rm x)'"),
+        ("try", [item for *_, item in ITEMS], "else repetition=try"),
+        ("$(rm x)", [item for *_, item in ITEMS], "else repetition='$(rm x)'"),
         ("id", list(range(12)), ""),  # of runs
         ("milliseconds", [93, 71, 88, 52, 67, 91, 64, 85, 77, 59, 82, 73], ""),
         ("trial", [item for *_, item in ITEMS], ""),  # a column in use

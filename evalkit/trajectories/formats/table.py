@@ -337,8 +337,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
             try:
                 list(csv.reader(taken, delimiter=delimiter, strict=True))
             except csv.Error:
-                reason = "a quote is never closed, or followed by text in its cell: the rows after it may be lost"
-                raise ValueError(f"line {first}: {reason}") from None
+                raise ValueError(f"line {first}: a quote is never closed, or followed by text in its cell") from None
         if len(taken) > 1 and all(one.count(delimiter) >= len(names) - 1 for one in taken):
             spanning += 1
             if spanning <= _MOST_NAMED:
