@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from evalkit.cli.options import COUNT, checked, of_kind, stated, with_logs, with_reading_options, write_to
+from evalkit.display.terminal import chosen_lines
 from evalkit.io import SourceError, plain, write_frame
 from evalkit.kinds.logs import Logs
 from evalkit.kinds.pipeline import load
@@ -84,9 +85,10 @@ def judges(
         judged = read_verdicts(verdicts, roles, yes)
     if len(roles) < len(pairs):  # the other pairs name columns of the table of runs
         given["columns"] = tuple(pair for pair in pairs if pair not in roles)
-    logs = stated(load(list(sources), kind or "", **given))
+    logs = load(list(sources), kind or "", **given)
     compared = compare_judges(logs, read_labels(labels), judged, **drawn)
-    print(describe_judges(compared, everything=everything))
+    warned, chosen = chosen_lines(logs)
+    print("\n".join([*warned, describe_judges(compared, everything=everything), *chosen]))
     if output or following:
         table = judge_table(compared)
         if output:

@@ -4,7 +4,6 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Any, get_args
 
 import click
@@ -112,8 +111,8 @@ def refuse(where: str, **given: object) -> None:
 
 
 def stated(logs: Logs) -> Logs:
-    """Return logs, and print how evalkit read them to standard error: the command prints only paths or transcripts."""
-    click.echo("".join(f"{line}\n" for line in chain(*chosen_lines(logs))), err=True, nl=False)
+    """Return logs, and print how evalkit read them to standard error, since the command prints only paths or runs."""
+    click.echo("".join(f"{line}\n" for lines in chosen_lines(logs) for line in lines), err=True, nl=False)
     return logs
 
 

@@ -55,7 +55,7 @@ def show(
         options.print_runs(logs, which or "all", output)
         return
     options.refuse("with one run", output=output)
-    options.print_paged(options.stated(logs).show(run or "", mask=mask).text(last))
+    options.print_paged(logs.show(run or "", mask=mask).text(last))
 
 
 @click.command()

@@ -372,9 +372,7 @@ def _audit(
     """State how many checks change the ranking, which model would be first, and how many found an error or a doubt."""
     made = counted_noun(checks - verdicts["not computed"], "check")
     text = f"{changes or 'None'} of {made} change{'s' if changes < 2 else ''} the ranking"
-    if headline["code"] == "nothing":
-        text = headline_text(headline)
-    elif headline["code"] in ("one_model", "unnamed"):
+    if headline["code"] in ("nothing", "one_model", "unnamed"):
         measured = f"only {first} was measured" if first else "no named model was measured"
         text = f"{measured}, so there is no ranking to check"
     elif others and first:
@@ -389,7 +387,8 @@ def _audit(
         counts.append(f"{verdicts['look']} found something to look at")
     if verdicts["not computed"]:
         counts.append(f"{verdicts['not computed']} more could not be computed")
-    return _sentences(text, listed(counts) or "no check found anything")
+    how_ended = [headline_text(headline)] if headline["code"] == "nothing" else []
+    return _sentences(*how_ended, text, listed(counts) or "no check found anything")
 
 
 def _check(

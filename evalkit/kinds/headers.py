@@ -234,13 +234,13 @@ def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:
     return runs.index[is_other]
 
 
-def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
+def add_outcomes(tables: Sequence[pd.DataFrame], *, are_alone: bool = True) -> None:
     """Add is_successful to runs that were loaded together, and scores where only is_successful is known.
 
     If all scores of a dataset are 0 or 1, they also are its outcomes. A score between 0 and 1 measures how much a run
-    achieved, not whether it succeeded. Tables with scores, and tables next to them, keep their columns unchanged.
+    achieved, not whether it succeeded. Scores stay missing if other tables have scores, or the tables are not alone.
     """
-    has_scores = any("score" in runs for runs in tables)
+    has_scores = not are_alone or any("score" in runs for runs in tables)
     scored = [runs[["score"]].assign(dataset=runs.get("dataset")) for runs in tables if "is_successful" not in runs]
     if scored:
         together = pd.concat(scored)
@@ -278,9 +278,8 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
             words = cells.astype("str")[lambda texts: texts.str.contains(_WORD)]
             if len(words) > 1 and (role == "is_successful" or runs[role].dropna().isin([0, 1]).all()):
                 shown = listed((repr(cut_end(word, 40)) for word in words.unique()), 5)
-                instead = f"write success, failure or nothing (not measured), or {_MEANINGS}"
-                other = f"--column {role}=NAME takes another column"
-                raise SourceError(f"column {name}: in {len(words):,} cells, no outcome: {shown}; {instead}; {other}")
+                instead = f"write success, failure or nothing (not measured), or {_MEANINGS}; or --column {role}=NAME"
+                raise SourceError(f"column {name}: in {len(words):,} cells, no outcome: {shown}; {instead}")
         notes += note("unread", column=name, count=len(cells), example=example)
     return notes
 

@@ -31,8 +31,7 @@ def join_tables(
     Tables with the same columns are read as one. `columns` are meanings in the form ``ROLE=NAME``; they apply to tables
     with this column. ``yes=WORD,WORD`` (or no, missing) states what words in scores and outcomes mean. `reasons`
     contains the text that the ledger already has for each file. If a table has a row for each score of a run, only the
-    rows of `score` count. Raises SourceError for a meaning in another form, if no file contains runs, and if a file of
-    `named` does not: the user named it.
+    rows of `score` count. Raises SourceError for other forms, if no file contains runs, and if one of `named` does not.
     """
     given = {}
     words = dict[str, float | None]()
@@ -88,9 +87,8 @@ def join_tables(
             except SourceError as error:
                 entries[source] = Entry(source, "skipped", f"no table of runs: {error}")
                 continue
-            repeats = len(own) - len({runs[at].extra for at in own})
-            if "repetition" not in meaning or any(runs[at].log_id is not None for at in own[:1]):
-                repeats = 0
+            is_numbered = "repetition" in meaning and all(runs[at].log_id is None for at in own)
+            repeats = len(own) - len({runs[at].extra for at in own}) if is_numbered else 0
             counts = {
                 "with the id and values of another row: copies, which rates exclude": copies[source],
                 "equal to others with this repetition: all count (no column has run ids)": repeats,
@@ -122,7 +120,7 @@ def join_tables(
             chosen += headers.told_apart(made.loc[of_used], table.loc[of_used], meaning, files)
             chosen += headers.choices_of(table.loc[of_used], meaning, files)
         read.append((made, meaning))
-    headers.add_outcomes([made for made, _ in read])
+    headers.add_outcomes([made for made, _ in read], are_alone=len(runs) == len(all_runs))
     for made, meaning in read:
         _fill_columns(runs, rows, made, meaning)
     in_order = [entries[source] for source in places]

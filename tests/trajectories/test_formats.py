@@ -17,6 +17,7 @@ from evalkit.cli import main
 from evalkit.compare.terminal import answer, describe_comparison
 from evalkit.display.terminal import chosen_lines, summary
 from evalkit.display.words import finding_text
+from evalkit.failures.terminal import describe_failures
 from evalkit.io import SourceError
 from evalkit.kinds import has_flag
 from evalkit.trajectories.parse import accepts, parse
@@ -822,6 +823,50 @@ def test_where_no_run_was_measured_the_first_sentence_says_how_runs_ended(tmp_pa
     assert "SWE" not in summary(logs, {}, *answer(logs.runs))
     assert describe_comparison(logs.runs).startswith(said)
     assert finding_text(compare.findings(compare.leaderboard(logs.runs))[0]).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        ("error", "openai.RateLimitError: slow down", "RateLimitError"),
+        ("failed", "KeyError('x')", "KeyError"),
+        ("error", "no space left", "status error"),
+        ("cancelled", "ValueError: x", "status cancelled"),
+    ],
+)
+def test_the_class_of_an_exception_says_how_runs_ended_also_to_failures_and_audit(tmp_path, status, error, said):
+    rows = [f't{n},oak,,{status},"{error}"' for n in range(4)]
+    logs = table(tmp_path, "a.csv", "\n".join(["task,model,score,status,error", *rows]))
+    first = f"4 of 4 runs ended with {said}: no run was measured."
+    assert describe_comparison(logs.runs).startswith(first)
+    assert describe_failures(logs).startswith(first)
+    assert finding_text(compare.audit(logs).findings[0]).startswith(first)
+
+
+@pytest.mark.parametrize(("successes_of_elm", "is_adjusted"), [(9, True), (6, False)])
+def test_adjusted_rates_are_a_column_if_the_sentence_mentions_them(tmp_path, successes_of_elm, is_adjusted):
+    rows = [f"easy{n},elm,{int(n < successes_of_elm)}" for n in range(12)]
+    rows += [f"{level}{n},oak,{int(n < most)}" for level, most in {"easy": 10, "hard": 5}.items() for n in range(12)]
+    make.write(tmp_path / "a.csv", "\n".join(["task,model,success", *rows]))
+    result = CliRunner().invoke(main, ["trajectories", str(tmp_path / "a.csv")])
+    sentence, models, *_ = result.output.split("\n\n")
+    assert ("adjusted for tasks it ranks above elm" in sentence) == is_adjusted
+    header, _, *cells = [line.split() for line in models.splitlines()]
+    assert (" ".join(header[-3:]) == "adjusted for tasks") == is_adjusted
+    assert ([row[-2:] for row in cells] == [["56", "%"], ["62", "%"]]) == is_adjusted
+
+
+@pytest.mark.parametrize("command", ["trajectories --list all", "show", "view -o x", "compare", "audit", "failures"])
+def test_every_command_states_first_that_no_column_is_the_model(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"t{n % 5},e{n // 5},0" for n in range(15)]
+    make.write(tmp_path / "my runs.csv", "\n".join(["task,Engine,score", *rows]))
+    name, *options = command.split()
+    result = CliRunner().invoke(main, [name, "my runs.csv", *options])
+    assert result.output.startswith("No column of my runs.csv was recognised as the model")
+    assert "Columns of my runs.csv: task_id = task" in result.output
+    if "evalkit show" in result.output:
+        assert "evalkit show 'my runs.csv' --run RUN" in result.output
 
 
 def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_path):

@@ -167,8 +167,7 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
             del text
             rows = list(read_lines(data, (), doubts))
         else:
-            rows, doubtful = _cells(text)
-            doubts += doubtful
+            rows = _cells(text, doubts)
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are not objects")
     check_size(CELL * len(rows) * len(_names(rows)))  # rows get an empty cell for each name that only others have
@@ -312,8 +311,8 @@ def _listed(value: Any) -> list[Any]:
     return [value] if is_table_of_runs(list(value), "model_name") else []
 
 
-def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the non-empty rows of a table and doubts; ValueError for duplicate column names or misplaced quotes."""
+def _cells(text: str, doubts: list[str]) -> list[dict[str, Any]]:
+    """Return the non-empty rows of a table and add doubts; ValueError for equal names of columns or unclosed quotes."""
     header = (_from_header(text) or [""])[0]
     start, delimiter = text.index(header), _delimiter(header)
     file = io.TextIOWrapper(io.BytesIO(text[start:].encode()), "utf-8", newline="")  # StringIO needs 4 times the memory
@@ -329,7 +328,6 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
 
     names: list[str] = []
     rows: list[dict[str, Any]] = []
-    doubts: list[str] = []
     longer = shorter = spanning = 0
     for cells in csv.reader(lines(), delimiter=delimiter):
         first, line = line + 1, line + len(taken)
@@ -362,7 +360,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
             doubts.append(f"{counted_noun(count, 'row')} with {what} cells than columns")
     if delimiter == ";":  # such tables use decimal commas
         rows = [{name: _DECIMALS.sub(r"\1.\2", cell) for name, cell in row.items()} for row in rows]
-    return [row for row in rows if any(row.values())], doubts
+    return [row for row in rows if any(row.values())]
 
 
 def _from_header(text: str) -> list[str]:
