@@ -284,8 +284,8 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
     return notes
 
 
-def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
-    """Note which columns of a table are used, and for what. If none is the model, note which columns are unused."""
+def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str, given: Iterable[str] = ()) -> Notes:
+    """Note what columns of a table are used for; if none is the model, and the user gave none, also unused columns."""
     told = {role: name for role, name in meaning.items() if (table[name].notna() & table[name].ne("")).any()}
     unused = [name for name in map(str, table) if name not in meaning.values()]
     doubtful = {}
@@ -295,7 +295,7 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
             doubtful[role] = several[0]
     chosen = note("columns", file=file, meaning=told, doubtful=doubtful)
     agents = told.get("model_name", "")
-    if agents and not _called([agents], COLUMN_NAMES["model_name"][1]):
+    if {"model", "model_name"} & set(given) or (agents and not _called([agents], COLUMN_NAMES["model_name"][1])):
         return chosen
     left = {name: table[name].astype("str").nunique() for name in unused}
     likely = [name for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))]
@@ -306,8 +306,7 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
         if not likely:
             return chosen
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
-    first = likely[0] if likely else ""
-    return note("no_model", file=file, rows=len(table), left=left, likely=first, agents=agents) + chosen
+    return note("no_model", file=file, rows=len(table), left=left, likely=[*likely, ""][0], agents=agents) + chosen
 
 
 def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:

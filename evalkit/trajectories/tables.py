@@ -68,7 +68,8 @@ def join_tables(
             models, tasks = made.get("model_name", pd.Series("the only one", made.index)).fillna(""), made["task_id"]
             # rows with such a name and without a model or task, and rows without a task of a model that has tasks
             is_summary = (models + "\n" + tasks.fillna("")).str.strip().str.fullmatch(_SUMMARY)
-            is_summary |= tasks.isna() & tasks.notna().groupby(models).transform("any")
+            if "counts_as" not in meaning:  # each row of an exported table is a run
+                is_summary |= tasks.isna() & tasks.notna().groupby(models).transform("any")
             summaries = made.index[is_summary]
             others = headers.other_scores(made, score).union(summaries)
         except SourceError as error:
@@ -110,7 +111,7 @@ def join_tables(
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
             if problems:
                 doubts[source] = note("table", file=file, doubts="; ".join(problems))
-            choices = str(headers.choices_of(table.loc[own], meaning, file))
+            choices = str(headers.choices_of(table.loc[own], meaning, file, here))
             entries[source] = Entry(source, "used", "; ".join([*problems, choices]))
         if used := [source for source in sources if entries[source].status == "used"]:
             files = os.path.basename(used[0])
@@ -118,7 +119,7 @@ def join_tables(
                 files += f" and {counted_noun(len(used) - 1, 'other file')}"
             of_used = [at for source in used for at in places[source]]
             chosen += headers.told_apart(made.loc[of_used], table.loc[of_used], meaning, files)
-            chosen += headers.choices_of(table.loc[of_used], meaning, files)
+            chosen += headers.choices_of(table.loc[of_used], meaning, files, here)
         read.append((made, meaning))
     headers.add_outcomes([made for made, _ in read], are_alone=len(runs) == len(all_runs))
     for made, meaning in read:

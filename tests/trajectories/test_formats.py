@@ -631,6 +631,8 @@ def test_a_column_of_models_is_named_also_next_to_agents_and_quoted_for_a_shell(
     warned, _ = chosen_lines(logs)
     assert bool(warned) == bool(said)
     assert said in str(logs.chosen.only("no_model"))
+    if "agent" in header:  # the user may choose the agents
+        assert "no_model" not in trajectories.load(tmp_path, columns="model=agent").chosen
 
 
 def test_many_models_and_an_empty_column_of_models_are_named_even_with_one_name_for_all(tmp_path):
@@ -748,6 +750,11 @@ def test_rows_without_a_task_are_left_out_if_their_model_has_tasks_and_else_name
     logs = table(tmp_path, "a.csv", "\n".join(["model,task,score", "oak,x,1", "oak,y,0", *rows]))
     assert sorted(logs.runs["model_name"]) == kept
     assert said in str(logs.chosen)
+
+
+def test_an_exported_run_without_a_task_is_a_run(tmp_path):
+    rows = ["model_name,task,score,counts_as", "oak,x,1,success", "oak,,0,failure"]
+    assert len(table(tmp_path, "a.csv", "\n".join(rows)).runs) == 2
 
 
 @pytest.mark.parametrize(("row", "is_left_out"), [("Mean,,0.5", True), (",TOTAL,0.5", True), ("Meaning,,1", False)])
