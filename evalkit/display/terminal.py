@@ -125,9 +125,9 @@ def _wrapped(line: str, width: int | None) -> list[str]:
 
 
 def summary(
-    logs: Logs, views: Mapping[str, Any], answer: str = "", added: Mapping[str, dict[str, str]] | None = None
+    logs: Logs, views: Mapping[str, Any], answer: str = "", column: str = "", cells: Mapping[str, str] | None = None
 ) -> str:
-    """Format logs as a command prints them: the answer, the parts of the kind (with `added` cells), and the files."""
+    """Format logs as a command prints them: the answer, the parts of the kind (with `cells` by model), and the files."""
     everything = bool(views.get("all"))
     parts = parts_of(logs, views)
     notes = [plain(note) for note in similar_names(logs.runs["model_name"].dropna()).notes]
@@ -136,9 +136,9 @@ def summary(
     if own and logs.runs["model_name"].nunique() < 2:
         answer = ""
     warned, chosen = chosen_lines(logs, stated=["compared_by"] if answer else [], everything=everything)
-    if added:
-        at = next(place for place, part in enumerate(parts) if part.rows)
-        parts[at] = parts[at]._replace(rows=[{**row, **added.get(row["model"], {})} for row in parts[at].rows])
+    for place, part in enumerate(parts):
+        if cells and part.rows and "model" in part.rows[0]:
+            parts[place] = part._replace(rows=[{**row, column: cells.get(row["model"], "")} for row in part.rows])
     first = Part(ANSWER, [*warned, *filter(None, answer.split("\n")), *own, *chosen], always=True)
     parts = [first, *parts, Part("notes", notes), Part("files", files, always=True)]
     return on_screen(parts, everything=everything, compared_by=compared_in(logs.runs))

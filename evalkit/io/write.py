@@ -61,9 +61,9 @@ def with_texts(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype(dict.fromkeys(noted, "str"))
 
 
-def from_spreadsheet(text: str) -> str:
+def from_spreadsheet(value: Any) -> Any:
     """Undo `to_spreadsheet`: remove the apostrophe before a text that looks like a formula."""
-    return text[1:] if to_spreadsheet(text[1:]) == text else text
+    return value[1:] if isinstance(value, str) and to_spreadsheet(value[1:]) == value else value
 
 
 def _masked(value: Any) -> Any:

@@ -129,9 +129,8 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     if "exit_reason" in rows:
         table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
     if "error" in rows:
-        raised = rows["error"].astype("str").str.extract(RAISED, expand=False)
-        is_vague = table["ended"].isin(["error", "status error", "status failed"])
-        table["ended"] = raised.where(is_vague).fillna(table["ended"])
+        of_vague = rows["error"].where(table["ended"].isin(["error", "status error", "status failed"]))
+        table["ended"] = of_vague.astype("str").str.extract(RAISED, expand=False).fillna(table["ended"])
     table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "")
     table["condition"] = _conditions(rows, kind)
     compared_by = compared_in(runs)

@@ -651,6 +651,10 @@ def test_scores_of_another_table_are_not_mixed_with_outcomes(tmp_path):
     runs = table(tmp_path, "passed.csv", "\n".join(["task,model,passed", *(f"t{n},oak,1" for n in range(6))])).runs
     assert runs.groupby("model_name")["score"].count().to_dict() == {"elm": 6, "oak": 0}
     assert runs.groupby("model_name")["is_successful"].count().to_dict() == {"elm": 6, "oak": 6}
+    (tmp_path / "scored.csv").unlink()
+    assert runs_of(tmp_path)["score"].tolist() == [1] * 6
+    make.write(tmp_path / "trial" / "result.json", make.trial(reward=0.4))
+    assert sorted(runs_of(tmp_path)["score"].dropna()) == [0.4]
 
 
 @pytest.mark.parametrize(
@@ -701,11 +705,12 @@ def test_a_file_of_unknown_encoding_is_told(tmp_path, encoding, is_told):
         (r't0,a,1,"said \"so, yes\""', None, "line 2: a quote is never closed, or followed by text"),
         ('t0,a,1,"x" \n"t1" ,"a",0,5" deep\nt2,a,0,"x" y', 3, ""),  # all cells are where they should be
         ('t0,a,1,"left, then\nt1,a,0,went on, and on"\nt2,a,0,x', 2, "line 2: a quoted cell spans 2 lines like rows"),
+        ('task,model,passed,"the\ntext"\nt1,a,0,x', 1, ""),
         ('t0,a,1,two\nlines"\nt1,a,0,x', 3, "1 row with fewer cells than columns"),
     ],
 )
 def test_quotes_that_are_not_closed_and_long_cells_lose_no_row_silently(tmp_path, text, rows, said):
-    header = "task,model,passed,text\n"
+    header = "" if text.startswith("task,") else "task,model,passed,text\n"
     if rows is None:
         with pytest.raises(SourceError, match=said):
             table(tmp_path, "a.csv", header + text)
