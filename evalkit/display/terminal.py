@@ -127,7 +127,7 @@ def _wrapped(line: str, width: int | None) -> list[str]:
 def summary(
     logs: Logs, views: Mapping[str, Any], answer: str = "", column: str = "", cells: Mapping[str, str] | None = None
 ) -> str:
-    """Format logs as a command prints them: the answer, the parts of the kind (with `cells` by model), and the files."""
+    """Format logs as a command prints them: the answer, the parts of the kind (with `cells` of models), the files."""
     everything = bool(views.get("all"))
     parts = parts_of(logs, views)
     notes = [plain(note) for note in similar_names(logs.runs["model_name"].dropna()).notes]
