@@ -118,6 +118,11 @@ def _samples_cut(tasks: Mapping[str, tuple[int, int]]) -> str:
     return f"the logs contain only some of the documents that were evaluated: {listed(cut)}"
 
 
+def _unknown_records(counts: Mapping[str, int]) -> str:
+    named = listed([f"{name} ({n:,})" for name, n in counts.items()], 8)
+    return f"records of unknown types are left out: {named}"
+
+
 def _scorer(used: Sequence[str], others: Sequence[str]) -> str:
     if not others:
         return f"score: {listed(used)}"
@@ -247,6 +252,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     "unnamed_runs": _unnamed_runs,
     "scorer": _scorer,
     "samples_cut": _samples_cut,
+    "unknown_records": _unknown_records,
+    "without_score": "left out, as they lack this score: {datasets}",
     "turned": "lower is better for {scores}: what counts is 1 - score, or -score where it exceeds 1",
     "parent_folder": (
         "the folders above tasks name the models, and folders of the same name are one model; --layout changes this"

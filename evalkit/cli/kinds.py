@@ -6,12 +6,11 @@ from typing import Any
 import click
 
 from evalkit._text import counted_noun
-from evalkit.cli.options import LISTS, click_option, print_runs, refuse, split
+from evalkit.cli.options import LISTS, click_option, print_runs, refuse, split, with_storage
 from evalkit.compare.terminal import answer
 from evalkit.display.follow import Following
 from evalkit.display.terminal import printed_table, summary
 from evalkit.io.screen import progress_bar, show_live
-from evalkit.io.sources import read_storage_options
 from evalkit.io.text import plain
 from evalkit.io.write import OUTPUT, check_output, write_frame
 from evalkit.kinds import dataset
@@ -28,7 +27,6 @@ _READING = (
     Option("pattern", str, "", "Pattern for the names of files in folders.", "GLOB"),
     Option("no_recursive", bool, False, "Only files of the folder itself, not of its subfolders."),
     Option("jobs", int, None, "Number of processes.  [default: all cores for many files]", "N"),
-    Option("storage_options", str, None, "JSON file with fsspec's options for URLs.", "FILE"),
 )
 _LIST = Option("list", LISTS, None, "Print these runs with their ids instead.")
 _ALL = Option("all", bool, False, "Print everything: all models, runs, notes and files.")
@@ -44,13 +42,14 @@ _FOLLOWING = (
 def _reading(values: dict[str, Any]) -> dict[str, Any]:
     """Pop the values of the options in `_READING`, and return them as keywords of `load`."""
     reading = split(values, _READING)
-    file, recursive = reading.pop("storage_options"), not reading.pop("no_recursive")
-    return {**reading, "recursive": recursive, "storage_options": read_storage_options(file) if file else None}
+    reading["recursive"] = not reading.pop("no_recursive")
+    return reading
 
 
 def kind_command(kind: LogKind) -> click.Command:
     """Create the command that reads logs of a kind."""
 
+    @with_storage
     def run(sources: tuple[str, ...], output: str | None, **values: Any) -> None:
         reading, following = _reading(values), split(values, _FOLLOWING)
         which, everything = values.pop("list"), values.pop("all")
@@ -95,13 +94,14 @@ def kind_command(kind: LogKind) -> click.Command:
     output = Option("output", str, None, text, "FILE")
     options = (*kind.options, *COMMON, *kind.command.views, _ALL, _LIST, output, *_READING, *_FOLLOWING)
     parameters = [_SOURCES, *map(click_option, options)]
-    return click.Command(kind.name, callback=run, params=parameters, help=kind.command.help)
+    return click.command(kind.name, params=parameters, help=kind.command.help)(run)
 
 
 @click.command()
 @click.argument("kind", type=click.Choice(kind_names()))
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--output", "-o", required=True, metavar="DATASET", help="Folder or URL of the dataset.")
+@with_storage
 def collect(kind: str, sources: tuple[str, ...], output: str, **values: Any) -> None:
     """Collect logs of a kind in a dataset that replaces their folder in every command: evalkit mindcraft DATASET.
 

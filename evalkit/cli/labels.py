@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from evalkit.cli.options import COUNT, checked, of_kind, stated, with_logs, with_reading_options, write_to
+from evalkit.cli.options import COUNT, checked, of_kind, stated, with_logs, with_reading_options, with_storage, write_to
 from evalkit.display.terminal import chosen_lines
 from evalkit.io import SourceError, plain, write_frame
 from evalkit.kinds.logs import Logs
@@ -53,6 +53,7 @@ def label(read: Callable[[], Logs], page: str | None, **session: Any) -> None:
 @click.option("--all", "everything", is_flag=True, help="Print everything: all judges and models.")
 @of_kind
 @with_reading_options
+@with_storage
 @write_to("the judges")
 def judges(
     sources: tuple[str, ...],

@@ -9,7 +9,8 @@ from typing import Any, get_args
 import click
 
 from evalkit.display.terminal import Which, choose, chosen_lines, list_runs
-from evalkit.io.paths import SourceError
+from evalkit.io.paths import SourceError, storage
+from evalkit.io.sources import read_storage_options
 from evalkit.io.write import OUTPUT, check_output, write_frame
 from evalkit.kinds.logs import Logs
 from evalkit.kinds.names import kind_names
@@ -87,6 +88,17 @@ def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def with_storage(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--storage-options`` to a command; URLs are opened with these options while it runs."""
+
+    @functools.wraps(command)
+    def run(storage_options: str | None, **values: Any) -> Any:
+        with storage(read_storage_options(storage_options) if storage_options else None):
+            return command(**values)
+
+    return click.option("--storage-options", metavar="FILE", help="JSON file with fsspec's options for URLs.")(run)
+
+
 def with_logs(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add SOURCE and the options for loading logs to a command; its parameter `read` is a function that loads them."""
 
@@ -95,7 +107,7 @@ def with_logs(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(read=functools.partial(load, list(sources), kind or "", **given), **values)
 
     argument = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-    return argument(of_kind(with_reading_options(run)))
+    return argument(of_kind(with_reading_options(with_storage(run))))
 
 
 def split(values: dict[str, Any], options: Sequence[Option]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ of_value = click.option("--value", type=VALUES, help="What to compare.  [default
 @click.option("--list", "which", type=click.Choice(options.LISTS), help="Print these runs with their ids instead.")
 @options.of_kind
 @options.with_reading_options
+@options.with_storage
 @click.option("--last", type=options.COUNT, metavar="N", help="Only the last N turns.")
 @options.write_to("the listed runs")
 @options.unmasked
@@ -74,6 +75,7 @@ def view(read: Callable[[], Logs], output: str, which: Any, mask: bool) -> None:
 
 @click.command()
 @click.argument("source")
+@options.with_storage
 def detect(source: str) -> None:
     """Print the kinds of logs in SOURCE, detected from the first bytes of files, and the commands that read them."""
     print(describe_source(source))

@@ -75,8 +75,8 @@ def findings(
         caveats = caveats.only("absent")
     results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats.notes]
     if ledger is not None:
-        names = similar_names(board.table["model_name"])
-        results.append(Finding("files", sections.DATA_QUALITY, {"files": files_of(ledger), "names": names}))
+        values = {"files": files_of(ledger), "names": similar_names(board.outcomes.table)}
+        results.append(Finding("files", sections.DATA_QUALITY, values))
     return results
 
 

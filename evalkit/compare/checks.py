@@ -19,7 +19,7 @@ from evalkit.compare.ranking import failed_with_error
 from evalkit.compare.repeats import reliability
 from evalkit.io.text import distinct_names
 from evalkit.kinds.findings import absent_runs, bare_name, variants
-from evalkit.kinds.runs import UNKNOWN, copied, has_flag, is_excluded
+from evalkit.kinds.runs import STOPPED, UNKNOWN, copied, has_flag, is_excluded
 from evalkit.kinds.selection import logged_columns
 from evalkit.kinds.success_rates import rates_by_denominator
 from evalkit.kinds.transcript import transcripts
@@ -35,7 +35,6 @@ LONG_NUMBER = re.compile(r"-?[\d.,]{4,}")  # a number that does not occur in a t
 MOST_COMPARED = 20  # maximum number of pairs of runs whose texts are compared
 LEAST_WRITTEN = 500  # minimum number of characters that two models do not both write by chance
 MOST_UNDECIDED = 0.5  # minimum share of tasks that separate no models for a finding
-STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
 DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")

@@ -1,7 +1,7 @@
 """Prepare comparisons of models: the counted runs, and their averages by task and model, shared by all analyses."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -55,7 +55,8 @@ class Comparison:
     @cached_property
     def all_cells(self) -> Cells:
         """The cells of all models in `named_runs`, including models without any outcome."""
-        return cells_of(self.named_runs, "model_name", "task", "value", *WITHIN)
+        cells = cells_of(self.named_runs, "model_name", "task", "value", *WITHIN)
+        return replace(cells, strata=None) if self.outcomes.only_shared else cells
 
     @cached_property
     def cells(self) -> Cells:
@@ -80,9 +81,9 @@ class Comparison:
         table = table[table["model_name"].isin(sizes.index[sizes > 1])]
         for name, own in table.sort_values("repetition", kind="stable").groupby("model_name"):
             tasks = own.groupby("task")["value"]
-            counts = tasks.agg(["size", "sum"])
-            rises = tasks.is_monotonic_increasing.all() and counts["sum"].max() > 1
-            falls = tasks.is_monotonic_decreasing.all() and (counts["size"] - counts["sum"]).max() > 1
+            counts, changes = tasks.agg(["size", "sum"]), tasks.diff()
+            rises = not changes.lt(0).any() and counts["sum"].max() > 1
+            falls = not changes.gt(0).any() and (counts["size"] - counts["sum"]).max() > 1
             if not rises and not falls:  # if all tasks rise or fall, the table is probably sorted by outcome
                 tested[str(name)] = repeats_test(own["value"], own["task"], usual=int(counts_of_models.mode()[0]))
         return [name for name, test in tested.items() if test.flagged and test.p_value * len(tested) <= RETRIED]

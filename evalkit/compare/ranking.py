@@ -167,9 +167,8 @@ def _without_value(table: pd.DataFrame) -> Notes:
     counts = counts.groupby(table["model_name"]).sum()
     some = counts[counts["unmeasured"].between(1, counts["n"] - 1)]
     if len(some):
-        is_counted = bool(table.loc[is_unmeasured, "value"].notna().any())
         models = list(some[["unmeasured", "n"]].itertuples(name=None))
-        notes += note("not_measured", models=models, counted=is_counted)
+        notes += note("not_measured", models=models, counted=bool(table.loc[is_unmeasured, "value"].notna().any()))
     is_graded = counts["scored"].gt(0) & (counts["scored"] + counts["unmeasured"]).eq(counts["n"])
     if graded := counts.index[is_graded].tolist():
         notes += note("only_scores", models=graded)

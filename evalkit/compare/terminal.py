@@ -98,7 +98,7 @@ def describe_comparison(
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
     stated = ["absent"] if ranking.values["headline"].get("absent") else []  # the answer includes this note
     notes = _lines(board.notes.without(*FIRST, "partly", "variants", "families", "same_order", *stated)) + copies
-    notes += _lines(similar_names(runs["model_name"].dropna()))
+    notes += _lines(similar_names(runs))
     if board.basis == ADJUSTED:
         notes.append(f"Rates {ADJUSTED} assume that no model is better suited to some tasks.")
     notes += filter(None, [undecided_text(ranking.values["headline"].get("undecided", 0))])

@@ -130,7 +130,7 @@ def summary(
     """Format logs as a command prints them: the answer, the parts of the kind (with `cells` of models), the files."""
     everything = bool(views.get("all"))
     parts = parts_of(logs, views)
-    notes = [plain(note) for note in similar_names(logs.runs["model_name"].dropna()).notes]
+    notes = [plain(note) for note in similar_names(logs.runs).notes]
     files = file_lines(logs.ledger, len(logs.runs), everything=everything)
     own = parts.pop(0).lines if parts[0].title == ANSWER else []
     if own and logs.runs["model_name"].nunique() < 2:
@@ -227,11 +227,12 @@ def column_title(column: str) -> str:
 
 
 def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything: bool = False) -> list[str]:
-    """Count runs and files, and name the first failed file for each reason; with `everything`, also skipped files."""
+    """Count runs and files, and name the first failed file for each reason; with `everything`, of all files."""
     lines = [f"{counted_noun(runs, noun)}; {summarise(ledger['status'])}"]
     root = os.path.commonprefix(ledger["source"].tolist()).rpartition("/")[0] + "/"  # noqa: RUF071
-    for status in ["failed", "skipped"] if everything else ["failed"]:
-        reasons = list(ledger[ledger["status"] == status].groupby("reason", sort=False)["source"])
+    for status in ["failed", "skipped", "used"] if everything else ["failed"]:
+        rows = ledger[ledger["status"].eq(status) & ledger["reason"].ne("")]
+        reasons = list(rows.groupby("reason", sort=False)["source"])
         for reason, sources in reasons if everything else reasons[:MOST_REASONS]:
             others = f" and {counted_noun(len(sources) - 1, 'other file')}" if len(sources) > 1 else ""
             path = plain(sources.iloc[0].removeprefix(root))

@@ -205,9 +205,10 @@ def undecided_text(count: int) -> str:
 
 def pair_text(row: Row) -> str:
     """Describe the comparison of two models, with its target. `row` is a row of `evalkit.compare.pairs`."""
-    if unmeasured := _first_note(row, "unmeasured"):
-        return f"Not compared: {unmeasured}."
-    apart = _first_note(row, "unpaired")
+    notes = {one.code: one for one in row["warning"].notes}
+    if "unmeasured" in notes:
+        return f"Not compared: {notes['unmeasured']}."
+    apart = notes.get("unpaired")
     if row["n_tasks"] == 0 and not apart:
         return f"Not decided: {row['model_a']} and {row['model_b']} share no tasks."
     sides = "ab" if row["estimate"] >= 0 else "ba"  # the leading model first
@@ -218,7 +219,7 @@ def pair_text(row: Row) -> str:
     if apart:  # each model on its own tasks
         tasks = [counted_noun(apart.values[side], "task") for side in sides]
         result = " against ".join(f"{mean} on {n}" for mean, n in zip(means, tasks, strict=True))
-    elif partly := _first_note(row, "partly_shared"):
+    elif partly := notes.get("partly_shared"):
         others = " against ".join(str(partly.values[side]) for side in sides)
         result = f"an estimated {' against '.join(means)}, from {counted_noun(row['n_tasks'], 'shared task')}"
         result += f" and {others} others, assumed to be random samples of the same tasks"
@@ -237,10 +238,6 @@ def pair_text(row: Row) -> str:
         better = f"{first} is better than {second} on {like}: {result}."
         return f"{better} The difference is small: {same}." if row["equivalent"] else better
     return f"{same if row['equivalent'] else f'Not decided between {first} and {second} on {like}'}: {result}."
-
-
-def _first_note(row: Row, code: str) -> Note | None:
-    return next(iter(row["warning"].only(code).notes), None)
 
 
 def _difference(row: Row) -> tuple[str, dict[str, Any]]:

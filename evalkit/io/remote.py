@@ -5,6 +5,7 @@ tables and reports show paths. Credentials are removed from error messages.
 """
 
 import errno
+import io
 import os
 import re
 import sys
@@ -238,7 +239,7 @@ def _excerpt(place: _Place, url: str, excerpt: Any) -> bytes | None:
         path = place.path(url)
         if place.fs.info(path)["size"] < LARGE:
             raise OSError("one request for the whole file takes less time")
-        return place.fs.open(path, "rb", block_size=LARGE)
+        return io.BufferedReader(place.fs.open(path, "rb", block_size=LARGE))  # fsspec's `readline` takes no size
 
     with suppress(Exception):  # reading the whole file then reports the error
         return excerpt(url, opened)

@@ -84,7 +84,7 @@ def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: s
     values = {"flags": counts, "everywhere": everywhere, "flagged": flagged, "n": len(runs), "noun": noun}
     values["files"] = files_of(ledger)
     if "model_name" in runs:
-        values["names"] = similar_names(runs["model_name"].dropna())
+        values["names"] = similar_names(runs)
     return Finding("data", section, values, examples)
 
 
@@ -131,10 +131,11 @@ def bare_name(name: str) -> str:
     return name.casefold().rpartition("/")[2].strip()
 
 
-def similar_names(names: Iterable[str]) -> Notes:
-    """Note names that differ only in case, or in the text before the last ``/``, such as the name of a provider."""
+def similar_names(runs: pd.DataFrame) -> Notes:
+    """Note models whose names differ only in case, or in the text before the last ``/``, such as a provider's name."""
+    names = runs["logged_model"] if "logged_model" in runs else runs["model_name"]  # not joined with agents
     groups: dict[str, list[str]] = {}
-    for name in sorted(set(names)):
+    for name in sorted(set(names.dropna())):
         groups.setdefault(bare_name(name), []).append(name)
     notes = Notes()
     for same in groups.values():

@@ -1,5 +1,6 @@
 """Decide which runs of any kind count and what the outcome of each is, so that all kinds can be compared alike."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Literal, NamedTuple
@@ -26,6 +27,8 @@ BY_JUDGE = " by a judge"  # suffix of the name of every estimate that includes s
 MOST_NAMED = 8  # maximum number of models listed in a sentence; above it, the sentence gives their number
 MOST_SCORER = 30  # maximum length of a scorer's name in the title of an estimate, in characters
 MEASURED = ("success", "failure")
+# status or exit reason of a run that was stopped at a limit
+STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 _KEPT = ["run_id", "source", "model_name", "task_type", "repetition", "started", "duration", "cost"]
 _KEPT += ["tokens_in", "tokens_out"]
 
@@ -48,6 +51,7 @@ class Outcomes(NamedTuple):
     by: str = ""  # name of the scorer or reward, if the logs name exactly one
     compared_by: tuple[str, ...] = ()  # columns that `model_name` is made from, if it contains more than the model
     conditions_of: Literal["run", "task"] = "run"  # who chooses the conditions of these runs; see `RateRules`
+    only_shared: bool = False  # whether models are compared only on tasks that both ran: tasks are documents
     judged: Notes = NO_NOTES  # note on outcomes that are verdicts of a judge
 
     @property
@@ -150,6 +154,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
         by=plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else "",
         compared_by=compared_by,
         conditions_of="task" if set(_stated(rows, kind)) <= set(kind.rates.task_conditions) else "run",
+        only_shared="document_hash" in rows and bool(rows["document_hash"].notna().any()),
         judged=judged,
     )
     is_measured = table["outcome"].isin(MEASURED)

@@ -1,7 +1,7 @@
 """Assemble the records of files into frames of runs and agents, and apply the user's options."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import compress
 from operator import attrgetter
@@ -56,7 +56,8 @@ def assemble(
     """Assemble runs; `options` as for `load`, `folders` and `task_id` as `asked` and `own_id` of `task_folders`."""
     definitions = options["tasks"]
     others = records.tables["other_files"].to_pylist()
-    found, tasks = _find_runs(records, others, definitions, options.get("layout"), task_id, folders)
+    only_in_runs = {row["source"] for row in others if row["other"]}  # files that are logs only in a run's folder
+    found, tasks = _find_runs(records, others, only_in_runs, options, task_id, folders)
     places = [run.task.place for run in found]
     runs, logs = _as_found(found, records, has_times=bool(options.get("original_mtimes")))
     runs = runs.join(frame([task.facts for task in tasks], _TASK_COLUMNS).take(places).reset_index(drop=True))
@@ -78,14 +79,14 @@ def assemble(
     if not metrics.columns.empty:
         runs = runs.join(metrics.take(places).reset_index(drop=True))
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
-    notes = _notes(records, others, agents, definitions)
+    notes = _notes(records, only_in_runs, agents, definitions)
     attributes = {"definitions": definitions, "all_runs": runs[["run_id", "model_name", "task_id"]]}
     chosen = _choices(runs, others, records.listing.root, options.get("scale", "auto"))
     return Assembled({"runs": runs, "agents": agents}, notes, attributes, lazy, chosen)
 
 
 def _notes(
-    records: Records, others: Sequence[Mapping[str, Any]], agents: pd.DataFrame, definitions: TaskDefinitions
+    records: Records, only_in_runs: Collection[str], agents: pd.DataFrame, definitions: TaskDefinitions
 ) -> list[Entry]:
     """Return ledger entries for definition files (used or in the source), and for files that are logs only in a run."""
     notes, entries = list[Entry](), definitions.ledger.entries
@@ -94,8 +95,7 @@ def _notes(
         within = in_source.get(absolute(entry.source))
         if entry.status == "used" or within is None:
             notes.append(entry._replace(source=within or entry.source))
-    doubtful = {row["source"] for row in others if row["other"]}
-    unread = agents.loc[agents["source"].isin(doubtful), ["source", "parsing_errors"]]
+    unread = agents.loc[agents["source"].isin(only_in_runs), ["source", "parsing_errors"]]
     notes += [Entry(source, "failed", error) for source, error in unread.itertuples(index=False, name=None)]
     return notes
 
@@ -122,20 +122,21 @@ def _choices(runs: pd.DataFrame, others: Sequence[Mapping[str, Any]], root: str,
 def _find_runs(
     records: Records,
     others: Sequence[Mapping[str, Any]],
-    definitions: TaskDefinitions,
-    layout: str | None,
+    only_in_runs: Collection[str],
+    options: Mapping[str, Any],
     own_id: str,
     asked: Sequence[str],
 ) -> tuple[list[Run], list[Task]]:
     """Return the runs in the order of their folders, and their tasks."""
     sources = records.tables["logs"]["source"].to_pylist()
     broken = set(np.flatnonzero(~records.tables["logs"]["agent_log_processed"].to_numpy()).tolist())
-    listing = records.listing
+    listing, definitions = records.listing, options["tasks"]
     paths = frozenset(map(absolute, asked))
-    folders = task_folders(sources, broken, others, listing, definitions, asked=paths, own_id=own_id)
+    folders = task_folders(sources, broken, only_in_runs, listing, definitions, asked=paths, own_id=own_id)
     folders.sort(key=attrgetter("folder", "task_id"))
     runs, tasks = list[Run](), dict[tuple, Task]()
-    for folder, named in zip(folders, name_models(folders, listing.root, layout, others), strict=True):
+    models = name_models(folders, listing.root, options.get("layout"), others)
+    for folder, named in zip(folders, models, strict=True):
         task_id = named.fields.get("task_id", folder.task_id)
         names = tuple(_name_in_run(sources[place], folder.task_id if folder.flat else "") for place in folder.logs)
         n_logs = None

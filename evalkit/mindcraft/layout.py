@@ -55,7 +55,7 @@ class TaskFolder(NamedTuple):
 def task_folders(
     logs: Sequence[str],
     broken: set[int],
-    others: Iterable[Mapping[str, Any]],
+    only_in_runs: Collection[str],
     listing: Listing,
     definitions: TaskDefinitions,
     *,
@@ -64,9 +64,9 @@ def task_folders(
 ) -> list[TaskFolder]:
     """Find the folders of task runs, including folders without logs: their runs broke before they wrote a log.
 
-    `broken` has the positions of unreadable logs, `others` the records of other files. If the user named task folders
-    (`asked`), only these and the repetitions in them count. `own_id` is the task of the one folder in `asked`,
-    regardless of its name; flat logs of other tasks in that folder are left out.
+    `broken` has the positions of unreadable logs, `only_in_runs` the paths of files that are logs only within a run. If
+    the user named task folders (`asked`), only these and the repetitions in them count. `own_id` is the task of the one
+    folder in `asked`, regardless of its name; flat logs of other tasks in that folder are left out.
 
     A folder without logs is a run if its name is a known task id. It is also a run if it contains only files that runs
     leave next to their logs, and is either named like a task and next to other runs, or named like a repetition and
@@ -74,8 +74,8 @@ def task_folders(
 
     A folder with only broken logs is not a run if other runs are in it. Otherwise it is a run if its name is a task's,
     or if it is as deep as a readable run (if there is any) and either next to one or not near files of another kind.
-    `others` names files that are logs only within a run. A folder with only such files must be as deep as a readable
-    run, and either have a task's name or be next to a readable run and have file names like agents' logs.
+    A folder with only broken logs in `only_in_runs` must be as deep as a readable run, and either have a task's name or
+    be next to a readable run and have file names like agents' logs.
     """
     folders = group_by_task(logs, definitions, own_id, asked)
     if own_id:
@@ -87,9 +87,8 @@ def task_folders(
             above.add(parent)
             parent = _parent(parent)
     if broken and not asked:
-        names = {row["source"] for row in others if row["other"]}
-        doubtful = {place for place in broken if logs[place] in names}
-        holding_others = {_parent(absolute(name)) for name in names}
+        doubtful = {place for place in broken if logs[place] in only_in_runs}
+        holding_others = {_parent(absolute(name)) for name in only_in_runs}
         foreign = holding_others | set(map(_parent, holding_others))
         read = [run for run in folders if not broken.issuperset(run.logs)]
         depths, experiments = {run.path.count("/") for run in read}, {run.experiment for run in read}

@@ -148,8 +148,7 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     missing = np.full(there.shape[1], math.nan)
     if not _linked(there):
         return missing, missing, missing
-    tasks = np.arange(len(there))
-    groups = (tasks if cells.clusters is None else cells.clusters) % MOST_GROUPS
+    groups = (np.arange(len(there)) if cells.clusters is None else cells.clusters) % MOST_GROUPS
     left = [groups != group for group in range(groups.max() + 1)]
     if not all(_linked(there[used]) for used in left):
         left = []  # no bounds
@@ -213,7 +212,9 @@ def _logistic(
     for _ in range(most):
         logits = effects + EASE[:, None]  # levels of ease × models
         likely = successes @ special.log_expit(logits).T + (sizes - successes) @ special.log_expit(-logits).T
-        chances = special.softmax(likely + np.log(shares[strata]), axis=1)  # tasks × levels
+        likely += np.log(shares)[strata]
+        chances = np.exp(likely - likely.max(axis=1, keepdims=True))  # tasks × levels; scipy's softmax takes far longer
+        chances /= chances.sum(axis=1, keepdims=True)
         runs, rates = chances.T @ sizes, special.expit(logits)
         slope = (chances.T @ successes - runs * rates).sum(axis=0) - effects / PRIOR**2
         step = np.clip(slope / ((runs * rates * (1 - rates)).sum(axis=0) + PRIOR**-2), -1, 1)

@@ -208,10 +208,10 @@ def cells_of(
         under = tasks if conditions is not None else [(name, "") for name in tasks]
         texts = [f"{kinds.get(name, '')}\0{of}" for name, of in under]
         strata = coded(pd.Series(texts, dtype="object"))[0]
-    are_families = False
-    if family and named.groupby(family)[task].nunique().max() > 1:
+    are_families = bool(family) and bool(named.groupby(family)[task].nunique().max() > 1)
+    if are_families:
         first = np.unique(rows, return_index=True)[1]
-        clusters, are_families = coded(named[family][usable])[0][first], True
+        clusters = coded(named[family][usable])[0][first]
     seeds = None
     if seed and named[seed].notna().any():
         known = pd.DataFrame({"row": rows, "model": of_model[usable], "value": outcomes[usable]})

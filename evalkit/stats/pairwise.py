@@ -21,11 +21,11 @@ MOST_PAIRED = 100  # maximum number of models for comparing every pair; with mor
 N_DRAWS = 10_000  # number of random draws for max-T
 CHUNK = 250  # draws per step, so that 5,000 tests need less than 10 MB
 
+_TESTED = "model_a model_b n_tasks n_unshared n_runs mean_a mean_b estimate"
 _COLUMNS = (
-    "model_a model_b n_tasks n_unshared n_runs mean_a mean_b estimate low high p_value p_holm p_adjusted claim_at "
-    "decided p_equivalent equivalent method target correction tested margin warning"
+    f"{_TESTED} low high p_value p_holm p_adjusted claim_at decided p_equivalent equivalent "
+    "method target correction tested margin warning"
 )
-_TESTED = "a b model_a model_b n_tasks n_unshared n_runs mean_a mean_b estimate"
 _BASELINE_COLUMNS = (
     "model_name n_tasks n_unshared n_runs mean mean_baseline estimate low high p_value p_adjusted claim_at p_not_worse "
     "verdict method target warning"
@@ -145,12 +145,13 @@ def pair_rows(
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """Compare the models of each pair without corrections; if cells have strata, also on tasks they don't share.
 
-    The table has `a` and `b` (positions of the models), columns of `compare_all` up to the estimate, and the fields of
-    `Compared`. Also return the contribution of each task (row) to the statistic of each pair (column).
+    The table has the columns of `compare_all` up to the estimate, and the fields of `Compared`. Also return the
+    contribution of each task (row) to the statistic of each pair (column).
     """
     if margin is not None and not margin > 0:
         raise ValueError(f"margin must be positive (got {margin})")
-    least, rows = math.nan if margin is None else margin, []
+    least = math.nan if margin is None else margin
+    rows = []
     clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
     parts = np.zeros((clusters.max(initial=-1) + 1, len(pairs)))
     shares, is_new = cells.shares, target == "new tasks"
@@ -202,8 +203,8 @@ def pair_rows(
             if cells.shares:
                 compared = compared._replace(low=max(compared.low, -1.0), high=min(compared.high, 1.0))
         compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
-        row = {"a": a, "b": b, "model_a": cells.models[a], "model_b": cells.models[b], "n_tasks": tasks}
-        row |= {"n_unshared": others, "n_runs": runs, "mean_a": means[0], "mean_b": means[1], "estimate": means[2]}
+        row = {"model_a": cells.models[a], "model_b": cells.models[b], "n_tasks": tasks, "n_unshared": others}
+        row |= {"n_runs": runs, "mean_a": means[0], "mean_b": means[1], "estimate": means[2]}
         rows.append(row | compared._asdict())
     return typed(pd.DataFrame(rows, columns=[*_TESTED.split(), *Compared._fields])), parts
 

@@ -82,7 +82,7 @@ def rank_models(
         table["ties_with_first"] = table.index == leading
     table[["corrected_low", "corrected_high"]] = [_interval_for_all(by_task, i, own) for i, own in enumerate(values)]
     centre = table["estimate"].mean()
-    shrunk = centre + _share_of_signal(by_task, table["estimate"]) * (table["estimate"] - centre)
+    shrunk = centre + _share_of_signal(by_task, values, table["estimate"]) * (table["estimate"] - centre)
     table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
     return intervals.typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True), _COLUMNS)
 
@@ -122,19 +122,18 @@ def _against_others(cells: Cells, leading: int) -> tuple[pd.DataFrame, bool]:
     return tests, bool(((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all())
 
 
-def _share_of_signal(by_task: Cells, estimates: pd.Series) -> float:
+def _share_of_signal(by_task: Cells, values: list[np.ndarray], estimates: pd.Series) -> float:
     """Return the share of the variance of the models' estimates that is not noise, from 0 to 1."""
     spread = estimates.var()
     if not spread > 0:
         return 0.0
     common = by_task.has()
     if common.sum() > 1:
-        values = by_task.means[common]
-        values = values - values.mean(axis=1, keepdims=True)  # remove the difficulty of each task
-        noise = (values.var(axis=0, ddof=1) / len(values)).sum() / (values.shape[1] - 1)
+        shared = by_task.means[common]
+        shared = shared - shared.mean(axis=1, keepdims=True)  # remove the difficulty of each task
+        noise = (shared.var(axis=0, ddof=1) / len(shared)).sum() / (shared.shape[1] - 1)
     else:
-        of_tasks = [by_task.of(i).means for i in range(len(by_task.models))]
-        variances = [float(intervals.variance_of_mean(means)) for means in of_tasks if len(means) > 1]
+        variances = [float(intervals.variance_of_mean(own)) for own in values if len(own) > 1]
         noise = np.mean(variances or [math.inf])
     return max(0.0, 1 - float(noise) / float(spread))
 

@@ -145,8 +145,7 @@ def repeats_test(
         return RepeatsTest(math.nan, False, 0, method, reason)
     if usual is None:
         usual = int(pd.Series(sizes).mode()[0])
-    late = mixed.astype(int)
-    p_value, is_more = _late_runs(known, codes, late)
+    p_value, is_more = _late_runs(known, codes, mixed.astype(int))
     late = np.where(mixed, np.clip(sizes - usual, 0, MOST_ADDITIONAL), 0).astype(int)
     if late.any():
         p_beyond, is_more_beyond = _late_runs(known, codes, late)

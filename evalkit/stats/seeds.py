@@ -21,16 +21,15 @@ def seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
     """
     spreads = [SeedSpread()] * count
     runs = runs[runs["seed"].notna()]
-    by_model = runs.groupby("model")
     most_tasks = runs.groupby(["model", "seed"])["row"].nunique().groupby("model").max()
-    crossed = by_model["seed"].nunique().gt(1) & most_tasks.gt(1)
+    crossed = runs.groupby("model")["seed"].nunique().gt(1) & most_tasks.gt(1)
     of: Any
     for of, own in runs[runs["model"].map(crossed).astype(bool)].groupby("model"):
         by_task = own.groupby("row")
         centre = by_task["value"].transform("mean")
         centre = centre.where(by_task["seed"].transform("nunique") > 1, by_task["value"].mean().mean())
-        share = 1 / (own["row"].nunique() * by_task["value"].transform("size"))
-        deviations, tasks = own["value"] - centre, own["row"].nunique()
+        deviations, tasks = own["value"] - centre, by_task.ngroups
+        share = 1 / (tasks * by_task["value"].transform("size"))
         sums = (deviations * share).groupby(own["seed"]).sum()
         factor = len(sums) / (len(sums) - 1)
         variance = total = float((sums**2).sum()) * factor

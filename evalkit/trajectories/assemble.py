@@ -66,11 +66,19 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         run.model_name = run.model_name or UNKNOWN
     run_of_score = pa.array(_score(runs, scores, facts, score), pa.large_string())
     scores = scores.append_column("run_id", run_of_score).filter(pc.is_valid(run_of_score))
+    if score:  # of lm-eval, each data set has metrics of its own
+        of_lm_eval = {run.dataset for run in runs if run.format == lm_eval.FORMAT}
+        if without := of_lm_eval - {run.dataset for run in runs if run.score_key}:
+            runs = [run for run in runs if run.format != lm_eval.FORMAT or run.dataset not in without]
+            chosen += note("without_score", datasets=sorted(without))
     if used := list(dict.fromkeys(run.score_key for run in runs if run.score_key)):
         chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
     if turned := sorted({run.score_key for run in runs if run.is_turned}):
         chosen += note("turned", scores=turned)
-    _set_task_versions(runs)
+    if unknown := _by_task(facts, "unknown"):
+        counted = {name: sum(int(one["value"]) for one in own) for name, own in unknown.items()}
+        chosen += note("unknown_records", counts=counted)
+    _distinguish_tasks(runs)
     id_of = {run.source: run.run_id for run in runs}
     counts = {name: table.assign(run_id=table["source"].map(id_of)) for name, table in counts.items()}
     usage = zip(counts["usage"]["run_id"], counts["usage"]["model_name"], strict=True)
@@ -221,13 +229,20 @@ def _set_success(runs: Runs) -> None:
             run.is_successful = is_whole if (run.format, run.score_key) in _WHOLE_REWARDS else run.score > 0.5
 
 
-def _set_task_versions(runs: Runs) -> None:
-    """Set the task version of runs, the digest of the task's files, for tasks with several versions."""
-    versions = {(run.dataset, run.task_id, run.task_checksum) for run in runs if run.task_checksum}
-    counts = Counter((dataset, task) for dataset, task, _ in versions)
-    for run in runs:
-        if counts[run.dataset, run.task_id] > 1:
-            run.task_version = run.task_checksum
+def _distinguish_tasks(runs: Runs) -> None:
+    """Set the version of tasks with several versions, and add a digest to equal ids of different documents."""
+    for run in _of_several(runs, "task_checksum"):
+        run.task_version = run.task_checksum
+    for run in _of_several(runs, "document_hash"):
+        run.task_id = f"{run.task_id} {run.document_hash[:8]}"
+
+
+def _of_several(runs: Runs, name: str) -> Runs:
+    """Return the runs with a value in a column that has several values for their task."""
+    known = [run for run in runs if getattr(run, name)]
+    values = {(run.dataset, run.task_id, getattr(run, name)) for run in known}
+    counts = Counter((dataset, task) for dataset, task, _ in values)
+    return [run for run in known if counts[run.dataset, run.task_id] > 1]
 
 
 def _number_repetitions(runs: Runs) -> None:

@@ -52,6 +52,7 @@ RUNS = (
     Column("created", "str", "start of the job that the run belongs to"),
     Column("dataset", "name", "benchmark of the task"),
     Column("task_checksum", "str", "digest of the task's files, or its version"),
+    Column("document_hash", "str", "digest of the document that is the task"),
     Column("agent", "name", "program that ran the model"),
     Column("agent_version", "str", "its version"),
     Column("exit_reason", "line", "reason why the run ended, as logged"),
@@ -92,7 +93,7 @@ FACTS = (  # what a file states about runs in other files
         "fact",
         "str",
         "model, outcome: of a task's run; the name of a format: of all runs, as JSON; subagent: a file of steps;"
-        " part_of, forked_from: a session",
+        " part_of, forked_from: a session; unknown: the number of records of a type",
     ),
     Column("task_id", "name", "task of the entry; empty for all"),
     Column("model_name", "name", "model of the entry; empty for all"),

@@ -12,8 +12,10 @@ from pathlib import Path
 import fsspec
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from fsspec.asyn import AsyncFileSystem
 
+from evalkit.cli import main
 from evalkit.io import SourceError, list_source, read_files, remote, storage
 from evalkit.io.remote import state_from
 from evalkit.io.store import MANIFEST, read_manifest
@@ -240,6 +242,17 @@ def test_a_time_or_size_that_no_file_has_does_no_harm(name, value):
     state = state_from({name: value})
     assert state.modified == 0
     assert 0 <= state.size < 2**63
+
+
+@pytest.mark.parametrize("command", ["detect", "show --list all", "compare", "audit", "failures", "view"])
+def test_every_command_that_reads_a_source_takes_storage_options(server, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)  # where `view` writes its pages
+    options = tmp_path / "options.json"
+    options.write_text(json.dumps(server[0]))
+    name, *given = command.split()
+    result = CliRunner().invoke(main, [name, "s3://logs/cooking", *given, "--storage-options", str(options)])
+    assert result.exit_code == 0
+    assert result.stdout
 
 
 def test_a_web_server_is_read(folder):

@@ -38,7 +38,10 @@ def test_what_is_doubtful_is_counted(flags, statuses, counted):
     ],
 )
 def test_names_that_may_mean_one_model_are_told(names, groups):
-    assert [note.values["names"] for note in similar_names(names).notes] == groups
+    runs = pd.DataFrame({"model_name": names})
+    joined = pd.DataFrame({"model_name": [f"aider · {name}" for name in names], "logged_model": names})
+    for frame in (runs, joined, pd.concat([joined, joined.assign(model_name="codex · x/o3")])):
+        assert [note.values["names"] for note in similar_names(frame).notes] == groups
 
 
 FEWER, PLANNED = "fewer runs than other models on these tasks: ", "planned tasks not run: "

@@ -137,8 +137,17 @@ def test_trials_without_an_id_are_joined_by_their_names_and_runs(tmp_path):
 def test_the_tests_decide_the_outcome_whatever_ended_the_agent(tmp_path, mode, resolved, status, outcome):
     logs = trajectories.load(make.write(tmp_path / "results.json", make.tb_trial("a", resolved, mode)))
     assert told(logs.runs, "status", "exit_reason", "is_successful") == [[status, mode, outcome]]
-    said = "failure_mode a_new_mode is unknown: 1 trial not measured" if status == "a_new_mode" else ""
+    measured = "not measured" if resolved is None else "measured"
+    said = f"failure_mode a_new_mode is unknown: 1 trial {measured}" if mode == "a_new_mode" else ""
     assert logs.ledger["reason"].tolist() == [said]
+
+
+def test_every_trial_of_an_unknown_mode_is_counted_in_the_ledger(tmp_path):
+    outcomes = [True, False, None, True]
+    trials = [make.tb_trial(f"t{at}", resolved, "quota_spent") for at, resolved in enumerate(outcomes)]
+    make.write(tmp_path / "results.json", make.tb_summary(make.tb_trial("a"), *trials))
+    said = [f"failure_mode quota_spent is unknown: {n}" for n in ("3 trials measured", "1 trial not measured")]
+    assert trajectories.load(tmp_path).ledger["reason"].tolist() == ["; ".join(said)]
 
 
 def test_both_denominators_are_shown_where_outcomes_are_null(tmp_path):

@@ -10,13 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evalkit
-from evalkit import kinds, trajectories
+from evalkit import compare, kinds, trajectories
 from evalkit.cli import main
 from evalkit.io import SourceError
 from evalkit.kinds import Logs
 from evalkit.kinds.every_eval_ever import write_every_eval_ever
 from tests.trajectories import folders as make
 from tests.trajectories.test_formats import told
+from tests.trajectories.test_lm_eval import evaluation
+from tests.trajectories.test_lm_eval import results as lm_results
+from tests.trajectories.test_lm_eval import sample as lm_sample
 
 RATE = ["n", "n_tasks", "estimate", "low", "high"]
 COLUMNS = ["dataset", "task_id", "model_name", "agent", "repetition", "status", "score", "is_successful", "tokens_in"]
@@ -87,6 +90,108 @@ def test_what_the_schema_cannot_hold_is_named(tmp_path):
         write_every_eval_ever(trajectories.load(tmp_path / "b"), tmp_path / "b.eee")
 
 
+def written(logs: Logs, folder: Path) -> list[dict]:
+    """Write runs; return the lines of all runs."""
+    paths = write_every_eval_ever(logs, folder).files[1::2]
+    return [json.loads(line) for path in paths for line in Path(path).read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("resolved", "mode", "error"),
+    [
+        (True, "unset", None),
+        (False, "unset", None),
+        (True, "agent_timeout", "agent_timeout"),
+        (False, "context_length_exceeded", "context_length_exceeded"),
+        (False, "fatal_llm_parse_error", "fatal_llm_parse_error"),
+    ],
+)
+def test_only_runs_that_ended_irregularly_have_an_error(tmp_path, resolved, mode, error):
+    make.write(tmp_path / "r" / "results.json", make.tb_summary(make.tb_trial("a", resolved, mode)))
+    logs = trajectories.load(tmp_path / "r")
+    assert [line.get("error") for line in written(logs, tmp_path / "a.eee")] == [error]
+    back = trajectories.load(tmp_path / "a.eee")
+    assert told(back.runs, "status", "exit_reason", "error") == told(logs.runs, "status", "exit_reason", "error")
+
+
+@pytest.mark.parametrize("reason", ["user_stop", "agent_stop", "max_steps"])
+def test_the_end_of_a_conversation_is_no_error(tmp_path, reason):
+    make.write(tmp_path / "r" / "results.json", make.tau2(make.simulation("7", 0, 0.0, reason)))
+    lines = written(trajectories.load(tmp_path / "r"), tmp_path / "a.eee")
+    assert {line.get("error") for line in lines} == {None if reason.endswith("_stop") else reason}
+
+
+def test_the_exception_of_a_run_follows_the_reason_why_it_ended(tmp_path):
+    make.harbor_job(tmp_path / "job", make.trial("b", None, "AgentTimeoutError"))
+    lines = written(trajectories.load(tmp_path / "job"), tmp_path / "a.eee")
+    assert [line["error"] for line in lines] == ["AgentTimeoutError: it broke"]
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        ("No such file: '/home/jane.doe/keys'", "No such file: '~/keys'"),
+        ("C:\\Users\\Jane\\a.py: denied", "~\\a.py: denied"),
+        ("/Users/jane: full", "~: full"),
+        ("out of memory", "out of memory"),
+    ],
+)
+def test_home_folders_are_not_published(tmp_path, error, shown):
+    raised = {"exception_type": "AgentTimeoutError", "exception_message": error}
+    make.harbor_job(tmp_path / "job", make.trial(exception_info=raised))
+    text = json.dumps(written(trajectories.load(tmp_path / "job"), tmp_path / "a.eee"))
+    assert "jane" not in text.casefold()
+    assert json.dumps(f"AgentTimeoutError: {shown}") in text
+
+
+def lm_output(folder: Path, model: str, hashes: dict[int, str], shots: int = 3) -> Path:
+    """Write samples of lm-eval with two metrics, and their results."""
+    grades = {"metrics": ["acc", "f1"], "f1": 0.25}
+    lines = [lm_sample(doc, float(doc % 2), doc_hash=digest, **grades) for doc, digest in hashes.items()]
+    stated = lm_results(model, task="trivia", n=len(lines), **{"n-shot": {"trivia": shots}})
+    return evaluation(folder / model.replace("/", "__"), *lines, task="trivia", stated=stated)
+
+
+@pytest.mark.parametrize(
+    ("other", "shots", "pairs"),
+    [
+        ({1: "one", 2: "two", 4: "four"}, 3, ["1", "2", "4"]),
+        ({1: "one", 2: "new", 4: "four"}, 3, ["1", "4"]),
+        ({1: "one", 2: "two", 4: "four"}, 0, []),
+    ],
+)
+def test_documents_and_settings_that_differ_are_not_paired_when_read_back(tmp_path, other, shots, pairs):
+    logs = [
+        lm_output(tmp_path, "org/oak", {1: "one", 2: "two", 4: "four"}),
+        lm_output(tmp_path, "org/elm", other, shots),
+    ]
+    for at, folder in enumerate(logs):
+        assert all(line["sample_hash"] for line in written(trajectories.load(folder), tmp_path / f"{at}.eee"))
+    together = write_every_eval_ever(trajectories.load(logs), tmp_path / "2.eee")
+    assert together.evaluations == 2
+    for source in (logs, [tmp_path / "0.eee", tmp_path / "1.eee"], tmp_path / "2.eee", [tmp_path / "0.eee", logs[1]]):
+        runs = trajectories.load(source).runs
+        assert compare.pairs(runs)["n_tasks"].tolist() == [len(pairs)]
+        shared = runs.groupby(["task_id", runs["task_version"].fillna("")])["model_name"].nunique()
+        assert shared[shared.eq(2)].index.get_level_values(0).tolist() == pairs
+
+
+def test_all_scores_are_written_and_can_be_chosen(tmp_path):
+    logs = trajectories.load(lm_output(tmp_path, "org/oak", {1: "one", 2: "two", 4: "four"}))
+    lines = written(logs, tmp_path / "a.eee")
+    keys = ["trivia:acc,none"] * 3 + ["trivia:f1,none"] * 3
+    assert [line["evaluation_result_id"] for line in lines] == keys
+    (path,) = Path(tmp_path / "a.eee").rglob("*[!s].json")
+    document = json.loads(path.read_text())
+    assert [one["score_details"]["score"] for one in document["evaluation_results"]] == [pytest.approx(1 / 3), 0.25]
+    assert document["eval_library"] == {"name": "lm-eval", "version": "0.4.9"}
+    for score in ("", "acc,none", "f1,none"):
+        back = trajectories.load(tmp_path / "a.eee", score=score).runs
+        known = trajectories.load(tmp_path / "org__oak", score=score).runs
+        columns = ("task_id", "score_key", "score", "is_successful", "task_checksum", "document_hash")
+        assert told(back, *columns) == told(known, *columns)
+
+
 def row(task: str, score: float, correct: bool, metric: str = "acc", **changes: object) -> dict:
     """Return a line as others write it."""
     return {
@@ -115,6 +220,10 @@ def row(task: str, score: float, correct: bool, metric: str = "acc", **changes: 
         ([row("1", 1.0, True), row("1", 0.5, False, "f1")], [["1", 0, 1.0, True]]),  # metrics of one run
         ([row("1", 0.5, True), row("2", 1.0, True)], [["1", 0, 0.5, None], ["2", 0, 1.0, None]]),  # says how much
         ([row("1", 0.0, True), row("2", 1.0, False)], [["1", 0, 0.0, True], ["2", 0, 1.0, False]]),  # lower is better
+        (
+            [row("1", 1.0, True, sample_hash="aa"), row("1", 0.0, False, sample_hash="bb")],
+            [["1 aa", 0, 1.0, True], ["1 bb", 1, 0.0, False]],
+        ),  # documents
         ([row("1", 0.0, False, error="RateLimitError")], [["1", 0, None, None]]),
     ],
 )

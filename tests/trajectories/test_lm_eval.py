@@ -166,16 +166,34 @@ def test_two_models_on_shared_documents_give_mcnemars_table_and_other_documents_
     table = outcomes(runs).table
     wide = table.pivot(index="task", columns="model_name", values="value").dropna()
     assert pd.crosstab(wide["org/alpha"], wide["org/beta"]).to_numpy().tolist() == [[2, 1], [7, 2]]
-    (pair,) = compare.pairs(runs).to_dict("records")
-    assert (pair["n_tasks"], pair["n_unshared"]) == (12, 3)
     opposite = compare.discordant(runs)
     assert (len(opposite), opposite["value_a"].sum()) == (8, 7)
-    shared = runs[runs["task_id"].isin(list(map(str, range(12))))]
-    (pair,) = compare.pairs(shared).to_dict("records")
-    assert pair["p_value"] == pytest.approx(mcnemar(7, 1, 12))
+    (pair,) = compare.pairs(runs).to_dict("records")
+    assert (pair["n_tasks"], pair["n_unshared"], pair["p_value"]) == (12, 0, pytest.approx(mcnemar(7, 1, 12)))
     tasks = set(runs["task_id"])
     assert {"13 hash13", "13 another", "12"} <= tasks
     assert "13" not in tasks
+
+
+@pytest.mark.parametrize(
+    ("only_alpha", "only_beta", "changed"),
+    [(0, 0, 0), (6, 0, 0), (4, 5, 0), (0, 0, 5), (3, 8, 2)],  # numbers of documents; `changed` ones have other hashes
+)
+def test_documents_that_only_one_model_ran_do_not_change_the_test(tmp_path, only_alpha, only_beta, changed):
+    shared = [(1, 1)] * 4 + [(1, 0)] * 6 + [(0, 1)] * 2 + [(0, 0)] * 3
+    alpha = [sample(doc, float(acc)) for doc, (acc, _) in enumerate(shared)]
+    beta = [sample(doc, float(acc)) for doc, (_, acc) in enumerate(shared)]
+    alpha += [sample(100 + doc, 1.0) for doc in range(only_alpha + changed)]
+    beta += [sample(200 + doc, 0.0) for doc in range(only_beta)]
+    beta += [sample(100 + only_alpha + doc, 0.0, doc_hash=f"new{doc}") for doc in range(changed)]
+    evaluation(tmp_path / "org__alpha", *alpha, stated=results(n=len(alpha)))
+    evaluation(tmp_path / "org__beta", *beta, stated=results("org/beta", n=len(beta)))
+    runs = runs_of(tmp_path)
+    board = compare.leaderboard(runs)
+    against = compare.against(runs, "org/beta")
+    for table in (compare.pairs(runs), board.pairs, against[against["model_name"].eq("org/alpha")]):
+        assert table["p_value"].tolist() == [pytest.approx(mcnemar(6, 2, 15))]
+    assert not board.pairs["decided"].any()
 
 
 def test_stamps_of_one_folder_are_repetitions_and_a_copy_elsewhere_counts_once(tmp_path):
@@ -385,3 +403,16 @@ def test_real_samples_have_the_rates_that_their_results_state():
     means = logs.scores.merge(logs.runs[["run_id", "model_name", "dataset"]]).groupby(["model_name", "dataset", "key"])
     stated = logs.published.set_index(["model_name", "dataset", "metric"])["value"]
     assert means["value"].mean().to_dict() == pytest.approx(stated.to_dict())
+
+
+def test_tasks_without_the_chosen_score_are_left_out_and_named(tmp_path):
+    for model, right in {"alpha": 1.0, "beta": 0.0}.items():
+        graded = [sample(doc, None, metrics=["f1", "em"], f1=0.5, em=right) for doc in range(3)]
+        evaluation(tmp_path / f"org__{model}", *graded, task="trivia")
+        evaluation(tmp_path / f"org__{model}", sample(0), sample(1), task="sums_mc")
+    logs = trajectories.load(tmp_path, score="em,none")
+    assert told(logs.runs, "dataset", "model_name", "score") == [
+        ["trivia", model, score] for model, score in (("org/alpha", 1.0), ("org/beta", 0.0)) for _ in range(3)
+    ]
+    assert "left out, as they lack this score: sums_mc" in str(logs.chosen)
+    assert len(trajectories.load(tmp_path).runs) == 10

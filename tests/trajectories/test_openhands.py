@@ -243,6 +243,7 @@ def test_events_of_unknown_kinds_other_lines_and_repeated_instances_are_counted_
         "3 events of unknown types: DreamEvent (2), no kind, 1 line without an instance left out, "
         "1 instance repeated: the last line counts, 1 broken line left out, 1 line without an object left out"
     ]
+    assert "records of unknown types are left out: DreamEvent (2) and no kind (1)" in str(logs.chosen)
 
 
 def index(folder: Path, model: str, **instances: Any) -> Path:

@@ -4,8 +4,11 @@ import io
 import json
 from pathlib import Path
 
+import fsspec
 import pytest
 from click.testing import CliRunner
+from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
+from fsspec.spec import AbstractBufferedFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +17,7 @@ from evalkit import trajectories
 from evalkit.cli import main
 from evalkit.display.terminal import summary
 from evalkit.display.words import finding_text
-from evalkit.io import SourceError
+from evalkit.io import SourceError, remote
 from evalkit.io.sources import without_projects
 from evalkit.kinds import has_flag
 from evalkit.kinds.detection import describe_source
@@ -244,6 +247,29 @@ def test_what_a_file_holds_that_is_not_known_is_counted_and_named(tmp_path, own,
     assert said in parsed.reason
 
 
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ([[ANSWER]], ""),
+        ([[ANSWER, UNKNOWN, {"type": "dream", "sessionId": "s1"}], [ANSWER, UNKNOWN]], "novelty (2) and dream (1)"),
+        ([[META, SAID, make.said("assistant", "x"), *[NEW] * 1200]], "v2 (1,200)"),
+    ],
+)
+def test_every_command_names_records_of_unknown_types(tmp_path, files, said):
+    for at, own in enumerate(files):
+        make.lines(tmp_path / f"{at}.jsonl", *own)
+    for command in (["trajectories"], ["compare"], ["trajectories", "--list", "all"]):
+        printed = CliRunner().invoke(main, [*command, str(tmp_path)]).stdout
+        assert (f"Records of unknown types are left out: {said}" in " ".join(printed.split())) == bool(said)
+
+
+def test_all_names_the_files_of_which_something_was_left_out(tmp_path):
+    make.lines(tmp_path / "s.jsonl", "[1]", ANSWER)
+    make.lines(tmp_path / "t.jsonl", HI)
+    printed = CliRunner().invoke(main, ["trajectories", str(tmp_path), "--all"]).stdout
+    assert "used: s.jsonl: 1 broken line left out" in printed
+
+
 def call(name: str, own_id: str, second: int = 0) -> dict:
     return make.codex("function_call", second, "response_item", name=name, arguments="{}", call_id=own_id)
 
@@ -363,7 +389,7 @@ def test_a_fork_owns_what_comes_after_the_history_that_it_replays(tmp_path, has_
     logs = trajectories.load(tmp_path)
     runs = logs.runs
     assert told(runs[runs["log_id"].eq("b")], "tokens_in", "turns") == [[read, turns]]
-    assert logs.ledger["reason"].str.contains("tokens are missing: the session that it continues").any() == (
+    assert logs.ledger["reason"].str.contains("tokens are missing unless the logs include the session").any() == (
         STARTED not in own
     )
     assert len(runs) == 1 + has_parent
@@ -462,6 +488,38 @@ def test_an_excerpt_is_parsed_as_the_whole_file(tmp_path, layout):
         part = excerpt(str(path), lambda data=data: io.BytesIO(data))
         assert part != data
         assert parse(str(path), part) == parse(str(path), data)
+
+
+class Block(AbstractBufferedFile):
+    """A file in memory that is read like one of a bucket: in blocks, with a `readline` that takes no size."""
+
+    def _fetch_range(self, start, end):
+        return self.fs.cat_file(self.path, start, end)
+
+
+@pytest.mark.parametrize("name", ["s1.jsonl", "rollout-2026-06-08T12-00-00-b.jsonl"])
+def test_a_session_behind_a_url_is_read_in_blocks(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(remote, "LARGE", 10_000)
+    monkeypatch.setattr(
+        MemoryFileSystem, "_open", lambda fs, path, *_, block_size, **__: Block(fs, path, "rb", block_size)
+    )
+    whole, requested = MemoryFileSystem.cat_file, []  # numbers of bytes
+
+    def cat_file(fs, path, start=None, end=None, **_):
+        requested.append(len(data := whole(fs, path, start, end)))
+        return data
+
+    monkeypatch.setattr(MemoryFileSystem, "cat_file", cat_file)
+    long = "Listed the files again. " * 200
+    if name.startswith("rollout"):
+        rollout(tmp_path, "b", make.meta("b"), *(make.said("assistant", long) for _ in range(40)))
+    else:
+        make.lines(tmp_path / name, *(make.claude("s1", at, make.answer(f"m{at}", long)) for at in range(40)))
+    data = (tmp_path / name).read_bytes()
+    url = f"memory://{tmp_path.name}/{name}"
+    fsspec.filesystem("memory").store[f"/{tmp_path.name}/{name}"] = MemoryFile(data=data)
+    assert told(trajectories.load(url).runs, "turns") == told(trajectories.load(tmp_path).runs, "turns")
+    assert max(requested) < len(data) / 2
 
 
 def test_a_line_longer_than_what_is_examined_is_recognised(tmp_path):
@@ -698,6 +756,27 @@ def test_what_claude_code_prints_is_a_session(tmp_path):
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "log_id", "agent_version", "turns") == [["s1", "2.1.9", 2]]
     assert told(logs.runs, *TOKENS, "cost", "exit_reason") == [[20, 12, 30, 0.5, "error_max_turns"]]
+
+
+@pytest.mark.parametrize("others", [["s1"], ["s2"], ["s1", "s3", "s3"]])
+def test_output_of_several_sessions_in_one_file_is_refused(tmp_path, others):
+    printed(tmp_path / "log.jsonl", outputTokens=30)
+    text = (tmp_path / "log.jsonl").read_text()
+    (tmp_path / "log.jsonl").write_text(text + "".join(text.replace('"s1"', f'"{other}"') for other in others))
+    data = (tmp_path / "log.jsonl").read_bytes()
+    parsed = parse("log.jsonl", data)
+    refused = "several sessions were printed into this file: write each into a file of its own"
+    went_on = others == ["s1"]
+    assert (parsed.status, parsed.reason) == (("used", "") if went_on else ("failed", refused))
+    assert (excerpt("log.jsonl", lambda: io.BytesIO(data)) is not None) == went_on
+
+
+def test_the_ledger_says_if_session_files_were_joined_by_hand(tmp_path):
+    for name, ids in {"one": ["s1", "s1"], "two": ["s1", "s2", "s2"]}.items():
+        own = [make.claude(one, at, make.answer(f"{name}{at}", "x")) for at, one in enumerate(ids)]
+        make.lines(tmp_path / f"{name}.jsonl", *own)
+    reasons = trajectories.load(tmp_path).ledger["reason"].tolist()
+    assert reasons == ["", "its sessions, with different ids, count as one run"]
 
 
 @pytest.mark.parametrize("stop_reason", [None, "tool_use"])

@@ -10,6 +10,7 @@ import re
 from functools import partial
 from typing import Any, BinaryIO
 
+from evalkit.io import BrokenFileError
 from evalkit.trajectories.chat import Message, OpenNamed, content_text
 from evalkit.trajectories.formats import sessions
 from evalkit.trajectories.formats.sessions import ModelCall, Session, ToolUse, records_of
@@ -78,7 +79,9 @@ def summary(path: str, file: BinaryIO) -> Session:
             session.broken += 1
             continue
         session.messages += 1
-        session.session_id = text_of(record.get("sessionId")) or session.session_id
+        own_id = text_of(record.get("sessionId")) or session.session_id
+        session.joined += session.session_id not in ("", own_id)
+        session.session_id = own_id
         session.add_message(record)
         session.exit_reason = None
         blocks = objects(message, "content")
@@ -129,6 +132,8 @@ def _read_metadata(session: Session, kind: str, record: dict[str, Any]) -> None:
     if kind == "cost-state":  # total cost of the session so far
         session.cost = None if record.get("hasUnknownModelCost") else number_of(record.get("totalCostUSD"))
     elif kind == "system" and record.get("subtype") == "init":
+        if session.session_id not in ("", record.get("sessionId")):  # the totals of a result are of one session
+            raise BrokenFileError("several sessions were printed into this file: write each into a file of its own")
         session.version = text_of(record.get("version")) or session.version
     elif kind == "result":
         if session.session_id not in ("", record.get("sessionId")):

@@ -47,7 +47,7 @@ def parse(path: str, value: Any) -> Parsed:
     lines = [(part, row) for part, own in runs.items() for row in own]
     # metrics with graded scores, which are not outcomes
     graded = {_key(row) for _, row in lines if number_of(part_of(row, "evaluation", "score")) not in (0.0, 1.0)}
-    scores = [(part, _key(row), _score(row), "") for part, row in lines if _score(row) is not None]
+    scores = [(part, _key(row), _score(row), "") for part, row in lines if _is_own(row) or _score(row) is not None]
     return used([_run(part, own, graded) for part, own in runs.items()], scores, reason="; ".join(reasons))
 
 
@@ -57,7 +57,9 @@ def by_part(rows: Iterable[Any]) -> dict[str, list[dict[str, Any]]]:
     runs: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if isinstance(row, dict) and row.keys() >= _RUN_KEYS:
-            own = (text_of(row["evaluation_id"]), _dataset(row), text_of(row["sample_id"]))
+            own = [text_of(row["evaluation_id"]), _dataset(row), text_of(row["sample_id"])]
+            if _is_own(row):
+                own.append(text_of(row["metadata"]["run_id"]))
             place = seen[(*own, _key(row))]
             seen[(*own, _key(row))] += 1
             runs.setdefault("/".join([*own, str(place)]), []).append(row)
@@ -100,8 +102,8 @@ def _run(part: str, rows: list[dict[str, Any]], graded: set[str]) -> tuple:
     metadata: dict[str, Any] = given if isinstance(given := first.get("metadata"), dict) else {}
     if _is_own(first):
         stated = {name: _number(metadata, name) if name in _NUMBERS else metadata.get(name) for name in KEPT}
-        stated["task_checksum"] = stated.pop("task_version")
         correct = {_key(first): {"true": True, "false": False}.get(text_of(metadata.get("is_successful")))}
+        others = [row for row in rows[1:] if _key(row) not in graded]
     else:
         stated = {
             "dataset": _dataset(first),
@@ -109,11 +111,14 @@ def _run(part: str, rows: list[dict[str, Any]], graded: set[str]) -> tuple:
             "repetition": int(part.rpartition("/")[2]),
             "status": "completed" if _is_measured(first) else "error",
             "error": first.get("error"),
+            "exit_reason": first.get("error"),
+            "document_hash": first.get("sample_hash"),
             "tokens_in": part_of(first, "token_usage", "input_tokens"),
             "tokens_out": part_of(first, "token_usage", "output_tokens"),
         }
-        of_whether = [row for row in rows if _score(row) is not None and _key(row) not in graded]
-        correct = {_key(row): part_of(row, "evaluation", "is_correct") is True for row in of_whether}
+        correct = {}
+        others = [row for row in rows if _score(row) is not None and _key(row) not in graded]
+    correct |= {_key(row): part_of(row, "evaluation", "is_correct") is True for row in others}
     latency = number_of(part_of(first, "performance", "latency_ms"))
     references = part_of(first, "input", "reference")
     return run_row(
@@ -123,7 +128,6 @@ def _run(part: str, rows: list[dict[str, Any]], graded: set[str]) -> tuple:
         format=FORMAT,
         task_id=text_of(first["sample_id"]),
         model_name=text_of(first.get("model_id")),
-        exit_reason=first.get("error"),
         duration=None if latency is None else latency / 1000,
         turns=part_of(first, "evaluation", "num_turns"),
         target=", ".join(map(text_of, references)) if isinstance(references, list) else None,
@@ -143,8 +147,7 @@ def set_success(runs: Runs) -> None:
     for run in runs:
         if run.format == FORMAT:
             correct = msgspec.json.decode(run.extra)["is_correct"]
-            only = next(iter(correct.values())) if len(correct) == 1 else None
-            run.is_successful = correct.get(run.score_key, only)
+            run.is_successful = correct.get(run.score_key)
 
 
 def messages(parts: Mapping[str, list[dict[str, Any]]], part: str, open_named: OpenNamed) -> list[Message]:

@@ -85,7 +85,7 @@ def parse(path: str, value: Any) -> Parsed:
                 "part": part,
                 "log_id": f"{posixpath.basename(folder)} {task} {stamp} {document} {checksum} {part}",
                 "task_id": document,
-                "task_checksum": checksum,
+                "document_hash": checksum,
                 "target": text_of(row.get("target")),
             }
         has_names = has_names and row.get("filter") is not None
@@ -238,7 +238,6 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     files = by_file(runs, FORMAT)
     filters: dict[str, dict[str, str]] = {}  # by samples file: the real name of each filter from `_unnamed`
     cut: dict[str, tuple[int, int]] = {}  # by task: number of documents with samples, and of all documents
-    documents: dict[tuple[str, str], list[tuple[str, Any]]] = {}  # by task and document id: pairs of digest and run
     with_samples = set[tuple[str, str, str]]()
     for source, own in files.items():
         folder, stamp, task = name_parts(source)
@@ -262,17 +261,12 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
             before, before_all = cut.get(task, (0, 0))
             cut[task] = (before + present, before_all + of_all)
         for run in own:
-            documents.setdefault((task, run.task_id), []).append((run.task_checksum, run))
             for column, value in settings.items():
                 setattr(run, column, None if value == "" else value)
-    for (_, document), same in documents.items():
-        if len({digest for digest, _ in same}) > 1:
-            for digest, run in same:
-                run.task_id = f"{document} {digest[:8]}"
     counts = Counter[tuple[Any, ...]]()
     of_files = (run for own in files.values() for run in own)
     for run in sorted(of_files, key=lambda run: (run.experiment or "", run.source)):
-        of_model = (run.model_name, run.dataset, run.task_id)
+        of_model = (run.model_name, run.dataset, run.task_id, run.document_hash)
         run.repetition = counts[of_model]
         counts[of_model] += 1
     missing: dict[str, list[str]] = {}  # tasks without samples, by results file

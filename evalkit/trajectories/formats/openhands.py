@@ -100,7 +100,8 @@ def _output(rows: Iterable[Any]) -> Parsed:
     if not runs:
         return Parsed("failed", "no line of it is of an instance")
     every_score = [row for own in scores.values() for row in own]
-    return used([*runs.values()], every_score, facts=[*facts.values()], reason=", ".join(filter(None, reasons)))
+    stated = [*facts.values(), *(("unknown", name, "", str(n)) for name, n in unknown.items())]
+    return used([*runs.values()], every_score, facts=stated, reason=", ".join(filter(None, reasons)))
 
 
 def _run(instance: str, row: dict[str, Any], unknown: Counter[str]) -> tuple:

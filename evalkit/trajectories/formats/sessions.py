@@ -66,6 +66,7 @@ class Session(msgspec.Struct):
     totals: list[ModelCall] = []  # logged totals, without ids: all calls of each model, including calls not in the file
     tools: dict[str, ToolUse] = {}  # by tool call id
     partial: int = 0  # number of responses with only their first output tokens counted; 0 unless most are
+    joined: int = 0  # number of times that messages of another session follow
     broken: int = 0  # number of lines without an object, or without a message where one is expected
     unknown: dict[str, int] = {}  # number of records by unknown type
 
@@ -144,14 +145,16 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
         named["others"] = others
     broken = f"{counted_noun(session.broken, 'broken line')} left out" if session.broken else ""
     is_unclear = any(call.is_replayed is None for call in session.calls.values())
-    copied = "tokens are missing: the session that it continues shows which are its own" if is_unclear else ""
+    copied = "tokens are missing unless the logs include the session that it continues" if is_unclear else ""
     first = f"of {counted_noun(session.partial, 'answer')} only the first written tokens are counted"
     known = Counter[str | None]()
     for call in session.calls.values():
         known[call.model] += call.tokens_in or 0
     unprinted = sum(max((one.tokens_in or 0) - known[one.model], 0) for one in session.totals if known[one.model])
     read = f"{unprinted:,} of the tokens read are of calls that were not printed" if unprinted else ""
-    doubts = list(filter(None, [broken, named_counts(named, "record"), copied, first if session.partial else "", read]))
+    joined = "its sessions, with different ids, count as one run" if session.joined else ""
+    unknown = named_counts(named, "record")
+    doubts = list(filter(None, [broken, joined, unknown, copied, first if session.partial else "", read]))
     if not (session.messages or session.calls or doubts):
         return Parsed("skipped", "a session without a message")
     if not session.calls and (session.unknown or not session.messages):
@@ -172,6 +175,7 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
         **counted(cost=session.cost),
     )
     facts = [(name, "", "", value) for name in ("part_of", "forked_from") if (value := getattr(session, name))]
+    facts += [("unknown", name, "", str(n)) for name, n in named.items()]
     calls = [*map(msgspec.structs.astuple, [*session.calls.values(), *session.totals])]
     tools = [*map(msgspec.structs.astuple, session.tools.values())]
     return used([run], facts=facts, reason="; ".join(doubts), calls=calls, tools=tools)

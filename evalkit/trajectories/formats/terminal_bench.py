@@ -61,16 +61,13 @@ def parse(path: str, value: Any) -> Parsed:
     reasons = []
     if lost := len(listed) - len(trials):
         reasons.append(f"{lost} of {len(listed)} results are no trials")
-    untested = [trial for trial in trials.values() if not isinstance(trial["is_resolved"], bool)]
-    modes = Counter(text_of(trial.get("failure_mode")) for trial in untested)
-    for mode, n in modes.items():
-        if mode not in {*AGENT_FAILED, *_NOT_TESTED, *_NOTHING_HAPPENED}:
-            reasons.append(f"failure_mode {mode} is unknown: {counted_noun(n, 'trial')} not measured")
-    scores = [
-        (part, "is_resolved", float(trial["is_resolved"]), "")
-        for part, trial in trials.items()
-        if isinstance(trial["is_resolved"], bool)
-    ]
+    tested = {part: trial for part, trial in trials.items() if isinstance(trial["is_resolved"], bool)}
+    modes = Counter((text_of(trial.get("failure_mode")), part in tested) for part, trial in trials.items())
+    for (mode, is_tested), n in modes.items():
+        if mode not in {"", *AGENT_FAILED, *_NOT_TESTED, *_NOTHING_HAPPENED}:
+            measured = "measured" if is_tested else "not measured"
+            reasons.append(f"failure_mode {mode} is unknown: {counted_noun(n, 'trial')} {measured}")
+    scores = [(part, "is_resolved", float(trial["is_resolved"]), "") for part, trial in tested.items()]
     published = _published(value, len(trials)) if isinstance(value, dict) else []
     runs = [_run(part, trial) for part, trial in trials.items()]
     return used(runs, scores, published=published, reason="; ".join(reasons))
