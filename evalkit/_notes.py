@@ -84,28 +84,30 @@ def _alike(names: Sequence[str], one: str) -> str:
 def _columns(file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Sequence[str]]) -> str:
     text = f"columns of {file}: {', '.join(r if r == name else f'{r} = {name}' for r, name in meaning.items())}"
     for role, names in doubtful.items():
-        text += f"; not used, since several could be {role}: {listed(names)} (--column {role}={names[0]} takes one)"
+        one = shlex.quote(names[0])
+        text += f"; not used, since several could be {role}: {listed(names)} (--column {role}={one} takes one)"
     if {"is_successful", "score"} <= meaning.keys():
         text += f"; rates count {meaning['is_successful']}; `evalkit compare --value score` compares {meaning['score']}"
     return text
 
 
-def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str) -> str:
+def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str, agents: str = "") -> str:
     runs = "1 run counts" if rows == 1 else f"{rows:,} runs count"
-    text = f"no column of {file} was recognised as the model, so {runs} as one model"
+    models = f"{agents} names the models" if agents else f"{runs} as one model"
+    text = f"no column of {file} was recognised as the model, so {models}"
     if left:
         unused = [f"{name} ({counted_noun(n, 'value')})" for name, n in left.items()]
         text += f"; not used: {listed(unused, 8)}"
-    hint = f'if one names the model: --column model="{likely}" (parameter columns)' if likely else _UNNAMED
-    return f"{text}; {hint}"
+    hint = f"if one names the model: --column model={shlex.quote(likely)} (parameter columns)"
+    return f"{text}; {hint if likely else _UNNAMED}"
 
 
 def _told_apart(file: str, count: int, column: str, task: str, is_item: bool) -> str:
-    rows = counted_noun(count, "row")
+    rows, name = counted_noun(count, "row"), shlex.quote(column)
     text = f"taken as repetitions in spite of different values of {column}: {rows} of {file}; --column"
     if is_item:
-        return f'{text} task="{column}" --column dataset="{task}" makes each value a task'
-    return f'{text} dataset="{column}" if tasks differ, agent="{column}" if agents do, else repetition="{column}"'
+        return f"{text} task={name} --column dataset={shlex.quote(task)} makes each value a task"
+    return f"{text} dataset={name} if tasks differ, agent={name} if agents do, else repetition={name}"
 
 
 def _unread(column: str, count: int, example: str) -> str:
@@ -245,6 +247,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     # choices
     "columns": _columns,
     "no_model": _no_model,
+    "one_model_given": _no_model,  # --model names it
     "unnamed": f"no log names a model: {_UNNAMED}",
     "told_apart": _told_apart,
     "unread": _unread,

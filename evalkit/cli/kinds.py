@@ -75,8 +75,8 @@ def kind_command(kind: LogKind) -> click.Command:
             print_runs(logs, which, output)
             return
         grouped = any(views[option.name] for option in kind.command.views if option.regroups)
-        first = "" if grouped or len(logs.runs) < 2 else answer(logs.runs, kind.planned(logs))
-        print(summary(logs, {**views, "all": everything}, first))
+        first = ("", "", {}) if grouped or len(logs.runs) < 2 else answer(logs.runs, kind.planned(logs))
+        print(summary(logs, {**views, "all": everything}, *first))
         if is_export:
             done = write_every_eval_ever(logs, str(output))
             of = f"{counted_noun(done.runs, 'run')} of {counted_noun(done.evaluations, 'evaluation')}"

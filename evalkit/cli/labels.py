@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from evalkit.cli.options import COUNT, checked, of_kind, with_logs, with_reading_options, with_storage, write_to
+from evalkit.cli.options import COUNT, checked, of_kind, stated, with_logs, with_reading_options, with_storage, write_to
+from evalkit.display.terminal import chosen_lines
 from evalkit.io import SourceError, plain, write_frame
 from evalkit.kinds.logs import Logs
 from evalkit.kinds.pipeline import load
@@ -32,7 +33,7 @@ def label(read: Callable[[], Logs], page: str | None, **session: Any) -> None:
     from evalkit.labels.page import write_page
     from evalkit.labels.terminal import label_in_terminal
 
-    own = Session(read(), **session)
+    own = Session(stated(read()), **session)
     if page:
         print(plain(write_page(own, page)))
     else:
@@ -87,7 +88,8 @@ def judges(
         given["columns"] = tuple(pair for pair in pairs if pair not in roles)
     logs = load(list(sources), kind or "", **given)
     compared = compare_judges(logs, read_labels(labels), judged, **drawn)
-    print(describe_judges(compared, everything=everything))
+    warned, chosen = chosen_lines(logs)
+    print("\n".join([*warned, describe_judges(compared, everything=everything), *chosen]))
     if output or following:
         table = judge_table(compared)
         if output:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import click
 
-from evalkit.display.terminal import Which, choose, list_runs
+from evalkit.display.terminal import Which, choose, chosen_lines, list_runs
 from evalkit.io.paths import SourceError, storage
 from evalkit.io.sources import read_storage_options
 from evalkit.io.write import OUTPUT, check_output, write_frame
@@ -120,6 +120,12 @@ def refuse(where: str, **given: object) -> None:
     for name, value in given.items():
         if value is not None and value is not False and value != ():
             raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
+
+
+def stated(logs: Logs) -> Logs:
+    """Return logs, and print how evalkit read them to standard error, since the command prints only paths or runs."""
+    click.echo("".join(f"{line}\n" for lines in chosen_lines(logs) for line in lines), err=True, nl=False)
+    return logs
 
 
 def print_runs(logs: Logs, which: Which, output: str | None) -> None:

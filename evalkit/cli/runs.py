@@ -68,7 +68,7 @@ def view(read: Callable[[], Logs], output: str, which: Any, mask: bool) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
     from evalkit.evidence import write_view  # imported here, since it imports matplotlib, which is slow
 
-    logs = read()
+    logs = options.stated(read())
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
     print(plain(page))
 

@@ -13,7 +13,7 @@ from evalkit._notes import NO_NOTES, note
 from evalkit._text import as_list, counted_noun
 from evalkit.compare import checks as _registered  # noqa: F401  registers the checks of this package
 from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, NotComputed, first_of
-from evalkit.compare.ranking import Leaderboard
+from evalkit.compare.ranking import Leaderboard, headline
 from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES
 
@@ -90,7 +90,7 @@ def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks:
     counts = {verdict: int(table["verdict"].eq(verdict).sum()) for verdict in VERDICTS}
     others = sorted({row["first"] for row in rows} - {"", leads})
     values = {"changes": int(table["moved"].gt(0).sum()), "checks": len(table), "verdicts": counts}
-    values |= {"ranked": len(audited.estimates), "first": leads, "others": others}
+    values |= {"headline": headline(audited.board), "first": leads, "others": others}
     findings = [Finding("audit", sections.CHECKS, values)]
     if audited.board.outcomes.judged:
         findings.append(Finding("caveat", sections.CHECKS, {"notes": audited.board.outcomes.judged}))

@@ -36,13 +36,18 @@ VERDICTS_OF_TASKS = {
 VERDICTS = ("regression", "not decided", "not worse", "better")  # verdicts that fail a build come first
 
 
-def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> str:
-    """State which model is best, or the rate of all runs if no run names a model."""
+def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> tuple[str, str, dict[str, str]]:
+    """State which model is best; also return the name and cells of a column of adjusted rates that change the order."""
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
     if named > MOST_ANSWERED:
-        return f"{named:,} models, sorted by rate; `evalkit compare` tests which are better."
-    board = with_short_names(leaderboard(runs, planned=planned), name_width())
-    return "\n".join(_answer_lines(board, ranked(board)))
+        return f"{named:,} models, sorted by rate; `evalkit compare` tests which are better.", "", {}
+    board = leaderboard(runs, planned=planned)
+    in_sentences, cells = with_short_names(board, name_width()), dict[str, str]()
+    ranking, share = ranked(in_sentences), board.outcomes.is_share
+    if "higher" in ranking.values["headline"] and board.has_means:
+        for row in with_short_names(board, NAME_WIDTH).table.to_dict("records"):
+            cells[row["model_name"]] = format_interval(row["adjusted"], None, None, percent=share)
+    return "\n".join(_answer_lines(in_sentences, ranking)), board.basis, cells
 
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ MOST_ROWS = 10  # maximum number of rows shown of a table on one screen
 LAST_ROWS = 2  # number of rows among these that come from the end of the table
 FEWEST_ROWS = 5  # minimum number of rows shown of a table on a full screen
 MOST_REASONS = 2  # maximum number of reasons shown why files could not be read
-_WARNED = ("no_model", "told_apart")
+_WARNED = ("no_model", "one_model_given", "told_apart")
 MOST_CHOSEN = 4  # maximum number of notes shown on choices, such as the columns of a table
 ANSWER = "the answer"  # title of the part that contains a kind's own answer
 UNMEASURED = {
@@ -123,8 +124,10 @@ def _wrapped(line: str, width: int | None) -> list[str]:
     return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
-    """Format logs as a command prints them: the answer, the parts of the kind, and the files."""
+def summary(
+    logs: Logs, views: Mapping[str, Any], answer: str = "", column: str = "", cells: Mapping[str, str] | None = None
+) -> str:
+    """Format logs as a command prints them: the answer, the parts of the kind (with `cells` of models), the files."""
     everything = bool(views.get("all"))
     parts = parts_of(logs, views)
     notes = [plain(note) for note in similar_names(logs.runs).notes]
@@ -133,6 +136,9 @@ def summary(logs: Logs, views: Mapping[str, Any], answer: str = "") -> str:
     if own and logs.runs["model_name"].nunique() < 2:
         answer = ""
     warned, chosen = chosen_lines(logs, stated=["compared_by"] if answer else [], everything=everything)
+    for place, part in enumerate(parts):
+        if cells and part.rows and "model" in part.rows[0]:
+            parts[place] = part._replace(rows=[{**row, column: cells.get(row["model"], "")} for row in part.rows])
     first = Part(ANSWER, [*warned, *filter(None, answer.split("\n")), *own, *chosen], always=True)
     parts = [first, *parts, Part("notes", notes), Part("files", files, always=True)]
     return on_screen(parts, everything=everything, compared_by=compared_in(logs.runs))
@@ -257,11 +263,12 @@ def list_runs(logs: Logs, which: Which) -> str:
         rows.append({name: plain(text, None if name == "run" else NAME_WIDTH) for name, text in texts.items()})
     used = [name for name in titles.values() if any(row[name] != "–" for row in rows)]
     warned, notes = chosen_lines(logs)
-    end = "\n".join([*warned, *notes, f"{counted_noun(len(chosen), 'run')} of {len(logs.runs):,}, {which}"])
+    end = "\n".join([*notes, f"{counted_noun(len(chosen), 'run')} of {len(logs.runs):,}, {which}"])
     if not rows:
-        return end
+        return "\n".join([*warned, end])
     table = fit_table([{name: row[name] for name in used} for row in rows], left=len(used), width=screen_width())
-    return f"{table}\n\n{end}; evalkit show {plain(logs.source)} --run RUN shows one"
+    show = f"evalkit show {shlex.quote(plain(logs.source))} --run RUN"
+    return "\n\n".join([*warned, table, f"{end}; {show} shows one"])
 
 
 def group_names(values: pd.Series) -> list[str]:

@@ -164,7 +164,7 @@ def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, 
         answer += "; models ran different tasks, assumed to be random samples of the same tasks"
     if headline.get("few"):
         answer += FEW_SHARED
-    if "higher" in headline:
+    if "higher" in headline and rate:  # else the table has no single rate of a model
         answer += f"; {headline['basis']} it ranks above {headline['higher']}, whose raw {what} is higher"
     absent = headline.get("absent")
     return f"{answer}. {sentence(note('absent', **absent))}" if absent else f"{answer}."
@@ -367,12 +367,12 @@ def _best(model: str, what: str, basis: str = "", **doubts: Any) -> str:
 
 
 def _audit(
-    ranked: int, changes: int, checks: int, verdicts: Mapping[str, int], first: str, others: Sequence[str]
+    headline: Row, changes: int, checks: int, verdicts: Mapping[str, int], first: str, others: Sequence[str]
 ) -> str:
     """State how many checks change the ranking, which model would be first, and how many found an error or a doubt."""
     made = counted_noun(checks - verdicts["not computed"], "check")
     text = f"{changes or 'None'} of {made} change{'s' if changes < 2 else ''} the ranking"
-    if ranked < 2:
+    if headline["code"] in ("nothing", "one_model", "unnamed"):
         measured = f"only {first} was measured" if first else "no named model was measured"
         text = f"{measured}, so there is no ranking to check"
     elif others and first:
@@ -387,7 +387,8 @@ def _audit(
         counts.append(f"{verdicts['look']} found something to look at")
     if verdicts["not computed"]:
         counts.append(f"{verdicts['not computed']} more could not be computed")
-    return _sentences(text, listed(counts) or "no check found anything")
+    how_ended = [headline_text(headline)] if headline["code"] == "nothing" else []
+    return _sentences(*how_ended, text, listed(counts) or "no check found anything")
 
 
 def _check(

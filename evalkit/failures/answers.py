@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit._text import sentence
+from evalkit.compare.ranking import leaderboard, ranked
 from evalkit.failures import words
 from evalkit.failures.contrasts import comparable, contrast
 from evalkit.failures.failure_modes import (
@@ -60,7 +61,10 @@ def findings_of(
     found = _loops(logs, runs, rule)
     if not n_failed:
         text = words.UNKNOWN if rule == "unknown" else words.NOTHING
-        return [Finding("no_failures", MODES, {}, (), text), *found]
+        found.insert(0, Finding("no_failures", MODES, {}, (), text))
+        if rule == "unknown" and outcomes(logs.runs).table["ended"].ne("").any():  # it is known how runs ended
+            found.insert(0, ranked(leaderboard(logs.runs))._replace(section=MODES))
+        return found
     main = _reasons(table, rule)
     found.append(main)
     if table["model_name"].nunique() > 1:

@@ -63,10 +63,12 @@ def with_texts(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype(dict.fromkeys(noted, "str"))
 
 
-def from_spreadsheet(text: str) -> str:
-    """Undo `to_spreadsheet`: remove the apostrophes before what looks like a formula."""
-    without = _LATER_FORMULA.sub("", text)
-    return next((original for original in (without[1:], without) if to_spreadsheet(original) == text), text)
+def from_spreadsheet(value: Any) -> Any:
+    """Undo `to_spreadsheet` for a text: remove the apostrophes before what looks like a formula."""
+    if not isinstance(value, str):
+        return value
+    without = _LATER_FORMULA.sub("", value)
+    return next((original for original in (without[1:], without) if to_spreadsheet(original) == value), value)
 
 
 def _masked(value: Any) -> Any:

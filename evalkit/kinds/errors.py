@@ -11,6 +11,7 @@ from itertools import chain
 
 import msgspec
 
+RAISED = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Timeout|Exit|Interrupt|Group))(?=\W|$)")  # ValueError: …
 EDGE = 600  # number of characters that are searched at each end of a result, and at the beginning of a name
 
 _WRAPPING = re.compile(  # words before the actual text, such as ``Tool output:``, but not a heading

@@ -1,6 +1,7 @@
 """Read tables with one row per run: map the usual names of columns to columns of runs, and convert the cells."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -52,8 +53,9 @@ _EXPORTED["task_version"] = "task_condition"
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _AMOUNTS = ("duration", "turns", "tokens_in", "tokens_out", "cost")
 _NUMBERS = ("score", "is_successful", "repetition", "temperature", *_AMOUNTS)
-_YES = ("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "success")
-_NO = ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "failure")
+_YES = ("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "solved", "success")
+_NO = ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "unsolved", "failure")
+WORDS = {"yes": 1.0, "no": 0.0, "missing": None}  # what words in cells mean, as in ``--column yes=accepted,merged``
 _TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
 _LIMITED = "time|steps?|turns?|iterations?|tokens?|context|messages?|cost|budget"
 # words for a limit that ended a run, which the agent caused; a rate limit is the provider's
@@ -72,6 +74,7 @@ _EPOCH_UNITS: dict[int, Literal["s", "ms", "us", "ns"]] = {10: "s", 13: "ms", 16
 _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b", re.ASCII)
 _WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
 _OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
+_MEANINGS = "state what words mean: --column yes=WORD,WORD --column no=WORD --column missing=WORD"
 MOST_AMOUNTS = 0.2  # maximum share of numbers above 1 in a column of outcomes; with more, the column is rejected
 MOST_NAMES = 50  # maximum number of different values in a column that may name models
 _LONGEST_NAME = 200  # maximum number of characters of a field's name if its nested fields may be columns
@@ -120,9 +123,8 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
             if len(names) > 1 and role in _OPTIONAL:
                 break
             if len({name.rpartition(".")[0] or name for name in names}) > 1:  # not model.name and model.id
-                raise SourceError(
-                    f"columns {' and '.join(names)} could both be the {role}; choose one: --column {role}={names[0]}"
-                )
+                both = f"columns {' and '.join(names)} could both be the {role}"
+                raise SourceError(f"{both}; choose one: --column {role}={shlex.quote(names[0])}")
             found[role] = names[0]
     outcomes = {"score", "is_successful"}
     needed = {"task_id": {"task_id"}, "is_successful": outcomes, "score": outcomes, "model_name": {"model_name"}}
@@ -136,7 +138,8 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
         if truths_or_numbers(table[name]).nunique() > 1:
             found["is_successful"] = name
         else:
-            finished = f"; {name} has one outcome, perhaps because runs finished (--column success={name} uses it)"
+            option = f"--column success={shlex.quote(name)}"
+            finished = f"; {name} has one outcome, perhaps because runs finished ({option} uses it)"
     missing = [role for role in needed if role != "is_successful" and not found.keys() & needed[role]]
     if missing and missing != ["model_name"]:
         first, *more = missing
@@ -168,7 +171,7 @@ def columns_of_runs(
     """
     runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # evalkit wrote this table, perhaps with text escaped for spreadsheets
-        table = table.map(_as_exported)
+        table = table.map(from_spreadsheet)
     file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
@@ -203,11 +206,10 @@ def columns_of_runs(
         is_unread = values.notna() & runs[role].isna()
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
+    name = re.split("[./]", meaning.get("score", "score"))[-1]
+    if not meaning.keys() & {"score_key", "is_successful"} and not _called([name], COLUMN_NAMES["score"][0]):
+        runs["score_key"] = name  # such as wer: the name tells what the score is
     return runs, unread
-
-
-def _as_exported(cell: Any) -> Any:
-    return from_spreadsheet(cell) if isinstance(cell, str) else cell
 
 
 def _by_file(read: Callable[[pd.Series], pd.Series], values: pd.Series, file: pd.Series) -> pd.Series:
@@ -232,12 +234,13 @@ def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:
     return runs.index[is_other]
 
 
-def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
+def add_outcomes(tables: Sequence[pd.DataFrame], *, are_alone: bool = True) -> None:
     """Add is_successful to runs that were loaded together, and scores where only is_successful is known.
 
     If all scores of a dataset are 0 or 1, they also are its outcomes. A score between 0 and 1 measures how much a run
-    achieved, not whether it succeeded. A table with both columns keeps both unchanged.
+    achieved, not whether it succeeded. Scores stay missing if other tables have scores, or the tables are not alone.
     """
+    has_scores = not are_alone or any("score" in runs for runs in tables)
     scored = [runs[["score"]].assign(dataset=runs.get("dataset")) for runs in tables if "is_successful" not in runs]
     if scored:
         together = pd.concat(scored)
@@ -245,7 +248,7 @@ def add_outcomes(tables: Sequence[pd.DataFrame]) -> None:
     for runs in tables:
         if "is_successful" not in runs:
             runs["is_successful"] = success[runs.index]
-        elif "score" not in runs:
+        elif not has_scores:
             runs["score"] = runs["is_successful"]
         if "counts_as" in runs:  # it takes precedence, since a run that was not measured may count as a failure
             counted = runs["counts_as"].map({"success": 1.0, "failure": 0.0})
@@ -265,24 +268,25 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
             filled = len(cells) + runs[role].count()
             amounts = [cell for cell in cells if (_number(cell) or 0) > 1]
             if role == "is_successful" and len(amounts) > MOST_AMOUNTS * filled:
-                raise SourceError(f"column {name}: {amounts[0]} is no outcome; --column score={name} makes it a score")
+                option = f"--column score={shlex.quote(name)}"
+                raise SourceError(f"column {name}: {amounts[0]} is no outcome; {option} makes it a score")
             if role == "score" and (numbers := [cell for cell in cells if _number(cell) is not None]):
                 raise SourceError(f"column {name}: write % in all cells or none; {numbers[0]!r} has none")
             if len(cells) > filled / 2:
                 wanted = "0, 1 or truth value" if role == "is_successful" else "number or truth value"
-                raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {example!r}")
+                raise SourceError(f"column {name}: no {wanted} in most of its cells, such as {example!r}; {_MEANINGS}")
             words = cells.astype("str")[lambda texts: texts.str.contains(_WORD)]
             if len(words) > 1 and (role == "is_successful" or runs[role].dropna().isin([0, 1]).all()):
                 shown = listed((repr(cut_end(word, 40)) for word in words.unique()), 5)
-                instead = f"write success, failure or nothing (not measured); --column {role}=NAME takes another column"
+                instead = f"write success, failure or nothing (not measured), or {_MEANINGS}; or --column {role}=NAME"
                 raise SourceError(f"column {name}: in {len(words):,} cells, no outcome: {shown}; {instead}")
         notes += note("unread", column=name, count=len(cells), example=example)
     return notes
 
 
-def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
-    """Note which columns of a table are used, and for what. If none is the model, note which columns are unused."""
-    told = {role: name for role, name in meaning.items() if table[name].notna().any()}
+def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str, given: Iterable[str] = ()) -> Notes:
+    """Note what columns of a table are used for; if none is the model, and the user gave none, also unused columns."""
+    told = {role: name for role, name in meaning.items() if (table[name].notna() & table[name].ne("")).any()}
     unused = [name for name in map(str, table) if name not in meaning.values()]
     doubtful = {}
     for role in sorted(_OPTIONAL.difference(meaning)):
@@ -290,14 +294,19 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> No
         if several:
             doubtful[role] = several[0]
     chosen = note("columns", file=file, meaning=told, doubtful=doubtful)
-    if "model_name" in meaning:
+    agents = told.get("model_name", "")
+    if {"model", "model_name"} & set(given) or (agents and not _called([agents], COLUMN_NAMES["model_name"][1])):
         return chosen
     left = {name: table[name].astype("str").nunique() for name in unused}
-    likely = [name for name, values in left.items() if 1 < values < min(len(table), MOST_NAMES + 1)]
+    likely = [name for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))]
     likely = [name for name in likely if not _are_outcomes(table[name]) and table[name].map(_is_name).any()]
+    if agents:  # they are the models, unless a column such as ``LLM used`` has several values within an agent
+        within = table[[agents, *likely]].astype("str").groupby(agents).nunique()
+        likely = [name for name in likely if _LIKE_MODEL.search(name) and within[name].gt(1).any()]
+        if not likely:
+            return chosen
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
-    no_model = note("no_model", file=file, rows=len(table), left=left, likely=next(iter(likely), ""))
-    return no_model + chosen
+    return note("no_model", file=file, rows=len(table), left=left, likely=[*likely, ""][0], agents=agents) + chosen
 
 
 def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
@@ -373,12 +382,13 @@ def _without_thousands(text: str) -> str:
 
 
 def _seconds(value: Any) -> float | None:
-    """Return a duration in seconds, from a number or a text: ``46s``, ``12,5 s``, ``2m 5s``, ``1:03``, ``1:02:03``."""
+    """Return a duration in seconds, from a number or a text: ``46s``, ``12,5 s``, ``1:03``, ``1 day, 2:03:04``."""
     if not isinstance(value, str):
         return _number(value)
-    text = _without_thousands(value.strip()).replace(",", ".")
+    text = re.sub(r"(?<=\d),(?=\d)", ".", _without_thousands(value.strip()))
+    text = re.sub(r"(?i)(hr|min|sec)s\b", r"\1", text)  # pandas knows only the singular of these
     number = _number(text)
-    if number is not None:
+    if number is not None or re.search(r"\d[.,]?\s+\d", text):  # pandas reads ``12, 5 s`` as 125 seconds
         return number
     try:
         return pd.Timedelta(f"0:{text}" if _MINUTES.fullmatch(text) else text).total_seconds()

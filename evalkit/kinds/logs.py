@@ -1,5 +1,6 @@
 """The logs that `load` returns: frames, the ledger of files, and transcripts of runs."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -113,7 +114,7 @@ class Logs:
         if len(found) != 1:
             several = f"{len(found):,} runs begin with {run_id!r}" if run_id else f"which of {len(found):,} runs?"
             what = f"no run {run_id!r}" if found.empty else several
-            raise SourceError(f"{self.source}: {what}; `evalkit show {self.source} --list all` lists them")
+            raise SourceError(f"{self.source}: {what}; `evalkit show {shlex.quote(self.source)} --list all` lists them")
         run = {str(name): value for name, value in found.iloc[0].items()}
         with storage(self.storage_options):
             files = self.kind.run_files(self, run)

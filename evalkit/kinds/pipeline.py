@@ -213,8 +213,9 @@ def assemble(
     runs["kind"] = runs["kind"].astype(pd.CategoricalDtype([kind.name]))  # keeps the kind in empty selections
     runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     chosen = assembled.chosen
-    if model:  # runs without a model name now have one
-        chosen = chosen.without("no_model")
+    if model:  # runs without a model name now have one, perhaps in spite of a column of models
+        doubts = (one._replace(code="one_model_given") for one in chosen.only("no_model").notes if one.values["likely"])
+        chosen = chosen.without("no_model") + Notes(tuple(doubts))
     elif len(runs) and "no_model" not in chosen and runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all():
         chosen += note("unnamed")
     assembled = assembled._replace(chosen=chosen)

@@ -11,6 +11,7 @@ from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, check_columns, counted_noun, did_you_mean, sentence
 from evalkit.io.paths import SourceError
 from evalkit.io.text import plain
+from evalkit.kinds.errors import RAISED
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named
 from evalkit.stats.intervals import numbers
@@ -133,6 +134,9 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table["ended"] = "status " + ended.astype("str")
     if "exit_reason" in rows:
         table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
+    if "error" in rows:
+        of_vague = rows["error"].where(table["ended"].isin(["error", "status error", "status failed"]))
+        table["ended"] = of_vague.astype("str").str.extract(RAISED, expand=False).fillna(table["ended"])
     table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "")
     table["condition"] = _conditions(rows, kind)
     compared_by = compared_in(runs)

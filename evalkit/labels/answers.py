@@ -237,4 +237,4 @@ def _text(value: Any) -> str:
     """Return a cell as text; empty if it is missing, an object or a list."""
     if value is None or value != value or isinstance(value, Mapping | list):
         return ""
-    return from_spreadsheet(str(value)).strip()
+    return str(from_spreadsheet(str(value))).strip()

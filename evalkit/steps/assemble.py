@@ -3,8 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
@@ -13,7 +11,7 @@ from evalkit.io import frame
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.steps.judge import History, end_of_route, find_loops, histories_of, plan_adherence
 from evalkit.steps.literals import as_count
-from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, cell_types_of
+from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, cell_types_of, time_of
 from evalkit.steps.table import FLAGS, TABLES
 
 
@@ -75,11 +73,7 @@ def _run_row(history: History) -> dict[str, Any]:
     """Return the row of a history. It is successful if all planned steps succeeded or were skipped, None if unknown."""
     verdicts = Counter(evaluation["verdict"] for evaluation in history.evaluations)
     cut = sum(evaluation["truncated"] for evaluation in history.evaluations)
-    times: list[datetime] = []
-    for record in history.records:
-        with suppress(ValueError, OverflowError):  # not a time; a time without a zone is in UTC
-            time = datetime.fromisoformat(record["timestamp"] or "")
-            times.append((time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC))
+    times = [time for record in history.records if (time := time_of(record))]
     records, loops = len(history.records), len(find_loops(history))
     n = records - verdicts["skipped"] - verdicts["unknown"]
     statuses = {"complete": "completed", "abort": "aborted", "continue": "unfinished"}

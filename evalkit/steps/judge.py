@@ -31,6 +31,7 @@ from evalkit.steps.record import (
     normalise_record,
     repeats_failure,
     same_call,
+    time_of,
 )
 from evalkit.steps.results import Check, Reading, Severity, check, read_result
 
@@ -143,7 +144,7 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
     distinct words, because runs that fail at once look the same.
     """
     calls = [list(map(_call_of, history.records)) for history in histories]
-    times = [[record["timestamp"] for record in history.records] for history in histories]
+    times = [[time_of(record) or record["timestamp"] for record in history.records] for history in histories]
     words = cache(lambda i: list(map(_words_of, histories[i].records)))
 
     def repeats(i: int, original: int) -> bool:

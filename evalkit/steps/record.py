@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal, TypedDict, get_args
 
 from evalkit.steps.literals import as_bool, as_count, as_text
@@ -161,6 +162,15 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
             record["step_index"] = (before["step_index"] or 0 if before else 0) + is_next
         history.append(record)
     return history
+
+
+def time_of(record: StepRecord) -> datetime | None:
+    """Return the time of a record in UTC, or None if it has none. A time without a zone is in UTC."""
+    try:
+        time = datetime.fromisoformat(record["timestamp"] or "")
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def is_talk(function_name: str | None) -> bool:

@@ -29,16 +29,20 @@ def join_tables(
     """Complete the runs of tables from their rows, which are in `extra`, and note how columns were interpreted.
 
     Tables with the same columns are read as one. `columns` are meanings in the form ``ROLE=NAME``; they apply to tables
-    with this column. `reasons` contains the text that the ledger already has for each file. If a table has a row for
-    each score of a run, only the rows of `score` count. Raises SourceError for a meaning in another form, if no file
-    contains runs, and if a file of `named` does not: the user named it.
+    with this column. ``yes=WORD,WORD`` (or no, missing) states what words in scores and outcomes mean. `reasons`
+    contains the text that the ledger already has for each file. If a table has a row for each score of a run, only the
+    rows of `score` count. Raises SourceError for other forms, if no file contains runs, and if one of `named` does not.
     """
     given = {}
+    words = dict[str, float | None]()
     for pair in columns:
         role, equals, name = pair.partition("=")
         if not equals:
             raise SourceError(f"column {pair!r}: write ROLE=NAME, such as score=reward")
-        given[role.strip()] = name.strip()
+        if role.strip() in headers.WORDS:
+            words |= {word.strip().lower(): headers.WORDS[role.strip()] for word in name.split(",")}
+        else:
+            given[role.strip()] = name.strip()
     runs = [run for run in all_runs if run.format == "table"]
     rows = [msgspec.json.decode(run.extra) for run in runs]
     places: dict[str, list[int]] = {}  # positions of the rows of each file
@@ -58,10 +62,15 @@ def join_tables(
         try:
             here = {role: name for role, name in given.items() if name in names or name not in everywhere}
             meaning = headers.meanings(table, here)
+            for name in (name for role, name in meaning.items() if words and role in ("score", "is_successful")):
+                table[name] = table[name].map(lambda cell: words.get(str(cell).strip().lower(), cell))
             made, unread = headers.columns_of_runs(table, meaning, [runs[at].source for at in of_files])
-            models = made["model_name"].fillna("") if "model_name" in made else "the only one"
-            is_summary = (models + "\n" + made["task_id"].fillna("")).str.strip().str.fullmatch(_SUMMARY)
-            summaries = made.index[is_summary]  # rows with such a name as the model or the task, and without the other
+            models, tasks = made.get("model_name", pd.Series("the only one", made.index)).fillna(""), made["task_id"]
+            # rows with such a name and without a model or task, and rows without a task of a model that has tasks
+            is_summary = (models + "\n" + tasks.fillna("")).str.strip().str.fullmatch(_SUMMARY)
+            if "counts_as" not in meaning:  # each row of an exported table is a run
+                is_summary |= tasks.isna() & tasks.notna().groupby(models).transform("any")
+            summaries = made.index[is_summary]
             others = headers.other_scores(made, score).union(summaries)
         except SourceError as error:
             entries |= {source: Entry(source, "skipped", f"no table of runs: {error}") for source in sources}
@@ -79,30 +88,30 @@ def join_tables(
             except SourceError as error:
                 entries[source] = Entry(source, "skipped", f"no table of runs: {error}")
                 continue
-            problems = list[str]()
-            if count := copies[source]:
-                rows_text = counted_noun(count, "row")
-                problems.append(f"{rows_text} with the id and values of another row: copies, which rates exclude")
+            is_numbered = "repetition" in meaning and all(runs[at].log_id is None for at in own)
+            repeats = len(own) - len({runs[at].extra for at in own}) if is_numbered else 0
+            counts = {
+                "with the id and values of another row: copies, which rates exclude": copies[source],
+                "equal to others with this repetition: all count (no column has run ids)": repeats,
+                "without a task: each counts as a task of its own": made.loc[own, "task_id"].isna().sum(),
+                "without a task left out: a summary of other rows": sum(runs[at].source == source for at in summaries),
+            }
+            problems = [f"{counted_noun(count, 'row')} {what}" for what, count in counts.items() if count]
             if count := reused[source]:
                 ids = f"{counted_noun(count, 'id')} {'is' if count == 1 else 'are'}"
                 problems.append(f"{ids} shared by rows with different values, which count as different runs")
             if source in first_with and "model_name" in meaning and not copies[source]:
                 first = os.path.basename(first_with[source])
                 problems.append(f"the same rows as {first}: both count, because no column has ids of runs")
-            repeats = len(own) - len({runs[at].extra for at in own})
-            if "repetition" in meaning and repeats and runs[own[0]].log_id is None:
-                rows_text = counted_noun(repeats, "row")
-                problems.append(f"{rows_text} equal to others with this repetition: all count (no column has run ids)")
             if meaning["task_id"] == headers.OWN_TASK and len(own) > 1:
                 problems.append("no column is the task, so each row is one of its own (--column task_id=NAME)")
-            if sums := list(filter(_SUMMARY.fullmatch, made.loc[own, "task_id"].dropna().unique())):
-                problems.append(f"rows of {listed(sums)} count as tasks; --where task_id!={sums[0]} excludes them")
-            if count := sum(runs[at].source == source for at in summaries):
-                problems.append(f"{counted_noun(count, 'row')} without a task left out: a summary of other rows")
+            for role, what in {"task_id": "tasks", "model_name": "models"}.items():
+                if sums := sorted(filter(_SUMMARY.fullmatch, set(made.get(role, pd.Series()).reindex(own).dropna()))):
+                    problems.append(f"rows of {listed(sums)} count as {what}; --where {role}!={sums[0]} excludes them")
             problems += filter(None, [reasons.get(source, ""), str(unread_notes)])
             if problems:
                 doubts[source] = note("table", file=file, doubts="; ".join(problems))
-            choices = str(headers.choices_of(table.loc[own], meaning, file))
+            choices = str(headers.choices_of(table.loc[own], meaning, file, here))
             entries[source] = Entry(source, "used", "; ".join([*problems, choices]))
         if used := [source for source in sources if entries[source].status == "used"]:
             files = os.path.basename(used[0])
@@ -110,9 +119,9 @@ def join_tables(
                 files += f" and {counted_noun(len(used) - 1, 'other file')}"
             of_used = [at for source in used for at in places[source]]
             chosen += headers.told_apart(made.loc[of_used], table.loc[of_used], meaning, files)
-            chosen += headers.choices_of(table.loc[of_used], meaning, files)
+            chosen += headers.choices_of(table.loc[of_used], meaning, files, here)
         read.append((made, meaning))
-    headers.add_outcomes([made for made, _ in read])
+    headers.add_outcomes([made for made, _ in read], are_alone=len(runs) == len(all_runs))
     for made, meaning in read:
         _fill_columns(runs, rows, made, meaning)
     in_order = [entries[source] for source in places]

@@ -31,18 +31,16 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
     If no log records an outcome, the table shows turns, tokens and tool calls instead.
     """
-    unmeasured: list[str] = []
     if has_outcomes(logs.runs):
         frame = best_first(rates(logs.runs)).merge(endings(logs.runs), on="model_name", how="left")
         rows = _rows(logs.runs)
-        unmeasured = unmeasured_lines(logs.runs, ["model_name"], logs.kind)
     else:
         frame = took(logs.runs, logs.usage, logs.tools)
         rows = _taken_rows(frame)
     return [
         Part("models", rows=rows, always=True, spare=_SPARE, frame=frame),
         Part("notes", _notes(logs), always=True),
-        Part("rates of measured runs only", unmeasured),
+        Part("rates of measured runs only", unmeasured_lines(logs.runs, ["model_name"], logs.kind)),
     ]
 
 

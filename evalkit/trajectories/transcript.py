@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -89,7 +90,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "
     if not part and len(paths) == 1:  # the user named a file, not a run
         parts = [row[0] for row in parse(paths[0], read(paths[0])).rows.get("runs", ())]
         if len(parts) > 1:
-            hint = f"`evalkit trajectories {paths[0]} --list all` lists them, and --run RUN shows one"
+            hint = f"`evalkit trajectories {shlex.quote(paths[0])} --list all` lists them, and --run RUN shows one"
             raise SourceError(f"{paths[0]}: holds {len(parts)} runs; {hint}")
         part = next(iter(parts), "")
     turns = [turn for message in messages(paths, part, read) for turn, _ in turns_of(message)]

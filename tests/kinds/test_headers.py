@@ -23,6 +23,8 @@ def read(column: str, *cells: object) -> list:
     ("column", "cells", "values"),
     [
         ("duration", ["12,5 s", "3,25 min", "1,5", "46s", "1,234", "12,500 s"], [12.5, 195, 1.5, 46, 1234, 12500]),
+        ("duration", ["3 days, 0:00:07", "1 day, 1:00:00.5", "2 hrs", "90 secs"], [259207, 90000.5, 7200, 90]),
+        ("duration", ["2 hrs, 3 mins", "12, 5 s", "1, 2:03:04", "1:03,5"], [7380, None, None, 63.5]),
         ("score", ["80%", "90", "85 %", "pass", "3/4", "0"], [0.8, None, 0.85, 1, 0.75, 0]),
         ("score", ["50%/2", "3/", "1/0"], [None, None, None]),
         ("score", ["80", "90"], [80, 90]),
@@ -225,15 +227,16 @@ ITEMS = [(model, suite, item) for model in ("oak", "elm") for suite in "xy" for 
         (
             "problem",
             [item for *_, item in ITEMS],
-            'task="problem" --column dataset="task" makes',
+            "task=problem --column dataset=task makes",
         ),
-        ("question", [f"{suite}{item}" for _, suite, item in ITEMS], 'task="question" --column'),
+        ("question", [f"{suite}{item}" for _, suite, item in ITEMS], "task=question --column"),
         (
             "prompt used",
             [f"v{item}" for *_, item in ITEMS],
-            'dataset="prompt used" if tasks differ, agent="prompt used"',
+            "--column dataset='prompt used' if tasks differ, agent='prompt used' if agents do",
         ),
-        ("try", [item for *_, item in ITEMS], 'else repetition="try"'),
+        ("try", [item for *_, item in ITEMS], "else repetition=try"),
+        ("$(rm x)", [item for *_, item in ITEMS], "else repetition='$(rm x)'"),
         ("id", list(range(12)), ""),  # of runs
         ("milliseconds", [93, 71, 88, 52, 67, 91, 64, 85, 77, 59, 82, 73], ""),
         ("trial", [item for *_, item in ITEMS], ""),  # a column in use

@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from datetime import datetime, timedelta
 
 import pytest
 from click.testing import CliRunner
@@ -29,7 +30,7 @@ def typed(start=0):
     ]
     records.append(make("load", None, False, error="no file", kind="text", index=4, parameters={"n": 5}))
     for i, record in enumerate(records if start is not None else ()):
-        record["timestamp"] = f"2026-03-02T09:{start + i:02d}:00"
+        record["timestamp"] = (datetime(2026, 3, 2, 9) + timedelta(minutes=start + i)).isoformat()
     return records
 
 
@@ -49,6 +50,11 @@ def changed(records, at, **values):
     return out
 
 
+def written(records, form):
+    """Return records with their times in another form."""
+    return [record | {"timestamp": form.format(record["timestamp"].replace("T", " "))} for record in records]
+
+
 TYPED, UNTIMED = typed(), typed(None)
 PAIRS = [
     # two lists of records, and whether they hold the same executions
@@ -56,6 +62,12 @@ PAIRS = [
     (TYPED, flat(TYPED), True),
     (UNTIMED, flat(TYPED), True),
     (UNTIMED, UNTIMED, True),
+    (TYPED, written(TYPED, "{}Z"), True),  # the same times
+    (TYPED, written(TYPED, "{}.000+00:00"), True),
+    (written(TYPED, "{}+02:00"), written(typed(-120), "{}Z"), True),
+    (TYPED, written(TYPED, "{}-01:00"), False),
+    (written(TYPED, "after {}"), written(TYPED, "after {}"), True),  # not times, but equal
+    (written(TYPED, "after {}"), written(typed(1), "after {}"), False),
     (TYPED, typed(30), False),  # another run with the same results
     (TYPED, changed(TYPED, 1, result={"count_results": [{"category": "x", "cell_count": 353}]}), False),
     (TYPED, changed(TYPED, 4, error="no cells"), False),

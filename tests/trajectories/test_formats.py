@@ -15,8 +15,9 @@ import evalkit
 from evalkit import compare, kinds, trajectories
 from evalkit.cli import main
 from evalkit.compare.terminal import answer, describe_comparison
-from evalkit.display.terminal import summary
+from evalkit.display.terminal import chosen_lines, summary
 from evalkit.display.words import finding_text
+from evalkit.failures.terminal import describe_failures
 from evalkit.io import SourceError
 from evalkit.kinds import has_flag
 from evalkit.trajectories.parse import accepts, parse
@@ -602,12 +603,90 @@ def test_columns_that_name_no_model_are_listed_first_with_the_option_to_type(tmp
     text = "\n".join(["question,LLM used,correct,note", *rows])
     said = str(table(tmp_path, "a.csv", text).chosen.only("no_model"))
     assert "LLM used (3 values) and note (12 values)" in said
-    assert '--column model="LLM used"' in said
+    assert "--column model='LLM used'" in said
     logs = trajectories.load(tmp_path, columns="model=LLM used")  # a string is a list of one
     assert sorted(set(logs.runs["model_name"])) == ["m 0", "m 1", "m 2"]
     assert "no_model" not in logs.chosen
     assert "no_model" not in trajectories.load(tmp_path, model="oak").chosen
     assert "model_name = LLM used" in str(logs.chosen)
+
+
+ROWS = [(f"t{n % 4}", f"m {n // 4}", f"solver {n // 8}", n % 2) for n in range(16)]  # task, model, agent, correct
+
+
+@pytest.mark.parametrize(
+    ("header", "columns", "said"),
+    [
+        ("task,Engine,agent,correct", [0, 1, 2, 3], "--column model=Engine"),
+        ("task,which llm?,system,correct", [0, 1, 2, 3], "so system names the models; not used: which llm? (4 values)"),
+        ("task,Provider,agent,correct", [0, 2, 1, 3], ""),  # each agent has one provider
+        ("task,agent,difficulty,correct", [0, 1, 2, 3], ""),
+        ("task,`whoami` model,correct", [0, 1, 3], "--column model='`whoami` model'"),
+        ('task,"the ""LLM""\'s name",correct', [0, 1, 3], """--column model='the "LLM"'"'"'s name'"""),
+    ],
+)
+def test_a_column_of_models_is_named_also_next_to_agents_and_quoted_for_a_shell(tmp_path, header, columns, said):
+    rows = [",".join(str(row[at]) for at in columns) for row in ROWS]
+    logs = table(tmp_path, "a.csv", "\n".join([header, *rows]))
+    warned, _ = chosen_lines(logs)
+    assert bool(warned) == bool(said)
+    assert said in str(logs.chosen.only("no_model"))
+    if "agent" in header:  # the user may choose the agents
+        assert "no_model" not in trajectories.load(tmp_path, columns="model=agent").chosen
+
+
+def test_many_models_and_an_empty_column_of_models_are_named_even_with_one_name_for_all(tmp_path):
+    rows = [f"t{n % 2},,llm {n // 2},{n % 3 % 2}" for n in range(140)]
+    text = "\n".join(["task,model,LLM in use,correct", *rows])
+    make.write(tmp_path / "a.csv", text)
+    for options in ({}, {"model": "oak"}):
+        ((warned,), _) = chosen_lines(trajectories.load(tmp_path, **options))
+        assert "LLM in use (70 values)" in warned
+        assert "--column model='LLM in use'" in warned
+
+
+def test_scores_of_another_table_are_not_mixed_with_outcomes(tmp_path):
+    scored = "\n".join(["task,model,score,passed", *(f"t{n},elm,0.{n + 2},{n % 2}" for n in range(6))])
+    table(tmp_path, "scored.csv", scored)
+    runs = table(tmp_path, "passed.csv", "\n".join(["task,model,passed", *(f"t{n},oak,1" for n in range(6))])).runs
+    assert runs.groupby("model_name")["score"].count().to_dict() == {"elm": 6, "oak": 0}
+    assert runs.groupby("model_name")["is_successful"].count().to_dict() == {"elm": 6, "oak": 6}
+    (tmp_path / "scored.csv").unlink()
+    assert runs_of(tmp_path)["score"].tolist() == [1] * 6
+    make.write(tmp_path / "trial" / "result.json", make.trial(reward=0.4))
+    assert sorted(runs_of(tmp_path)["score"].dropna()) == [0.4]
+
+
+@pytest.mark.parametrize(
+    ("words", "cells", "outcomes"),
+    [
+        (["yes=merged,closed", "no=open"], ["Merged", "open", "closed"], [True, False, True]),
+        (["yes=gut", "missing=Timeout, kaputt"], ["gut", "timeout", "kaputt"], [True, None, None]),
+        (["no=error"], ["pass", "ERROR", "unsolved"], [True, False, False]),
+    ],
+)
+def test_the_user_states_what_words_of_outcomes_mean(tmp_path, words, cells, outcomes):
+    text = "\n".join(["task,model,verdict", *(f"t{n},elm,{cell}" for n, cell in enumerate(cells * 2))])
+    make.write(tmp_path / "a.csv", text)
+    with pytest.raises(SourceError, match="--column yes=WORD,WORD --column no=WORD --column missing=WORD"):
+        trajectories.load(tmp_path)
+    runs = trajectories.load(tmp_path, columns=words).runs
+    assert [None if pd.isna(one) else one for one in runs["is_successful"]] == outcomes * 2
+
+
+@pytest.mark.parametrize("name", ["val_loss", "WER", "error-rate", "Perplexity", "brevity"])
+def test_the_name_of_a_column_of_scores_tells_whether_lower_is_better(tmp_path, name):
+    rows = [f"t{n},{model},{n / 20 + base}" for n in range(9) for model, base in {"elm": 0.1, "oak": 0.5}.items()]
+    make.write(tmp_path / "a.csv", "\n".join([f"task,model,{name}", *rows]))
+    said = describe_comparison(trajectories.load(tmp_path, columns=f"score={name}").runs)
+    assert f"mean score ({name})" in said
+    assert ("lower scores may be better" in said) == (name != "brevity")
+
+
+@pytest.mark.parametrize(("encoding", "is_told"), [("utf-8", False), ("utf-16", False), ("gb18030", True)])
+def test_a_file_of_unknown_encoding_is_told(tmp_path, encoding, is_told):
+    (tmp_path / "a.csv").write_text("model,task,score\n模型,x,1\n模型,y,0\n", encoding=encoding)
+    assert ("not UTF-8: read as Windows-1252" in str(trajectories.load(tmp_path).chosen)) == is_told
 
 
 @pytest.mark.parametrize(
@@ -621,10 +700,17 @@ def test_columns_that_name_no_model_are_listed_first_with_the_option_to_type(tmp
         ("\n".join(f't{n},"a,0,x\nt{n},b",0,x' for n in range(9)), 9, "6 other quoted cells like these"),
         ("t0,a,1,x\ntask,model,passed,text\nt1,a,0,x", 2, ""),
         ("t0,a,1,x,y\nt1,a,0,x", 2, "1 row with more cells than columns"),
+        ('t0,a,1,ok\nt1,a,1,"left, then\nt2,a,0,"x"\nt3,a,0,"y"', None, "line 3: a quote is never closed, or followed"),
+        ('"t0","a","1","ok\n"t1","a","0","x, y"', None, "line 2: a quote is never closed, or followed by text"),
+        (r't0,a,1,"said \"so, yes\""', None, "line 2: a quote is never closed, or followed by text"),
+        ('t0,a,1,"x" \n"t1" ,"a",0,5" deep\nt2,a,0,"x" y', 3, ""),  # all cells are where they should be
+        ('t0,a,1,"left, then\nt1,a,0,went on, and on"\nt2,a,0,x', 2, "line 2: a quoted cell spans 2 lines like rows"),
+        ('task,model,passed,"the\ntext"\nt1,a,0,x', 1, ""),
+        ('t0,a,1,two\nlines"\nt1,a,0,x', 3, "1 row with fewer cells than columns"),
     ],
 )
 def test_quotes_that_are_not_closed_and_long_cells_lose_no_row_silently(tmp_path, text, rows, said):
-    header = "task,model,passed,text\n"
+    header = "" if text.startswith("task,") else "task,model,passed,text\n"
     if rows is None:
         with pytest.raises(SourceError, match=said):
             table(tmp_path, "a.csv", header + text)
@@ -655,6 +741,25 @@ def test_rows_that_look_like_summaries_of_others_are_named(tmp_path, task, is_do
     rows = [f"{name},a,{n % 2}" for n, name in enumerate(["x", "y", task])]
     logs = table(tmp_path, "a.csv", "\n".join(["task,model,score", *rows]))
     assert (f"rows of {task} count as tasks" in str(logs.chosen)) == is_doubtful
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept", "said"),
+    [
+        (["oak,,0.5", "elm,x,1", "elm,,1"], ["elm", "oak", "oak"], "2 rows without a task left out"),
+        (["elm,,1", "elm,,0"], ["elm", "elm", "oak", "oak"], "2 rows without a task: each counts as a task of its own"),
+        (["Total,x,1", "Total,y,0"], ["Total", "Total", "oak", "oak"], "Total count as models; --where model_name!="),
+    ],
+)
+def test_rows_without_a_task_are_left_out_if_their_model_has_tasks_and_else_named(tmp_path, rows, kept, said):
+    logs = table(tmp_path, "a.csv", "\n".join(["model,task,score", "oak,x,1", "oak,y,0", *rows]))
+    assert sorted(logs.runs["model_name"]) == kept
+    assert said in str(logs.chosen)
+
+
+def test_an_exported_run_without_a_task_is_a_run(tmp_path):
+    rows = ["model_name,task,score,counts_as", "oak,x,1,success", "oak,,0,failure"]
+    assert len(table(tmp_path, "a.csv", "\n".join(rows)).runs) == 2
 
 
 @pytest.mark.parametrize(("row", "is_left_out"), [("Mean,,0.5", True), (",TOTAL,0.5", True), ("Meaning,,1", False)])
@@ -726,10 +831,54 @@ def test_where_no_run_was_measured_the_first_sentence_says_how_runs_ended(tmp_pa
         make.write(tmp_path / f"{model}.json", make.inspect_log(*samples, model=model, task_id=model))
     logs = evalkit.load(tmp_path)
     said = "12 of 12 runs ended with ConnectionError"
-    assert summary(logs, {}, answer(logs.runs)).startswith(said)
-    assert "SWE" not in summary(logs, {}, answer(logs.runs))
+    assert summary(logs, {}, *answer(logs.runs)).startswith(said)
+    assert "SWE" not in summary(logs, {}, *answer(logs.runs))
     assert describe_comparison(logs.runs).startswith(said)
     assert finding_text(compare.findings(compare.leaderboard(logs.runs))[0]).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        ("error", "openai.RateLimitError: slow down", "RateLimitError"),
+        ("failed", "KeyError('x')", "KeyError"),
+        ("error", "no space left", "status error"),
+        ("cancelled", "ValueError: x", "status cancelled"),
+    ],
+)
+def test_the_class_of_an_exception_says_how_runs_ended_also_to_failures_and_audit(tmp_path, status, error, said):
+    rows = [f't{n},oak,,{status},"{error}"' for n in range(4)]
+    logs = table(tmp_path, "a.csv", "\n".join(["task,model,score,status,error", *rows]))
+    first = f"4 of 4 runs ended with {said}: no run was measured."
+    assert describe_comparison(logs.runs).startswith(first)
+    assert describe_failures(logs).startswith(first)
+    assert finding_text(compare.audit(logs).findings[0]).startswith(first)
+
+
+@pytest.mark.parametrize(("successes_of_elm", "is_adjusted"), [(9, True), (6, False)])
+def test_adjusted_rates_are_a_column_if_the_sentence_mentions_them(tmp_path, successes_of_elm, is_adjusted):
+    rows = [f"easy{n},elm,{int(n < successes_of_elm)}" for n in range(12)]
+    rows += [f"{level}{n},oak,{int(n < most)}" for level, most in {"easy": 10, "hard": 5}.items() for n in range(12)]
+    make.write(tmp_path / "a.csv", "\n".join(["task,model,success", *rows]))
+    result = CliRunner().invoke(main, ["trajectories", str(tmp_path / "a.csv")])
+    sentence, models, *_ = result.output.split("\n\n")
+    assert ("adjusted for tasks it ranks above elm" in sentence) == is_adjusted
+    header, _, *cells = [line.split() for line in models.splitlines()]
+    assert (" ".join(header[-3:]) == "adjusted for tasks") == is_adjusted
+    assert ([row[-2:] for row in cells] == [["56", "%"], ["62", "%"]]) == is_adjusted
+
+
+@pytest.mark.parametrize("command", ["trajectories --list all", "show", "view -o x", "compare", "audit", "failures"])
+def test_every_command_states_first_that_no_column_is_the_model(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"t{n % 5},e{n // 5},0" for n in range(15)]
+    make.write(tmp_path / "my runs.csv", "\n".join(["task,Engine,score", *rows]))
+    name, *options = command.split()
+    result = CliRunner().invoke(main, [name, "my runs.csv", *options])
+    assert result.output.startswith("No column of my runs.csv was recognised as the model")
+    assert "Columns of my runs.csv: task_id = task" in result.output
+    if "evalkit show" in result.output:
+        assert "evalkit show 'my runs.csv' --run RUN" in result.output
 
 
 def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_path):
@@ -739,7 +888,7 @@ def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_
         make.write(tmp_path / f"{model}.json", make.inspect_log(*samples, model=model, task_id=model))
     logs = evalkit.load(tmp_path, where="task_id!=s0")
     assert kinds.outcomes(logs.runs).title == "success rate (includes)"
-    assert "success rate (includes) [95 %]" in summary(logs, {}, answer(logs.runs))
+    assert "success rate (includes) [95 %]" in summary(logs, {}, *answer(logs.runs))
     said = ["score: includes; there is also match (--score NAME selects one)", "only runs with task_id!=s0"]
     assert [str(one) for one in logs.chosen.notes] == said
     assert all(text[1:] in kinds.describe_runs(logs.runs, "x", logs.chosen) for text in said)

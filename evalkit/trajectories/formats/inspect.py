@@ -1,7 +1,6 @@
 """inspect_ai 0.3: logs as JSON, and as ``.eval`` archives, from which runs need only the header and the summaries."""
 
 import io
-import re
 import struct
 import zipfile
 import zlib
@@ -27,6 +26,7 @@ from evalkit.io.paths import (
 from evalkit.io.read import ANYTHING
 from evalkit.io.text import map_texts
 from evalkit.kinds import Parsed
+from evalkit.kinds.errors import RAISED
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, total
 from evalkit.trajectories.records import run_rows, score_rows, used
@@ -36,7 +36,6 @@ GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true":
 _MEMBER = struct.Struct("<4s4xH4x3L2H")  # local header of a zip member: method, CRC, sizes, lengths of name and extra
 _ENTRY = 9  # memory in bytes that `zipfile` needs per byte of the central directory
 _LISTED = struct.Struct("<4s6xH4x3LH12xL")  # its entry in the central directory, up to the name; ends with its offset
-_RAISED = re.compile(r"(?:\w+\.)*(\w*(?:Error|Exception|Timeout|Exit|Interrupt|Group))(?=\W|$)")
 _LIMITS = ("message_limit", "max_messages", "token_limit", "time_limit", "working_limit", "cost_limit", "turn_limit")
 
 
@@ -202,7 +201,7 @@ def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
         return "running", ""
     if sample.error:  # the traceback or the message names the exception type
         last = text_of(part_of(sample.error, "traceback")).rstrip().rpartition("\n")[2]
-        raised = _RAISED.match(last) or _RAISED.match(error_text(sample.error))
+        raised = RAISED.match(last) or RAISED.match(error_text(sample.error))
         return "error", raised[1] if raised else "error"
     if not sample.limit:
         return "", ""

@@ -31,7 +31,6 @@ CHATS = ("messages", "history")  # columns whose messages make a row a run even 
 _MOST_NAMED = 3  # maximum number of doubtful cells that the ledger names
 _MOST_HEADER = 2**24  # number of characters in which the header is searched
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+\s*%?)\Z")
-_END = "\0end of the table"  # a line appended to the table: it is a separate row only if all quotes are closed
 csv.field_size_limit(2**28)  # characters; many transcripts exceed the default of 131,072
 
 
@@ -60,7 +59,7 @@ def recognises(head: bytes) -> str:
     elif start is not None:
         return title_of(read_rows(head, messages=False)[0] if _has_object_lines(head) else start)
     else:
-        line, below, *_ = [*_from_header(text := _text(head)), "", ""]
+        line, below, *_ = [*_from_header(text := _text(head, [])), "", ""]
         is_other = line.startswith("|") or "\0" in text  # a Markdown table is not a table of runs
         columns = [] if is_other else _fields(line)
         n = len(columns)
@@ -159,14 +158,14 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
         rows = _parquet_rows(data, messages=messages)
     else:
         _check_lines(data)
-        data = _text(data).encode()
+        data = _text(data, doubts).encode()
         start = data[:_MOST_HEADER].lstrip()[:1]
         if start == b"[":
             rows = decode_json(data)[0]
         elif start == b"{":
             rows = list(read_lines(data, (), doubts))
         else:
-            rows, doubts = _cells(data.decode())
+            rows = _cells(data.decode(), doubts)
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("rows that are not objects")
     check_size(CELL * len(rows) * len(_names(rows)))  # rows get an empty cell for each name that only others have
@@ -320,8 +319,8 @@ def _listed(value: Any) -> list[Any]:
     return [value] if is_table_of_runs(list(value), "model_name") else []
 
 
-def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the non-empty rows of a table and doubts; ValueError for duplicate column names or an unclosed quote."""
+def _cells(text: str, doubts: list[str]) -> list[dict[str, Any]]:
+    """Return the non-empty rows of a table and add doubts; ValueError for equal names of columns or unclosed quotes."""
     header = (_from_header(text) or [""])[0]
     start, delimiter = text.index(header), _delimiter(header)
     file = io.TextIOWrapper(io.BytesIO(text[start:].encode()), "utf-8", newline="")  # StringIO needs 4 times the memory
@@ -330,22 +329,22 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
     del text
 
     def lines() -> Iterator[str]:
-        for one in chain(file, ["\n", _END]):
+        for one in chain(file, ["\n"]):  # so that a quote that the last line opens spans two lines
             taken.append(one)
             check_text(len(one))
             yield one
 
     names: list[str] = []
     rows: list[dict[str, Any]] = []
-    doubts: list[str] = []
-    longer = spanning = 0
+    longer = shorter = spanning = 0
     for cells in csv.reader(lines(), delimiter=delimiter):
         first, line = line + 1, line + len(taken)
-        if any(_END in cell for cell in cells):
-            if cells != [_END]:
-                raise ValueError(f"line {first}: a quote is never closed, so all rows from there on are lost")
-            break
-        if len(taken) > 1 and all(one.count(delimiter) == len(names) - 1 for one in taken):
+        if len(taken) > 1 or len(cells) != len(names):
+            try:
+                list(csv.reader(taken, delimiter=delimiter, strict=True))
+            except csv.Error:
+                raise ValueError(f"line {first}: a quote is never closed, or followed by text in its cell") from None
+        if names and len(taken) > 1 and all(one.count(delimiter) >= len(names) - 1 for one in taken):
             spanning += 1
             if spanning <= _MOST_NAMED:
                 doubts.append(f"line {first}: a quoted cell spans {len(taken)} lines like rows; is a quote missing?")
@@ -356,6 +355,7 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
         if cells == names:  # a repeated header, from concatenated files
             continue
         longer += len(cells) > len(names)
+        shorter += 0 < len(cells) < len(names)
         rows.append(dict(zip(names, cells + [""] * (len(names) - len(cells)), strict=False)))
         check_size(CELL * len(names) * len(rows))  # a short row has an empty cell in every other column
     name, count = (Counter(filter(None, names)).most_common(1) or [("", 0)])[0]
@@ -363,11 +363,12 @@ def _cells(text: str) -> tuple[list[dict[str, Any]], list[str]]:
         raise ValueError(f"several columns are named {name!r}")
     if spanning > _MOST_NAMED:
         doubts.append(f"{counted_noun(spanning - _MOST_NAMED, 'other quoted cell')} like these")
-    if longer:
-        doubts.append(f"{counted_noun(longer, 'row')} with more cells than columns")
+    for count, what in ((longer, "more"), (shorter, "fewer")):
+        if count:
+            doubts.append(f"{counted_noun(count, 'row')} with {what} cells than columns")
     if delimiter == ";":  # such tables use decimal commas
         rows = [{name: _DECIMALS.sub(r"\1.\2", cell) for name, cell in row.items()} for row in rows]
-    return [row for row in rows if any(row.values())], doubts
+    return [row for row in rows if any(row.values())]
 
 
 def _from_header(text: str) -> list[str]:
@@ -379,8 +380,8 @@ def _from_header(text: str) -> list[str]:
     return lines[next(chain(known, alike), 0) :]
 
 
-def _text(data: bytes) -> str:
-    """Decode a table in UTF-8, UTF-32 with a byte order mark, UTF-16 with or without one, or Windows-1252."""
+def _text(data: bytes, doubts: list[str]) -> str:
+    """Decode a table in UTF-8, UTF-32 with a byte order mark, UTF-16, or else Windows-1252, and add that to doubts."""
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return data.decode("utf-32", "replace")
     data = without_mark(data)[0]
@@ -389,6 +390,7 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
+        doubts.append("not UTF-8: read as Windows-1252; save it as UTF-8 if letters are wrong")
         return data.decode("cp1252", "replace")
 
 
