@@ -32,6 +32,11 @@ _FAILED = re.compile(  # beginning of the game's answer to a command that failed
     r"|pathfinding stopped|took to+ long|(?:the )?furnace is currently|inventory (?:is )?full)",
     re.IGNORECASE,
 )
+_SUCCEEDED = re.compile(  # a whole answer of one line, or the heading of a list, that reports no failure
+    r"(?:successfully |collected |you have reached |found )[^\n]*\Z"
+    r"|(?:inventory|nearby_\w+|craftable_items|stats)(?=:?\s*\n)",
+    re.IGNORECASE,
+)
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
 
 
@@ -157,7 +162,10 @@ def _answered(call: Call, role: str, content: str, turns_later: int) -> Call:
     if "output:" in content.lower():
         answer = _OUTPUT.sub("", content, count=1).strip()
     says_so = _FAILED.match(answer) or ("\n" in answer and _FAILED.match(answer.rpartition("\n")[2]))
-    return Call(call.name, call.arguments, content, True if says_so else None, turns_later)
+    has_failed = None
+    if says_so or _SUCCEEDED.match(answer):
+        has_failed = bool(says_so)
+    return Call(call.name, call.arguments, content, has_failed, turns_later)
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:

@@ -209,13 +209,22 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
     for told in transcript.turns[: number - 1]:
         if told.role in ("assistant", "action"):
             return
-        for sentence in _SENTENCES.split(told.text) if told.role in ("system", "user") else ():
-            for asks, given in _ASKS:
-                if (match := asks.search(sentence)) and not _MADE.search(sentence):
-                    is_given = given.search(turn.text.strip()) if given else match["said"].lower() in turn.text.lower()
-                    if not is_given:
-                        yield number, shortened(match[0])[:80], shortened(turn.text)
-                    return
+        if told.role in ("system", "user") and (instruction := _instruction(told.text)):
+            match, given = instruction
+            is_given = given.search(turn.text.strip()) if given else match["said"].lower() in turn.text.lower()
+            if not is_given:
+                yield number, shortened(match[0])[:80], shortened(turn.text)
+            return
+
+
+@lru_cache(maxsize=64)  # many runs begin with the same messages
+def _instruction(text: str) -> tuple[re.Match, re.Pattern | None] | None:
+    """Return the first instruction about the form of the answer, and the pattern of this form, if it has one."""
+    for sentence in _SENTENCES.split(text):
+        for asks, given in _ASKS:
+            if (match := asks.search(sentence)) and not _MADE.search(sentence):
+                return match, given
+    return None
 
 
 class _Work(NamedTuple):
