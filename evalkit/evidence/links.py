@@ -110,8 +110,11 @@ class Evidence:
         self._renamed = renamed
         self._runs = counted(runs, logs.kind).reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
-        order = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()  # choose evenly from these
-        self._shown = sorted(order.sort_values(kind="stable").index[:MOST_RUNS])
+        place = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()  # choose evenly from these
+        empty = self._runs[self._columns].map(lambda cell: isinstance(cell, list) and not cell).sum(axis=1)
+        order = pd.DataFrame({"empty": empty, "place": place}).sort_values(["empty", "place"], kind="stable")
+        self._shown = sorted(order.index[:MOST_RUNS])
+        self._has_preferred = bool(empty.any())
         self._table = self._runs.loc[self._shown, [*self._columns, "run_id"]]
         for name in self._table.columns.difference(list(_RESULTS)):
             values = self._table[name].dropna()
@@ -162,6 +165,14 @@ class Evidence:
         by = (*by, parts)
         return _with_links(table, [{name: self._group_link(by, (*key, name)) for name in names} for key in keys])
 
+    def link_counts(self, table: pd.DataFrame, by: str) -> pd.DataFrame:
+        """Link the cells `runs` of a table to the runs that have the row's value of the column `by`.
+
+        `show_runs` also links the first cell of each row to its example, which run_id and turn name.
+        """
+        groups = self.link(table[[by]])
+        return table.assign(runs_href=groups["href"]) if "href" in groups else table
+
     def mark(self, events: pd.DataFrame) -> None:
         """Mark turns on the pages of runs. Call it before any function that shows a table with links to runs.
 
@@ -196,6 +207,8 @@ class Evidence:
         show_runs(self._logs, self._table, caption, anchor=ALL_RUNS)
         if len(self._shown) < len(self._runs):
             chosen = "chosen evenly from each model and way of ending"
+            if self._has_preferred:
+                chosen += ", those in most groups of the tables above first"
             show_text(f"{len(self._shown):,} of {counted_noun(len(self._runs), 'run')}, {chosen}.")
 
     def _group_link(self, by: tuple[str, ...], key: tuple[Any, ...]) -> str:
@@ -212,7 +225,8 @@ class Evidence:
                 return _address(page, None, _DECISION)
         if set(positions).isdisjoint(self._shown):
             return ""
-        return _rows(ALL_RUNS, [(name, self._text(name, value)) for name, value in zip(by, key, strict=True)])
+        texts = [(name, self._text(name, value)) for name, value in zip(by, key, strict=True)]
+        return _rows(ALL_RUNS, [(name, text) for name, text in texts if not self._is_hidden(name)])
 
     def _text(self, name: str, key: Any) -> str:
         """Return the text of a value in the table of runs; the page filters rows by this text."""
@@ -220,6 +234,10 @@ class Evidence:
             keys = map(key_of, self._runs.loc[self._shown, name].explode())  # items of lists
             self._texts[name] = dict(zip(keys, cell_texts(self._table[name].explode(), name), strict=True))
         return self._texts[name][key]
+
+    def _is_hidden(self, name: str) -> bool:
+        """Return whether the table of runs leaves out a column, because all its cells are empty."""
+        return {"", "–"}.issuperset(self._texts[name].values())
 
 
 def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
@@ -281,7 +299,7 @@ def _show_linked(
 ) -> None:
     """Show a table whose rows link to pages, at most `most`, and publish the whole table without links."""
     if name := options.pop("name", ""):
-        publish(**{name: table})
+        publish(**{name: table.drop(columns="runs_href", errors="ignore")})
     if not has_run_pages():
         show_table(shown, caption, **options)
         return

@@ -203,9 +203,9 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
 
 
 def with_modes(logs: Logs) -> pd.DataFrame:
-    """Return the runs with two columns of lists: mode, the names of each run's modes, and event, of its events."""
+    """Return the runs with columns of lists: each run's modes, the names of its events, and its groups of errors."""
     lists: dict[str, Any] = {}
-    for name, table in (("mode", modes(logs)), ("event", events(logs))):
+    for name, table in (("mode", modes(logs)), ("event", events(logs)), ("error_group", _grouped_errors(logs))):
         of_run = table.drop_duplicates(["run_id", name]).groupby("run_id")[name].agg(list).to_dict()
         lists[name] = [of_run.get(run_id, []) for run_id in logs.runs["run_id"]]
     return logs.runs.assign(**lists)
@@ -232,8 +232,8 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        error (masked text), cause (the most frequent detail), calls, runs, example (text), run_id, turn and agent of
-        the example; the most frequent error first.
+        error (masked text), error_group (its number), cause (the most frequent detail), calls, runs, example (text),
+        run_id, turn and agent of the example; the most frequent error first.
 
     Examples
     --------
@@ -241,6 +241,23 @@ def error_groups(logs: Logs) -> pd.DataFrame:
            cause  calls  runs  turn
     0  exception     47    47    12
     """
+    groups = _grouped_errors(logs).groupby("error_group")
+    table = groups.agg(
+        error=("error", "first"),
+        cause=("detail", lambda details: details.value_counts().index[0]),
+        calls=("turn", "size"),
+        runs=("run_id", "nunique"),
+        example=("evidence", "first"),
+        run_id=("run_id", "first"),
+        turn=("turn", "first"),
+        agent=("agent", "first"),
+    )
+    table.insert(1, "error_group", table.index)
+    return table.reset_index(drop=True)
+
+
+def _grouped_errors(logs: Logs) -> pd.DataFrame:
+    """Return the events of `error_groups` with the error, and the number of its group, from 1 by number of calls."""
     found = events(logs)
     bad = found[found["event"].isin(FAILED_EVENTS) & found["run_id"].isin(counted(logs.runs, logs.kind)["run_id"])]
     if "invalid_action" in set(bad["event"]):  # invalid actions are also events of failed_call
@@ -260,17 +277,10 @@ def error_groups(logs: Logs) -> pd.DataFrame:
                 heads_with.setdefault(word, []).append(len(heads))
             heads.append((pattern, len(words)))
         group[pattern] = heads[min(alike)][0] if alike else pattern
-    groups = bad.assign(error=bad["masked"].map(group)).groupby("error", sort=False)
-    table = groups.agg(
-        cause=("detail", lambda details: details.value_counts().index[0]),
-        calls=("turn", "size"),
-        runs=("run_id", "nunique"),
-        example=("evidence", "first"),
-        run_id=("run_id", "first"),
-        turn=("turn", "first"),
-        agent=("agent", "first"),
-    )
-    return table.reset_index().sort_values("calls", ascending=False, kind="stable", ignore_index=True)
+    errors = bad["masked"].map(group)
+    counts = errors.groupby(errors, sort=False).size().sort_values(ascending=False, kind="stable")
+    numbers = {error: number for number, error in enumerate(counts.index, 1)}
+    return bad.assign(error=errors, error_group=errors.map(numbers).astype("int64"))
 
 
 def event_counts(logs: Logs) -> pd.DataFrame:

@@ -188,7 +188,9 @@ ANSWERS = {
     "Command !take was given 1 args, but requires 2 args.": True,
     "Path not found, but attempting to navigate anyway.\nYou have reached Jill.": None,
     "No more oak_log nearby to collect.\nCollected 3 oak_log.": None,
-    "Action output:\nCollected 2 wheat.": None,
+    "Action output:\nCollected 2 wheat.": False,
+    "INVENTORY\n- oak_log: 2": False,
+    "Found 2 wheat.\nTypeError: bot is not defined": None,  # its text decides
 }
 
 
