@@ -42,11 +42,29 @@ _MASKS = (  # replacements in error texts, applied in this order
         re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@~+-]+){2,}[\\/]?|\b[\w-]+\.(?:py|js|ts|json|txt|md|csv|yaml|yml|sh)\b"),
         "<path>",
     ),
-    (re.compile(r"\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|`[^`\n]{1,80}`|‘[^’\n]{1,80}’"), "<name>"),
+    # quoted texts, which do not begin or end within a word: up to three words anywhere, more of them if they are not
+    # the whole message, as after a colon
+    (
+        re.compile(r"(?<!\w)(?P<quote>[\"'`‘])[^\s\"'`’]{1,80}(?: [^\s\"'`’]{1,40}){0,2}(?:(?P=quote)|’)(?!\w)"),
+        "<name>",
+    ),
+    (
+        re.compile(
+            r"(?!\A)(?<![\w:=])(?<![:=] )(?:\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|`[^`\n]{1,80}`|‘[^’\n]{1,80}’)(?!\w)"
+        ),
+        "<name>",
+    ),
     (re.compile(r"[(\[{]\s*-?\d[\d.,\s-]*[)\]}]"), "<place>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b"), "<id>"),
     (re.compile(r"#?-?\d+(?:[.,:]\d+)*"), "<n>"),
     (re.compile(r"\b\w*<n>\w*(?:_\w+)*\b|\b[a-z]+(?:_[a-z]+)+\b"), "<name>"),
+)
+# messages in JSON, or in the repr of a dictionary, at the beginning of an error text
+_BEFORE_JSON = re.compile(r"[^{\[]{0,40}(?=[{\[]\s*[\"'{])")
+_MESSAGE = re.compile(
+    r"[\"'](?:error_?)?(?:message|msg|error|details?|reason|description|exception|stderr)[\"']\s*:\s*"
+    r"(?P<quote>[\"'])(?P<text>(?:\\.|(?!(?P=quote))[^\\])+)",
+    re.IGNORECASE,
 )
 Rule = Literal["success", "events", "score", "unknown"]
 
@@ -212,8 +230,16 @@ def with_modes(logs: Logs) -> pd.DataFrame:
 
 
 def masked_text(text: str) -> str:
-    """Replace URLs, paths, names, positions, ids and numbers in an error text with words in angle brackets."""
+    """Replace URLs, paths, names, positions, ids and numbers in an error text with words in angle brackets.
+
+    Of JSON, only the messages remain. A text that is a single word, such as an error code, stays as it is.
+    """
     text = " ".join(masked(text)[: 4 * MOST_MASKED].split())
+    if before := _BEFORE_JSON.match(text):
+        messages = [match["text"] for match in _MESSAGE.finditer(text)]
+        text = " ".join([before[0].strip(), *messages]).strip() if messages else text.replace('"', "")
+    if text.isidentifier():
+        return text
     for pattern, word in _MASKS:
         text = pattern.sub(word, text)
     return text[:MOST_MASKED]

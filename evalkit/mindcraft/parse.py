@@ -109,7 +109,7 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
-OUTCOME_START = os.path.commonprefix(["Task ended", *(text.start for text in WORDINGS["scored"] + WORDINGS["succeeded"])])
+OUTCOME_START = "Task "  # every wording of `scored` and `succeeded` begins with it
 EVENT_PHRASES = Phrases([event.start for event in EVENTS.values()])
 
 # keys that distinguish agent logs from the other JSON files of an experiment
