@@ -226,7 +226,8 @@ class Evidence:
         if set(positions).isdisjoint(self._shown):
             return ""
         texts = [(name, self._text(name, value)) for name, value in zip(by, key, strict=True)]
-        return _rows(ALL_RUNS, [(name, text) for name, text in texts if not self._is_hidden(name)])
+        # the table of runs leaves out columns without a value
+        return _rows(ALL_RUNS, [(name, text) for name, text in texts if {*self._texts[name].values()} - {"", "–"}])
 
     def _text(self, name: str, key: Any) -> str:
         """Return the text of a value in the table of runs; the page filters rows by this text."""
@@ -234,10 +235,6 @@ class Evidence:
             keys = map(key_of, self._runs.loc[self._shown, name].explode())  # items of lists
             self._texts[name] = dict(zip(keys, cell_texts(self._table[name].explode(), name), strict=True))
         return self._texts[name][key]
-
-    def _is_hidden(self, name: str) -> bool:
-        """Return whether the table of runs leaves out a column, because all its cells are empty."""
-        return {"", "–"}.issuperset(self._texts[name].values())
 
 
 def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:

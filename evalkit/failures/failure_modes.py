@@ -42,18 +42,9 @@ _MASKS = (  # replacements in error texts, applied in this order
         re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@~+-]+){2,}[\\/]?|\b[\w-]+\.(?:py|js|ts|json|txt|md|csv|yaml|yml|sh)\b"),
         "<path>",
     ),
-    # quoted texts, which do not begin or end within a word: up to three words anywhere, more of them if they are not
-    # the whole message, as after a colon
-    (
-        re.compile(r"(?<!\w)(?P<quote>[\"'`‘])[^\s\"'`’]{1,80}(?: [^\s\"'`’]{1,40}){0,2}(?:(?P=quote)|’)(?!\w)"),
-        "<name>",
-    ),
-    (
-        re.compile(
-            r"(?!\A)(?<![\w:=])(?<![:=] )(?:\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|`[^`\n]{1,80}`|‘[^’\n]{1,80}’)(?!\w)"
-        ),
-        "<name>",
-    ),
+    # quoted names: single words, and longer ones that are not a whole message, as after a colon; no apostrophes
+    (re.compile(r"(?<!\w)([\"'`‘])[^\s\"'`’]{1,80}(?:\1|’)(?!\w)"), "<name>"),
+    (re.compile(r"(?!\A)(?<![\w:=])(?<![:=] )([\"'`‘])(?:(?!\1|’).){1,80}(?:\1|’)(?!\w)"), "<name>"),
     (re.compile(r"[(\[{]\s*-?\d[\d.,\s-]*[)\]}]"), "<place>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b"), "<id>"),
     (re.compile(r"#?-?\d+(?:[.,:]\d+)*"), "<n>"),
@@ -268,8 +259,9 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     0  exception     47    47    12
     """
     groups = _grouped_errors(logs).groupby("error_group")
-    table = groups.agg(
+    return groups.agg(
         error=("error", "first"),
+        error_group=("error_group", "first"),
         cause=("detail", lambda details: details.value_counts().index[0]),
         calls=("turn", "size"),
         runs=("run_id", "nunique"),
@@ -277,9 +269,7 @@ def error_groups(logs: Logs) -> pd.DataFrame:
         run_id=("run_id", "first"),
         turn=("turn", "first"),
         agent=("agent", "first"),
-    )
-    table.insert(1, "error_group", table.index)
-    return table.reset_index(drop=True)
+    ).reset_index(drop=True)
 
 
 def _grouped_errors(logs: Logs) -> pd.DataFrame:
@@ -305,8 +295,7 @@ def _grouped_errors(logs: Logs) -> pd.DataFrame:
         group[pattern] = heads[min(alike)][0] if alike else pattern
     errors = bad["masked"].map(group)
     counts = errors.groupby(errors, sort=False).size().sort_values(ascending=False, kind="stable")
-    numbers = {error: number for number, error in enumerate(counts.index, 1)}
-    return bad.assign(error=errors, error_group=errors.map(numbers).astype("int64"))
+    return bad.assign(error=errors, error_group=counts.index.get_indexer(errors) + 1)
 
 
 def event_counts(logs: Logs) -> pd.DataFrame:
