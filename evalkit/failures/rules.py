@@ -191,8 +191,10 @@ def _cause_of(text: str) -> str:
 def unknown_tool(transcript: Seen) -> Iterator[Found]:
     """Find each call of a tool, function or command that does not exist; the detail is its name."""
     for made in transcript.failed_calls:
-        if cause_of(made.result or "") == _UNKNOWN_TOOL:
-            yield made.turn, made.name, shortened(made.result or "")
+        result = made.result or ""
+        is_undefined = any(f"{of} '{made.name}'" in result for of in ("name", "attribute"))  # in Python's words
+        if is_undefined or cause_of(result) == _UNKNOWN_TOOL:
+            yield made.turn, made.name, shortened(result)
 
 
 def ignored_error(transcript: Seen) -> Iterator[Found]:

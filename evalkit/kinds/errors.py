@@ -147,9 +147,9 @@ _UNKNOWN_TOOL = re.compile(
     r"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+(?:tool|function"
     r"|command name|command|action)s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
     r"|(?:tool|function|command|action)(?: named| called| name)?:? \S{1,80} (?:does not exist|doesn't exist|is unknown"
-    r"|is not (?:a (?:valid|known|registered|recogni[sz]ed)\b|defined|available|found|recogni[sz]ed"
-    r"|registered|supported"
-    r"|one of|a )|(?:was )?not found|is (?:undefined|invalid))|\bno (?:tool|function|command|action) (?:named|called)\b"
+    r"|(?:is |(?<=['\"`] ))not (?:a (?:valid|known|registered|recogni[sz]ed)\b|defined|available|found|recogni[sz]ed"
+    r"|registered|supported|one of|in (?:the|my|your) |a )|(?:was )?not found|is (?:undefined|invalid))"
+    r"|\bno (?:tool|function|command|action) (?:named|called)\b"
     r"|unsupported call: \w|not a (?:valid|known|registered|recogni[sz]ed) (?:tool|function|command|action)\b"
     r"|there(?: is|'s) no (?:tool|function|command|action)\b|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
     re.IGNORECASE,

@@ -4,10 +4,12 @@ import pytest
 
 from evalkit.compare.checks import OWN_FILES
 from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, _OWN_LIMIT, cause_of, claims_success
+from evalkit.kinds import Call, Transcript, Turn
+from evalkit.kinds.detectors import seen
 from evalkit.kinds.errors import is_error, unknown_tool_in
 from evalkit.mindcraft.events import _ASKED, _PLAN, _TOLD, _WAIT
 from evalkit.mindcraft.transcript import _FAILED
-from evalkit.steps.events import _NOT_GIVEN
+from evalkit.steps.events import _NOT_GIVEN, parameter_not_given
 
 
 def is_unknown_tool(text):
@@ -16,6 +18,14 @@ def is_unknown_tool(text):
 
 def in_lower_case(pattern):
     return lambda text: pattern.search(text.lower())
+
+
+def _needs_parameter(error):
+    """Return whether the error of a step means that a parameter is missing; another step has the parameter donor."""
+    calls = [Call("g", '{"donor": 1}', "x", False), Call("f", "", f"error: {error}", True)]
+    return bool(
+        [*parameter_not_given(seen(Transcript("", [], [Turn("a", "action", "", call=call) for call in calls])))]
+    )
 
 
 CASES = {
@@ -63,10 +73,14 @@ CASES = {
         "Took 3 sticks.|The furnace is ready.|You have now 3 sticks.|Inventory:|Collected 3 logs.",
     ),
     "needs a parameter": (
-        _NOT_GIVEN.search,
+        _needs_parameter,
         "Parameter 'sample' must be provided|`sample` is required|ValueError: field required: sample"
-        "|Missing required parameter: sample",
-        "The sample is fine|Parameter 'sample' is invalid",
+        "|Missing required parameter: sample|sample must not be empty|ValueError: `sample` cannot be None"
+        "|Please provide a sample|1 validation error for Plot\nsample\n  Field required [type=missing]|No sample given"
+        "|No value for the sample was given|You must specify the sample|KeyError: 'donor'|donor is missing",
+        "The sample is fine|Parameter 'sample' is invalid|missing values in sample 3|KeyError: 'pca_30'|'pca_30'"
+        "|pca_30 is missing|Please provide a valid sample|Please provide more samples|The matrix cannot be empty"
+        "|The table was not given enough rows|input contains NaN: missing values are not allowed",
     ),
     "claims success": (
         claims_success,
@@ -86,7 +100,8 @@ CASES = {
         is_unknown_tool,
         "Error: Tool 'x' is not available|No tool named x|Unknown function: x|Error: x is not a known tool"
         "|Tool x not found|tool_not_found: x|Error: function 'fly' is not defined|The tool `fly` does not exist"
-        '|{"error": "unknown tool fly"}|ToolNotFoundError: fly|Unrecognized tool fly|There is no tool called fly',
+        '|{"error": "unknown tool fly"}|ToolNotFoundError: fly|Unrecognized tool fly|There is no tool called fly'
+        "|Error: Function 'fly' not supported|Error: tool `fly` is not in the list of tools",
         "Error: file not found|Error: unknown argument x|Invalid function arguments|Error: order not found",
     ),
     "limit": (
