@@ -43,7 +43,7 @@ CAUSES = {  # causes of failed calls, with patterns of their results in lower ca
     }.items()
 }
 _DONE = (
-    r"(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed|refunded|confirmed"
+    r"(?:re)?(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed|refunded|confirmed"
     r"|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built|installed|issued"
     r"|written|implemented|submitted|set up|solved|passing|working|in (?:place|order)|live|reserved|rescheduled|moved"
     r"|renamed|replaced|transferred|activated|published|merged|restored|upgraded|registered|green)"
@@ -54,7 +54,8 @@ _CLAIM = re.compile(
     r"|(?:was|were)(?![^.\n]{0,40} (?:by|on)\b)\s+)"  # excludes "was booked by …", which is about others
     rf"(?:now |all |been |just |gone ahead and |successfully ){{0,4}}{_DONE}\b"
     rf"|\bI (?:just |then |also |now |went ahead and )?(?!set up|live|in ){_DONE}\b|\bI (?:was able|managed) to {_DO}\b"
-    r"|\btask (?:is )?(?:completed?|done|finished)\b|\bsucceeded\b|\ball set\b"
+    r"|\btask (?:is )?(?:completed?|done|finished)\b|\bwe (?:just |finally )?(?:finished|completed|did it|made it)\b"
+    r"|\b(?:is|are) (?:now )?ready\b(?! (?:to|for|when))|\bsucceeded\b|\ball set\b"
     rf"|^\W*(?:(?:success|(?:problem )?{_DONE}(?=\W*$|\W*[.!:,–—-]))\b|\w+ (?:made|{_DONE})\W*$)"
     r"|\b(?:everything|it) (?:now )?works\b|\bwent through\b|\b(?:all|the) (?:\d+ )?(?:tests|checks) (?:now )?pass",
     re.IGNORECASE,
