@@ -38,7 +38,8 @@ CASES = {
         "|Which items are needed to craft a lectern?|I'd like to know the recipe for cookies."
         "|Tell me how to make bread|What goes into bread?|How are tiles smelted?|Which things does the loom require?",
         "I have 3 wheat. Do you need it?|Let's craft a cake.|The recipe is 3 wheat.|How are you?|Where do I put it?"
-        "|What does the task require?|I know the recipe, I need the ingredients.|Let me share the recipe with you.|Do you want the recipe?",
+        "|What does the task require?|I know the recipe, I need the ingredients.|Let me share the recipe with you."
+        "|Do you want the recipe?",
     ),
     "tells a recipe": (
         in_lower_case(_TOLD),
@@ -47,7 +48,7 @@ CASES = {
         "|A bookshelf is made of 6 planks and 3 books|You craft it with 3 wheat|Ingredients: wheat, sugar, egg."
         "|Here is the recipe for bread: Step 1: Cut the wheat."
         "|A golden carrot takes 1 carrot surrounded by 8 gold nuggets.|You make bread from 3 wheat and a bowl."
-        "|Craft arrows with 1 stick.|You can craft the loom using 2 string|To craft it, put 1 feather in the middle slot",
+        "|Craft arrows with 1 stick.|You can craft the loom using 2 string|To craft it, put 1 egg in the middle slot",
         "Do you have the recipe?|What is the recipe for cake?|I need 3 logs.|I have 3 wheat and 2 eggs.|Let's go."
         "|Thanks for the recipe, I look for wheat.|I crafted bread with 3 wheat|Can you craft a loom with 2 string?"
         "|Put 3 logs in the chest so that I can craft",
@@ -59,7 +60,8 @@ CASES = {
         "|Here's what we'll do: one digs, one cooks.|Step 1: dig|Here is a plan of attack: I dig|Our approach: you cook"
         "|Let me outline it: dig, then cook|My idea is that you cook|Your job is to dig|We could each take a side",
         "Hello Jill|OK|Thanks!|Good strategy!|I'll hang around here.|Your proposal is fine."
-        "|We could not find sheep.|I did step 1|Nice approach!|Good plan!|How about you?|Then let us go on.|I'll wait for Andy.|I can't wait to see it!",
+        "|We could not find sheep.|I did step 1|Nice approach!"
+        "|Good plan!|How about you?|Then let us go on.|I'll wait for Andy.|I can't wait to see it!",
     ),
     "waits": (
         in_lower_case(_WAIT),
@@ -99,7 +101,8 @@ CASES = {
         "|I will update it once you confirm.|There was an error, but I'm looking into it.|Once it is done I tell you."
         "|Nothing was changed.|The order remains unchanged.|I created nothing."
         "|The table was taken, it was reserved by another guest.|The call was placed on Monday.|I opened the file."
-        "|Are you ready?|The boat is ready to leave.|I was able to see the order.|I verified the address.|I moved nothing.",
+        "|Are you ready?|The boat is ready to leave.|I was able to see the order.|I verified the address."
+        "|I moved nothing.",
     ),
     "unknown tool": (
         is_unknown_tool,
