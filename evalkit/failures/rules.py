@@ -81,7 +81,8 @@ _ACKNOWLEDGED = re.compile(
 _LIMIT = re.compile(  # a limit that is reached, in a message at the end of a run
     r"\b(?:max(?:imum)?|the)?[ _]?(?:number of |allowed )?(?:step|turn|iteration|message|action|token|time"
     r"|cost|context|budget|episode|call|output|request|round)s?(?:[ _-](?:limit|length|window|budget|count))?"
-    r"(?: \([^)]{0,80}\)| of \S{1,80})?(?: (?:was|were|has been|is|are))?[ _-](?:exceed|reach|exhaust|hit|used up)\w*"
+    r"(?: \([^)]{0,80}\)| of \S{1,80}(?: [a-z]{1,10})?)?(?: (?:was|were|has been|is|are))?"
+    r"[ _-](?:exceed|reach|exhaust|hit|used up)\w*"
     r"|\b(?:reached|exceeded|hit|exhausted)\b[^.\n]{0,40}\b(?:limit|max(?:imum)?|budget)\b"
     r"|\bout of (?:\w+ )?(?:steps|turns|iterations|tokens|time|context|budget)\b"
     r"|\bmax(?:imum)?[ _](?:number of )?(?:steps|turns|iterations|messages|actions|tokens)\b(?: (?:exceeded"

@@ -98,6 +98,7 @@ _OTHER_LANGUAGES = (  # not found, denied and failed
     "niet gevonden", "не найден", "找不到", "未找到", "見つかりません", "찾을 수 없", "zugriff verweigert",
     "accès refusé", "acceso denegado", "permiso denegado", "acesso negado", "accesso negato", "toegang geweigerd",
     "доступ запрещ", "拒绝访问", "アクセスが拒否", "접근이 거부", "ist fehlgeschlagen", "a échoué", "не удалось",
+    "konnte nicht ", "no se pudo", "impossible de", "não foi possível", "impossibile ",
 )  # fmt: skip
 # forms that begin with words of the call; each contains one of the words in its key, which are faster to search for
 _AFTER_WORDS = {

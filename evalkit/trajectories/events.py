@@ -218,7 +218,9 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
             return
         if told.role in ("system", "user") and (instruction := _instruction(told.text)):
             match, given = instruction
-            is_given = given.search(turn.text.strip()) if given else match["said"].lower() in turn.text.lower()
+            # in ReAct, the answer follows words that may belong to it, too
+            texts = (turn.text.strip(), turn.text.rpartition("Final Answer:")[2].strip())
+            is_given = any(given.search(text) if given else match["said"].lower() in text.lower() for text in texts)
             if not is_given:
                 yield number, shortened(match[0])[:80], shortened(turn.text)
             return
