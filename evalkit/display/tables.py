@@ -159,9 +159,8 @@ def table_html(
     drawn = _bars(first, percent) if bars and "estimate" in first else [None] * len(first)
     attributes = first.reindex(columns=_ATTRIBUTES).itertuples(index=False, name=None)
     body = []
-    for texts, (run_id, href, runs_href), bar in zip(
-        shown.itertuples(index=False, name=None), attributes, drawn, strict=True
-    ):
+    cells = shown.itertuples(index=False, name=None)
+    for texts, (run_id, href, runs_href), bar in zip(cells, attributes, drawn, strict=True):
         run_id = plain(run_id) if isinstance(run_id, str) else ""
         href = href if is_local_link(href) else ""
         runs_href = runs_href if is_local_link(runs_href) else ""
@@ -250,19 +249,16 @@ def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") 
         digits = 0
     elif is_float and 0 < (largest := values.abs().max()) < 1:
         digits = max(digits, 1 - math.floor(math.log10(largest)))  # two significant digits, for small costs
-
-    def text(value: Any) -> str:
-        if isinstance(value, (list, tuple, set)):
-            return ", ".join(map(text, value))
-        return (labels.get(value) if isinstance(value, str) else None) or _cell(value, digits)
-
-    cells = list(map(text, values))
+    texts = (labels.get(value) if isinstance(value, str) else None for value in values)
+    cells = [text or _cell(value, digits) for text, value in zip(texts, values, strict=True)]
     return [cell.replace("_", " ") for cell in cells] if name == "event" else cells  # names such as failed_call
 
 
 def _cell(value: Any, digits: int) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
+    if isinstance(value, (list, tuple, set)):
+        return ", ".join(_cell(item, digits) for item in value)
     if isinstance(value, Mapping):
         return plain(dict(value))
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary, proxy
 
+import numpy as np
 import pandas as pd
 from IPython.display import display
 
@@ -110,11 +111,10 @@ class Evidence:
         self._renamed = renamed
         self._runs = counted(runs, logs.kind).reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
-        place = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()  # choose evenly from these
+        # choose evenly from models and statuses, and runs without a group, such as a failure mode, last
+        place = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()
         empty = self._runs[self._columns].map(lambda cell: isinstance(cell, list) and not cell).sum(axis=1)
-        order = pd.DataFrame({"empty": empty, "place": place}).sort_values(["empty", "place"], kind="stable")
-        self._shown = sorted(order.index[:MOST_RUNS])
-        self._has_preferred = bool(empty.any())
+        self._shown = sorted(np.lexsort((place, empty))[:MOST_RUNS])
         self._table = self._runs.loc[self._shown, [*self._columns, "run_id"]]
         for name in self._table.columns.difference(list(_RESULTS)):
             values = self._table[name].dropna()
@@ -166,10 +166,7 @@ class Evidence:
         return _with_links(table, [{name: self._group_link(by, (*key, name)) for name in names} for key in keys])
 
     def link_counts(self, table: pd.DataFrame, by: str) -> pd.DataFrame:
-        """Link the cells `runs` of a table to the runs that have the row's value of the column `by`.
-
-        `show_runs` also links the first cell of each row to its example, which run_id and turn name.
-        """
+        """Link each cell `runs` of a table to the runs that have the row's value of the column `by`."""
         groups = self.link(table[[by]])
         return table.assign(runs_href=groups["href"]) if "href" in groups else table
 
@@ -207,8 +204,6 @@ class Evidence:
         show_runs(self._logs, self._table, caption, anchor=ALL_RUNS)
         if len(self._shown) < len(self._runs):
             chosen = "chosen evenly from each model and way of ending"
-            if self._has_preferred:
-                chosen += ", those in most groups of the tables above first"
             show_text(f"{len(self._shown):,} of {counted_noun(len(self._runs), 'run')}, {chosen}.")
 
     def _group_link(self, by: tuple[str, ...], key: tuple[Any, ...]) -> str:

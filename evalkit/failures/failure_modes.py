@@ -50,12 +50,10 @@ _MASKS = (  # replacements in error texts, applied in this order
     (re.compile(r"#?-?\d+(?:[.,:]\d+)*"), "<n>"),
     (re.compile(r"\b\w*<n>\w*(?:_\w+)*\b|\b[a-z]+(?:_[a-z]+)+\b"), "<name>"),
 )
-# messages in JSON, or in the repr of a dictionary, at the beginning of an error text
 _BEFORE_JSON = re.compile(r"[^{\[]{0,40}(?=[{\[]\s*[\"'{])")
-_MESSAGE = re.compile(
-    r"[\"'](?:error_?)?(?:message|msg|error|details?|reason|description|exception|stderr)[\"']\s*:\s*"
-    r"(?P<quote>[\"'])(?P<text>(?:\\.|(?!(?P=quote))[^\\])+)",
-    re.IGNORECASE,
+_MESSAGE = re.compile(  # a message in JSON, or in the repr of a dictionary
+    r"(?i:[\"'](?:error_?)?(?:message|msg|error|details?|reason|description|exception|stderr)[\"'])\s*:\s*"
+    r"(?P<quote>[\"'])(?P<text>(?:\\.|(?!(?P=quote))[^\\])+)"
 )
 Rule = Literal["success", "events", "score", "unknown"]
 

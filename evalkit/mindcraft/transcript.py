@@ -33,10 +33,9 @@ _FAILED = re.compile(  # beginning of the game's answer to a command that failed
     r"|pathfinding stopped|took to+ long|(?:the )?furnace is currently|inventory (?:is )?full)",
     re.IGNORECASE,
 )
-_SUCCEEDED = re.compile(  # a whole answer of one line, or the heading of a list, that reports no failure
-    r"(?:successfully |collected |you have reached |found )[^\n]*\Z"
-    r"|(?:inventory|nearby_\w+|craftable_items|stats)(?=:?\s*\n)",
-    re.IGNORECASE,
+# an answer of one line, or the heading of a list, that reports no failure
+_SUCCEEDED = re.compile(
+    r"(?:Successfully |Collected |You have reached |Found )[^\n]*\Z|(?:INVENTORY|NEARBY_\w+|STATS)\n"
 )
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
 
@@ -163,9 +162,7 @@ def _answered(call: Call, role: str, content: str, turns_later: int) -> Call:
     if "output:" in content.lower():
         answer = _OUTPUT.sub("", content, count=1).strip()
     says_so = _FAILED.match(answer) or ("\n" in answer and _FAILED.match(answer.rpartition("\n")[2]))
-    has_failed = None
-    if says_so or _SUCCEEDED.match(answer):
-        has_failed = bool(says_so)
+    has_failed = bool(says_so) if says_so or _SUCCEEDED.match(answer) else None
     return Call(call.name, call.arguments, content, has_failed, turns_later)
 
 

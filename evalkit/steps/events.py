@@ -7,24 +7,19 @@ from evalkit.kinds import Detector, Found, Seen
 from evalkit.kinds.detectors import Made, failed_tries, shortened
 
 _EMPTY = re.compile(r'"(?P<name>\w+)": (?:null|"")')  # an empty parameter
-_PARAMETER = r"(?:param(?:eter)?|arg(?:ument)?|field)s?"
+_GIVEN = r"(?:provided|specified|given|supplied|passed)"
 _OF_DATA = r"(?!(?:is|was|were|data\w*|array|matrix|results?|list|table|frame|object|index|this|it|they|input|value)\b)"
 _NOT_GIVEN = re.compile(
     r"missing \d+ required (?:positional |keyword-only )?arguments?: (?P<python>[^\n]+)"
-    r"|(?:missing|required|requires?|needs?|no)\W+(?:the |a |an )?(?:required )?"
-    rf"(?:{_PARAMETER}|(?:value|input)(?= for))(?: named| called| for)?\W*(?P<named>\w+)?"
-    r"|\bfield required\W+(?P<field>\w+)|^(?P<above>\w+)\n +field required"
-    rf"|{_PARAMETER} \W?(?P<before>\w+)\W? (?:is |was |are |were )?(?:missing|required|empty|None"
-    r"|not (?:given|provided|specified|set))"
-    rf"|\b{_OF_DATA}(?P<bare>\w+)\W? (?:must be|(?:is|was|were)(?: not)?|not) "
-    r"(?:provided|specified|given|required|supplied)"
-    rf"|\b{_OF_DATA}(?P<empty>\w+)\W? (?:can ?not|can't|(?:must|should|may) not) be (?:None|null|empty|blank|missing)"
-    r"|\b(?:please|must|have to|need to) (?:provide|specify|supply|pass|give) "
-    r"(?!(?:an? )?(?:more|fewer|less|different|other|another|smaller|larger|valid|correct|new|at|one|it)\b)"
-    r"(?:(?:a|an|the) )?(?:value for )?\W?(?P<asked>\w+)"
-    r"|\bno (?P<without>\w+) (?:was |were )?(?:provided|specified|given|supplied|passed)\b(?! by)"
-    # these also report missing data, unless another step has a parameter of this name
-    r"|^(?:KeyError: )?'(?P<key>\w+)'$|^\W?(?P<lacking>\w+)\W? (?:is|was) missing\b",
+    r"|(?:missing|required|requires?|needs?|no)\W+(?:(?:the|an?) )?(?:required )?(?:(?:parameter|argument|field)s?"
+    r"|(?:value|input)(?= for))(?: named| called| for)?\W*(?P<named>\w+)?|\bfield required\W+(?P<field>\w+)"
+    r"|^(?P<above>\w+)\n +field required|(?:parameter|argument|field)s? \W?(?P<before>\w+)\W? (?:is |was |are |were )?"
+    rf"(?:missing|required|empty|None|not {_GIVEN}|not set)|\b{_OF_DATA}(?P<bare>\w+)\W? (?:must be|not|(?:is|was|were)"
+    rf"(?: not)?) (?:required|{_GIVEN})|\b{_OF_DATA}(?P<empty>\w+)\W? (?:can ?not|can't|(?:must|should|may) not) be "
+    r"(?:None|null|empty|blank)|\b(?:please|must|have to|need to) (?:provide|specify|supply|pass|give) (?!(?:an? )?"
+    r"(?:more|fewer|less|different|other|another|smaller|larger|valid|new|at|one|it)\b)(?:(?:an?|the) )?(?:value for )?"
+    rf"\W?(?P<asked>\w+)|\bno (?P<without>\w+) (?:was |were )?{_GIVEN}\b(?! by)"
+    r"|^(?=(?:KeyError: )?'\w+'$|\W?\w+\W? (?:is|was) missing\b)(?:KeyError: )?\W?(?P<data>\w+)",  # perhaps of the data
     re.IGNORECASE | re.MULTILINE,
 )
 _NAME = re.compile(r'"(\w+)":')
@@ -53,9 +48,8 @@ def parameter_not_given(transcript: Seen) -> Iterator[Found]:
     for made in _steps(transcript):
         stated = (made.result or "").removeprefix("error: ")
         match = _NOT_GIVEN.search(stated)
-        if match and match.lastgroup in ("key", "lacking") and match[match.lastgroup] not in names:
-            match = None
-        match = match or _EMPTY.search(made.arguments)
+        if not match or (match["data"] and match["data"] not in names):
+            match = _EMPTY.search(made.arguments)
         if match and made.has_failed:
             name = next(filter(None, match.groups()), "")
             text = transcript.turns[made.turn - 1].text

@@ -84,9 +84,8 @@ def chat_messages(messages: Any) -> list[Message]:
             call.result = text or ("" if isinstance(error, bool) else error_text(error))
             call.is_error = bool(error) or message.get("status") == "error" or returned not in (None, 0)
             continue
-        calls = list(map(_chat_call, objects(message.get("tool_calls"))))
-        if extra and not calls:
-            calls = [ToolCall("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
+        calls = list(map(_chat_call, objects(message, "tool_calls")))
+        calls = calls or [ToolCall("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
         called |= {call.call_id: call for call in calls}
         usage = message.get("usage") or part_of(extra, "response", "usage")
         when = message.get("timestamp") or part_of(extra, "timestamp")

@@ -216,24 +216,15 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
     for told in transcript.turns[: number - 1]:
         if told.role in ("assistant", "action"):
             return
-        if told.role in ("system", "user") and (instruction := _instruction(told.text)):
-            match, given = instruction
-            # in ReAct, the answer follows words that may belong to it, too
-            texts = (turn.text.strip(), turn.text.rpartition("Final Answer:")[2].strip())
-            is_given = any(given.search(text) if given else match["said"].lower() in text.lower() for text in texts)
-            if not is_given:
-                yield number, shortened(match[0])[:80], shortened(turn.text)
-            return
-
-
-@lru_cache(maxsize=64)  # many runs begin with the same messages
-def _instruction(text: str) -> tuple[re.Match, re.Pattern | None] | None:
-    """Return the first instruction about the form of the answer, and the pattern of this form, if it has one."""
-    for sentence in _SENTENCES.split(text):
-        for asks, given in _ASKS:
-            if (match := asks.search(sentence)) and not _MADE.search(sentence):
-                return match, given
-    return None
+        for sentence in _SENTENCES.split(told.text) if told.role in ("system", "user") else ():
+            for asks, given in _ASKS:
+                if (match := asks.search(sentence)) and not _MADE.search(sentence):
+                    # after ReAct's words, which may belong to the answer
+                    texts = (turn.text.strip(), turn.text.rpartition("Final Answer:")[2].strip())
+                    said = given or re.compile(re.escape(match["said"]), re.IGNORECASE)
+                    if not any(map(said.search, texts)):
+                        yield number, shortened(match[0])[:80], shortened(turn.text)
+                    return
 
 
 class _Work(NamedTuple):

@@ -13,9 +13,7 @@ MOST_COUNTED = 2**53  # floats cannot represent all larger integers
 def part_of(value: Any, *keys: str) -> Any:
     """Return the value at a path of keys in JSON, or None if the path does not exist."""
     for key in keys:
-        if not isinstance(value, dict):
-            return None
-        value = value.get(key)
+        value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
