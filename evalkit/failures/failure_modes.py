@@ -293,7 +293,7 @@ def _grouped_errors(logs: Logs) -> pd.DataFrame:
         group[pattern] = heads[min(alike)][0] if alike else pattern
     errors = bad["masked"].map(group)
     counts = errors.groupby(errors, sort=False).size().sort_values(ascending=False, kind="stable")
-    return bad.assign(error=errors, error_group=counts.index.get_indexer(errors) + 1)
+    return bad.assign(error=errors, error_group=counts.index.get_indexer(pd.Index(errors)) + 1)
 
 
 def event_counts(logs: Logs) -> pd.DataFrame:
