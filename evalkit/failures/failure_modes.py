@@ -219,15 +219,12 @@ def with_modes(logs: Logs) -> pd.DataFrame:
 
 
 def masked_text(text: str) -> str:
-    """Replace URLs, paths, names, positions, ids and numbers in an error text with words in angle brackets.
-
-    Of JSON, only the messages remain. A text that is a single word, such as an error code, stays as it is.
-    """
+    """Replace URLs, paths, names, positions, ids and numbers in an error text with words in angle brackets."""
     text = " ".join(masked(text)[: 4 * MOST_MASKED].split())
-    if before := _BEFORE_JSON.match(text):
+    if before := _BEFORE_JSON.match(text):  # keep only the messages of JSON
         messages = [match["text"] for match in _MESSAGE.finditer(text)]
         text = " ".join([before[0].strip(), *messages]).strip() if messages else text.replace('"', "")
-    if text.isidentifier():
+    if text.isidentifier():  # an error code
         return text
     for pattern, word in _MASKS:
         text = pattern.sub(word, text)

@@ -33,10 +33,8 @@ _FAILED = re.compile(  # beginning of the game's answer to a command that failed
     r"|pathfinding stopped|took to+ long|(?:the )?furnace is currently|inventory (?:is )?full)",
     re.IGNORECASE,
 )
-# an answer of one line, or the heading of a list, that reports no failure
-_SUCCEEDED = re.compile(
-    r"(?:Successfully |Collected |You have reached |Found )[^\n]*\Z|(?:INVENTORY|NEARBY_\w+|STATS)\n"
-)
+# answers that report success: a line, or a list with a heading
+_SUCCEEDED = re.compile(r"(?:Successfully|Collected|You have reached|Found) [^\n]*\Z|(?:INVENTORY|NEARBY_\w+|STATS)\n")
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
 
 
