@@ -103,7 +103,8 @@ _VALUES = {  # labels of the values of other columns
     },
 }
 _TECHNICAL = ("method", "target", "warning")  # columns shown as notes under a table, except warnings that differ
-_ATTRIBUTES = ["run_id", "href"]  # columns that become attributes of a row, not cells
+# columns that become attributes of a row, not cells: its run, and the links of its first cell and of its cell `runs`
+_ATTRIBUTES = ["run_id", "href", "runs_href"]
 _INTERVAL = " [95 %]"
 _NUMBER = Markup(' class="number"')
 ALIGNED = Markup(' style="text-align:left"')  # for text, which JupyterLab and VS Code align right
@@ -158,10 +159,12 @@ def table_html(
     drawn = _bars(first, percent) if bars and "estimate" in first else [None] * len(first)
     attributes = first.reindex(columns=_ATTRIBUTES).itertuples(index=False, name=None)
     body = []
-    for texts, (run_id, href), bar in zip(shown.itertuples(index=False, name=None), attributes, drawn, strict=True):
+    cells = shown.itertuples(index=False, name=None)
+    for texts, (run_id, href, runs_href), bar in zip(cells, attributes, drawn, strict=True):
         run_id = plain(run_id) if isinstance(run_id, str) else ""
         href = href if is_local_link(href) else ""
-        body.append({"texts": texts, "run_id": run_id, "href": href, "drawn": bar})
+        runs_href = runs_href if is_local_link(runs_href) else ""
+        body.append({"texts": texts, "run_id": run_id, "href": href, "runs_href": runs_href, "drawn": bar})
     page = render(
         "table.html.j2",
         caption=plain(caption or "table"),
@@ -240,8 +243,6 @@ def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") 
     if name == "source" and folder:
         return [plain(without_projects(path).removeprefix(folder).lstrip("/")) for path in values]
     labels = all_labels() if name.endswith(_CODES) else _VALUES.get(name, {})
-    if name == "event":  # names such as failed_call, or positions (Crafter)
-        labels = {value: plain(value).replace("_", " ") for value in values if isinstance(value, str)}
     if name == "seed":  # a name, not a number to format
         values = values.astype("object").map(str, na_action="ignore")
     is_float = pd.api.types.is_float_dtype(values)
@@ -252,14 +253,15 @@ def cell_texts(values: pd.Series, name: str, digits: int = 3, folder: str = "") 
     elif is_float and 0 < (largest := values.abs().max()) < 1:
         digits = max(digits, 1 - math.floor(math.log10(largest)))  # two significant digits, for small costs
     texts = (labels.get(value) if isinstance(value, str) else None for value in values)
-    return [text or _cell(value, digits) for text, value in zip(texts, values, strict=True)]
+    cells = [text or _cell(value, digits) for text, value in zip(texts, values, strict=True)]
+    return [cell.replace("_", " ") for cell in cells] if name == "event" else cells  # names such as failed_call
 
 
 def _cell(value: Any, digits: int) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple, set)):
-        return plain(", ".join(map(str, value)))
+        return ", ".join(_cell(item, digits) for item in value)
     if isinstance(value, Mapping):
         return plain(dict(value))
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):

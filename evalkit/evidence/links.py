@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary, proxy
 
+import numpy as np
 import pandas as pd
 from IPython.display import display
 
@@ -110,8 +111,10 @@ class Evidence:
         self._renamed = renamed
         self._runs = counted(runs, logs.kind).reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
-        order = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()  # choose evenly from these
-        self._shown = sorted(order.sort_values(kind="stable").index[:MOST_RUNS])
+        # choose evenly from models and statuses, and runs without a group, such as a failure mode, last
+        place = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()
+        empty = self._runs[self._columns].map(lambda cell: isinstance(cell, list) and not cell).sum(axis=1)
+        self._shown = sorted(np.lexsort((place, empty))[:MOST_RUNS])
         self._table = self._runs.loc[self._shown, [*self._columns, "run_id"]]
         for name in self._table.columns.difference(list(_RESULTS)):
             values = self._table[name].dropna()
@@ -161,6 +164,11 @@ class Evidence:
         names = [str(name) for name in table if name in values_of_parts]
         by = (*by, parts)
         return _with_links(table, [{name: self._group_link(by, (*key, name)) for name in names} for key in keys])
+
+    def link_counts(self, table: pd.DataFrame, by: str) -> pd.DataFrame:
+        """Link each cell `runs` of a table to the runs that have the row's value of the column `by`."""
+        groups = self.link(table[[by]])
+        return table.assign(runs_href=groups["href"]) if "href" in groups else table
 
     def mark(self, events: pd.DataFrame) -> None:
         """Mark turns on the pages of runs. Call it before any function that shows a table with links to runs.
@@ -212,7 +220,9 @@ class Evidence:
                 return _address(page, None, _DECISION)
         if set(positions).isdisjoint(self._shown):
             return ""
-        return _rows(ALL_RUNS, [(name, self._text(name, value)) for name, value in zip(by, key, strict=True)])
+        texts = [(name, self._text(name, value)) for name, value in zip(by, key, strict=True)]
+        # the table of runs leaves out columns without a value
+        return _rows(ALL_RUNS, [(name, text) for name, text in texts if {*self._texts[name].values()} - {"", "–"}])
 
     def _text(self, name: str, key: Any) -> str:
         """Return the text of a value in the table of runs; the page filters rows by this text."""
@@ -281,7 +291,7 @@ def _show_linked(
 ) -> None:
     """Show a table whose rows link to pages, at most `most`, and publish the whole table without links."""
     if name := options.pop("name", ""):
-        publish(**{name: table})
+        publish(**{name: table.drop(columns="runs_href", errors="ignore")})
     if not has_run_pages():
         show_table(shown, caption, **options)
         return

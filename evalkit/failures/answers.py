@@ -111,22 +111,25 @@ def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
 
 
 def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
-    """Make a finding on failed runs (all runs if failures are unknown) that repeat one call many times, if any do."""
-    failed = runs[runs["failed"]] if rule != "unknown" else logs.runs
+    """Make a finding on failed runs that repeat one call many times, if any do; without outcomes, on all runs."""
+    if rule == "unknown":
+        runs = logs.runs
+    elif rule != "events":
+        runs = runs[runs["failed"]]
     found = events(logs)
     is_repeat = found["event"].isin(["repeated_call", "retry_unchanged"])
-    repeats = found[is_repeat & found["run_id"].isin(set(failed["run_id"]))]
+    repeats = found[is_repeat & found["run_id"].isin(set(runs["run_id"]))]
     repeats = repeats.assign(times=pd.to_numeric(repeats["detail"], errors="coerce"))
     long = repeats[repeats["times"] >= LONG_LOOP].sort_values("times", ascending=False, kind="stable")
     if long.empty:
         return []
     ids = set(long["run_id"])
-    by_model = failed.assign(has=failed["run_id"].isin(ids)).groupby("model_name", dropna=False)["has"]
+    by_model = runs.assign(has=runs["run_id"].isin(ids)).groupby("model_name", dropna=False)["has"]
     counts = by_model.agg(["sum", "size"]).sort_values("sum", ascending=False, kind="stable")
     model = counts.index[0] if len(counts) > 1 and isinstance(counts.index[0], str) else ""
     values = {
         "n": len(ids),
-        "failed": len(failed),
+        "total": len(runs),
         "least": LONG_LOOP,
         "rule": rule,
         "most": int(long["times"].iloc[0]),

@@ -42,11 +42,18 @@ _MASKS = (  # replacements in error texts, applied in this order
         re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@~+-]+){2,}[\\/]?|\b[\w-]+\.(?:py|js|ts|json|txt|md|csv|yaml|yml|sh)\b"),
         "<path>",
     ),
-    (re.compile(r"\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|`[^`\n]{1,80}`|‘[^’\n]{1,80}’"), "<name>"),
+    # quoted names: single words, and longer ones that are not a whole message, as after a colon; no apostrophes
+    (re.compile(r"(?<!\w)([\"'`‘])[^\s\"'`’]{1,80}(?:\1|’)(?!\w)"), "<name>"),
+    (re.compile(r"(?!\A)(?<![\w:=])(?<![:=] )([\"'`‘])(?:(?!\1|’).){1,80}(?:\1|’)(?!\w)"), "<name>"),
     (re.compile(r"[(\[{]\s*-?\d[\d.,\s-]*[)\]}]"), "<place>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b|\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b"), "<id>"),
     (re.compile(r"#?-?\d+(?:[.,:]\d+)*"), "<n>"),
     (re.compile(r"\b\w*<n>\w*(?:_\w+)*\b|\b[a-z]+(?:_[a-z]+)+\b"), "<name>"),
+)
+_BEFORE_JSON = re.compile(r"[^{\[]{0,40}(?=[{\[]\s*[\"'{])")
+_MESSAGE = re.compile(  # a message in JSON, or in the repr of a dictionary
+    r"(?i:[\"'](?:error_?)?(?:message|msg|error|details?|reason|description|exception|stderr)[\"'])\s*:\s*"
+    r"(?P<quote>[\"'])(?P<text>(?:\\.|(?!(?P=quote))[^\\])+)"
 )
 Rule = Literal["success", "events", "score", "unknown"]
 
@@ -203,9 +210,9 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
 
 
 def with_modes(logs: Logs) -> pd.DataFrame:
-    """Return the runs with two columns of lists: mode, the names of each run's modes, and event, of its events."""
+    """Return the runs with columns of lists: each run's modes, the names of its events, and its groups of errors."""
     lists: dict[str, Any] = {}
-    for name, table in (("mode", modes(logs)), ("event", events(logs))):
+    for name, table in (("mode", modes(logs)), ("event", events(logs)), ("error_group", _grouped_errors(logs))):
         of_run = table.drop_duplicates(["run_id", name]).groupby("run_id")[name].agg(list).to_dict()
         lists[name] = [of_run.get(run_id, []) for run_id in logs.runs["run_id"]]
     return logs.runs.assign(**lists)
@@ -214,6 +221,11 @@ def with_modes(logs: Logs) -> pd.DataFrame:
 def masked_text(text: str) -> str:
     """Replace URLs, paths, names, positions, ids and numbers in an error text with words in angle brackets."""
     text = " ".join(masked(text)[: 4 * MOST_MASKED].split())
+    if before := _BEFORE_JSON.match(text):  # keep only the messages of JSON
+        messages = [match["text"] for match in _MESSAGE.finditer(text)]
+        text = " ".join([before[0].strip(), *messages]).strip() if messages else text.replace('"', "")
+    if text.isidentifier():  # an error code
+        return text
     for pattern, word in _MASKS:
         text = pattern.sub(word, text)
     return text[:MOST_MASKED]
@@ -232,8 +244,8 @@ def error_groups(logs: Logs) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        error (masked text), cause (the most frequent detail), calls, runs, example (text), run_id, turn and agent of
-        the example; the most frequent error first.
+        error (masked text), error_group (its number), cause (the most frequent detail), calls, runs, example (text),
+        run_id, turn and agent of the example; the most frequent error first.
 
     Examples
     --------
@@ -241,6 +253,22 @@ def error_groups(logs: Logs) -> pd.DataFrame:
            cause  calls  runs  turn
     0  exception     47    47    12
     """
+    groups = _grouped_errors(logs).groupby("error_group")
+    return groups.agg(
+        error=("error", "first"),
+        error_group=("error_group", "first"),
+        cause=("detail", lambda details: details.value_counts().index[0]),
+        calls=("turn", "size"),
+        runs=("run_id", "nunique"),
+        example=("evidence", "first"),
+        run_id=("run_id", "first"),
+        turn=("turn", "first"),
+        agent=("agent", "first"),
+    ).reset_index(drop=True)
+
+
+def _grouped_errors(logs: Logs) -> pd.DataFrame:
+    """Return the events of `error_groups` with the error, and the number of its group, from 1 by number of calls."""
     found = events(logs)
     bad = found[found["event"].isin(FAILED_EVENTS) & found["run_id"].isin(counted(logs.runs, logs.kind)["run_id"])]
     if "invalid_action" in set(bad["event"]):  # invalid actions are also events of failed_call
@@ -260,17 +288,9 @@ def error_groups(logs: Logs) -> pd.DataFrame:
                 heads_with.setdefault(word, []).append(len(heads))
             heads.append((pattern, len(words)))
         group[pattern] = heads[min(alike)][0] if alike else pattern
-    groups = bad.assign(error=bad["masked"].map(group)).groupby("error", sort=False)
-    table = groups.agg(
-        cause=("detail", lambda details: details.value_counts().index[0]),
-        calls=("turn", "size"),
-        runs=("run_id", "nunique"),
-        example=("evidence", "first"),
-        run_id=("run_id", "first"),
-        turn=("turn", "first"),
-        agent=("agent", "first"),
-    )
-    return table.reset_index().sort_values("calls", ascending=False, kind="stable", ignore_index=True)
+    errors = bad["masked"].map(group)
+    counts = errors.groupby(errors, sort=False).size().sort_values(ascending=False, kind="stable")
+    return bad.assign(error=errors, error_group=counts.index.get_indexer(pd.Index(errors)) + 1)
 
 
 def event_counts(logs: Logs) -> pd.DataFrame:

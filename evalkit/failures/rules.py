@@ -43,7 +43,7 @@ CAUSES = {  # causes of failed calls, with patterns of their results in lower ca
     }.items()
 }
 _DONE = (
-    r"(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed|refunded|confirmed"
+    r"(?:re)?(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed|refunded|confirmed"
     r"|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built|installed|issued"
     r"|written|implemented|submitted|set up|solved|passing|working|in (?:place|order)|live|reserved|rescheduled|moved"
     r"|renamed|replaced|transferred|activated|published|merged|restored|upgraded|registered|green)"
@@ -54,7 +54,8 @@ _CLAIM = re.compile(
     r"|(?:was|were)(?![^.\n]{0,40} (?:by|on)\b)\s+)"  # excludes "was booked by …", which is about others
     rf"(?:now |all |been |just |gone ahead and |successfully ){{0,4}}{_DONE}\b"
     rf"|\bI (?:just |then |also |now |went ahead and )?(?!set up|live|in ){_DONE}\b|\bI (?:was able|managed) to {_DO}\b"
-    r"|\btask (?:is )?(?:completed?|done|finished)\b|\bsucceeded\b|\ball set\b"
+    r"|\btask (?:is )?(?:completed?|done|finished)\b|\bwe (?:just |finally )?(?:finished|completed|did it|made it)\b"
+    r"|\b(?:is|are) (?:now )?ready\b(?! (?:to|for|when))|\bsucceeded\b|\ball set\b"
     rf"|^\W*(?:(?:success|(?:problem )?{_DONE}(?=\W*$|\W*[.!:,–—-]))\b|\w+ (?:made|{_DONE})\W*$)"
     r"|\b(?:everything|it) (?:now )?works\b|\bwent through\b|\b(?:all|the) (?:\d+ )?(?:tests|checks) (?:now )?pass",
     re.IGNORECASE,
@@ -80,7 +81,8 @@ _ACKNOWLEDGED = re.compile(
 _LIMIT = re.compile(  # a limit that is reached, in a message at the end of a run
     r"\b(?:max(?:imum)?|the)?[ _]?(?:number of |allowed )?(?:step|turn|iteration|message|action|token|time"
     r"|cost|context|budget|episode|call|output|request|round)s?(?:[ _-](?:limit|length|window|budget|count))?"
-    r"(?: \([^)]{0,80}\)| of \S{1,80})?(?: (?:was|were|has been|is|are))?[ _-](?:exceed|reach|exhaust|hit|used up)\w*"
+    r"(?: \([^)]{0,80}\)| of \S{1,80}(?: [a-z]{1,10})?)?(?: (?:was|were|has been|is|are))?"
+    r"[ _-](?:exceed|reach|exhaust|hit|used up)\w*"
     r"|\b(?:reached|exceeded|hit|exhausted)\b[^.\n]{0,40}\b(?:limit|max(?:imum)?|budget)\b"
     r"|\bout of (?:\w+ )?(?:steps|turns|iterations|tokens|time|context|budget)\b"
     r"|\bmax(?:imum)?[ _](?:number of )?(?:steps|turns|iterations|messages|actions|tokens)\b(?: (?:exceeded"
@@ -199,8 +201,10 @@ def _cause_of(text: str) -> str:
 def unknown_tool(transcript: Seen) -> Iterator[Found]:
     """Find each call of a tool, function or command that does not exist; the detail is its name."""
     for made in transcript.failed_calls:
-        if cause_of(made.result or "") == _UNKNOWN_TOOL:
-            yield made.turn, made.name, shortened(made.result or "")
+        result = made.result or ""
+        is_undefined = any(f"{of} '{made.name}'" in result for of in ("name", "attribute"))  # in Python's words
+        if is_undefined or cause_of(result) == _UNKNOWN_TOOL:
+            yield made.turn, made.name, shortened(result)
 
 
 def ignored_error(transcript: Seen) -> Iterator[Found]:

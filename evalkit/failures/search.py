@@ -156,6 +156,8 @@ class _Task(NamedTuple):
 _TABLES = {"files": FILES, "events": (SOURCE, *EVENTS[1:])}
 # a global, because forked processes inherit it: a detector may be a local function, which can't be pickled
 _task: _Task | None = None
+# Runs of a file are adjacent, also across chunks. Kinds recognise a file that they have just decoded by these bytes.
+_read = lru_cache(maxsize=1)(read_log)
 
 
 def _search(logs: Logs, known: Sequence[Detector]) -> Search:
@@ -191,6 +193,7 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
                     raised.setdefault(name, []).append(message)
         finally:
             _task = None
+            _read.cache_clear()
         store.arrange(runs)
         store.commit()
         for tables in unstored:
@@ -240,12 +243,11 @@ def _search_chunk(ids: list[str]) -> _Searched:
     rows: dict[str, list[tuple]] = {"files": [], "events": []}
     raised: list[tuple[str, str]] = []
     unread = []
-    read = lru_cache(maxsize=1)(read_log)  # runs of the same file are adjacent
     may_be_stored = True
     for run_id in ids:
         run = _task.runs[run_id]
         try:
-            transcript = transcript_of(_task.kind, run.files, read, mask=False)
+            transcript = transcript_of(_task.kind, run.files, _read, mask=False)
         except SourceError as error:
             unread.append(str(error))
             continue

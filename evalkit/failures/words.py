@@ -23,10 +23,10 @@ def _noun(rule: str) -> str:
 
 
 def loops(
-    n: int, failed: int, least: int, rule: str, most: int, call: str, model: str, of_model: int, n_model: int
+    n: int, total: int, least: int, rule: str, most: int, call: str, model: str, of_model: int, n_model: int
 ) -> str:
-    """Describe how many failed runs repeat a call many times, and the longest repetition."""
-    noun = counted_noun(failed, f"failed {_noun(rule)}")
+    """Describe how many runs (failed ones if logged) repeat a call many times, and the longest repetition."""
+    noun = counted_noun(total, _noun(rule) if rule in ("events", "unknown") else "failed run")
     verb = "repeats" if n == 1 else "repeat"
     text = f"{n:,} of {noun} {verb} one call at least {least} times with the same result"
     if model and n > of_model:

@@ -29,7 +29,7 @@ _REFUSES = (
     r"|connection (?:refused|timed out|reset by)|command not found|duplicate (?:key|entry)"
     r"|timeout \d+ ?m?s exceeded|a (?:password|terminal) is required|error (?:response )?from|(?:is|not) a directory"
     r"|(?:invalid|unrecogni[sz]ed|illegal|unknown|missing) (?:option|argument|command|operand|file|syntax|flag"
-    r"|parameter|user|host)s?)\b|not found$|error(?: \d{3})?: )"
+    r"|parameter|user|host)s?|exiting with failure)\b|not found(?: \(http \d+\))?$|error(?: \d{3})?: )"
 )
 # messages of programs: cat: a.txt: No such file or directory; curl: (7) Failed to connect; make: *** [all] Error 1
 _PROGRAM = re.compile(
@@ -38,7 +38,12 @@ _PROGRAM = re.compile(
     r"|(?:Segmentation fault|Bus error|Killed|Aborted)(?: \(core dumped\))?$",
     re.MULTILINE,
 )
-_NAMED = re.compile(rf"{_EXCEPTION}|(?:[Ee]rr(?:or)?|ERR(?:OR)?|[Ff]atal|FATAL)[*_]*(?:: | - |\] )|E: ", re.MULTILINE)
+_NAMED = re.compile(
+    rf"{_EXCEPTION}|(?:[Ee]rr(?:or)?|ERR(?:OR)?|[Ff]atal|FATAL)[*_]*(?:: | - |\] )|E: "
+    r"|(?i:fehler|erreur|errore?|erro|fout|fel|fe[ij]l|błąd|hata|virhe|chyba|hiba|lỗi|ошибка|помилка|خطأ|エラー"
+    r"|错误|錯誤|오류) ?(?:: |：)",
+    re.MULTILINE,
+)
 _CODE = r"[45]\d\d\b"
 _THEN = (  # what follows a verb such as failed, but not an adjective, as in failed payments, or a header of a table
     r"(?:[ \t]*(?:[.:!,;(\[–—]|- |\Z|\n(?!\s*[-=+|]))|\s+(?:to|with|because|due|after|for|on|in|at|as|while|when|during"
@@ -57,10 +62,11 @@ _FIRST = re.compile(
         r"invalid [\w-]+(?:\s*[!(]|\.?\s*\Z|: (?!none\b))|duplicate (?:key|entry)\b",
         r"you (?:do not|don['’]t) have (?:\w+ ){0,2}?(?:permissions?|access|rights?|privileges?)\b"
         r"|(?:the )?user (?:has )?(?:rejected|denied|declined) (?:the|this|your)\b",
-        r"(?:insufficient \w+|(?:you (?:are not|aren['’]t) |not )(?:authori[sz]ed|allowed|permitted)"
+        r"(?:insufficient \w+|(?:you (?:are not|aren['’]t) |not )(?:authori[sz]ed|authenticated|logged in"
+        r"|allowed|permitted)"
         r"|(?:the )?(?:payment|card|transaction|charge|request|(?:tool )?call|command|action|operation|login|permission"
         rf"|access) (?:was |has been |is )?(?:declined|denied|rejected|refused)){_DENIED}",
-        r"no \w+ with (?:that|this|the|such an?) (?:given )?(?:id|name|number|key|code|reference|email)\b",
+        r"no \w+ with (?:(?:that|this|the|such an?) )?(?:given )?(?:id|name|number|key|code|reference|email)\b",
         r"(?:unauthori[sz]ed|forbidden|not found|denied|rejected|aborted)\s*(?:[.:!,(]|$)",
         # messages of Python exceptions, of operating systems and networks, and of other languages
         r"(?:list|tuple|string) index out of range|name '\w+' is not defined|'?\w+' object (?:is not|has no|does not)"
@@ -88,6 +94,13 @@ _FIRST = re.compile(
     )),
     re.IGNORECASE | re.MULTILINE,
 )  # fmt: skip
+_OTHER_LANGUAGES = (  # not found, denied and failed
+    "nicht gefunden", "introuvable", "no encontrad", "não encontrad", "não foi encontrad", "non trovat",
+    "niet gevonden", "не найден", "找不到", "未找到", "見つかりません", "찾을 수 없", "zugriff verweigert",
+    "accès refusé", "acceso denegado", "permiso denegado", "acesso negado", "accesso negato", "toegang geweigerd",
+    "доступ запрещ", "拒绝访问", "アクセスが拒否", "접근이 거부", "ist fehlgeschlagen", "a échoué", "не удалось",
+    "konnte nicht ", "no se pudo", "impossible de", "não foi possível", "impossibile ",
+)  # fmt: skip
 # forms that begin with words of the call; each contains one of the words in its key, which are faster to search for
 _AFTER_WORDS = {
     ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?"
@@ -97,7 +110,10 @@ _AFTER_WORDS = {
     r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code)\b)",
     ("raised",): r"(?:[\w'\"`.]+ ){1,3}raised (?:an? )?(?:exception|\w*error)\b",
     ("failed",): rf"(?!(?:no|none|nothing)\b)(?:[a-z_]\w* ){{1,3}}failed\b(?!\s*[:=]\s*\d){_THEN}",  # Request failed
-    ("not found", "be found"): r"(?:[\w'\"./#-]+ ){1,5}(?:not|not be|\w+n['’]t be) found\s*(?:[.:!,(]|$)",
+    ("not found", "be found"): r"(?:[\w'\"./#-]+ ){1,5}(?:not|not be|\w+n['’]t be) found"
+    r"(?: on (?:this|the) server| in (?:the|our|this) (?:system|database|records|registry))?\s*(?:[.:!,(]|$)",
+    ("not be", "n't be", "n’t be"): r"(?:[\w'\"./#-]+ ){1,6}could(?: not|n['’]t) be (?!\w+er\b)\w+\b",
+    _OTHER_LANGUAGES: rf"[^\n.:：]{{0,60}}?(?:{'|'.join(_OTHER_LANGUAGES)})",
     ("required", "not of type"): r"(?:[\w.-]{1,60}['\"`]|(?-i:[a-z]\w*)) is (?:a required|required\s*(?:[.:!,(]|$))"
     r"|[^\s'\"]{1,60}['\"]? is not of type\b",
     (" exist",): r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b(?! in .{1,20}:)",
@@ -124,7 +140,8 @@ _IN_OUTPUT = re.compile(  # errors in lines of the output of programs, including
 )
 _WORDS_OF_OUTPUT = ("rror", "xception", "Traceback", "***", "not found", "No such", "denied", ".go:")  # in every match
 _TOOL = re.compile(r"tool|function|command|action|call")  # every match of `_UNKNOWN_TOOL` contains one of these
-_SHOWS = re.compile(  # names of tools that show files, pages, rows or logs
+_SHOWS = re.compile(  # names of tools that show files, pages, rows or logs; a tool such as update_page changes them
+    r"(?!(?:.*(?:__|[.:/]))?(?:move|book|update|create|delete|remove|submit|add|set|cancel|send|save|write|edit|insert)[_-])"
     r"(?:\w*[_.-])?(?:read|view|open|cat|grep|glob|find|ls|search|fetch|browse|visit|scrape|crawl|query|sql|http|url"
     r"|page|web|documents?|logs?)(?:[_.-]\w*)?|(?:read|view|fetch|search|grep|query|web)\w*",
     re.IGNORECASE,
@@ -148,9 +165,9 @@ _UNKNOWN_TOOL = re.compile(
     r"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+(?:tool|function"
     r"|command name|command|action)s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
     r"|(?:tool|function|command|action)(?: named| called| name)?:? \S{1,80} (?:does not exist|doesn't exist|is unknown"
-    r"|is not (?:a (?:valid|known|registered|recogni[sz]ed)\b|defined|available|found|recogni[sz]ed"
-    r"|registered|supported"
-    r"|one of|a )|(?:was )?not found|is (?:undefined|invalid))|\bno (?:tool|function|command|action) (?:named|called)\b"
+    r"|(?:is |(?<=['\"`] ))not (?:a (?:valid|known|registered|recogni[sz]ed)\b|defined|available|found|recogni[sz]ed"
+    r"|registered|supported|one of|in (?:the|my|your) |a )|(?:was )?not found|is (?:undefined|invalid))"
+    r"|\bno (?:tool|function|command|action) (?:named|called)\b"
     r"|unsupported call: \w|not a (?:valid|known|registered|recogni[sz]ed) (?:tool|function|command|action)\b"
     r"|there(?: is|'s) no (?:tool|function|command|action)\b|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
     re.IGNORECASE,

@@ -12,24 +12,27 @@ LEAST_WAITS = 3  # minimum number of turns in a row
 MOST_READ = 2_000  # maximum number of characters of a message that patterns search
 
 _PLAN = re.compile(
-    r"\b(?:plan|strategy|roadmap|proposal)(?::| -)|\b(?:(?:the|my|our|a|this) plan\b(?!\W*$)|plan (?:is|to)"
-    r"|here(?:['’]s| is) what we(?:['’]ll)? do|we (?:need|have) to|first,? (?:we|you|I|let)"
+    r"\b(?:plan(?: of \w+)?|strategy|roadmap|proposal|approach|roles|step (?:1|one))(?::| -)"
+    r"|\b(?:(?:the|my|our|a|this) plan\b(?!\W*$)|plan (?:is|to)|here(?:['’]s| is) what we(?:['’]ll)? do"
+    r"|we (?:need to|have to|could(?! not))|step (?:1|one) is|first,? (?:we|you|I|let)"
     r"|let(?:'?s| us) (?!go\b(?! to)|see|wait|know|do |continue|keep|meet)|how about (?!you\b)|I (?:propose|suggest)"
+    r"|let me (?:lay out|outline|sketch)|(?:my|the|our) idea is|your (?:job|task|part) is"
     r"|(?:I|we)(?:'ll| will| can(?!['’]t)| should| am going to| are going to|'m going to|'re going to)"
     r"(?! (?:wait|stay|be here|stand|hang))|you (?:can|should|could|collect|gather|get|craft|take|cook|mine|make))\b",
     re.IGNORECASE,
 )
 # the following patterns search texts in lower case, which is several times as fast as ignoring case
 _WAIT = re.compile(
-    r"(?<!need to )(?<!n['’]t )(?<!not )\b(?:wait(?:ing)?(?!\s*[,!])|hold(?:ing)? (?:on|position)|stand(?:ing)? by"
-    r"|stay(?:ing)? put|hang(?:ing)? (?:on|tight|around)|let me know (?:when|once|if)"
-    r"|i(?:'ll| will) (?:be|stay) here|ready when you)\b|take your time|\bnot going anywhere\b",
+    r"(?<!need to )(?<!n['’]t )(?<!not )\b(?:wait(?:ing)?(?!\s*[,!])|hold(?:ing)? (?:on|position|here)|stand(?:ing)? by"
+    r"|stay(?:ing)? put|remain(?:ing)? here|hang(?:ing)? (?:on|tight|around)|let me know (?:when|once|if)"
+    r"|i(?:'ll| will|'m| am) (?:be|stay|staying) (?:right )?here|ready when you)\b|take your time"
+    r"|\bnot going anywhere\b",
 )
 # matches every message about a recipe, and is faster than the patterns for questions and answers
-_OF_RECIPES = re.compile(r"recipe|plan|ingredient|how |need|requir|take|ma[dk]e|craft|cook|combine|in a row|goes")
+_OF_RECIPES = re.compile(r"recipe|plan|ingredient|how |need|requir|take|ma[dk]e|craft|cook|smelt|combine| row\b|goes")
 _RECIPE = r"(?:recipe|crafting plan)"
 _KNOW_HOW = rf"(?:{_RECIPE}|ingredients?)"
-_MAKE = r"(?:craft|make|made|cook|bake|baked|smelt|build|built)"
+_MAKE = r"(?:craft(?:ed)?|make|made|cook(?:ed)?|baked?|smelt(?:ed)?|build|built)"
 _OFFER = r"(?:i(?:'ll| will| can)? |let me |do you (?:need|want)|should i|shall i|want me|i have |i(?:'ve)? got )"
 _ASKED = re.compile(
     rf"(?:^|[.!?\n])[^\S\n]*(?!{_OFFER})[^.!?\n]{{0,99}}(?:\b{_KNOW_HOW}\b[^.!?\n]{{0,99}}\?"
@@ -39,6 +42,7 @@ _ASKED = re.compile(
     rf"|(?<!you )\b(?:need|want|like|looking for) (?:to (?:know|have|get) )?(?:the |a |your )?(?:\w+ )?{_RECIPE}\b"
     rf"|\b(?:tell|show|teach|explain)\b[^.!?\n]{{0,20}}\bhow to {_MAKE}\b"
     rf"|\b(?:what|which)\b[^.!?\n]{{0,99}}\bneed(?:ed)? (?:for|to {_MAKE})\b[^.!\n]{{0,99}}\?"
+    r"|\b(?:what|which)\b(?![^.!?\n]{0,99}\b(?:task|goal)\b)[^.!?\n]{0,99}\brequire[ds]?\b[^.!?\n]{0,99}\?"
     rf"|\b(?:(?:do not|don't|not) (?:know|have)|lack)\b[^.!?\n]{{0,99}}\b{_RECIPE}\b",
 )
 _TOLD = re.compile(
@@ -48,7 +52,10 @@ _TOLD = re.compile(
     r"|\b(?:you(?:'ll)? need|we(?:'ll)? need|needs?|requires?|takes|(?:is|are) (?:made (?:of|from|with)|crafted with"
     r"|just)?|craft(?:ed)?(?: it)? (?:with|from)|makes? \w+ (?:with|from))\s+(?:\d+|one|two|three|four|a|an)\s+"
     r"[\w ]{1,99}(?:,| and | \+ | plus | surrounded by |in a row|in the (?:middle|centre|center))\s*"
-    r"(?:\d+|one|two|three|a|an|some|in|[.!]|\Z)|\bcraft(?:ed)? it (?:with|from) \d+ \w+|\b\d+ \w+ in a row\b"
+    r"(?:\d+|one|two|three|a|an|some|in|[.!]|\Z)"
+    r"|(?<!\bi )\bcraft(?:ed)? (?:\w+ ){1,4}(?:with|from|using) \d+ \w+(?![^.!\n]{0,99}\?)"
+    r"|\b(?:place|put) (?:\d+|one|two|three|an?) \w+ in the (?:top|middle|cent|bottom|left|right|first|second|upper)"
+    r"|\b\d+ \w+ in a row\b"
     r"|\bcombine [^.!?\n]{0,99}\b(?:with|and|to make)\b"
     r"|\bfor (?:a |the |one )?\w[\w ]{0,30}? (?:you|we) need\b(?![^.!\n]{0,99}\?)",
 )
@@ -102,13 +109,12 @@ def _waits(turn: Turn) -> bool:
 def unanswered_message(transcript: Seen) -> Iterator[Found]:
     """Find messages that their receiver never answers, although it acts or gets more messages.
 
-    A single message counts if it asks for something, or if its receiver never says anything. Farewells and thanks need
-    no answer. If an agent begins a conversation, takes three more turns and receives no message, its message is
-    unanswered, too. The detail is the number of messages.
+    A single message counts if it asks for something. Farewells and thanks need no answer. If an agent begins a
+    conversation, takes three more turns and receives no message, its message is unanswered, too. The detail is the
+    number of messages.
     """
     heard: dict[str, dict[str, list[int]]] = {}  # turns by receiver and sender, since the receiver last spoke
     acted: dict[str, int] = {}  # number of turns of the receiver since then
-    speakers: set[str] = set()
     receivers: set[str] = set()
     begun: dict[str, list[int]] = {}  # for each agent that began a conversation, that turn and its turns since
     for number, turn in enumerate(transcript.turns, 1):
@@ -123,7 +129,6 @@ def unanswered_message(transcript: Seen) -> Iterator[Found]:
         elif turn.role == "assistant":
             is_start = bool(turn.call and turn.call.name == "!startConversation")
             if turn.values.get("words", "").strip() or is_start:
-                speakers.add(agent)
                 heard.pop(agent, None)
             acted[agent] = acted.get(agent, 0) + 1 if agent in heard else 0
             if agent in begun:
@@ -133,7 +138,7 @@ def unanswered_message(transcript: Seen) -> Iterator[Found]:
     for agent, senders in heard.items():
         for numbers in senders.values():
             first = transcript.turns[numbers[0] - 1]
-            is_due = agent not in speakers or _REQUEST.search(first.values["words"].lower())
+            is_due = _REQUEST.search(first.values["words"].lower())
             if (acted.get(agent) and is_due) or len(numbers) > 1:
                 yield numbers[0], str(len(numbers)), shortened(first.text)
     for agent, numbers in begun.items():

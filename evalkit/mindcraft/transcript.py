@@ -29,9 +29,12 @@ _FAILED = re.compile(  # beginning of the game's answer to a command that failed
     r"|you (?:do not|don't|cannot|have no\b)|not enough|there (?:is|are) no|no (?!more )\w+ |path not found(?!, but)"
     r"|collected 0 |!!code threw|code execution timed out|command !\S+ (?:does not|was given|requires)|incorrect"
     r"|unknown|param|error|missing|i can't|does not exist|\S+ is (?:either )?not an? |crafting \S+ requires"
+    r"|the \w+ (?:does not|doesn't) (?:have|contain)"
     r"|pathfinding stopped|took to+ long|(?:the )?furnace is currently|inventory (?:is )?full)",
     re.IGNORECASE,
 )
+# answers that report success: a line, or a list with a heading
+_SUCCEEDED = re.compile(r"(?:Successfully|Collected|You have reached|Found) [^\n]*\Z|(?:INVENTORY|NEARBY_\w+|STATS)\n")
 _HEARD = re.compile(r"(?P<name>[^\s:]+): \(FROM OTHER BOT\)(?P<text>.*)", re.DOTALL)
 
 
@@ -158,7 +161,8 @@ def _answered(call: Call, role: str, content: str, turns_later: int) -> Call:
     if "output:" in content.lower():
         answer = _OUTPUT.sub("", content, count=1).strip()
     says_so = _FAILED.match(answer) or ("\n" in answer and _FAILED.match(answer.rpartition("\n")[2]))
-    return Call(call.name, call.arguments, content, True if says_so else None, turns_later)
+    has_failed = bool(says_so) if says_so or _SUCCEEDED.match(answer) else None
+    return Call(call.name, call.arguments, content, has_failed, turns_later)
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:

@@ -7,16 +7,22 @@ from evalkit.kinds import Detector, Found, Seen
 from evalkit.kinds.detectors import Made, failed_tries, shortened
 
 _EMPTY = re.compile(r'"(?P<name>\w+)": (?:null|"")')  # an empty parameter
+_GIVEN = r"(?:provided|specified|given|supplied|passed)"
+_OF_DATA = r"(?!(?:is|was|were|data\w*|array|matrix|results?|list|table|frame|object|index|this|it|they|input|value)\b)"
 _NOT_GIVEN = re.compile(
     r"missing \d+ required (?:positional |keyword-only )?arguments?: (?P<python>[^\n]+)"
-    r"|(?:missing|required|requires?|needs?|no)\W+(?:the |a |an )?(?:required )?(?:parameter|argument|field"
-    r"|value|input)s?(?: named| called| for)?\W*(?P<named>\w+)?|\bfield required\W+(?P<field>\w+)"
-    r"|(?:parameter|argument|field)s? \W?(?P<before>\w+)\W? (?:is |was |are "
-    r"|were )?(?:missing|required|not (?:given|provided|specified|set)|None)"
-    r"|\b(?P<bare>\w+)\W? (?:must be|is|was|were|not) (?:provided|specified|given|required)|^KeyError: '(?P<key>\w+)'"
-    r"|^'(?P<quoted>\w+)'$|\bno (?P<without>\w+) (?:was |were )?(?:provided|specified|given)",
+    r"|(?:missing|required|requires?|needs?|no)\W+(?:(?:the|an?) )?(?:required )?(?:(?:parameter|argument|field)s?"
+    r"|(?:value|input)(?= for))(?: named| called| for)?\W*(?P<named>\w+)?|\bfield required\W+(?P<field>\w+)"
+    r"|^(?P<above>\w+)\n +field required|(?:parameter|argument|field)s? \W?(?P<before>\w+)\W? (?:is |was |are |were )?"
+    rf"(?:missing|required|empty|None|not {_GIVEN}|not set)|\b{_OF_DATA}(?P<bare>\w+)\W? (?:must be|not|(?:is|was|were)"
+    rf"(?: not)?) (?:required|{_GIVEN})|\b{_OF_DATA}(?P<empty>\w+)\W? (?:can ?not|can't|(?:must|should|may) not) be "
+    r"(?:None|null|empty|blank)|\b(?:please|must|have to|need to) (?:provide|specify|supply|pass|give) (?!(?:an? )?"
+    r"(?:more|fewer|less|different|other|another|smaller|larger|valid|new|at|one|it)\b)(?:(?:an?|the) )?(?:value for )?"
+    rf"\W?(?P<asked>\w+)|\bno (?P<without>\w+) (?:was |were )?{_GIVEN}\b(?! by)"
+    r"|^(?=(?:KeyError: )?'\w+'$|\W?\w+\W? (?:is|was) missing\b)(?:KeyError: )?\W?(?P<data>\w+)",  # perhaps of the data
     re.IGNORECASE | re.MULTILINE,
 )
+_NAME = re.compile(r'"(\w+)":')
 
 
 def silent_failure(transcript: Seen) -> Iterator[Found]:
@@ -38,9 +44,12 @@ def parameter_not_given(transcript: Seen) -> Iterator[Found]:
 
     The detail is the name of the parameter.
     """
+    names = {name for made in transcript.calls for name in _NAME.findall(made.arguments)}
     for made in _steps(transcript):
         stated = (made.result or "").removeprefix("error: ")
-        match = _NOT_GIVEN.search(stated) or _EMPTY.search(made.arguments)
+        match = _NOT_GIVEN.search(stated)
+        if not match or (match["data"] and match["data"] not in names):
+            match = _EMPTY.search(made.arguments)
         if match and made.has_failed:
             name = next(filter(None, match.groups()), "")
             text = transcript.turns[made.turn - 1].text

@@ -48,6 +48,9 @@ _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _BEFORE = r"(?:^|[;&|(\n])[ \t]*(?:\w+=\S* )*(?:(?:sudo|time|timeout \S+|poetry run|uv run|npx|bundle exec|xargs) )*"
 _EDIT_PROGRAM = re.compile(
     rf"{_BEFORE}(?:(?:g?sed|perl|ruby)(?:\s[^|;&\n]*?)?\s-(?:\w*i\b|i\S)|sed\s[^|;&\n]*--in-place"
+    r"|(?:python[\d.]* -m )?(?:black|isort|ruff format|cargo fmt|rustfmt)(?![^\s;&|])(?![^|;&\n]*--(?:check|diff))"
+    r"|(?:ruff|eslint)\s[^|;&\n]*--fix\b|prettier\s[^|;&\n]*(?:-w|--write)\b|(?:gofmt|goimports|clang-format)\s[^|;&\n]*-[wi]\b"
+    r"|dd\s[^|;&\n]*\bof=(?!/dev|/tmp)|rm\s+(?:-\w+\s+)*\w[\w.-]*/\S*\.\w"
     r"|git (?:apply|am|mv|rm)\b|patch\b|apply_patch\b|mv\s|ed\s|ex -s|cp\s+(?:-\w+\s+)*/tmp/|truncate\s"
     r"|(?:edit|insert|create)\s+\S|str_replace_editor\s+(?:str_replace|insert|create))"
     r"|\btee\s+(?!/dev|/tmp)|(?<![<>\d&=-])>>?\s*(?!/dev/|/tmp/|[&>=])[\w./~$]"
@@ -62,8 +65,9 @@ _CHANGE = re.compile(  # commands that may change files without editing source c
 )
 _UNDO = re.compile(
     r"\bundo(?:_edit|_last|_change)?\b|\bgit (?:checkout(?: HEAD\S*)? (?:-- |\.(?:\s|$)|[\w./-]+\.\w+(?=[\s;&|)]|$))"
-    r"|restore (?!--staged)|stash (?:drop|clear)|reset (?:\S+ )?--hard|revert (?!--help)|clean -\w*f)"
+    r"|restore (?!--staged (?!--worktree))|stash (?:drop|clear)|reset (?:\S+ )?--hard|revert (?!--help)|clean -\w*f)"
     r"|\b(?:git apply|patch)\s+(?:-\S+\s+)*(?:-R|--reverse)\b"
+    r"|\b(?:cp|mv)\s+(?:-\w+\s+)*(\S+)[.~_-](?:bak|orig|backup|old|save)\s+\1(?=[\s;&|]|$)"
 )
 _STASH = re.compile(rf"{_BEFORE}git stash\b(?! *(?:pop|apply|list|show|branch|drop|clear)\b)")
 _SWAP = re.compile(  # the old and the new text of an edit, in JSON or as options
@@ -71,12 +75,15 @@ _SWAP = re.compile(  # the old and the new text of an edit, in JSON or as option
     r"(?P<quote>[\"'])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)",
     re.DOTALL,
 )
+_SED = re.compile(  # the old and the new text of a substitution, and the files
+    r"\b(?:sed|perl)\s+(?:-\S+\s+)+[\\'\"]+s(?P<by>[/|#,@])(?P<old>.{1,200}?)(?P=by)(?P<new>.{0,200}?)(?P=by)\w*[\\'\"]+(?P<path>[^;&|\"\n]+)"
+)
 _PATH = re.compile(r"\"(?:file_?)?(?:path|name)\":\s*\"([^\"]*)\"|str_replace_editor \w+ (\S+)", re.IGNORECASE)
 _TEST = re.compile(
     rf"{_BEFORE}(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php|elixir)\s+(?:-\S+\s+)*\S*(?:test|repro|check|verify|unit\b)"
     r"|(?:npm|yarn|pnpm|go|cargo|make|mvnw?|gradlew?|mix|dotnet|bundle|lein|swift|bazel|rake|composer|sbt|deno|bun|hatch"
     r"|php artisan|zig build|stack|cabal|ninja|just|task|act"
-    r"|\S*/gradlew|\S*/mvnw|\S*python\S*\s+\S+\.py)(?:\s+(?:run|exec|dlx))?(?:\s+-\S+)*"
+    r"|\S*/gradlew|\S*/mvnw|\S*python\S*\s+\S+\.py)(?:\s+(?:run|exec|dlx))?(?:\s+-\S+(?:\s+[\w./]+)?)*"
     r"\s+(?:\S*(?:test|check|verify|spec)|(?:ci|jest|mocha|karma|tox|nox)\b)"
     r"|npm t\b|(?:tox|nox|trial|rspec|phpunit|mocha|jest|vitest|behave)\b"
     r"|(?!test\s+[-!\"$])[\w./-]*(?:test|repro)[\w.-]*(?:\s|$))"
@@ -212,8 +219,10 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
         for sentence in _SENTENCES.split(told.text) if told.role in ("system", "user") else ():
             for asks, given in _ASKS:
                 if (match := asks.search(sentence)) and not _MADE.search(sentence):
-                    is_given = given.search(turn.text.strip()) if given else match["said"].lower() in turn.text.lower()
-                    if not is_given:
+                    # after ReAct's words, which may belong to the answer
+                    texts = (turn.text.strip(), turn.text.rpartition("Final Answer:")[2].strip())
+                    said = given or re.compile(re.escape(match["said"]), re.IGNORECASE)
+                    if not any(map(said.search, texts)):
                         yield number, shortened(match[0])[:80], shortened(turn.text)
                     return
 
@@ -355,7 +364,9 @@ def edit_undone(transcript: Seen) -> Iterator[Found]:
             text = made.arguments[:MOST_READ]
             texts = {match["which"]: match["text"] for match in _SWAP.finditer(text)}
             path = next(filter(None, (group for match in _PATH.finditer(text) for group in match.groups())), "")
-            if len(texts) == 2 and texts["old"] != texts["new"]:
+            if sed := _SED.search(text):
+                texts, path = sed.groupdict(), sed["path"]
+            if "old" in texts and "new" in texts and texts["old"] != texts["new"]:
                 if (path, texts["new"], texts["old"]) in swaps:
                     yield made.turn, "", made.text
                 swaps.add((path, texts["old"], texts["new"]))

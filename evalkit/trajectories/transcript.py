@@ -101,9 +101,10 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], part: str = "
 def answer_in_order(turns: list[Turn]) -> None:
     """Set the result of each call without one to the next tool message that names no call.
 
-    The result of a call written as text may also be a user or system message that starts like a result. If the form of
-    the call is certain, its result may be any user message that follows immediately. Text in an uncertain form is a
-    call only if some text of the same form has a result.
+    The result may also be a user message that follows immediately and starts like a result. If the call is written as
+    text, its result may be any later user or system message that starts like a result. If the form of the call is
+    certain, its result may be any user message that follows immediately. Text in an uncertain form is a call only if
+    some text of the same form has a result.
     """
     waiting: list[int] = []
     with_results = set[str]()  # forms of written calls that have a result
@@ -115,8 +116,9 @@ def answer_in_order(turns: list[Turn]) -> None:
             waiting.clear()
         elif waiting:
             form = turns[waiting[0]].values.get("written", "")
-            is_next = form in _CERTAIN and turn.role == "user" and turns[place - 1].call is not None
-            if turn.role not in ("tool", "function") and not is_next and not (form and _is_result(turn.text)):
+            is_next = turn.role == "user" and before.call is not None
+            is_result = (is_next and form in _CERTAIN) or ((is_next or form) and _is_result(turn.text))
+            if turn.role not in ("tool", "function") and not is_result:
                 continue
             with_results.add(form)
             returned = _RETURNED.search(turn.text)

@@ -11,7 +11,7 @@ from evalkit import failures
 from evalkit.crafter.events import repeated_noop
 from evalkit.kinds import Call, Transcript, Turn, read_log
 from evalkit.kinds.detectors import seen
-from evalkit.mindcraft.events import wrong_item
+from evalkit.mindcraft.events import unanswered_message, wrong_item
 from evalkit.trajectories.chat import Message
 from evalkit.trajectories.transcript import turns_of
 
@@ -146,6 +146,10 @@ INTERFACES = {  # a call of `find` with {"n": 3} and its result "none", in the m
         {"role": "assistant", "content": '<tool_call>{"name": "find", "arguments": {"n": 3}}</tool_call>'},
         {"role": "tool", "content": "<tool_response>\nnone\n</tool_response>"},
     ),
+    "an answer of the user": (
+        {"role": "assistant", "content": "", "tool_calls": [{"name": "find", "arguments": '{"n":3}'}]},
+        {"role": "user", "content": "Tool output: none"},
+    ),
 }
 
 
@@ -188,7 +192,9 @@ ANSWERS = {
     "Command !take was given 1 args, but requires 2 args.": True,
     "Path not found, but attempting to navigate anyway.\nYou have reached Jill.": None,
     "No more oak_log nearby to collect.\nCollected 3 oak_log.": None,
-    "Action output:\nCollected 2 wheat.": None,
+    "Action output:\nCollected 2 wheat.": False,
+    "INVENTORY\n- oak_log: 2": False,
+    "Found 2 wheat.\nTypeError: bot is not defined": None,  # its text decides
 }
 
 
@@ -199,6 +205,21 @@ def test_the_first_or_last_line_of_the_game_tells_that_a_command_failed(answer, 
     path.write_text(json.dumps({"name": "andy", "turns": turns}))
     shown = evalkit.mindcraft.KIND.transcript([str(path)], read_log)
     assert shown.turns[0].call.has_failed is ANSWERS[answer]
+
+
+MESSAGES = {  # a message from Jill, and whether Ada, who goes on acting in silence, should have answered
+    "Where is the wheat?": True,
+    "Please bring me 2 eggs": True,
+    "I have 2 eggs.": False,
+    "Nice!": False,
+}
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_message_needs_an_answer_if_it_asks_for_something(message):
+    heard = Turn("Jill → Ada", "user", message, agent="Ada", values={"from": "Jill", "words": message})
+    acts = [Turn("Ada", "assistant", "!dig(1)", agent="Ada", values={"words": "", "acts": True})] * 3
+    assert bool([*unanswered_message(seen(Transcript("", [], [heard, *acts])))]) is MESSAGES[message]
 
 
 ITEMS = {

@@ -16,25 +16,30 @@ COMMANDS = {  # what a shell command does: examples, and others that do not
         "|go test ./...|python manage.py test|python setup.py test|timeout 60 uv run pytest|bash run_tests.sh"
         "|rake spec|make -s ci|yarn jest src|pnpm exec mocha|npm run jest|hatch run tox"
         "|npm t|cabal test all|php artisan test|Rscript -e 'devtools::test()'"
-        "|python /tmp/reproduce.py|sed -i s/a/b/ x.py && ctest|./tests/runtests.py a",
+        "|python /tmp/reproduce.py|sed -i s/a/b/ x.py && ctest|./tests/runtests.py a"
+        "|make -C out check|npm --prefix web test",
         "grep -n pytest setup.cfg|cat tests/test_sum.py|git add tests|test -f a.py && echo|pip install pytest"
         "|yarn add jest|npm install mocha"
-        "|python main.py"
+        "|python main.py|make -C out all"
         f"|echo 'run the tests'|make build|ls tests|{HEREDOC.format('tests/test_sum.py')}",
     ),
     "edits": (
         "sed -i.bak 's/a/b/' a.py|sed -E -i s/a/b/ a.py|perl -pi -e s/a/b/ a.py|patch -p1 < /tmp/a.diff"
         "|git apply a.diff|perl -0777pi -e 's/a/b/' a.py|gsed -i s/a/b/ a.py|cp -f /tmp/new.py a.py"
         "|echo 'x' >> a.py|python -c \"open('a.py', 'w').write('x')\"|str_replace_editor create /a.py --file_text 'x'"
+        "|isort .|python3 -m black lib|ruff check lib --fix|eslint --fix lib|gofmt -l -w a.go|prettier --write a.ts"
+        "|dd if=b of=a.py|rm -f lib/old/a.py"
         f"|edit 3:5\nx = 1\nend_of_edit|{HEREDOC.format('a.py')}",
         "sed -n 1,5p a.py|sed -n 1p built-in.txt|python -c 'print(3 > 2)'|pytest > /tmp/log 2>&1|ls > /dev/null"
+        "|black --check lib|ruff check lib|pip install black|gofmt -l a.go|rm -rf out|rm debug.py|rm /tmp/out/a.py"
         "|awk '$1 > 3' a.csv|git diff > /tmp/a.diff|grep -rn 'x > 1' src",
     ),
     "undoes": (
         "git checkout -- a.py|git checkout .|git restore a.py|git reset --hard|str_replace_editor undo_edit a.py"
+        "|git restore --staged --worktree lib|cp -f lib/a.py.orig lib/a.py|mv b.js.bak b.js"
         "|git reset HEAD~1 --hard|git apply --reverse a.diff|patch -p1 -R < a.diff",
         "git checkout -b fix|git checkout fix/b.py-typo -b c|git apply a.diff|git revert --help"
-        "|git checkout main|git stash|git restore --staged a.py|git log",
+        "|cp a.py a.py.bak|cp a.py.bak b.py|git checkout main|git stash|git restore --staged a.py|git log",
     ),
     "reads": (
         "cat a.py|sed -n '1,20p' a.py|cd /app && head a.py|str_replace_editor view /a.py --view_range 1 9",
@@ -142,6 +147,10 @@ RUNS = {
     "an edit after the last test": ([EDIT, TEST, EDIT, DONE], {"test_not_run"}),
     "tests that are only read": ([EDIT, bash("cat tests/test_a.py", "x"), DONE], {"test_not_run"}),
     "an edit that is swapped back": ([FIRST, BACK, TEST, DONE], {"edit_undone"}),
+    "a substitution that is swapped back": (
+        [bash("sed -i 's|x y|z|' lib/a.py"), bash("sed -i 's|z|x y|' lib/a.py"), TEST, DONE], {"edit_undone"},
+    ),
+    "another substitution": ([EDIT, bash("sed -i s/b/c/ a.py"), bash("sed -i 's/b/a/' b.py"), TEST, DONE], set()),
     "an edit of another file": ([FIRST, OTHER, TEST, DONE], set()),
     "work that is handed in": ([EDIT, TEST, bash("submit")], set()),
     "work without an edit": ([bash("ls", "a.py"), bash("submit")], {"submitted_unchanged"}),
@@ -177,6 +186,7 @@ def test_a_run_has_its_events_and_no_others(run):
 
 FORMS = {
     "Respond with JSON only.": ('{"a": 1}', "Here it is: a is 1"),
+    "Return raw JSON.": ("Thought: I know it.\nFinal Answer: [3]", "Final Answer: it is 3"),
     "Answer with a single integer.": ("12", "About a dozen."),
     "Please reply with yes or no only.": ("No.", "It depends."),
     "Put the result in \\boxed{}.": ("\\boxed{3}", "3"),

@@ -165,6 +165,19 @@ The upload failed because the disk is full
 The room couldn't be found.
 {"type": "about_error", "title": "Closed", "status": 409}
 Failed: no seat
+Fehler: Raum 3 ist belegt
+Erreur : la salle est fermée
+Ошибка: зал закрыт
+エラー：部屋がありません
+Der Raum 3 wurde nicht gefunden.
+Acceso denegado a la sala
+La réservation de la salle a échoué
+{"detail": "Not logged in"}
+gh: Not Found (HTTP 410)
+Sorry, this room could not be reserved.
+No room with code R7 exists.
+The requested page was not found on this server.
+tar: Exiting with failure status due to previous errors
 """
 HEALTHY = """
 Temporary failure rate of the last hour is 2 %
@@ -242,6 +255,13 @@ Payment: accepted
 Fail to pass tests: test_sum
 Rooms can be found on floor 2.
 {"status": "pending", "message": "Nothing failed"}
+Fehler: 0
+Estado: acceso denegado
+Fehlerliste der Woche
+La salle a été trouvée
+部屋が見つかりました
+Rooms cannot be changed after booking.
+No breakfast with this room
 """
 # results of calls that show what others wrote, by the name and the arguments of the call
 SHOWN = {
@@ -263,6 +283,7 @@ NOT_SHOWN = {
     "an exit code": ("bash", '{"command":"grep x a.txt"}', "\n[exit code: 2]"),
     "no page": ("fetch", '{"url":"x"}', "HTTP Error 404: Not Found"),
     "no table": ("run_sql", "", 'ERROR:  relation "orders" does not exist\nLINE 1: SELECT'),
+    "a page that was not changed": ("update_page", "", "Report\nTraceback (most recent call last):\nValueError: x"),
     "no such file": ("read_file", '{"path":"a.md"}', "File not found: a.md"),
 }
 

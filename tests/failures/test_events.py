@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import evalkit
 from benchmarks import failures as planted
 from evalkit import failures
+from evalkit.failures import failure_modes, words
 from evalkit.failures import search as events_module
-from evalkit.failures import words
 from evalkit.failures.contrasts import contrast_of
 from evalkit.failures.rules import COMMON, repeated_call
 from evalkit.kinds import Call, Transcript, Turn
@@ -363,15 +363,20 @@ def test_logs_without_failures_say_so(tmp_path):
     assert "No run failed" in failures.describe_failures(logs)
 
 
-def history(folder, name, repeats):
+def history(folder, name, repeats, succeed=False):
     records = []
     for i in range(5):
         about = {"timestamp": f"2025-08-01T10:00:{i:02d}", "function_name": "process_cells", "success": True}
         result = f"group_to_cell_type = {{'0': 'T cell {i}'}}"
         records.append(about | {"parameters": {"cell_type": f"{name} {i}"}, "error": None, "result_summary": result})
     for i in range(repeats):
-        about = {"timestamp": f"2025-08-01T11:00:{i:02d}", "function_name": "compare_cell_counts", "success": False}
-        records.append(about | {"parameters": {"cell_type": "B"}, "error": "no such cells", "result_summary": None})
+        about = {"timestamp": f"2025-08-01T11:00:{i:02d}", "function_name": "compare_cell_counts", "success": succeed}
+        ended = (
+            {"error": None, "result_summary": "12 cells"}
+            if succeed
+            else {"error": "no such cells", "result_summary": None}
+        )
+        records.append(about | {"parameters": {"cell_type": "B"}} | ended)
     (folder / f"{name}.json").write_text(json.dumps(records))
 
 
@@ -383,8 +388,18 @@ def test_a_loop_of_43_identical_calls_is_the_first_finding(tmp_path):
     assert failures.failed_runs(logs).rule == "events"
     assert failures.failed_runs(logs).table["failed"].tolist() == [True, False, True]
     first = failures.findings(logs)[0]
-    assert (first.code, first.values["most"], first.values["n"], first.values["failed"]) == ("loops", 43, 1, 2)
+    assert (first.code, first.values["most"], first.values["n"], first.values["total"]) == ("loops", 43, 1, 3)
     assert "43 times: compare_cell_counts" in failures.describe_failures(logs)
+
+
+def test_a_loop_of_successful_steps_is_a_finding(tmp_path):
+    history(tmp_path, "a", 0)
+    history(tmp_path, "b", 21, succeed=True)
+    codes = {one.code: one for one in failures.findings(evalkit.load(tmp_path, "steps"))}
+    assert list(codes) == ["no_failures", "loops"]
+    text = codes["loops"].template(**codes["loops"].values)
+    assert text.startswith("1 of 2 histories repeats one call")
+    assert "21 times: compare_cell_counts" in text
 
 
 def test_an_event_of_failed_runs_only_is_claimed_and_one_of_all_runs_is_not():
@@ -501,6 +516,23 @@ def test_error_texts_that_differ_in_names_and_numbers_are_one_group(tmp_path):
     assert groups["calls"].tolist() == [4, 4]
     assert set(groups["cause"]) == {"not found", "connection"} or len(groups) == 2
     assert groups["turn"].notna().all()
+
+
+MASKED = {
+    '{"error": "tank is empty", "code": 3}': "tank is empty",
+    "{'status': 'failed', 'reason': 'tank is leaking'}": "tank is leaking",
+    'Error 500: {"detail": {"message": "pump 4 is off", "at': "Error <n>: pump <n> is off",
+    '{"ok": false, "error": "pump_not_found"}': "pump_not_found",
+    '{"failed": true, "result": "the hose is gone"}': "{failed: true, result: the hose is gone}",
+    "Won't water Ben's roses: they're Eve's": "Won't water Ben's roses: they're Eve's",
+    "No plant 'red rose' in \"the garden behind the old house\"": "No plant <name> in <name>",
+    "Error: 'the hose is gone'": "Error: 'the hose is gone'",
+}
+
+
+@pytest.mark.parametrize("text", MASKED)
+def test_a_masked_error_text_keeps_its_message(text):
+    assert failure_modes.masked_text(text) == MASKED[text]
 
 
 @pytest.mark.parametrize("kind", ["mindcraft/runs", "crafter", "steps", "trajectories"])

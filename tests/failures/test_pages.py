@@ -1,13 +1,18 @@
 """What pages show of failures: marks on turns, and the main reason of each model."""
 
+import json
+
 import pandas as pd
 import pytest
 
 import evalkit
 from evalkit import compare, failures
-from evalkit.evidence import RunRef, read_references
+from evalkit.display.show import REPORT, SORTING
+from evalkit.evidence import RunRef, links, read_references
 from evalkit.failures import answers
 from evalkit.kinds import Transcript, Turn
+from tests.browser import needs_browser, open_browser
+from tests.reports.pages import Visit
 
 TRANSCRIPT = Transcript("", [], [Turn("a", "user", "x"), Turn("a", "assistant", "y", ("final",))])
 
@@ -37,6 +42,67 @@ def test_a_report_passes_the_marks_of_events_on(monkeypatch):
     pages, _ = read_references([data], "../failures.html")
     marks = {mark for [run] in pages.values() for _, mark in run.marks}
     assert "repeated call: 5" in marks
+
+
+def _chats(n, failing):
+    """Return rows of chats; some runs call a failing tool three times, whose errors have two causes."""
+    rows = []
+    for run in range(n):
+        spoken = [{"role": "user", "content": f"Water plant {run % 5}."}]
+        for turn in range(3):
+            spoken.append({"role": "assistant", "content": "", "tool_calls": [{"name": "water", "arguments": "{}"}]})
+            answer = "done" if run >= failing else ("Error: the tank is empty", "Error: no such plant")[run % 2]
+            spoken.append({"role": "tool", "content": answer if run < failing else f"{answer} {turn}"})
+        spoken.append({"role": "assistant", "content": "I tried."})
+        rows.append({"task_id": f"t{run % 5}", "model": "ash", "success": run >= failing, "messages": spoken})
+    return rows
+
+
+browser = pytest.fixture(scope="module")(open_browser)
+
+
+@pytest.fixture
+def linked(monkeypatch, tmp_path):
+    """Return a function that gives the evidence of chats, and the HTML that a report shows."""
+    monkeypatch.setenv(REPORT, "1")
+    shown = []
+    for module in ("evalkit.evidence.links", "evalkit.display.show"):
+        monkeypatch.setattr(f"{module}.display", lambda data, **_: shown.append(data.get("text/html", "")))
+
+    def make(n, failing):
+        (tmp_path / "chats.jsonl").write_text("\n".join(map(json.dumps, _chats(n, failing))))
+        logs = evalkit.load(tmp_path / "chats.jsonl")
+        return logs, evalkit.Evidence(logs, failures.with_modes(logs), "mode", "event", "error_group"), shown
+
+    return make
+
+
+@needs_browser
+def test_a_link_from_a_count_shows_as_many_runs_as_it_counts(linked, browser, tmp_path):
+    logs, evidence, shown = linked(30, 14)
+    counts = []
+    for table, by in ((failures.event_counts(logs), "event"), (failures.error_groups(logs), "error_group")):
+        table = evidence.link_counts(table[table["runs"] > 0], by)
+        links.show_runs(logs, table, percent=False)
+        counts += zip(table["runs_href"], table["runs"], strict=True)
+    of_types = evidence.link(failures.mode_shares(failures.modes(logs), "task_type"))
+    compared = evidence.link(failures.contrast(logs))
+    evidence.show()
+    assert all("task_type" not in href for href in of_types["href"])  # no run has a type
+    assert set(compared["href"]) <= {href for href, _ in counts}
+    page = tmp_path / "page.html"
+    page.write_text(f"<!doctype html><title>x</title><body>{''.join(shown)}<script>{SORTING}</script>")
+    assert [n for _, n in counts] == [14, 14, 14, 7, 7]
+    with Visit(browser, page) as visit:
+        for href, n in counts:
+            visit.page.evaluate("href => { document.querySelector(`a[href='${href}']`).click(); }", href)
+            visit.until(f"document.querySelector('.chosen')?.textContent.startsWith('{n} of 30 rows have ')")
+
+
+def test_of_many_runs_the_table_has_those_first_that_the_counts_are_about(linked):
+    _, evidence, shown = linked(links.MOST_RUNS + 50, 30)
+    evidence.show()
+    assert sum("repeated call" in row for one in shown for row in one.split("<tr")) == 30
 
 
 def test_a_leaderboard_has_the_main_reason_of_each_model():

@@ -4,10 +4,12 @@ import pytest
 
 from evalkit.compare.checks import OWN_FILES
 from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, _OWN_LIMIT, cause_of, claims_success
+from evalkit.kinds import Call, Transcript, Turn
+from evalkit.kinds.detectors import seen
 from evalkit.kinds.errors import is_error, unknown_tool_in
 from evalkit.mindcraft.events import _ASKED, _PLAN, _TOLD, _WAIT
 from evalkit.mindcraft.transcript import _FAILED
-from evalkit.steps.events import _NOT_GIVEN
+from evalkit.steps.events import _NOT_GIVEN, parameter_not_given
 
 
 def is_unknown_tool(text):
@@ -18,6 +20,14 @@ def in_lower_case(pattern):
     return lambda text: pattern.search(text.lower())
 
 
+def _needs_parameter(error):
+    """Return whether the error of a step means that a parameter is missing; another step has the parameter donor."""
+    calls = [Call("g", '{"donor": 1}', "x", False), Call("f", "", f"error: {error}", True)]
+    return bool(
+        [*parameter_not_given(seen(Transcript("", [], [Turn("a", "action", "", call=call) for call in calls])))]
+    )
+
+
 CASES = {
     "asks for a recipe": (
         in_lower_case(_ASKED),
@@ -26,9 +36,10 @@ CASES = {
         "|What do I need to craft a compass?|Could you give me the crafting plan?|How is a cake made?"
         "|Which ingredients do we need for the cake?|Tell me the recipe for rabbit stew"
         "|Which items are needed to craft a lectern?|I'd like to know the recipe for cookies."
-        "|Tell me how to make bread|What goes into bread?",
+        "|Tell me how to make bread|What goes into bread?|How are tiles smelted?|Which things does the loom require?",
         "I have 3 wheat. Do you need it?|Let's craft a cake.|The recipe is 3 wheat.|How are you?|Where do I put it?"
-        "|I know the recipe, I need the ingredients.|Let me share the recipe with you.|Do you want the recipe?",
+        "|What does the task require?|I know the recipe, I need the ingredients.|Let me share the recipe with you."
+        "|Do you want the recipe?",
     ),
     "tells a recipe": (
         in_lower_case(_TOLD),
@@ -36,37 +47,46 @@ CASES = {
         "|Cake requires 3 wheat, 2 sugar and 1 egg|It takes 6 planks and 3 books.|You need 2 sticks and 3 iron ingots."
         "|A bookshelf is made of 6 planks and 3 books|You craft it with 3 wheat|Ingredients: wheat, sugar, egg."
         "|Here is the recipe for bread: Step 1: Cut the wheat."
-        "|A golden carrot takes 1 carrot surrounded by 8 gold nuggets.|You make bread from 3 wheat and a bowl.",
+        "|A golden carrot takes 1 carrot surrounded by 8 gold nuggets.|You make bread from 3 wheat and a bowl."
+        "|Craft arrows with 1 stick.|You can craft the loom using 2 string|To craft it, put 1 egg in the middle slot",
         "Do you have the recipe?|What is the recipe for cake?|I need 3 logs.|I have 3 wheat and 2 eggs.|Let's go."
-        "|Thanks for the recipe, I look for wheat.",
+        "|Thanks for the recipe, I look for wheat.|I crafted bread with 3 wheat|Can you craft a loom with 2 string?"
+        "|Put 3 logs in the chest so that I can craft",
     ),
     "announces a plan": (
         _PLAN.search,
         "Here's the plan: you get wood|Plan: 1. collect 2. craft|I'll gather wood and you craft.|We should split up"
         "|First, we cut wood.|We need to find sheep, then cut wool.|Strategy: you dig, I smelt.|Roadmap - logs, planks"
-        "|Here's what we'll do: one digs, one cooks.",
+        "|Here's what we'll do: one digs, one cooks.|Step 1: dig|Here is a plan of attack: I dig|Our approach: you cook"
+        "|Let me outline it: dig, then cook|My idea is that you cook|Your job is to dig|We could each take a side",
         "Hello Jill|OK|Thanks!|Good strategy!|I'll hang around here.|Your proposal is fine."
+        "|We could not find sheep.|I did step 1|Nice approach!"
         "|Good plan!|How about you?|Then let us go on.|I'll wait for Andy.|I can't wait to see it!",
     ),
     "waits": (
         in_lower_case(_WAIT),
         "I'm waiting for you.|I will wait here|Waiting...|Let me know when you are done|Standing by."
         "|I will stay here until you return.|Still waiting.|I'm staying put.|Hanging tight till then!|Holding position."
-        "|Take your time, Jill.|I'm not going anywhere.",
-        "On my way|I have it"
+        "|Take your time, Jill.|I'm not going anywhere.|I'll hold here until dawn.|Remaining here.|I'll be right here.",
+        "On my way|I have it|I'm here!|Hold this for me"
         "|No need to wait, come.|Wait, I have it already.|I can't wait to see the cake!|Don't wait for me.",
     ),
     "fails in the game": (
         _FAILED.match,
         "Pathfinding stopped: Path was stopped before it could be completed!.|Took too long to decide path to goal!"
-        "|The furnace is currently smelting potato.|Inventory full, no place to collect.|You have no fuel to smelt.",
+        "|The furnace is currently smelting potato.|Inventory full, no place to collect.|You have no fuel to smelt."
+        "|The barrel does not contain any wheat.",
         "Took 3 sticks.|The furnace is ready.|You have now 3 sticks.|Inventory:|Collected 3 logs.",
     ),
     "needs a parameter": (
-        _NOT_GIVEN.search,
+        _needs_parameter,
         "Parameter 'sample' must be provided|`sample` is required|ValueError: field required: sample"
-        "|Missing required parameter: sample",
-        "The sample is fine|Parameter 'sample' is invalid",
+        "|Missing required parameter: sample|sample must not be empty|ValueError: `sample` cannot be None"
+        "|Please provide a sample|1 validation error for Plot\nsample\n  Field required [type=missing]|No sample given"
+        "|No value for the sample was given|You must specify the sample|KeyError: 'donor'|donor is missing",
+        "The sample is fine|Parameter 'sample' is invalid|missing values in sample 3|KeyError: 'pca_30'|'pca_30'"
+        "|pca_30 is missing|Please provide a valid sample|Please provide more samples|The matrix cannot be empty"
+        "|The table was not given enough rows|input contains NaN: missing values are not allowed",
     ),
     "claims success": (
         claims_success,
@@ -75,18 +95,21 @@ CASES = {
         "|Your refund was processed. You will get it in 5 days.|All tests pass now.|The error is fixed."
         "|Your room's been changed.|We're all set for tonight!|I was able to add the luggage.|The upload succeeded."
         "|I went ahead and rescheduled the call.|All 7 checks pass.|Refund processed.|The seat is now reserved."
-        "|Fixed!|The payment went through.|I updated the record.|It works now.|The refund has been issued.",
+        "|Fixed!|The payment went through.|I updated the record.|It works now.|The refund has been issued."
+        "|We finally made it!|Your room is now ready.|I've gone ahead and rescheduled you.|I resent the invoice.",
         "I could not update the order.|The update failed.|Unfortunately the booking was not completed.|Shall I proceed?"
         "|I will update it once you confirm.|There was an error, but I'm looking into it.|Once it is done I tell you."
         "|Nothing was changed.|The order remains unchanged.|I created nothing."
         "|The table was taken, it was reserved by another guest.|The call was placed on Monday.|I opened the file."
-        "|I was able to see the order.|I verified the address.|I moved nothing.",
+        "|Are you ready?|The boat is ready to leave.|I was able to see the order.|I verified the address."
+        "|I moved nothing.",
     ),
     "unknown tool": (
         is_unknown_tool,
         "Error: Tool 'x' is not available|No tool named x|Unknown function: x|Error: x is not a known tool"
         "|Tool x not found|tool_not_found: x|Error: function 'fly' is not defined|The tool `fly` does not exist"
-        '|{"error": "unknown tool fly"}|ToolNotFoundError: fly|Unrecognized tool fly|There is no tool called fly',
+        '|{"error": "unknown tool fly"}|ToolNotFoundError: fly|Unrecognized tool fly|There is no tool called fly'
+        "|Error: Function 'fly' not supported|Error: tool `fly` is not in the list of tools",
         "Error: file not found|Error: unknown argument x|Invalid function arguments|Error: order not found",
     ),
     "limit": (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.mindcraft import analyze_agent_log
+from evalkit.mindcraft import analyze_agent_log, parse
 from evalkit.mindcraft.parse import COMMAND, EVENT, FINAL, AgentOutcome, agent_outcome, decode_log
 from tests.mindcraft.builders import ANYTHING, SCORE, SHAPES, log, said, turn, write
 
@@ -210,3 +210,8 @@ def test_a_wording_or_an_event_does_not_reach_from_one_turn_into_the_next():
     check(json.dumps([turn("user", "Task ended with score : "), turn("user", "1")]).encode())
     check(json.dumps([turn("system", "Command !"), turn("system", "fly does not exist.")]).encode())
     check(json.dumps([turn("assistant", "Wow!"), turn("assistant", "inventory")]).encode())
+
+
+def test_the_quick_search_for_outcomes_finds_every_wording():
+    starts = [wording.start for name in ("scored", "succeeded") for wording in parse.WORDINGS[name]]
+    assert all(start.startswith(parse.OUTCOME_START) for start in starts)
