@@ -26,7 +26,8 @@ fsspec = lazy_loader.load("fsspec")  # slow to import, and most sources are loca
 _MOST_FOLDERS = 200  # maximum depth of folders in an archive, because fsspec recurses for each level
 LARGE = 2**20  # size in bytes from which only the excerpt of a file is read
 
-_RECORD = re.compile(rb"(\d{1,12}) ([^=\n]{1,500})=")  # beginning of a record in a header of a tar archive
+_MOST_DESCRIPTION = 8_192  # bytes that describe the next member of a tar archive; reading them takes quadratic time
+_DESCRIPTIONS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
 _ERRORS = (  # types of errors that `_plain_error` keeps
     paths.LimitError, FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, TimeoutError,
@@ -66,44 +67,41 @@ def _plain_errors() -> Iterator[None]:
 
 
 class _Header(tarfile.TarInfo):
-    """A header in a tar archive, read in time and memory proportional to its size, unlike by `tarfile`."""
+    """A header in a tar archive. Refuses headers that `tarfile` would read for a very long time."""
 
-    def _proc_member(self, archive: Any) -> Any:
-        if self.size < 0:  # `tarfile` would read the same header forever
-            raise OSError(errno.EINVAL, f"{self.name}: a header in the archive states a size of {self.size} bytes")
-        return super()._proc_member(archive)  # type: ignore[misc]
-
-    def _proc_pax(self, archive: Any) -> Any:
-        """Return the next member with the name, link and size that this header states. Sparse members are no files."""
-        data, at = archive.fileobj.read(self._block(self.size)), 0  # type: ignore[attr-defined]
-        stated: dict[bytes, bytes] = {}
-        while (record := _RECORD.match(data, at)) and (at := at + int(record[1])) > record.end():
-            stated[record[2]] = data[record.end() : at - 1]
-        member: Any = self.fromtarfile(archive)
-        if self.type == tarfile.XGLTYPE:
-            return member
-        for key, name in ((b"path", "name"), (b"linkpath", "linkname")):
-            if key in stated:
-                setattr(member, name, stated[key].decode("utf-8", "surrogateescape").rstrip("/"))
-        if stated.get(b"size", b"").isdigit():
-            member.size = int(stated[b"size"][:18])
-            archive.offset = member.offset_data + member._block(member.size)
-        if any(key.startswith(b"GNU.sparse") for key in stated):
-            member.type = tarfile.FIFOTYPE
-        return member
+    @classmethod
+    def frombuf(cls, buf: bytes, encoding: str, errors: str) -> "_Header":
+        """Parse a header; raise OSError if it states a negative size, or if it is a very long description."""
+        header = super().frombuf(buf, encoding, errors)
+        if header.size < 0 or (header.type in _DESCRIPTIONS and header.size > _MOST_DESCRIPTION):
+            raise _wrong_size(header)
+        return header
 
 
-def _resolve_links(members: list[tarfile.TarInfo]) -> None:
-    """Make links to files read like these, because `tarfile` would search all members for each link of a chain."""
-    by_name = {posixpath.normpath(one.name): one for one in members}
-    for link in members:
-        if link.issym() or link.islnk():
-            folder = posixpath.dirname(link.name) if link.issym() else ""
-            target = by_name.get(posixpath.normpath(posixpath.join(folder, link.linkname)))
-            link.type = tarfile.FIFOTYPE  # not a file
-            if target and target.isreg():
-                link.type, link.size = target.type, target.size
-                link.offset_data, link.sparse = target.offset_data, target.sparse
+def _wrong_size(member: tarfile.TarInfo) -> OSError:
+    return OSError(errno.EINVAL, f"{member.name}: a header in the archive states a size of {member.size} bytes")
+
+
+def _check_members(archive: tarfile.TarFile) -> None:
+    """Raise OSError for a member of negative size, and make links to files read like these files.
+
+    `tarfile` would read a member of negative size again and again, and search all members for each link of a chain.
+    """
+    members = dict[str, tarfile.TarInfo]()
+    links = list[tarfile.TarInfo]()
+    for member in archive:
+        if member.size < 0:
+            raise _wrong_size(member)
+        members[posixpath.normpath(member.name)] = member
+        if member.issym() or member.islnk():
+            links.append(member)
+    for link in links:
+        folder = posixpath.dirname(link.name) if link.issym() else ""
+        target = members.get(posixpath.normpath(posixpath.join(folder, link.linkname)))
+        link.type = tarfile.FIFOTYPE  # not a file
+        if target and target.isreg():
+            link.type, link.size = target.type, target.size
+            link.offset_data, link.sparse = target.offset_data, target.sparse
 
 
 class _Place:
@@ -130,7 +128,7 @@ class _Place:
                 self.fs = fsspec.filesystem("tar", fo=io.BytesIO(bytes(tarfile.RECORDSIZE)))  # an empty archive
                 self.fs.of = fsspec.open(archive, compression="infer", **(options if inner else {}))
                 self.fs.tar = tarfile.TarFile(fileobj=self.fs.of.open(), tarinfo=_Header)
-                _resolve_links(self.fs.tar.getmembers())
+                _check_members(self.fs.tar)
                 self.fs._index()
             else:
                 self.fs = fsspec.filesystem("zip", fo=archive, **inner)

@@ -213,8 +213,9 @@ def _other_scores(logs: Logs, runs: pd.DataFrame, counted: str) -> Iterator[tupl
 def _sample(run: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a run as a record of the schema, without its messages."""
     metadata = {name: text for name in KEPT if (text := _text(run.get(name)))}
-    logged = {name: masked(_HOME.sub("~", metadata[name])) for name in "exit_reason error".split() if name in metadata}
-    metadata |= logged
+    for name in ("exit_reason", "error"):
+        if name in metadata:
+            metadata[name] = masked(_HOME.sub("~", metadata[name]))
     if run["outcome"] in MEASURED:
         metadata["is_successful"] = _text(run["outcome"] == "success")
     if pd.notna(run["score"]):
@@ -240,7 +241,8 @@ def _sample(run: Mapping[Any, Any]) -> dict[str, Any]:
         row["sample_id"] = row["sample_id"].removesuffix(f" {digest[:8]}")  # added to tell documents apart
     ending = metadata.get("exit_reason") or metadata.get("status", "")
     if "error" in metadata or _ERROR.search(ending):
-        row["error"] = ": ".join(dict.fromkeys(logged.values())) or ending
+        stated = [metadata[name] for name in ("exit_reason", "error") if name in metadata]
+        row["error"] = ": ".join(dict.fromkeys(stated)) or ending
     return row
 
 
