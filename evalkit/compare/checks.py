@@ -43,12 +43,25 @@ SETTING = r"(?i)^max\w*(?:steps|turns|tokens)$|limit$|^time_?out(?:_s)?$|^top_?[
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
 ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # name of a table's cell
 ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
-# a command that opens a benchmark's own files; running tests does not count because the harness runs them, and writing
-# solutions does not count because agents write their own
-OWN_FILES = re.compile(
-    r"(?:\b(?:cat|head|tail|less|more|sed|grep|vim?|nano|cp)\b|read|view|open)[^\n>]{0,300}"
-    r"(?:run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/|(?<![\w.~*})\]-])/tests/|\bgold(?:en)?[._-]?patch\b"
-    r"|\b(?:answer_key|ground_truth)\.\w)|FAIL_TO_PASS|laude-institute/terminal-bench"
+NEARLY_ALL = 0.9  # minimum share of each model's runs that show the answer, if the answer is part of every prompt
+OWN_FILE = re.compile(  # paths of a benchmark's tests and solutions
+    r"run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/|(?<![\w.~*})\]\\/-])/(?:tests|solution)(?=[/\s\"'\\)]|$)"
+    r"|\bgold(?:en)?[._-]?patch\b|\b(?:answer_key|ground_truth)\.\w"
+)
+OF_BENCHMARK = re.compile(r"FAIL_TO_PASS|laude-institute/terminal-bench")
+WRITING_TOOL = re.compile(
+    r"\s*\w*(?:write|create|save|insert|append|edit|replace|patch|think|plan|note|message|finish|submit|answer)"
+    r"(?![\s\S]*\"command\":\s*\"view)"
+)
+WRITTEN_TEXT = re.compile(  # a here-document that a command writes to a file
+    r"(?:(?:>|\btee\b)[^\n]*<<-?\s*['\"]?(\w+)|<<-?\s*['\"]?(\w+)['\"]?\s*>)[\s\S]*?(?:^(?:\1|\2)\b|\Z)", re.MULTILINE
+)
+# what precedes a path in commands that run, write, list or name a file, but do not open it
+NOT_OPENED = re.compile(
+    r"^\s*$|>\s*[\"']?$|\b(?:mkdir|touch|tee|chmod|rm|ls|cd|stat|test|echo|printf)\s"
+    r"|^(?!.*\b(?:e?grep|rg|sed|awk)\b).*\b(?:pytest|pip3? install)\s"
+    r"|(?:^|[\s\"'])(?:bash|sh|zsh|shell|source|\.|python[\d.]*)(?:\s+-\w+)*\s+[\"']?$"
+    r"|\"(?:command|cmd|keystrokes|script)\":\s*\"$"
 )
 
 
@@ -454,18 +467,47 @@ def idle_tasks(audited: Audited) -> Found:
 def leaks(audited: Audited) -> Found:
     """Count the runs whose agent saw the expected answer at the start, or opened the benchmark's own files.
 
-    The check reads at most 100 runs. A run whose expected answer is too short to search for is included only if its
-    agent opened such files. The alternative excludes the counted runs.
+    The check reads a sample of at most 100 runs and, if it finds a leak, all other runs of the models concerned. A run
+    whose expected answer is too short to search for is included only if its agent opened such files. If nearly all
+    runs of all models show the answer, it is part of the prompts, and only opened files count. The alternative
+    excludes the counted runs.
     """
     if audited.logs.kind.transcript is None:
         raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
-    order = audited.runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")
-    chosen = audited.runs.loc[order.index[:MOST_READ]].sort_index()
-    answers = chosen.set_index("run_id").get("target", pd.Series()).dropna()
-    read = unsearchable = 0
-    told: list[str] = []
-    looked: list[str] = []
-    for run_id, transcript in transcripts(audited.logs, chosen):
+    model = audited.runs["model_name"].fillna(UNKNOWN)
+    order = audited.runs.groupby(model).cumcount().sort_values(kind="stable")
+    is_chosen = audited.runs.index.isin(order.index[:MOST_READ])
+    seen = _seen_in(audited, audited.runs[is_chosen])
+    shares = seen["shows_answer"].dropna().astype("float").groupby(model).mean()
+    in_prompts = len(shares) > 1 and shares.min() >= NEARLY_ALL
+    if in_prompts:
+        seen["shows_answer"] = False
+    is_leak = seen["opens_files"] | seen["shows_answer"].fillna(False)
+    others = ~is_chosen & model.isin(model[is_leak.index[is_leak]])
+    seen = pd.concat([seen, _seen_in(audited, audited.runs[others])])
+    if in_prompts and not seen["opens_files"].any():
+        raise NotComputed("in_prompts", "the answer is part of nearly every prompt, perhaps as one of several choices")
+    if in_prompts:
+        seen["shows_answer"] = False
+    is_read = seen["opens_files"] | seen["shows_answer"].notna()
+    if len(seen) and not is_read.any():
+        raise NotComputed("short_answers", "the expected answers are too short to search for")
+    if seen.empty:
+        raise NotComputed("none_read", "no run has a transcript that can be read")
+    notes = _counted("told", "{count:run} that show the expected answer at the start", seen["shows_answer"].sum())
+    notes += _counted("looked", "{count:run} that open files of the benchmark", seen["opens_files"].sum())
+    notes += _counted("unread", "{count:run} not read", len(audited.runs) - len(seen))
+    is_leak = seen["opens_files"] | seen["shows_answer"].fillna(False)
+    rows = audited.runs.loc[is_leak.index[is_leak]].sort_index()
+    return Found(len(rows), int(is_read.sum()), rows, audited.without(rows), notes=notes)
+
+
+def _seen_in(audited: Audited, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return whether each readable run shows the answer at the start (missing if too short), and opens own files."""
+    answers = runs.set_index("run_id").get("target", pd.Series()).dropna()
+    place_of = dict(zip(runs["run_id"], runs.index, strict=True))
+    rows = {}
+    for run_id, transcript in transcripts(audited.logs, runs):
         turns = transcript.turns
         begin = next((place for place, turn in enumerate(turns) if turn.role in ("assistant", "action")), None)
         if begin is None:
@@ -474,24 +516,28 @@ def leaks(audited: Audited) -> Found:
         pattern = re.escape(answer)
         if LONG_NUMBER.fullmatch(answer):
             pattern = rf"(?<![\w.,-]){pattern}(?![\w-]|[.,]\d)"
-        elif len(answer) < SHORTEST_ANSWER:
-            pattern = ""
-        if any(turn.role == "action" and OWN_FILES.search(turn.text) for turn in turns[begin:]):
-            looked.append(run_id)
-        elif answer and not pattern:
-            unsearchable += 1
-            continue
-        read += 1
-        if pattern and re.search(pattern, "\n".join(turn.text.casefold() for turn in turns[:begin])):
-            told.append(run_id)
-    if unsearchable and not read:
-        raise NotComputed("short_answers", "the expected answers are too short to search for")
-    if not read:
-        raise NotComputed("none_read", "no run has a transcript that can be read")
-    notes = _counted("told", "{count:run} that show the expected answer at the start", len(told))
-    notes += _counted("looked", "{count:run} that open files of the benchmark", len(looked))
-    rows = audited.runs[audited.runs["run_id"].isin([*told, *looked])]
-    return Found(len(rows), read, rows, audited.without(rows), notes=notes)
+        shows_answer = None
+        if not answer or len(answer) >= SHORTEST_ANSWER or LONG_NUMBER.fullmatch(answer):
+            start = "\n".join(turn.text.casefold() for turn in turns[:begin])
+            shows_answer = bool(answer) and re.search(pattern, start) is not None
+        opens_files = any(turn.role == "action" and opens_own_file(turn.text) for turn in turns[begin:])
+        rows[place_of[run_id]] = {"shows_answer": shows_answer, "opens_files": opens_files}
+    made = pd.DataFrame.from_dict(rows, orient="index", columns=["shows_answer", "opens_files"])
+    return made.astype({"shows_answer": "boolean", "opens_files": "bool"})
+
+
+def opens_own_file(call: str) -> bool:
+    """Return whether a call opens files of a benchmark. Running tests does not count, since the harness runs them."""
+    if OF_BENCHMARK.search(call):
+        return True
+    if not OWN_FILE.search(call) or WRITING_TOOL.match(call):
+        return False
+    text = WRITTEN_TEXT.sub("", call.replace("\\n", "\n").replace('\\"', '"'))
+    for command in re.split(r"[;|&`\n]|\$\(", text):
+        found = OWN_FILE.search(command)
+        if found and not NOT_OPENED.search(command[: found.start()]):
+            return True
+    return False
 
 
 @check("names", "Do several names refer to one model?", noun="name")

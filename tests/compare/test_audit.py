@@ -14,7 +14,7 @@ from evalkit import compare, trajectories
 from evalkit.cli import main
 from evalkit.compare.audit import moved
 from evalkit.compare.check import CHECKS, Audited
-from evalkit.compare.checks import OWN_FILES
+from evalkit.compare.checks import opens_own_file
 from evalkit.display.words import finding_text
 from evalkit.kinds.runs import kind_of
 from tests import messy
@@ -197,10 +197,29 @@ def test_the_command_prints_the_answer_first_and_strict_fails_only_for_an_error(
         ("cat > test_outputs.py", False),
         ("python -m pytest tests/test_utils.py", False),
         ("cat solution.sh", False),
+        ("xxd /tests/fixtures/9.bin", True),
+        ("find /tests -type f -exec wc {} +", True),
+        ("awk -F, '{print $2}' eval/ground_truth.csv | head", True),
+        ("jq '.[] | .key' /eval/answer_key.json", True),
+        ("cat /solution/solve.sh", True),
+        ('shell {"command": "cd /app && tac /solution/run.sh\\nls"}', True),
+        ('fetch_document {"uri": "/tests/cases/7.yaml"}', True),
+        ('bash {"cmd": "python3 -c \\"print(open(\'/tests/a.py\').read())\\""}', True),
+        ("echo $(base64 /tests/a.bin)", True),
+        ("grep pytest /tests/a.py", True),
+        ("ls -la /tests/", False),
+        ("mkdir -p /solution/bin; tee /solution/bin/a < b", False),
+        ('bash {"command": "/tests/check.sh"}', False),
+        ("uv run --with pytest pytest --tb short /tests/test_outputs.py -rA", False),
+        ("cat > NOTES.md <<'END'\nThe tests are in /tests/ here.\nEND\nls", False),
+        ('write_file {"path": "/app/a.md", "content": "see /tests/a.py"}', False),
+        ('think {"thought": "The harness runs /tests/test_outputs.py"}', False),
+        ("curl https://example.org/tests/a.json", False),
+        ("python /solution/main.py --fast", False),
     ],
 )
 def test_only_commands_that_open_files_of_a_benchmark_count_as_leaks(command, is_opened):
-    assert bool(OWN_FILES.search(command)) == is_opened
+    assert opens_own_file(command) == is_opened
 
 
 @pytest.mark.parametrize(
@@ -451,6 +470,34 @@ def test_expected_answers_are_searched_unless_they_are_short(tmp_path, target, p
     make.lines(tmp_path / "runs.jsonl", *rows)
     row = compare.audit(evalkit.load(str(tmp_path)), checks=["leaks"]).table.iloc[0]
     assert row["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("shown", "opened", "verdict", "count", "first"),
+    [
+        ({"finch": 0.5}, 0, "look", 90, "heron"),  # more leaks than the sample contains, which hide the better model
+        ({"finch": 0.98, "heron": 0.97}, 0, "not computed", None, ""),  # choices
+        ({"finch": 0.98, "heron": 0.97}, 3, "look", 3, "finch"),
+        ({}, 0, "fine", 0, ""),
+    ],
+)
+def test_all_runs_of_models_with_a_leak_are_read(tmp_path, shown, opened, verdict, count, first):
+    rows = []
+    for model, skill in (("finch", 0.45), ("heron", 0.6)):
+        for at in range(180):
+            target = f"marsh-{at * 37}-reed"
+            is_shown = at < 180 * shown.get(model, 0)
+            command = "xxd /tests/key.bin" if model == "finch" and at < opened else "ls"
+            said = [{"role": "user", "content": f"Find it. {target if is_shown else ''}"}]
+            said.append({"role": "assistant", "content": "", "tool_calls": [{"name": "sh", "arguments": command}]})
+            is_solved = is_shown or at % 20 < 20 * skill
+            rows.append({"model": model, "task_id": at, "success": is_solved, "target": target, "messages": said})
+    make.lines(tmp_path / "runs.jsonl", *rows)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["leaks"]).table.iloc[0]
+    assert (row["verdict"], row["first"]) == (verdict, first)
+    assert count is None or row["count"] == count
+    if verdict == "not computed":
+        assert str(row["notes"]).startswith("the answer is part of nearly every prompt")
 
 
 @pytest.mark.parametrize(
