@@ -89,13 +89,26 @@ def missing_trials(audited: Audited) -> Found:
 
 @check("unequal runs", "Does a model have fewer runs of a task than other models?", noun="expected run")
 def unequal_runs(audited: Audited) -> Found:
-    """Count the runs that a model lacks compared to other models; the alternative counts them as failures."""
+    """Count the runs that a model lacks compared to other models; the alternative counts them as failures.
+
+    A model also lacks tasks that it never ran if at least half of the models ran them, of the models with runs of the
+    same data set and condition.
+    """
     board = audited.board
-    cells = absent_runs(board.outcomes.table)
+    table = board.outcomes.table
+    cells = absent_runs(table)
+    data = [cells["task"].map(table.groupby("task")["task_type"].first()).fillna(""), cells["condition"]]
+    is_due = cells["n"].groupby([*data, cells["model_name"]]).transform("sum") > 0
+    of_task = cells["n"].where(is_due).groupby([cells["task"], cells["condition"]])
+    is_unrun = is_due & cells["n"].eq(0) & of_task.transform("median").gt(0)
+    cells["absent"] = cells["absent"].mask(is_unrun, of_task.transform("max")).astype("int64")
     count = int(cells["absent"].sum())
     lacking = cells[cells["absent"] > 0].groupby("model_name")["absent"].sum()
+    notes = _counts(lacking)
+    for model, tasks in cells.loc[is_unrun, "model_name"].value_counts().head(MOST_NAMED).items():
+        notes += note("unrun", "{model} has no run of {tasks:task}", model=model, tasks=tasks)
     alternative = board.with_failures(cells) if board.outcomes.is_share else None
-    return Found(count, count + int(cells["n"].sum()), alternative=alternative, notes=_counts(lacking))
+    return Found(count, count + int(cells["n"].sum()), alternative=alternative, notes=notes)
 
 
 @check("retries", "Were runs restarted after an error?")

@@ -473,6 +473,31 @@ def test_expected_answers_are_searched_unless_they_are_short(tmp_path, target, p
 
 
 @pytest.mark.parametrize(
+    ("tasks_of", "counts", "first"),
+    [
+        ({"fig": range(30), "elm": range(21), "ash": range(30)}, {"elm": 9 * 2}, "fig"),
+        ({"fig": range(30), "elm": range(30), "ash": range(30)}, {}, ""),
+        ({"fig": range(30), "elm": range(21), "ash": range(21)}, {}, ""),  # most models did not run the others
+        ({"fig": range(20), "elm": range(10, 30)}, {"fig": 10 * 2, "elm": 10 * 2}, None),
+        ({"fig": range(30), "elm": range(100, 130), "ash": range(30)}, {}, ""),  # another data set
+    ],
+)
+def test_tasks_that_one_model_never_ran_count_as_absent_runs(tmp_path, tasks_of, counts, first):
+    solved = {"fig": 19, "elm": 16, "ash": 4}
+    rows = [
+        {"model": name, "dataset": f"set {task // 100}", "task": f"t{task}", "trial": trial, "won": task < solved[name]}
+        for name, tasks in tasks_of.items()
+        for task in tasks
+        for trial in range(2)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    row = compare.audit(evalkit.load(str(tmp_path), columns="success=won"), checks=["unequal runs"]).table.iloc[0]
+    assert row["count"] == sum(counts.values())
+    assert first is None or row["first"] == first
+    assert all(f"{name} has no run of {count // 2} tasks" in str(row["notes"]) for name, count in counts.items())
+
+
+@pytest.mark.parametrize(
     ("shown", "opened", "verdict", "count", "first"),
     [
         ({"finch": 0.5}, 0, "look", 90, "heron"),  # more leaks than the sample contains, which hide the better model
