@@ -39,7 +39,8 @@ class Audit:
             ranking = "–"
             if pd.notna(row["moved"]):
                 places = counted_noun(row["moved"], "model")
-                ranking = f"{row['first'] or 'none alone'} first, {places} move" if row["moved"] else "unchanged"
+                move = "moves" if row["moved"] == 1 else "move"
+                ranking = f"{row['first'] or 'none alone'} first, {places} {move}" if row["moved"] else "unchanged"
             count = "–" if pd.isna(row["count"]) else f"{row['count']:,} of {counted_noun(row['n'], row['noun'])}"
             rows.append({**row, "found": count, "alternative ranking": ranking})
         names = ["check", "question", "verdict", "found", "alternative ranking", "notes", "run_id"]

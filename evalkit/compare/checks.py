@@ -75,10 +75,17 @@ def missing_trials(audited: Audited) -> Found:
         planned = plans.groupby(["source", plans["task_id"].ne("")])["planned"].sum(min_count=1)
         planned = planned.groupby("source").first().dropna()
         present = audited.all_runs["plan"].value_counts().reindex(planned.index, fill_value=0)
+        lacking = (planned - present).clip(lower=0).astype("int64")
         gone = whole[whole["status"].eq("missing")]
-        count = max(len(gone), int((planned - present).clip(lower=0).sum()))
-        alternative = whole if len(gone) else None  # a plan that names no tasks does not show which ones lack trials
-        return Found(count, int(planned.sum()), alternative=alternative, notes=_by_model(gone))
+        if len(gone) >= lacking.sum():
+            return Found(len(gone), int(planned.sum()), alternative=whole, notes=_by_model(gone))
+        # a plan that names no tasks does not show which ones lack trials, nor which models if it is for several
+        models = audited.all_runs.groupby("plan")["model_name"].agg(frozenset)
+        named = models[models.str.len() == 1].map(min).reindex(lacking.index)
+        counts = lacking[lacking > 0].groupby(named).sum()
+        return Found(
+            int(lacking.sum()), int(planned.sum()), alternative=whole if len(gone) else None, notes=_counts(counts)
+        )
     tasks = audited.logs.kind.planned(audited.logs)
     if not tasks:
         raise NotComputed("no_plan_logged", "no log states a plan of these runs")
@@ -113,10 +120,16 @@ def unequal_runs(audited: Audited) -> Found:
 
 @check("retries", "Were runs restarted after an error?")
 def retries(audited: Audited) -> Found:
-    """Count the runs that were retried; the alternative counts them as failures."""
-    audited.needs("retries")
-    rows = audited.runs[audited.runs["retries"].fillna(0) > 0]
-    return Found(len(rows), len(audited.runs), rows, audited.ending(rows, False), notes=_by_model(rows))
+    """Count the runs that were retried; the alternative counts them as failures, except those that are not named."""
+    plans: Any = None if audited.planned_runs is None else getattr(audited.logs, "plans", None)
+    of_plans = 0 if plans is None else int(plans["retried"].sum())
+    if plans is None or plans["retried"].isna().all():
+        audited.needs("retries")
+    rows = audited.runs[audited.runs.get("retries", pd.Series(0, audited.runs.index)).fillna(0) > 0]
+    notes = _by_model(rows) + _counted("of_plans", "{count:retry} of runs that the logs do not name", of_plans)
+    n = len(audited.runs)
+    alternative = audited.ending(rows, False) if len(rows) else None
+    return Found(min(len(rows) + of_plans, n), n, rows, alternative, notes=notes)
 
 
 @check("retried until solved", "Does the number of runs of a task depend on their outcomes?", noun="model")

@@ -473,6 +473,50 @@ def test_expected_answers_are_searched_unless_they_are_short(tmp_path, target, p
 
 
 @pytest.mark.parametrize(
+    ("column", "values", "count"),
+    [
+        ("retries", [0, 2, 0, 1], 2),
+        ("num_retries", ["", 3, "", ""], 1),
+        ("retry count", [0, 0, 0, 0], 0),
+        ("attempts_left", [1, 1, 1, 1], None),
+    ],
+)
+def test_retries_in_a_column_of_a_table_are_found(tmp_path, column, values, count):
+    table = pd.DataFrame({"model": list("mmnn"), "task": list("pqpq"), "solved": [1, 0, 1, 0], column: values})
+    table.to_csv(tmp_path / "runs.csv", index=False)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["retries"]).table.iloc[0]
+    assert row["verdict"] == ("not computed" if count is None else "look" if count else "fine")
+    assert count is None or row["count"] == count
+
+
+@pytest.mark.parametrize(("retried", "found"), [(3, (3, 4)), (0, (0, 4)), (None, None), (9, (4, 4))])
+def test_retries_of_a_job_are_found_though_it_names_no_runs(tmp_path, retried, found):
+    job = make.harbor_job(tmp_path / "job", *(make.trial(f"t{at}") for at in range(4)))
+    make.write(job / "result.json", {"n_total_trials": 5, "stats": {"n_retries": retried}})
+    table = compare.audit(evalkit.load(str(tmp_path)), checks=["retries", "missing trials"]).table.set_index("check")
+    row = table.loc["retries"]
+    assert found == (None if row["verdict"] == "not computed" else (row["count"], row["n"]))
+    assert str(table.loc["missing trials", "notes"]) == "openai/gpt-4o: 1"
+
+
+@pytest.mark.parametrize("column", ["agent", "scaffold", "Harness"])
+def test_agents_in_a_column_of_a_table_are_compared(tmp_path, column):
+    rows = [{"model": "m", column: f"h{at % 2}", "task": at // 2, "solved": at % 3 > 0} for at in range(12)]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    assert set(evalkit.load(str(tmp_path)).runs["model_name"]) == {"h0 · m", "h1 · m"}
+
+
+@pytest.mark.parametrize(("planned", "count"), [(6, 2), (4, 0), (0, None)])
+def test_documents_of_lm_eval_without_a_sample_are_missing(tmp_path, planned, count):
+    for stamp, size in ((lm_eval.STAMP, 4), (lm_eval.LATER, 3)):  # one folder contains two evaluations
+        samples = [lm_eval.sample(at, float(at % 2)) for at in range(size)]
+        stated = lm_eval.results(n=planned if size == 4 else 3)
+        lm_eval.evaluation(tmp_path / "a", *samples, stamp=stamp, stated=stated)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["missing trials"]).table.iloc[0]
+    assert (row["count"], row["n"]) == ((count, planned + 3) if count is not None else (0, 3))
+
+
+@pytest.mark.parametrize(
     ("tasks_of", "counts", "first"),
     [
         ({"fig": range(30), "elm": range(21), "ash": range(30)}, {"elm": 9 * 2}, "fig"),
