@@ -12,7 +12,7 @@ import pandas as pd
 from evalkit._notes import NO_NOTES, note
 from evalkit._text import as_list, counted_noun
 from evalkit.compare import checks as _registered  # noqa: F401  registers the checks of this package
-from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, NotComputed, first_of
+from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, Found, NotComputed, first_of
 from evalkit.compare.ranking import Leaderboard
 from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES
@@ -110,6 +110,8 @@ def _result(one: Check, audited: Audited) -> dict[str, Any]:
     row |= {"n": None, "noun": one.noun, "first": "", "moved": None, "notes": NO_NOTES, "run_id": None, "run_ids": []}
     try:
         found = one.function(audited)
+        if not isinstance(found, Found):
+            raise TypeError(f"it returned {type(found).__name__}, not compare.Found")
         order = found.order
         if found.count and found.alternative is not None:
             order = audited.estimates_of(found.alternative)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
@@ -38,6 +39,11 @@ class Found:
         Verdict if `count` is not 0: a doubt, or an error in the figures.
     notes : Notes
         Details, shown only if `count` is not 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a value of another type or an unknown verdict, so that the check that made it is not computed.
     """
 
     count: int
@@ -47,6 +53,15 @@ class Found:
     order: pd.Series | None = None
     verdict: Verdict = "look"
     notes: Notes = NO_NOTES
+
+    def __post_init__(self) -> None:
+        for name, value in {"count": self.count, "n": self.n}.items():
+            if not isinstance(value, Real) or value % 1 != 0:
+                raise TypeError(f"{name} {value!r} is not a whole number")
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"no verdict {self.verdict!r}; there are {', '.join(VERDICTS)}")
+        if self.runs is not None and "run_id" not in self.runs:
+            raise ValueError("runs have no column run_id")
 
 
 class NotComputed(Exception):

@@ -3,7 +3,8 @@
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,18 @@ LEAST_DISTINCT = 0.2  # minimum share of distinct values in a column that distin
 SHORTEST_ANSWER = 8  # minimum number of characters of an expected answer that does not occur in a text by chance
 LONG_NUMBER = re.compile(r"-?[\d.,]{4,}")  # a number that does not occur in a text by chance
 MOST_COMPARED = 20  # maximum number of pairs of runs whose texts are compared
+LEAST_EQUAL = 0.9  # minimum share of equal results of two models before their texts are compared
 LEAST_WRITTEN = 500  # minimum number of characters that two models do not both write by chance
 MOST_UNDECIDED = 0.5  # minimum share of tasks that separate no models for a finding
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
-DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
+DATED = re.compile(r"[-_@:. (]+(20\d\d)[-_.]?(\d\d)[-_.]?(\d\d)\)?$")
+# what providers add to the name of a model
+UNNAMING = re.compile(
+    r"^(?:\w{2,4}\.)?(?:anthropic|meta|mistral|amazon|cohere|deepseek|qwen|openai)\.|^meta-(?=llama)|:free$|-v\d+:\d+$"
+    r"|[-_@:.]latest$"
+)
 SETTING = r"(?i)^max\w*(?:steps|turns|tokens)$|limit$|^time_?out(?:_s)?$|^top_?[pk]$|effort$|(?:agent|prompt)_version$"
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
 ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # name of a table's cell
@@ -179,7 +186,7 @@ def equal_runs(audited: Audited) -> Found:
     others = enough.groupby(keys, dropna=False)["model_name"].nunique().gt(1).sum()
     notes = _by_model(rows) + _counted("between", "{count:group} with runs of several models", others)
     for model, earlier in [*repeating.items()][:MOST_NAMED]:
-        notes += note("repeats", "{model} repeats all runs of {earlier}", model=model, earlier=earlier)
+        notes += note("repeats", "{model} repeats the runs of {earlier}", model=model, earlier=earlier)
     n = len(runs) if repeating else len(enough)
     return Found(len(rows), n, rows, audited.without(rows), verdict="wrong", notes=notes)
 
@@ -187,42 +194,48 @@ def equal_runs(audited: Audited) -> Found:
 def _repeating_models(audited: Audited) -> dict[str, str]:
     """Return a mapping from each model that repeats an earlier model to the earlier one.
 
-    Such a model has the same result as the earlier one in each run of each task. This is not due to chance if the
-    results of a task's runs could have occurred in many other orders, or if the agents wrote the same text.
+    Such a model has runs of the same tasks. It has the same result as the earlier one in each run, which is not due to
+    chance if the results of a task's runs could have occurred in many other orders. Or it has the same result in nearly
+    all runs, and the agents wrote the same text.
     """
     runs = audited.runs
     results = runs.reindex(columns=["score", "is_successful", "turns", "status", "exit_reason"]).astype("str")
     table = audited.board.named_runs.assign(result=pd.util.hash_pandas_object(results, index=False))
     table = table.sort_values(["task", "repetition"], kind="stable")
-    seen: dict[tuple[Any, ...], pd.DataFrame] = {}
+    written = lru_cache(maxsize=None)(partial(_written, audited))
+    of_tasks: dict[tuple[Any, ...], list[pd.DataFrame]] = {}
     repeating = {}
     for model, own in table.groupby("model_name", sort=False):
-        earlier = seen.setdefault((*own["task"], *own["result"]), own)
-        if earlier is own or len(own) < FEWEST:
+        if len(own) < FEWEST:
             continue
         runs_of, equal_of = (own.groupby(keys).size() for keys in (["task"], ["task", "result"]))
         log_orders = scipy.special.gammaln(runs_of + 1).sum() - scipy.special.gammaln(equal_of + 1).sum()
-        if log_orders >= -np.log(SURE) or _is_written_twice(audited, earlier["run_id"], own["run_id"]):
-            repeating[str(model)] = str(earlier["model_name"].iloc[0])
+        others = of_tasks.setdefault(tuple(own["task"]), [])
+        for earlier in others:
+            equal = (own["result"].to_numpy() == earlier["result"].to_numpy()).mean()
+            is_ordered = equal == 1 and log_orders >= -np.log(SURE)
+            if is_ordered or (equal >= LEAST_EQUAL and _is_written_twice(written, earlier["run_id"], own["run_id"])):
+                repeating[str(model)] = str(earlier["model_name"].iloc[0])
+                break
+        else:
+            others.append(own)
     return repeating
 
 
-def _is_written_twice(audited: Audited, one: pd.Series, other: pd.Series) -> bool:
+def _written(audited: Audited, run_id: str) -> tuple[str, ...]:
+    """Return the texts that an agent wrote in a run; none if its log can't be read."""
+    chosen = audited.runs[audited.runs["run_id"].eq(run_id)]
+    turns = [turn for _, transcript in transcripts(audited.logs, chosen) for turn in transcript.turns]
+    return tuple(turn.text for turn in turns if turn.role in ("assistant", "action"))
+
+
+def _is_written_twice(written: Callable[[str], tuple[str, ...]], one: pd.Series, other: pd.Series) -> bool:
     """Return whether the agents wrote the same text, of sufficient length, in a sample of pairs of runs."""
-    if audited.logs.kind.transcript is None:
-        return False
-    runs = audited.runs.set_index("run_id", drop=False)
     step = math.ceil(len(one) / MOST_COMPARED)
-    written = 0
-    pairs = zip(*(transcripts(audited.logs, runs.loc[ids.iloc[::step]]) for ids in (one, other)), strict=False)
-    for pair in pairs:
-        first, second = (
-            [turn.text for turn in transcript.turns if turn.role in ("assistant", "action")] for _, transcript in pair
-        )
-        if first != second:
-            return False
-        written += sum(map(len, first))
-    return written >= LEAST_WRITTEN
+    pairs = zip(one.iloc[::step], other.iloc[::step], strict=True)
+    if not all(written(first) == written(second) for first, second in pairs):
+        return False
+    return sum(len(text) for run_id in other.iloc[::step] for text in written(run_id)) >= LEAST_WRITTEN
 
 
 @check("infrastructure", "Did something other than the agent end runs?")
@@ -568,15 +581,17 @@ def opens_own_file(call: str) -> bool:
 
 @check("names", "Do several names refer to one model?", noun="name")
 def names_alike(audited: Audited) -> Found:
-    """Count the names that differ only in case, provider, date or order of parts; the alternative merges them."""
+    """Count the names that differ only in case, provider, date, separators or order of parts; the alternative merges them."""
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
     groups: dict[str, dict[str, list[str]]] = {}  # names by date, within the same parts without the date
     for name in names:
-        model = re.sub(r"[-_@:.]latest$|-0$", "", bare_name(name))
-        undated = DATED.sub("", model)
-        parts = " ".join(sorted(re.split("[-_]", undated)))
-        groups.setdefault(parts, {}).setdefault(model.removeprefix(undated), []).append(name)
+        model = UNNAMING.sub("", bare_name(name))
+        date = DATED.search(model)
+        undated = re.sub(r"-0$", "", model[: date.start()] if date else model)
+        version = re.sub(r"(?<=\d)[-_ ](?=\d{1,2}(?![\da-z]))", ".", undated)  # 3-5 as 3.5, but not 3-70b
+        parts = " ".join(sorted(re.split(r"[-_\s()@:]+", version)))
+        groups.setdefault(parts, {}).setdefault("".join(date.groups()) if date else "", []).append(name)
     notes = Notes()
     for by_date in groups.values():
         several = len(by_date.keys() - {""}) > 1  # names with different dates are different models

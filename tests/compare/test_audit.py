@@ -133,6 +133,45 @@ def test_a_check_of_ones_own_has_a_row_and_one_that_fails_does_not_stop_the_othe
         compare.audit(evalkit.load(runs), checks=["esy"])
 
 
+@pytest.mark.parametrize(
+    ("made", "cause"),
+    [
+        (lambda runs: compare.Found(0.75, 4), "TypeError: count 0.75 is not a whole number"),
+        (lambda runs: compare.Found(1, "4"), "TypeError: n '4' is not a whole number"),
+        (lambda runs: compare.Found(float("nan"), 4), "TypeError: count nan is not a whole number"),
+        (lambda runs: compare.Found(pd.NA, 4), "TypeError: count <NA> is not a whole number"),
+        (lambda runs: compare.Found(1, 4, verdict="awful"), "ValueError: no verdict 'awful'; there are wrong, look"),
+        (lambda runs: compare.Found(1, 4, runs[["model_name"]]), "ValueError: runs have no column run_id"),
+        (lambda runs: [1, 4], "TypeError: it returned list, not compare.Found"),
+        (lambda runs: compare.Found(runs["task_id"].eq("0").sum(), 2.0, runs), ""),
+    ],
+)
+def test_a_wrong_result_of_a_check_does_not_stop_the_others(runs, checks, made, cause):
+    @compare.check("own", "Is this wrong?")
+    def own(audited):
+        return made(audited.runs)
+
+    table = compare.audit(evalkit.load(runs), checks=["own", "names"]).table.set_index("check")
+    assert table.loc["names", "verdict"] == "fine"
+    assert table.loc["own", "verdict"] == ("not computed" if cause else "look")
+    assert str(table.loc["own", "notes"]).startswith(f"the check failed: {cause}" if cause else "")
+
+
+@pytest.mark.parametrize(("gone", "said"), [(["a"], "b first, 1 model moves"), ([], "unchanged")])
+def test_the_table_for_pages_counts_the_models_that_move(tmp_path, checks, gone, said):
+    rows = [{"model": name, "task": task, "success": task % 2} for name in "ab" for task in range(6)]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+
+    @compare.check("own", "Is this wrong?")
+    def own(audited):
+        order = audited.estimates.copy()
+        order[gone] = 0.25
+        return compare.Found(1, 2, order=order.sort_values(ascending=False))
+
+    shown = compare.audit(evalkit.load(str(tmp_path)), checks=["own"]).shown
+    assert shown["alternative ranking"].tolist() == [said]
+
+
 @pytest.mark.parametrize("kind", messy.KINDS)
 def test_every_kind_can_be_audited_and_no_check_fails(kind):
     logs = evalkit.load(str(messy.folder(kind) / "logs"), kind)
@@ -302,6 +341,12 @@ def test_reasons_are_in_words():
         (["gemini-2.0", "gemini-2", "gpt-5-mini_high", "gpt-5_high-mini"], 2),
         (["grok-4-latest", "grok-4", "grok-4-2025-07-09", "grok-4-2025-09-01"], 2),
         (["m-20250510", "m-20250501", "M-20250510"], 2),
+        (["nova-2025-03-01", "nova@20250301", "nova (2025-03-01)", "x/nova_2025.03.01"], 4),
+        (["anthropic.claude-3-5-haiku-20241022-v1:0", "claude-3.5-haiku", "eu.anthropic.claude-3-5-haiku-v1:0"], 3),
+        (["Meta-Llama-3.3-70B-Instruct", "llama-3-3-70b-instruct", "hub/Llama 3.3 70B instruct:free"], 3),
+        (["gpt-4.5-mini", "gpt-5.4-mini", "gpt-4-5-mini"], 2),
+        (["phi-3-14b", "phi-3.14b", "phi-314b", "yi-v2", "yi-v1", "yi"], 0),
+        (["m (dtype=float16)", "m (dtype=bfloat16)", "m"], 0),
     ],
 )
 def test_names_that_differ_in_case_provider_and_one_date_may_be_one_model(names, count):
@@ -318,7 +363,9 @@ LONG = "I looked at task {} and changed what it asks for, then ran all of its te
     ("texts", "flipped", "repeats", "verdict"),
     [
         ([LONG, LONG], 0, 1, "wrong"),
-        ([LONG, LONG], 1, 1, "not computed"),  # another outcome: it is no copy of all runs
+        ([LONG, LONG], 1, 1, "wrong"),  # a copy in spite of one other outcome
+        ([LONG, LONG], 4, 1, "not computed"),
+        ([LONG, LONG], 3, 3, "wrong"),
         ([LONG, LONG + "!"], 0, 1, "not computed"),
         (["{}", "{}"], 0, 1, "not computed"),  # answers of a word may be equal
         ([LONG, LONG + "!"], 0, 3, "wrong"),  # outcomes of repetitions in the same order
@@ -337,7 +384,7 @@ def test_a_submission_with_all_results_and_texts_of_another_is_a_copy(tmp_path, 
     assert table["verdict"].tolist() == [verdict]
     if verdict == "wrong":
         assert table["count"].tolist() == [12 * repeats]
-        assert "m1 repeats all runs of m0" in str(table["notes"][0])
+        assert "m1 repeats the runs of m0" in str(table["notes"][0])
 
 
 @pytest.mark.parametrize(
