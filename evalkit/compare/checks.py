@@ -16,7 +16,6 @@ from evalkit._notes import Notes, note
 from evalkit._text import listed
 from evalkit.compare.check import Audited, Found, NotComputed, check
 from evalkit.compare.items import task_items
-from evalkit.compare.ranking import failed_with_error
 from evalkit.compare.repeats import reliability
 from evalkit.io.text import distinct_names
 from evalkit.kinds.findings import absent_runs, bare_name, variants
@@ -38,6 +37,12 @@ LEAST_EQUAL = 0.9  # minimum share of equal results of two models before their t
 LEAST_WRITTEN = 500  # minimum number of characters that two models do not both write by chance
 MOST_UNDECIDED = 0.5  # minimum share of tasks that separate no models for a finding
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
+FINISHED = re.compile(r"finish(?:ed)?|completed?|stop|done|submit(?:ted)?|success|ok|exit|end_turn", re.IGNORECASE)
+BROKEN = re.compile(
+    r"sandbox|docker|container|environment|infrastr|rate.?limit|quota|overloaded|connect|api.{0,12}(?:error|time)"
+    r"|(?:server|service|provider|network)\w*.?(?:error|exception|fail|time|unavailable)",
+    re.IGNORECASE,
+)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
 DATED = re.compile(r"[-_@:. (]+(20\d\d)[-_.]?(\d\d)[-_.]?(\d\d)\)?$")
@@ -48,7 +53,8 @@ UNNAMING = re.compile(
 )
 SETTING = r"(?i)^max\w*(?:steps|turns|tokens)$|limit$|^time_?out(?:_s)?$|^top_?[pk]$|effort$|(?:agent|prompt)_version$"
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
-ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # name of a table's cell
+# the name of a table's cell
+ANSWER = r'"(?:final_|model_|generated_)?(?:answer|prediction|response|output|completion|patch|text|submission)":'
 ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
 NEARLY_ALL = 0.9  # minimum share of each model's runs that show the answer, if the answer is part of every prompt
 OWN_FILE = re.compile(  # paths of a benchmark's tests and solutions
@@ -242,12 +248,11 @@ def _is_written_twice(written: Callable[[str], tuple[str, ...]], one: pd.Series,
 def infrastructure(audited: Audited) -> Found:
     """Count unmeasured runs, and failures of tables with an error; the alternative counts them as successes."""
     runs = audited.runs
-    failed = failed_with_error(runs, audited.outcome)
-    if failed.empty:
-        _needs_endings(audited)
-    is_unscored = has_flag(runs, "no_outcome") | runs["status"].eq("completed")  # these belong to check `no_outcome`
+    endings = _endings(audited)
+    is_table = runs.get("format", pd.Series("", runs.index)).eq("table")
+    is_unscored = has_flag(runs, "no_outcome") | endings.isin(["", "finished"])  # these belong to check `no_outcome`
     is_broken = audited.outcome.eq("not measured") & ~is_unscored
-    is_broken |= runs.index.isin(failed.index)
+    is_broken |= audited.outcome.eq("failure") & is_table & endings.eq("broken")
     rows = runs[is_broken]
     notes = Notes()
     if len(rows):
@@ -258,8 +263,8 @@ def infrastructure(audited: Audited) -> Found:
         reasons = rows["status"].replace(audited.logs.kind.labels)
         if "exit_reason" in rows:
             reasons = rows["exit_reason"].fillna(reasons)
-        if len(failed):
-            reasons = failed["error"].reindex(rows.index).fillna(reasons)
+        if "error" in rows:
+            reasons = rows["error"].where(is_table).fillna(reasons)
         notes += _counts(reasons.value_counts())
     alternative = audited.ending(rows, True) if audited.board.outcomes.is_share else None
     return Found(len(rows), len(runs), rows, alternative, notes=notes)
@@ -286,8 +291,7 @@ def no_outcome(audited: Audited) -> Found:
 @check("time-outs that succeeded", "Did runs succeed although they reached a limit?")
 def stopped_but_successful(audited: Audited) -> Found:
     """Count the successes among runs stopped at a limit of time or steps; the alternative counts them as failures."""
-    _needs_endings(audited)
-    stopped = audited.runs[_is_stopped(audited.runs)]
+    stopped = audited.runs[_endings(audited).eq("stopped")]
     rows = stopped[audited.outcome[stopped.index].eq("success")]
     return Found(len(rows), len(stopped), rows, audited.ending(rows, False), notes=_by_model(rows))
 
@@ -314,6 +318,8 @@ def without_answer(audited: Audited) -> Found:
     written = logged["tokens_out"].mask(logged["tokens_in"].eq(0).fillna(False))
     cells = runs.get("extra", pd.Series("", runs.index)).astype("str")
     answers = cells.str.contains(ANSWERED).astype("Int64").where(cells.str.contains(ANSWER))
+    if "answer_length" in runs:
+        answers = runs["answer_length"].fillna(answers)
     for counts in (logged["turns"], written, answers):
         usual = counts.groupby(runs["model_name"].fillna(UNKNOWN)).transform("median").fillna(0) > 0
         is_stated |= usual & counts.notna()
@@ -340,7 +346,7 @@ def tokens_by_ending(audited: Audited) -> Found:
     audited.needs("tokens_in", "tokens_out")
     runs = audited.runs
     is_missing = runs[["tokens_in", "tokens_out"]].dropna(axis="columns", how="all").isna().any(axis=1)
-    ended = audited.outcome.mask(_is_stopped(runs), "stopped")
+    ended = audited.outcome.mask(_endings(audited, needed=False).eq("stopped"), "stopped")
     model = runs["model_name"].fillna(UNKNOWN)
     missing = is_missing.groupby(model).agg(["mean", "size"])
     some = missing[missing["mean"].between(0, 1, inclusive="neither") & missing["size"].ge(FEWEST)]
@@ -373,12 +379,13 @@ def published_figures(audited: Audited) -> Found:
     table = table[is_rate | table["metric"].str.fullmatch(PASS)].dropna(subset="value")
     is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
     sizes = runs["model_name"].value_counts()
+    sizes_of_files = audited.all_runs.get("source", pd.Series()).value_counts()
     order = audited.estimates.copy()
     compared = skipped = 0
     unlike = list[Notes]()
     for row, leads in zip(table.to_dict("records"), is_first, strict=True):
         # the runs that the figure covers: with its model, agent, dataset and scorer, in its folder or subfolders
-        model = row["model_name"]
+        model, n = row["model_name"], None if pd.isna(row["n"]) else row["n"]
         matching = of_model.get(model, runs.iloc[:0]) if isinstance(model, str) and model else runs
         for name, value in {"agent": row["agent"], "dataset": row["dataset"], "score_key": row["metric"]}.items():
             if value in known[name] or (name == "dataset" and isinstance(value, str) and value and known[name]):
@@ -390,10 +397,12 @@ def published_figures(audited: Audited) -> Found:
         of_file = [matching[matching[column].eq(row["source"])] for column in ("source", "plan")]
         is_named = [isinstance(one, str) and bool(one) and one in file for one in inside["experiment"]]
         for exact in (*of_file, inside[is_named]):
-            if len(exact) == row["n"]:
+            if len(exact) == n:
                 own = exact
-        of_others = pd.notna(row["n"]) and row["n"] != len(own)
-        is_partial = of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any())
+        if sizes_of_files.get(row["source"], 0) == n:  # the file contains the runs, of which some may be copies
+            own = of_file[0]
+        of_others = n is not None and n != len(own)
+        is_partial = of_others and (n > len(own) or not leads or own["task_id"].duplicated().any())
         if own.empty:  # the figure covers other runs
             continue
         rates = _rates_of(own, row["metric"])
@@ -581,7 +590,7 @@ def opens_own_file(call: str) -> bool:
 
 @check("names", "Do several names refer to one model?", noun="name")
 def names_alike(audited: Audited) -> Found:
-    """Count the names that differ only in case, provider, date, separators or order of parts; the alternative merges them."""
+    """Count the names that differ only in case, provider, date or form; the alternative merges them."""
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
     groups: dict[str, dict[str, list[str]]] = {}  # names by date, within the same parts without the date
@@ -625,17 +634,26 @@ def _needs_rate(audited: Audited) -> None:
         raise NotComputed("none_repeated", "no task was run more than once")
 
 
-def _needs_endings(audited: Audited) -> None:
-    """Raise NotComputed if the logs do not record how runs ended."""
-    reasons = audited.runs.get("exit_reason", pd.Series())
-    if audited.runs["status"].dropna().isin(["completed"]).all() and reasons.isna().all():
+def _endings(audited: Audited, *, needed: bool = True) -> pd.Series:
+    """Classify how runs ended by their status, exit reason and, in tables, error.
+
+    The classes are broken (by something other than the agent), stopped (at a limit), finished, other, and "" for runs
+    whose logs do not state it. Raise NotComputed if the logs state it for no run, but endings are `needed`.
+    """
+    texts = audited.runs.reindex(columns=["status", "exit_reason", "error", "format"]).astype("str").fillna("")
+    status = texts["status"].mask(texts["status"].eq("completed"), "")
+    error = texts["error"].where(texts["format"].eq("table"), "")
+    stated = status + "\n" + texts["exit_reason"] + "\n" + error
+    classes = {
+        "": stated.eq("\n\n"),
+        "broken": stated.str.contains(BROKEN),
+        "stopped": stated.str.contains(STOPPED),
+        "finished": error.eq("") & texts["status"].str.fullmatch(FINISHED),
+    }
+    if needed and classes[""].all():
         raise NotComputed("no_endings", "the logs do not state how runs ended")
-
-
-def _is_stopped(runs: pd.DataFrame) -> pd.Series:
-    """Return which runs were stopped at a limit, judged by their status or exit reason."""
-    endings = runs.reindex(columns=["status", "exit_reason"]).astype("str").fillna("")
-    return (endings["status"] + "\n" + endings["exit_reason"]).str.contains(STOPPED)
+    others = np.where(error.ne(""), "broken", "other")
+    return pd.Series(np.select([*classes.values()], [*classes], others), texts.index)
 
 
 def _as_logged(runs: pd.DataFrame, *names: str) -> pd.DataFrame:
@@ -672,7 +690,7 @@ def _by_model(rows: pd.DataFrame) -> Notes:
 def _rates_of(runs: pd.DataFrame, metric: str) -> list[float]:
     """Return the figures that may be published: rates over all or measured runs, mean scores, and means over tasks."""
     success = runs["is_successful"].astype("Float64")
-    columns = [success.fillna(0), success.dropna()]
+    columns = [success.fillna(0), success.dropna(), runs["score"].fillna(0)]
     if measure := PASS.fullmatch(metric):
         share = stats.pass_at_k if measure[1] == "@" else stats.pass_hat_k
         counts = [values.groupby(runs["task_id"]).agg(["size", "sum"]).astype("float") for values in columns]

@@ -322,6 +322,111 @@ def test_failures_of_tables_that_state_an_error_may_not_be_the_agent_s(cells, fo
     assert str(notes).startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("cells", "broken", "late"),
+    [
+        ({"exit_reason": ["done", "VM sandbox crashed", "done", "done"]}, 1, "0 of 0"),
+        ({"status": ["ok", "HTTP 429: rate limit exceeded", "ok", "ok"]}, 1, "0 of 0"),
+        ({"termination_reason": ["finished", "finished", "end_turn", None], "solved": [1, None, 1, None]}, 0, "0 of 0"),
+        ({"exit_status": ["done", "evicted", "done", "done"], "solved": [1, None, 1, 0]}, 1, "0 of 0"),
+        ({"error": ["TimeoutError: exceeded 60 s", "TimeoutError: exceeded 60 s", "", ""]}, 0, "1 of 2"),
+        ({"error": ["", "APITimeoutError: Request timed out.", "", "docker: no space left"]}, 2, "0 of 0"),
+        ({"exit_reason": ["max_turns", "max_turns", "done", "done"]}, 0, "1 of 2"),
+    ],
+)
+def test_endings_of_tables_are_classified_by_their_words(tmp_path, cells, broken, late):
+    rows = pd.DataFrame({"model": ["m", "m", "n", "n"], "task": ["p", "q", "p", "q"], "solved": [1, 0, 1, 0], **cells})
+    make.lines(tmp_path / "runs.jsonl", *rows.astype("object").where(rows.notna(), None).to_dict("records"))
+    checks = ["infrastructure", "time-outs that succeeded"]
+    table = compare.audit(evalkit.load(str(tmp_path)), checks=checks).table.set_index("check")
+    assert table.loc["infrastructure", "count"] == broken
+    assert f"{table.loc[checks[1], 'count']} of {table.loc[checks[1], 'n']}" == late
+
+
+def inspect_answers(folder, answers):
+    samples = []
+    for at, answer in enumerate(answers):
+        scores = {"exact": {"value": "C", "answer": answer}} if answer is not None else {"exact": {"value": "C"}}
+        samples.append(make.sample(f"s{at}", scores=scores))
+    make.write(folder / "log.json", make.inspect_log(*samples))
+
+
+def swe_answers(folder, answers):
+    for at, answer in enumerate(answers):
+        make.write(folder / f"t{at}.traj.json", {**make.mini(submission=answer), "instance_id": f"t{at}"})
+    make.write(folder / "m.run.json", make_report([f"t{at}" for at in range(len(answers))]))
+
+
+def make_report(resolved, unresolved=(), **figures):
+    return {"resolved_ids": [*resolved], "unresolved_ids": [*unresolved], "submitted_ids": [], **figures}
+
+
+@pytest.mark.parametrize("write", [inspect_answers, swe_answers])
+@pytest.mark.parametrize(
+    ("answers", "count"), [(["diff", "", "  ", "x"], 2), (["diff", "a", "b", "x"], 0), (["", "", "", ""], 0)]
+)
+def test_a_success_with_an_empty_answer_in_a_log_is_an_error(tmp_path, write, answers, count):
+    write(tmp_path, answers)
+    logs = evalkit.load(str(tmp_path))
+    assert logs.runs["answer_length"].tolist() == [len(answer.strip()) for answer in answers]
+    row = compare.audit(logs, checks=["success without an answer"]).table.iloc[0]
+    assert row["count"] == count
+
+
+def inspect_figure(folder, value):
+    metrics = {"mean": {"name": "mean", "value": value}, "stderr": {"name": "stderr", "value": 0.1}}
+    scores = [{"name": "exact", "scorer": "exact", "metrics": metrics}]
+    scores.append({"name": "exact", "scorer": "exact", "reducer": "at_least_2", "metrics": metrics})
+    for name, solved in (("first", "CCIC"), ("second", "IICI")):
+        samples = [make.sample(f"s{at}", scores={"exact": {"value": one}}) for at, one in enumerate(solved)]
+        log = make.inspect_log(*samples, eval_id=name)
+        if name == "first":
+            log["results"] = {"total_samples": 4, "scores": scores}
+        make.write(folder / f"{name}.json", log)
+
+
+def harbor_figure(folder, value):
+    rewards = [1.0, 1.0, 0.0, 1.0]
+    job = make.harbor_job(folder / "job", *(make.trial(f"t{at}", reward) for at, reward in enumerate(rewards)))
+    own = {"n_trials": 4, "metrics": [{"mean": value}], "pass_at_k": {}}
+    stats = {"evals": {"terminus-2__gpt-4o__terminal-bench": own}}
+    make.write(job / "result.json", {"n_total_trials": 4, "stats": stats})
+
+
+def swe_figure(folder, value):
+    for at in range(4):
+        make.write(folder / f"t{at}.traj.json", {**make.mini(), "instance_id": f"t{at}"})
+    report = make_report(["t0", "t1", "t3"], ["t2"], resolved_instances=value * 4, submitted_instances=4)
+    make.write(folder / "gpt-4o.run.json", report)
+
+
+@pytest.mark.parametrize("write", [inspect_figure, harbor_figure, swe_figure])
+@pytest.mark.parametrize(("value", "verdict"), [(0.75, "fine"), (1.0, "wrong")])
+def test_figures_in_logs_are_compared_with_the_runs(tmp_path, write, value, verdict):
+    write(tmp_path, value)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["published figures"]).table.iloc[0]
+    assert (row["verdict"], row["n"]) == (verdict, 1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "count"),
+    [({"id": "r{}"}, 4), ({"UUID": "{}-7"}, 4), ({"id": "t{}"}, None), ({"item": "t{}"}, None)],
+)
+def test_rows_that_lie_twice_in_a_folder_are_copies_by_their_id(tmp_path, columns, count):
+    rows = [{"model": "m", "task": f"t{at}", "success": at % 2} for at in range(4)]
+    [(name, form)] = columns.items()
+    for at, row in enumerate(rows):
+        row[name] = form.format(at)
+        if count is None:
+            row.pop("task")
+    for file in ("runs", "backup"):
+        make.lines(tmp_path / f"{file}.jsonl", *rows)
+    columns = "" if name != "item" else "task_id=item"
+    row = compare.audit(evalkit.load(str(tmp_path), columns=columns), checks=["copies"]).table.iloc[0]
+    assert row["verdict"] == ("not computed" if count is None else "look")
+    assert count is None or (row["count"], row["n"]) == (count, 8)
+
+
 def test_reasons_are_in_words():
     table = compare.audit(evalkit.load("samples:mindcraft"), checks=["infrastructure"]).table
     assert "no score logged: 8" in str(table["notes"].iloc[0])

@@ -5,7 +5,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from types import GenericAlias
 from typing import Any, BinaryIO
@@ -28,7 +28,16 @@ from evalkit.io.read import ANYTHING
 from evalkit.io.text import map_texts
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
-from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, total
+from evalkit.trajectories.json_values import (
+    count_of,
+    error_text,
+    number_of,
+    objects,
+    part_of,
+    seconds_between,
+    text_of,
+    total,
+)
 from evalkit.trajectories.records import run_rows, score_rows, used
 
 # scores of grades: correct, incorrect, partly correct, no answer; the rest as in `value_to_float` of inspect_ai
@@ -47,7 +56,7 @@ def _reads(name: str, fields: str, **typed: Any) -> Any:
 
 _TOKENS = "input_tokens input_tokens_cache_read input_tokens_cache_write output_tokens total_tokens total_cost"
 _USAGE = _reads("Usage", "", **dict.fromkeys(_TOKENS.split(), int | float))
-_SCORE = _reads("Score", "value")
+_SCORE = _reads("Score", "value answer")
 _SAMPLE = _reads(  # a sample or its summary, without the events, which are its largest part
     "Sample",
     "id uuid target metadata error limit started_at completed_at completed message_count turn_count retries"
@@ -150,12 +159,15 @@ def parse(path: str, data: bytes) -> Parsed:
     }
     parts = list(map(_part, samples))
     scores: list[tuple] = []
+    answers: list[int | None] = []
     headline = text_of(part_of(log.results, "headline", "scorer"))
     only_scorer = text_of(part_of(log.results, "scorer", "name")) or "score"  # logs of early 2024
     for part, sample in zip(parts, samples, strict=True):
         by_scorer = sample.scores or ({only_scorer: sample.score} if sample.score else {})
         if headline in by_scorer:  # put it first, since the first score counts
             by_scorer = {headline: by_scorer[headline], **by_scorer}
+        stated = [score.answer for score in by_scorer.values() if isinstance(score.answer, str)]
+        answers.append(len(stated[0].strip()) if stated else None)
         scores += score_rows(part, {name: score.value for name, score in by_scorer.items()}, GRADES)
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
     model, dataset = text_of(evaluation.model) or None, shared["dataset"]
@@ -182,6 +194,7 @@ def parse(path: str, data: bytes) -> Parsed:
         "turns": [one.turn_count or one.message_count for one in samples],
         "retries": [one.retries or len(one.error_retries or ()) or None for one in samples],
         "target": [content_text(one.target) for one in samples],
+        "answer_length": answers,
         "error": [one.error and error_text(one.error) for one in samples],
         "extra": [one.metadata or None for one in samples],
     }
@@ -192,7 +205,21 @@ def parse(path: str, data: bytes) -> Parsed:
     if not log.samples:
         reasons.append("it contains no samples; scores are over all epochs" if runs else "it contains no samples")
         reasons.append(error_text(log.error))
-    return used(runs, scores, plans, reason=", ".join(filter(None, reasons)))
+    published: list[tuple] = []
+    if len(samples) == (count_of(part_of(log.results, "total_samples")) or len(samples)):  # else it is of other runs
+        for name, value in _means(log.results):
+            published.append((model, text_of(evaluation.solver) or None, dataset, name, value, len(samples)))
+    return used(runs, scores, plans, published=published, reason=", ".join(filter(None, reasons)))
+
+
+def _means(results: Any) -> Iterator[tuple[str, float]]:
+    """Yield the name and the mean of each score that a log publishes, if its epochs were reduced to means."""
+    for one in objects(results, "scores"):
+        for metric in ("accuracy", "mean"):
+            value = number_of(part_of(one, "metrics", metric, "value"))
+            if value is not None and one.get("reducer") in (None, "mean"):
+                name, scorer = text_of(one.get("name")), text_of(one.get("scorer"))
+                yield name if name == scorer or not scorer else f"{scorer}/{name}", value
 
 
 def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
