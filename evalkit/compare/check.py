@@ -55,9 +55,8 @@ class Found:
     notes: Notes = NO_NOTES
 
     def __post_init__(self) -> None:
-        for name, value in {"count": self.count, "n": self.n}.items():
-            if not isinstance(value, Real) or value % 1 != 0:
-                raise TypeError(f"{name} {value!r} is not a whole number")
+        if not all(isinstance(one, Real) and one % 1 == 0 for one in (self.count, self.n)):
+            raise TypeError(f"{self.count!r} of {self.n!r}: counts have to be whole numbers")
         if self.verdict not in VERDICTS:
             raise ValueError(f"no verdict {self.verdict!r}; there are {', '.join(VERDICTS)}")
         if self.runs is not None and "run_id" not in self.runs:

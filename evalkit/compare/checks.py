@@ -3,8 +3,8 @@
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -59,22 +59,19 @@ ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
 NEARLY_ALL = 0.9  # minimum share of each model's runs that show the answer, if the answer is part of every prompt
 OWN_FILE = re.compile(  # paths of a benchmark's tests and solutions
     r"run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/|(?<![\w.~*})\]\\/-])/(?:tests|solution)(?=[/\s\"'\\)]|$)"
-    r"|\bgold(?:en)?[._-]?patch\b|\b(?:answer_key|ground_truth)\.\w"
+    r"|\bgold(?:en)?[._-]?patch\b|\b(?:answer_key|ground_truth)\.\w|FAIL_TO_PASS|laude-institute/terminal-bench"
 )
-OF_BENCHMARK = re.compile(r"FAIL_TO_PASS|laude-institute/terminal-bench")
-WRITING_TOOL = re.compile(
-    r"\s*\w*(?:write|create|save|insert|append|edit|replace|patch|think|plan|note|message|finish|submit|answer)"
-    r"(?![\s\S]*\"command\":\s*\"view)"
-)
-WRITTEN_TEXT = re.compile(  # a here-document that a command writes to a file
-    r"(?:(?:>|\btee\b)[^\n]*<<-?\s*['\"]?(\w+)|<<-?\s*['\"]?(\w+)['\"]?\s*>)[\s\S]*?(?:^(?:\1|\2)\b|\Z)", re.MULTILINE
+WRITTEN = re.compile(  # calls of tools that write, and here-documents that a command writes to a file
+    r"\A\s*\w*(?:write|create|save|insert|append|edit|replace|patch|think|plan|note|message|finish|submit|answer)"
+    r"(?![\s\S]*\"command\":\s*\"view)[\s\S]*"
+    r"|(?:(?:>|\btee\b)[^\n]*<<-?\s*['\"]?(\w+)|<<-?\s*['\"]?(\w+)['\"]?\s*>)[\s\S]*?(?:^(?:\1|\2)\b|\Z)",
+    re.MULTILINE,
 )
 # what precedes a path in commands that run, write, list or name a file, but do not open it
 NOT_OPENED = re.compile(
-    r"^\s*$|>\s*[\"']?$|\b(?:mkdir|touch|tee|chmod|rm|ls|cd|stat|test|echo|printf)\s"
+    r"^\s*$|>\s*[\"']?$|\b(?:mkdir|touch|tee|chmod|rm|ls|cd|stat|test|echo|printf)\s|\"(?:command|cmd|keystrokes)\":\s*\"$"
     r"|^(?!.*\b(?:e?grep|rg|sed|awk)\b).*\b(?:pytest|pip3? install)\s"
     r"|(?:^|[\s\"'])(?:bash|sh|zsh|shell|source|\.|python[\d.]*)(?:\s+-\w+)*\s+[\"']?$"
-    r"|\"(?:command|cmd|keystrokes|script)\":\s*\"$"
 )
 
 
@@ -90,15 +87,10 @@ def missing_trials(audited: Audited) -> Found:
         present = audited.all_runs["plan"].value_counts().reindex(planned.index, fill_value=0)
         lacking = (planned - present).clip(lower=0).astype("int64")
         gone = whole[whole["status"].eq("missing")]
-        if len(gone) >= lacking.sum():
-            return Found(len(gone), int(planned.sum()), alternative=whole, notes=_by_model(gone))
-        # a plan that names no tasks does not show which ones lack trials, nor which models if it is for several
-        models = audited.all_runs.groupby("plan")["model_name"].agg(frozenset)
-        named = models[models.str.len() == 1].map(min).reindex(lacking.index)
-        counts = lacking[lacking > 0].groupby(named).sum()
-        return Found(
-            int(lacking.sum()), int(planned.sum()), alternative=whole if len(gone) else None, notes=_counts(counts)
-        )
+        alternative = whole if len(gone) else None  # a plan that names no tasks does not show which ones lack trials
+        models = audited.all_runs.groupby("plan")["model_name"].unique().str.join(", ")
+        notes = _by_model(gone) or _counts(lacking[lacking > 0].groupby(models).sum())
+        return Found(max(len(gone), int(lacking.sum())), int(planned.sum()), alternative=alternative, notes=notes)
     tasks = audited.logs.kind.planned(audited.logs)
     if not tasks:
         raise NotComputed("no_plan_logged", "no log states a plan of these runs")
@@ -134,15 +126,14 @@ def unequal_runs(audited: Audited) -> Found:
 @check("retries", "Were runs restarted after an error?")
 def retries(audited: Audited) -> Found:
     """Count the runs that were retried; the alternative counts them as failures, except those that are not named."""
-    plans: Any = None if audited.planned_runs is None else getattr(audited.logs, "plans", None)
-    of_plans = 0 if plans is None else int(plans["retried"].sum())
-    if plans is None or plans["retried"].isna().all():
+    of_plans = pd.Series() if audited.planned_runs is None else audited.logs.plans["retried"].dropna()
+    if of_plans.empty:
         audited.needs("retries")
-    rows = audited.runs[audited.runs.get("retries", pd.Series(0, audited.runs.index)).fillna(0) > 0]
-    notes = _by_model(rows) + _counted("of_plans", "{count:retry} of runs that the logs do not name", of_plans)
-    n = len(audited.runs)
+    rows = audited.runs[audited.runs["retries"].fillna(0) > 0]
+    count = len(rows) + int(of_plans.sum())
+    notes = _by_model(rows) + _counted("unnamed", "{count:retry} of runs that the logs do not name", count - len(rows))
     alternative = audited.ending(rows, False) if len(rows) else None
-    return Found(min(len(rows) + of_plans, n), n, rows, alternative, notes=notes)
+    return Found(min(count, len(audited.runs)), len(audited.runs), rows, alternative, notes=notes)
 
 
 @check("retried until solved", "Does the number of runs of a task depend on their outcomes?", noun="model")
@@ -208,40 +199,37 @@ def _repeating_models(audited: Audited) -> dict[str, str]:
     results = runs.reindex(columns=["score", "is_successful", "turns", "status", "exit_reason"]).astype("str")
     table = audited.board.named_runs.assign(result=pd.util.hash_pandas_object(results, index=False))
     table = table.sort_values(["task", "repetition"], kind="stable")
-    written = lru_cache(maxsize=None)(partial(_written, audited))
+    texts_of = cache(lambda name: _texts_of(audited, table.loc[table["model_name"].eq(name), "run_id"]))
     of_tasks: dict[tuple[Any, ...], list[pd.DataFrame]] = {}
     repeating = {}
     for model, own in table.groupby("model_name", sort=False):
-        if len(own) < FEWEST:
-            continue
+        others = of_tasks.setdefault(tuple(own["task"]), [])
         runs_of, equal_of = (own.groupby(keys).size() for keys in (["task"], ["task", "result"]))
         log_orders = scipy.special.gammaln(runs_of + 1).sum() - scipy.special.gammaln(equal_of + 1).sum()
-        others = of_tasks.setdefault(tuple(own["task"]), [])
-        for earlier in others:
+        for earlier in others if len(own) >= FEWEST else ():
+            name = earlier["model_name"].iloc[0]
             equal = (own["result"].to_numpy() == earlier["result"].to_numpy()).mean()
-            is_ordered = equal == 1 and log_orders >= -np.log(SURE)
-            if is_ordered or (equal >= LEAST_EQUAL and _is_written_twice(written, earlier["run_id"], own["run_id"])):
-                repeating[str(model)] = str(earlier["model_name"].iloc[0])
+            is_copy = equal == 1 and log_orders >= -np.log(SURE)
+            if not is_copy and equal >= LEAST_EQUAL:
+                is_copy = sum(map(len, texts_of(model))) >= LEAST_WRITTEN and texts_of(model) == texts_of(name)
+            if is_copy:
+                repeating[str(model)] = str(name)
                 break
         else:
             others.append(own)
     return repeating
 
 
-def _written(audited: Audited, run_id: str) -> tuple[str, ...]:
-    """Return the texts that an agent wrote in a run; none if its log can't be read."""
-    chosen = audited.runs[audited.runs["run_id"].eq(run_id)]
-    turns = [turn for _, transcript in transcripts(audited.logs, chosen) for turn in transcript.turns]
-    return tuple(turn.text for turn in turns if turn.role in ("assistant", "action"))
-
-
-def _is_written_twice(written: Callable[[str], tuple[str, ...]], one: pd.Series, other: pd.Series) -> bool:
-    """Return whether the agents wrote the same text, of sufficient length, in a sample of pairs of runs."""
-    step = math.ceil(len(one) / MOST_COMPARED)
-    pairs = zip(one.iloc[::step], other.iloc[::step], strict=True)
-    if not all(written(first) == written(second) for first, second in pairs):
-        return False
-    return sum(len(text) for run_id in other.iloc[::step] for text in written(run_id)) >= LEAST_WRITTEN
+def _texts_of(audited: Audited, run_ids: pd.Series) -> list[str]:
+    """Return what agents wrote in a sample of runs, as a text for each run."""
+    if audited.logs.kind.transcript is None:
+        return []
+    sample = run_ids.iloc[:: math.ceil(len(run_ids) / MOST_COMPARED)]
+    chosen = audited.runs.set_index("run_id", drop=False).loc[sample]
+    return [
+        "\n".join(turn.text for turn in transcript.turns if turn.role in ("assistant", "action"))
+        for _, transcript in transcripts(audited.logs, chosen)
+    ]
 
 
 @check("infrastructure", "Did something other than the agent end runs?")
@@ -373,7 +361,8 @@ def published_figures(audited: Audited) -> Found:
         raise NotComputed("none_published", "the logs contain no published figures")
     columns = ["model_name", "logged_model", "agent", "dataset", "score_key", "source", "plan", "experiment"]
     runs = audited.runs.reindex(columns=[*columns, "task_id", "is_successful", "score"])
-    of_model = {model: own for name in ("logged_model", "model_name") for model, own in runs.groupby(name)}
+    names = [runs["model_name"].str.rpartition("/")[2], runs["logged_model"], runs["model_name"]]
+    of_model = {model: own for by in names for model, own in runs.groupby(by)}
     known = {name: set(runs[name].dropna()) for name in ("agent", "dataset", "score_key")}
     is_rate = table["metric"].isin(known["score_key"]) | table["metric"].str.match(RATE)
     table = table[is_rate | table["metric"].str.fullmatch(PASS)].dropna(subset="value")
@@ -522,39 +511,36 @@ def leaks(audited: Audited) -> Found:
     """
     if audited.logs.kind.transcript is None:
         raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
-    model = audited.runs["model_name"].fillna(UNKNOWN)
-    order = audited.runs.groupby(model).cumcount().sort_values(kind="stable")
-    is_chosen = audited.runs.index.isin(order.index[:MOST_READ])
-    seen = _seen_in(audited, audited.runs[is_chosen])
-    shares = seen["shows_answer"].dropna().astype("float").groupby(model).mean()
-    in_prompts = len(shares) > 1 and shares.min() >= NEARLY_ALL
-    if in_prompts:
-        seen["shows_answer"] = False
-    is_leak = seen["opens_files"] | seen["shows_answer"].fillna(False)
-    others = ~is_chosen & model.isin(model[is_leak.index[is_leak]])
-    seen = pd.concat([seen, _seen_in(audited, audited.runs[others])])
-    if in_prompts and not seen["opens_files"].any():
-        raise NotComputed("in_prompts", "the answer is part of nearly every prompt, perhaps as one of several choices")
-    if in_prompts:
-        seen["shows_answer"] = False
-    is_read = seen["opens_files"] | seen["shows_answer"].notna()
-    if len(seen) and not is_read.any():
-        raise NotComputed("short_answers", "the expected answers are too short to search for")
+    runs = audited.runs
+    answers = runs.set_index("run_id").get("target", pd.Series()).dropna()
+    order = runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")
+    is_chosen = runs.index.isin(order.index[:MOST_READ])
+    seen = _seen_in(audited, runs[is_chosen], answers)
+    shares = seen["told"].astype("Float64").groupby(runs["model_name"]).mean()
+    if len(shares) > 1 and shares.ge(NEARLY_ALL).all():
+        seen["told"] = False
+        if not seen["looked"].any():
+            raise NotComputed(
+                "in_prompts", "nearly every prompt contains the answer, perhaps as one of several choices"
+            )
+        answers = pd.Series()
+    models = runs["model_name"].reindex(seen.index[seen["told"].fillna(False) | seen["looked"]])
+    seen = pd.concat([seen, _seen_in(audited, runs[~is_chosen & runs["model_name"].isin(models)], answers)])
     if seen.empty:
         raise NotComputed("none_read", "no run has a transcript that can be read")
-    notes = _counted("told", "{count:run} that show the expected answer at the start", seen["shows_answer"].sum())
-    notes += _counted("looked", "{count:run} that open files of the benchmark", seen["opens_files"].sum())
-    notes += _counted("unread", "{count:run} not read", len(audited.runs) - len(seen))
-    is_leak = seen["opens_files"] | seen["shows_answer"].fillna(False)
-    rows = audited.runs.loc[is_leak.index[is_leak]].sort_index()
-    return Found(len(rows), int(is_read.sum()), rows, audited.without(rows), notes=notes)
+    read = seen[seen["told"].notna() | seen["looked"]].fillna(False)
+    if read.empty:
+        raise NotComputed("short_answers", "the expected answers are too short to search for")
+    notes = _counted("told", "{count:run} that show the expected answer at the start", read["told"].sum())
+    notes += _counted("looked", "{count:run} that open files of the benchmark", read["looked"].sum())
+    notes += _counted("unread", "{count:run} not read", len(runs) - len(seen))
+    rows = runs[runs.index.isin(read.index[read["told"] | read["looked"]])]
+    return Found(len(rows), len(read), rows, audited.without(rows), notes=notes)
 
 
-def _seen_in(audited: Audited, runs: pd.DataFrame) -> pd.DataFrame:
-    """Return whether each readable run shows the answer at the start (missing if too short), and opens own files."""
-    answers = runs.set_index("run_id").get("target", pd.Series()).dropna()
-    place_of = dict(zip(runs["run_id"], runs.index, strict=True))
-    rows = {}
+def _seen_in(audited: Audited, runs: pd.DataFrame, answers: pd.Series) -> pd.DataFrame:
+    """Return which runs show their answer at the start (missing if it is too short), and which open own files."""
+    seen: dict[str, tuple[bool | None, bool]] = {}
     for run_id, transcript in transcripts(audited.logs, runs):
         turns = transcript.turns
         begin = next((place for place, turn in enumerate(turns) if turn.role in ("assistant", "action")), None)
@@ -564,23 +550,18 @@ def _seen_in(audited: Audited, runs: pd.DataFrame) -> pd.DataFrame:
         pattern = re.escape(answer)
         if LONG_NUMBER.fullmatch(answer):
             pattern = rf"(?<![\w.,-]){pattern}(?![\w-]|[.,]\d)"
-        shows_answer = None
-        if not answer or len(answer) >= SHORTEST_ANSWER or LONG_NUMBER.fullmatch(answer):
-            start = "\n".join(turn.text.casefold() for turn in turns[:begin])
-            shows_answer = bool(answer) and re.search(pattern, start) is not None
-        opens_files = any(turn.role == "action" and opens_own_file(turn.text) for turn in turns[begin:])
-        rows[place_of[run_id]] = {"shows_answer": shows_answer, "opens_files": opens_files}
-    made = pd.DataFrame.from_dict(rows, orient="index", columns=["shows_answer", "opens_files"])
-    return made.astype({"shows_answer": "boolean", "opens_files": "bool"})
+        start = "\n".join(turn.text.casefold() for turn in turns[:begin])
+        is_short = pattern == answer and 0 < len(answer) < SHORTEST_ANSWER
+        told = None if is_short else bool(pattern and re.search(pattern, start))
+        seen[run_id] = (told, any(turn.role == "action" and opens_own_file(turn.text) for turn in turns[begin:]))
+    places = runs.index[runs["run_id"].isin(seen)]
+    made = pd.DataFrame([*seen.values()], places, columns=["told", "looked"])
+    return made.astype({"told": "boolean", "looked": "boolean"})
 
 
 def opens_own_file(call: str) -> bool:
     """Return whether a call opens files of a benchmark. Running tests does not count, since the harness runs them."""
-    if OF_BENCHMARK.search(call):
-        return True
-    if not OWN_FILE.search(call) or WRITING_TOOL.match(call):
-        return False
-    text = WRITTEN_TEXT.sub("", call.replace("\\n", "\n").replace('\\"', '"'))
+    text = WRITTEN.sub("", call.replace("\\n", "\n").replace('\\"', '"'))
     for command in re.split(r"[;|&`\n]|\$\(", text):
         found = OWN_FILE.search(command)
         if found and not NOT_OPENED.search(command[: found.start()]):

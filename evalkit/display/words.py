@@ -6,17 +6,7 @@ from functools import partial
 from typing import Any
 
 from evalkit._notes import NO_NOTES, Note, Notes, note
-from evalkit._text import (
-    as_number,
-    column_in_words,
-    counted_noun,
-    fill_template,
-    format_amount,
-    format_interval,
-    listed,
-    plural,
-    sentence,
-)
+from evalkit._text import as_number, counted_noun, fill_template, format_amount, format_interval, listed, sentence
 from evalkit.kinds import Finding
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.success_rates import PER_RUN
@@ -137,9 +127,9 @@ def _data(
 
 def _ranking(*, compared_by: Sequence[str] = (), **values: Any) -> str:
     """Describe a headline with its estimate, and name the compared columns if models are not what is compared."""
-    noun = "model"
-    if compared_by and "model_name" not in compared_by:
-        noun = column_in_words(compared_by[0]) if len(compared_by) == 1 else "group"
+    noun = "model" if not compared_by or "model_name" in compared_by else "group"
+    if len(compared_by) == 1:
+        noun = compared_by[0].replace("_", " ")
     answer = _ranked(**values, noun=noun)
     return f"{answer} {sentence(note('compared_by', columns=compared_by))}" if compared_by else answer
 
@@ -165,7 +155,7 @@ def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, 
     undecided = model_names(headline["open"], MOST_ANSWERED, noun) if code == "leads" else ""
     if code == "best":
         within = " under equal conditions" if rate and headline.get("conditions_differ") else ""
-        models = f"{n_models} {'named ' if headline.get('unnamed_runs') else ''}{plural(noun)}"
+        models = counted_noun(n_models, f"named {noun}" if headline.get("unnamed_runs") else noun)
         best = f"{model} is shown to be the best of {models} on new tasks like these"
         answer = f"{best}{within}{doubt},{with_rate}"
     elif headline["behind"]:
@@ -174,7 +164,7 @@ def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, 
     else:
         answer = f"No {noun} is shown to be best: {model} is first{with_rate}, not decided against {undecided}"
     if headline.get("unpaired"):
-        answer += f"; {plural(noun)} ran different tasks, assumed to be random samples of the same tasks"
+        answer += "; models ran different tasks, assumed to be random samples of the same tasks"
     if headline.get("few"):
         answer += FEW_SHARED
     if "higher" in headline:

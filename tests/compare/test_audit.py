@@ -136,10 +136,10 @@ def test_a_check_of_ones_own_has_a_row_and_one_that_fails_does_not_stop_the_othe
 @pytest.mark.parametrize(
     ("made", "cause"),
     [
-        (lambda runs: compare.Found(0.75, 4), "TypeError: count 0.75 is not a whole number"),
-        (lambda runs: compare.Found(1, "4"), "TypeError: n '4' is not a whole number"),
-        (lambda runs: compare.Found(float("nan"), 4), "TypeError: count nan is not a whole number"),
-        (lambda runs: compare.Found(pd.NA, 4), "TypeError: count <NA> is not a whole number"),
+        (lambda runs: compare.Found(0.75, 4), "TypeError: 0.75 of 4: counts have to be whole numbers"),
+        (lambda runs: compare.Found(1, "4"), "TypeError: 1 of '4': counts have to be whole numbers"),
+        (lambda runs: compare.Found(float("nan"), 4), "TypeError: nan of 4: counts have to be whole numbers"),
+        (lambda runs: compare.Found(pd.NA, 4), "TypeError: <NA> of 4: counts have to be whole numbers"),
         (lambda runs: compare.Found(1, 4, verdict="awful"), "ValueError: no verdict 'awful'; there are wrong, look"),
         (lambda runs: compare.Found(1, 4, runs[["model_name"]]), "ValueError: runs have no column run_id"),
         (lambda runs: [1, 4], "TypeError: it returned list, not compare.Found"),
@@ -718,7 +718,7 @@ def test_all_runs_of_models_with_a_leak_are_read(tmp_path, shown, opened, verdic
     assert (row["verdict"], row["first"]) == (verdict, first)
     assert count is None or row["count"] == count
     if verdict == "not computed":
-        assert str(row["notes"]).startswith("the answer is part of nearly every prompt")
+        assert str(row["notes"]).startswith("nearly every prompt contains the answer")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Harbor, as defined by version 0.26: the result of a trial, and the result and lock of its job, with the plan."""
 
 import os
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,18 +43,13 @@ def parse(path: str, value: Any) -> Parsed:
     if "trial_name" not in value:
         trials, retried = count_of(value.get("n_total_trials")), count_of(part_of(value, "stats", "n_retries"))
         published: list[tuple] = []
-        for name, one in (part_of(value, "stats", "evals") or {}).items():
-            n, rates = (
-                count_of(part_of(one, "n_trials")),
-                {f"pass@{k}": rate for k, rate in (part_of(one, "pass_at_k") or {}).items()},
-            )
-            for metric in objects(one, "metrics"):
-                rates |= metric
-            model = "__".join(name.split("__")[1:-1])
-            for metric, rate in rates.items():
-                published.append((model or None, name.partition("__")[0], None, metric, number_of(rate), n))
-        plans = [(None, None, "", trials, retried)] if trials or retried else []
-        return used(plans=plans, published=published)
+        for name, one in (part_of(value, "stats", "evals") or {}).items():  # the name is AGENT__MODEL__DATASET
+            agent, *model = name.split("__")[:-1]
+            rates = {f"pass@{k}": rate for k, rate in (part_of(one, "pass_at_k") or {}).items()}
+            for metric, rate in ChainMap(rates, *objects(one, "metrics")).items():
+                n = count_of(part_of(one, "n_trials"))
+                published.append(("__".join(model) or None, agent, None, metric, number_of(rate), n))
+        return used(plans=[(None, None, "", trials, retried)] if trials or retried else [], published=published)
     parts = [value, *objects(value, "step_results")]
     error = min(_errors(parts), key=_is_measured, default={})
     status = error.get("exception_type") or ("completed" if value.get("finished_at") else "running")
@@ -139,14 +134,6 @@ def join(runs: Runs, facts: Rows, published: Rows) -> None:
                 states_all = later > own and column != "turns"  # a later file states totals of all files or of itself
                 setattr(run_of[first], column, later if states_all else own + later)
     trials = {os.path.dirname(source): run for source, run in run_of.items() if run.format == "harbor"}
-    names = {
-        (os.path.dirname(folder), run.model_name.rpartition("/")[2]): run.model_name
-        for folder, run in trials.items()
-        if run.model_name
-    }
-    for figure in published:  # a job's figures name models without their providers
-        key = (os.path.dirname(figure["source"]), figure["model_name"])
-        figure["model_name"] = names.get(key, figure["model_name"])
     others = {(run.format != "atif", run.source) for run in runs if run.format != "harbor"}
     for is_other, source in sorted(others):
         trial = nearest_above(source, trials)

@@ -28,16 +28,7 @@ from evalkit.io.read import ANYTHING
 from evalkit.io.text import map_texts
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
-from evalkit.trajectories.json_values import (
-    count_of,
-    error_text,
-    number_of,
-    objects,
-    part_of,
-    seconds_between,
-    text_of,
-    total,
-)
+from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, total
 from evalkit.trajectories.records import run_rows, score_rows, used
 
 # scores of grades: correct, incorrect, partly correct, no answer; the rest as in `value_to_float` of inspect_ai
@@ -216,8 +207,8 @@ def _means(results: Any) -> Iterator[tuple[str, float]]:
     """Yield the name and the mean of each score that a log publishes, if its epochs were reduced to means."""
     for one in objects(results, "scores"):
         for metric in ("accuracy", "mean"):
-            value = number_of(part_of(one, "metrics", metric, "value"))
-            if value is not None and one.get("reducer") in (None, "mean"):
+            value = part_of(one, "metrics", metric, "value")
+            if isinstance(value, int | float) and one.get("reducer") in (None, "mean"):
                 name, scorer = text_of(one.get("name")), text_of(one.get("scorer"))
                 yield name if name == scorer or not scorer else f"{scorer}/{name}", value
 
