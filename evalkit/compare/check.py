@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
@@ -39,11 +38,6 @@ class Found:
         Verdict if `count` is not 0: a doubt, or an error in the figures.
     notes : Notes
         Details, shown only if `count` is not 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a value of another type or an unknown verdict, so that the check that made it is not computed.
     """
 
     count: int
@@ -53,14 +47,6 @@ class Found:
     order: pd.Series | None = None
     verdict: Verdict = "look"
     notes: Notes = NO_NOTES
-
-    def __post_init__(self) -> None:
-        if not all(isinstance(one, Real) and one % 1 == 0 for one in (self.count, self.n)):
-            raise TypeError(f"{self.count!r} of {self.n!r}: counts have to be whole numbers")
-        if self.verdict not in VERDICTS:
-            raise ValueError(f"no verdict {self.verdict!r}; there are {', '.join(VERDICTS)}")
-        if self.runs is not None and "run_id" not in self.runs:
-            raise ValueError("runs have no column run_id")
 
 
 class NotComputed(Exception):

@@ -53,7 +53,6 @@ UNNAMING = re.compile(
 )
 SETTING = r"(?i)^max\w*(?:steps|turns|tokens)$|limit$|^time_?out(?:_s)?$|^top_?[pk]$|effort$|(?:agent|prompt)_version$"
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
-# the name of a table's cell
 ANSWER = r'"(?:final_|model_|generated_)?(?:answer|prediction|response|output|completion|patch|text|submission)":'
 ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
 NEARLY_ALL = 0.9  # minimum share of each model's runs that show the answer, if the answer is part of every prompt
@@ -101,14 +100,10 @@ def missing_trials(audited: Audited) -> Found:
 
 @check("unequal runs", "Does a model have fewer runs of a task than other models?", noun="expected run")
 def unequal_runs(audited: Audited) -> Found:
-    """Count the runs that a model lacks compared to other models; the alternative counts them as failures.
-
-    A model also lacks tasks that it never ran if at least half of the models ran them, of the models with runs of the
-    same data set and condition.
-    """
-    board = audited.board
-    table = board.outcomes.table
+    """Count the runs that a model lacks compared to other models; the alternative counts them as failures."""
+    board, table = audited.board, audited.board.outcomes.table
     cells = absent_runs(table)
+    # also tasks that a model never ran, if half of the models with runs of the data set and condition ran them
     data = [cells["task"].map(table.groupby("task")["task_type"].first()).fillna(""), cells["condition"]]
     is_due = cells["n"].groupby([*data, cells["model_name"]]).transform("sum") > 0
     of_task = cells["n"].where(is_due).groupby([cells["task"], cells["condition"]])
@@ -200,23 +195,21 @@ def _repeating_models(audited: Audited) -> dict[str, str]:
     table = audited.board.named_runs.assign(result=pd.util.hash_pandas_object(results, index=False))
     table = table.sort_values(["task", "repetition"], kind="stable")
     texts_of = cache(lambda name: _texts_of(audited, table.loc[table["model_name"].eq(name), "run_id"]))
-    of_tasks: dict[tuple[Any, ...], list[pd.DataFrame]] = {}
+    of_tasks: dict[tuple[Any, ...], dict[Any, Any]] = {}  # results by tasks and model
     repeating = {}
     for model, own in table.groupby("model_name", sort=False):
-        others = of_tasks.setdefault(tuple(own["task"]), [])
-        runs_of, equal_of = (own.groupby(keys).size() for keys in (["task"], ["task", "result"]))
-        log_orders = scipy.special.gammaln(runs_of + 1).sum() - scipy.special.gammaln(equal_of + 1).sum()
-        for earlier in others if len(own) >= FEWEST else ():
-            name = earlier["model_name"].iloc[0]
-            equal = (own["result"].to_numpy() == earlier["result"].to_numpy()).mean()
-            is_copy = equal == 1 and log_orders >= -np.log(SURE)
-            if not is_copy and equal >= LEAST_EQUAL:
-                is_copy = sum(map(len, texts_of(model))) >= LEAST_WRITTEN and texts_of(model) == texts_of(name)
-            if is_copy:
-                repeating[str(model)] = str(name)
-                break
-        else:
-            others.append(own)
+        others = of_tasks.setdefault(tuple(own["task"]), {})
+        for earlier, result in others.items() if len(own) >= FEWEST else ():
+            equal = (own["result"].to_numpy() == result).mean()
+            log_orders = 0.0
+            if equal == 1:
+                runs_of, equal_of = (own.groupby(keys).size() for keys in (["task"], ["task", "result"]))
+                log_orders = scipy.special.gammaln(runs_of + 1).sum() - scipy.special.gammaln(equal_of + 1).sum()
+            is_written = equal >= LEAST_EQUAL and sum(map(len, texts_of(model))) >= LEAST_WRITTEN
+            if log_orders >= -np.log(SURE) or (is_written and texts_of(model) == texts_of(earlier)):
+                repeating[str(model)] = str(earlier)
+        if model not in repeating:
+            others[model] = own["result"].to_numpy()
     return repeating
 
 
@@ -237,10 +230,9 @@ def infrastructure(audited: Audited) -> Found:
     """Count unmeasured runs, and failures of tables with an error; the alternative counts them as successes."""
     runs = audited.runs
     endings = _endings(audited)
-    is_table = runs.get("format", pd.Series("", runs.index)).eq("table")
     is_unscored = has_flag(runs, "no_outcome") | endings.isin(["", "finished"])  # these belong to check `no_outcome`
     is_broken = audited.outcome.eq("not measured") & ~is_unscored
-    is_broken |= audited.outcome.eq("failure") & is_table & endings.eq("broken")
+    is_broken |= audited.outcome.eq("failure") & endings.eq("broken")
     rows = runs[is_broken]
     notes = Notes()
     if len(rows):
@@ -252,7 +244,7 @@ def infrastructure(audited: Audited) -> Found:
         if "exit_reason" in rows:
             reasons = rows["exit_reason"].fillna(reasons)
         if "error" in rows:
-            reasons = rows["error"].where(is_table).fillna(reasons)
+            reasons = rows["error"].where(endings.eq("broken")).fillna(reasons)
         notes += _counts(reasons.value_counts())
     alternative = audited.ending(rows, True) if audited.board.outcomes.is_share else None
     return Found(len(rows), len(runs), rows, alternative, notes=notes)
@@ -504,10 +496,8 @@ def idle_tasks(audited: Audited) -> Found:
 def leaks(audited: Audited) -> Found:
     """Count the runs whose agent saw the expected answer at the start, or opened the benchmark's own files.
 
-    The check reads a sample of at most 100 runs and, if it finds a leak, all other runs of the models concerned. A run
-    whose expected answer is too short to search for is included only if its agent opened such files. If nearly all
-    runs of all models show the answer, it is part of the prompts, and only opened files count. The alternative
-    excludes the counted runs.
+    The check reads at most 100 runs and, if it finds a leak, all runs of the models concerned. An answer that nearly
+    all runs of all models show is part of the prompts. The alternative excludes the counted runs.
     """
     if audited.logs.kind.transcript is None:
         raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
@@ -547,12 +537,13 @@ def _seen_in(audited: Audited, runs: pd.DataFrame, answers: pd.Series) -> pd.Dat
         if begin is None:
             continue
         answer = answers.get(run_id, "").strip().casefold()
-        pattern = re.escape(answer)
+        pattern: str | None = re.escape(answer)
         if LONG_NUMBER.fullmatch(answer):
             pattern = rf"(?<![\w.,-]){pattern}(?![\w-]|[.,]\d)"
+        elif answer and len(answer) < SHORTEST_ANSWER:
+            pattern = None
         start = "\n".join(turn.text.casefold() for turn in turns[:begin])
-        is_short = pattern == answer and 0 < len(answer) < SHORTEST_ANSWER
-        told = None if is_short else bool(pattern and re.search(pattern, start))
+        told = None if pattern is None else bool(pattern and re.search(pattern, start))
         seen[run_id] = (told, any(turn.role == "action" and opens_own_file(turn.text) for turn in turns[begin:]))
     places = runs.index[runs["run_id"].isin(seen)]
     made = pd.DataFrame([*seen.values()], places, columns=["told", "looked"])
@@ -616,20 +607,19 @@ def _needs_rate(audited: Audited) -> None:
 
 
 def _endings(audited: Audited, *, needed: bool = True) -> pd.Series:
-    """Classify how runs ended by their status, exit reason and, in tables, error.
+    """Classify how runs ended: "" if their logs do not state it, stopped (at a limit), finished or other.
 
-    The classes are broken (by something other than the agent), stopped (at a limit), finished, other, and "" for runs
-    whose logs do not state it. Raise NotComputed if the logs state it for no run, but endings are `needed`.
+    In tables, also broken: by something other than the agent, according to the words or an error that is no limit.
     """
     texts = audited.runs.reindex(columns=["status", "exit_reason", "error", "format"]).astype("str").fillna("")
-    status = texts["status"].mask(texts["status"].eq("completed"), "")
-    error = texts["error"].where(texts["format"].eq("table"), "")
+    is_table = texts["format"].eq("table")
+    status, error = texts["status"].replace("completed", ""), texts["error"].where(is_table, "")
     stated = status + "\n" + texts["exit_reason"] + "\n" + error
     classes = {
         "": stated.eq("\n\n"),
-        "broken": stated.str.contains(BROKEN),
+        "broken": is_table & stated.str.contains(BROKEN),
         "stopped": stated.str.contains(STOPPED),
-        "finished": error.eq("") & texts["status"].str.fullmatch(FINISHED),
+        "finished": error.eq("") & status.str.fullmatch(FINISHED),
     }
     if needed and classes[""].all():
         raise NotComputed("no_endings", "the logs do not state how runs ended")

@@ -5,7 +5,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from types import GenericAlias
 from typing import Any, BinaryIO
@@ -197,20 +197,13 @@ def parse(path: str, data: bytes) -> Parsed:
         reasons.append("it contains no samples; scores are over all epochs" if runs else "it contains no samples")
         reasons.append(error_text(log.error))
     published: list[tuple] = []
-    if len(samples) == (count_of(part_of(log.results, "total_samples")) or len(samples)):  # else it is of other runs
-        for name, value in _means(log.results):
-            published.append((model, text_of(evaluation.solver) or None, dataset, name, value, len(samples)))
+    for one in objects(log.results, "scores"):
+        values = (part_of(one, "metrics", metric, "value") for metric in ("accuracy", "mean"))
+        value = next((value for value in values if isinstance(value, int | float)), None)
+        is_whole = count_of(part_of(log.results, "total_samples")) in (None, len(samples))  # else it is of other runs
+        if is_whole and one.get("reducer") in (None, "mean"):
+            published.append((model, text_of(evaluation.solver) or None, dataset, one.get("name"), value, len(samples)))
     return used(runs, scores, plans, published=published, reason=", ".join(filter(None, reasons)))
-
-
-def _means(results: Any) -> Iterator[tuple[str, float]]:
-    """Yield the name and the mean of each score that a log publishes, if its epochs were reduced to means."""
-    for one in objects(results, "scores"):
-        for metric in ("accuracy", "mean"):
-            value = part_of(one, "metrics", metric, "value")
-            if isinstance(value, int | float) and one.get("reducer") in (None, "mean"):
-                name, scorer = text_of(one.get("name")), text_of(one.get("scorer"))
-                yield name if name == scorer or not scorer else f"{scorer}/{name}", value
 
 
 def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
