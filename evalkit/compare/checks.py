@@ -4,7 +4,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -87,8 +87,9 @@ def missing_trials(audited: Audited) -> Found:
         lacking = (planned - present).clip(lower=0).astype("int64")
         gone = whole[whole["status"].eq("missing")]
         alternative = whole if len(gone) else None  # a plan that names no tasks does not show which ones lack trials
-        models = audited.all_runs.groupby("plan")["model_name"].unique().str.join(", ")
-        notes = _by_model(gone) or _counts(lacking[lacking > 0].groupby(models).sum())
+        models = audited.all_runs.groupby("plan")["model_name"].unique()
+        only_model = models[models.str.len() == 1].str[0]  # of plans for one model
+        notes = _by_model(gone) or _counts(lacking[lacking > 0].groupby(only_model).sum())
         return Found(max(len(gone), int(lacking.sum())), int(planned.sum()), alternative=alternative, notes=notes)
     tasks = audited.logs.kind.planned(audited.logs)
     if not tasks:
@@ -194,7 +195,7 @@ def _repeating_models(audited: Audited) -> dict[str, str]:
     results = runs.reindex(columns=["score", "is_successful", "turns", "status", "exit_reason"]).astype("str")
     table = audited.board.named_runs.assign(result=pd.util.hash_pandas_object(results, index=False))
     table = table.sort_values(["task", "repetition"], kind="stable")
-    texts_of = cache(lambda name: _texts_of(audited, table.loc[table["model_name"].eq(name), "run_id"]))
+    texts_of = cache(partial(_texts_of, audited, table))
     of_tasks: dict[tuple[Any, ...], dict[Any, Any]] = {}  # results by tasks and model
     repeating = {}
     for model, own in table.groupby("model_name", sort=False):
@@ -213,10 +214,11 @@ def _repeating_models(audited: Audited) -> dict[str, str]:
     return repeating
 
 
-def _texts_of(audited: Audited, run_ids: pd.Series) -> list[str]:
-    """Return what agents wrote in a sample of runs, as a text for each run."""
+def _texts_of(audited: Audited, table: pd.DataFrame, model: str) -> list[str]:
+    """Return what agents wrote in a sample of a model's runs, as a text for each run."""
     if audited.logs.kind.transcript is None:
         return []
+    run_ids = table.loc[table["model_name"].eq(model), "run_id"]
     sample = run_ids.iloc[:: math.ceil(len(run_ids) / MOST_COMPARED)]
     chosen = audited.runs.set_index("run_id", drop=False).loc[sample]
     return [
@@ -366,7 +368,7 @@ def published_figures(audited: Audited) -> Found:
     unlike = list[Notes]()
     for row, leads in zip(table.to_dict("records"), is_first, strict=True):
         # the runs that the figure covers: with its model, agent, dataset and scorer, in its folder or subfolders
-        model, n = row["model_name"], None if pd.isna(row["n"]) else row["n"]
+        model, n = row["model_name"], row["n"] if pd.notna(row["n"]) else -1  # -1: unknown
         matching = of_model.get(model, runs.iloc[:0]) if isinstance(model, str) and model else runs
         for name, value in {"agent": row["agent"], "dataset": row["dataset"], "score_key": row["metric"]}.items():
             if value in known[name] or (name == "dataset" and isinstance(value, str) and value and known[name]):
@@ -382,7 +384,7 @@ def published_figures(audited: Audited) -> Found:
                 own = exact
         if sizes_of_files.get(row["source"], 0) == n:  # the file contains the runs, of which some may be copies
             own = of_file[0]
-        of_others = n is not None and n != len(own)
+        of_others = n not in (-1, len(own))
         is_partial = of_others and (n > len(own) or not leads or own["task_id"].duplicated().any())
         if own.empty:  # the figure covers other runs
             continue
@@ -521,8 +523,8 @@ def leaks(audited: Audited) -> Found:
     read = seen[seen["told"].notna() | seen["looked"]].fillna(False)
     if read.empty:
         raise NotComputed("short_answers", "the expected answers are too short to search for")
-    notes = _counted("told", "{count:run} that show the expected answer at the start", read["told"].sum())
-    notes += _counted("looked", "{count:run} that open files of the benchmark", read["looked"].sum())
+    notes = _counted("told", "{count:run} that show the expected answer at the start", int(read["told"].sum()))
+    notes += _counted("looked", "{count:run} that open files of the benchmark", int(read["looked"].sum()))
     notes += _counted("unread", "{count:run} not read", len(runs) - len(seen))
     rows = runs[runs.index.isin(read.index[read["told"] | read["looked"]])]
     return Found(len(rows), len(read), rows, audited.without(rows), notes=notes)

@@ -132,8 +132,8 @@ def leaderboard(
     linked = pairs.assign(n_tasks=pairs["n_tasks"].clip(lower=pairs["estimate"].notna().astype(int)))
     notes += pair_structure(linked) + _differing(runs, rows) + _without_value(scored.table)
     # in other formats than tables, the error decides what counts
-    stated = runs.loc[scored.table.index].reindex(columns=["error", "format"])
-    failed = stated[scored.table["outcome"].eq("failure") & stated["error"].notna() & stated["format"].eq("table")]
+    errors = runs.loc[scored.table.index].reindex(columns=["error", "format"])
+    failed = errors[scored.table["outcome"].eq("failure") & errors["error"].notna() & errors["format"].eq("table")]
     if len(failed):
         notes += note("errors", count=len(failed), example=failed["error"].iloc[0])
     absent = absent_runs(rows, planned)
