@@ -63,7 +63,7 @@ OWN_FILE = re.compile(  # paths of a benchmark's tests and solutions
 WRITTEN = re.compile(  # calls of tools that write, and here-documents that a command writes to a file
     r"\A\s*\w*(?:write|create|save|insert|append|edit|replace|patch|think|plan|note|message|finish|submit|answer)"
     r"(?![\s\S]*\"command\":\s*\"view)[\s\S]*"
-    r"|(?:(?:>|\btee\b)[^\n]*<<-?\s*['\"]?(\w+)|<<-?\s*['\"]?(\w+)['\"]?\s*>)[\s\S]*?(?:^(?:\1|\2)\b|\Z)",
+    r"|(?:(?:>|\btee\b)[^\n]{0,200}<<-?\s*['\"]?(\w+)|<<-?\s*['\"]?(\w+)['\"]?\s*>)[\s\S]*?(?:^(?:\1|\2)\b|\Z)",
     re.MULTILINE,
 )
 # what precedes a path in commands that run, write, list or name a file, but do not open it
@@ -512,9 +512,7 @@ def leaks(audited: Audited) -> Found:
     if len(shares) > 1 and shares.ge(NEARLY_ALL).all():
         seen["told"] = False
         if not seen["looked"].any():
-            raise NotComputed(
-                "in_prompts", "nearly every prompt contains the answer, perhaps as one of several choices"
-            )
+            raise NotComputed("in_prompts", "nearly every prompt contains the answer, perhaps among several choices")
         answers = pd.Series()
     models = runs["model_name"].reindex(seen.index[seen["told"].fillna(False) | seen["looked"]])
     seen = pd.concat([seen, _seen_in(audited, runs[~is_chosen & runs["model_name"].isin(models)], answers)])
@@ -554,6 +552,8 @@ def _seen_in(audited: Audited, runs: pd.DataFrame, answers: pd.Series) -> pd.Dat
 
 def opens_own_file(call: str) -> bool:
     """Return whether a call opens files of a benchmark. Running tests does not count, since the harness runs them."""
+    if not OWN_FILE.search(call):
+        return False
     text = WRITTEN.sub("", call.replace("\\n", "\n").replace('\\"', '"'))
     for command in re.split(r"[;|&`\n]|\$\(", text):
         found = OWN_FILE.search(command)
@@ -663,13 +663,13 @@ def _by_model(rows: pd.DataFrame) -> Notes:
 def _rates_of(runs: pd.DataFrame, metric: str) -> list[float]:
     """Return the figures that may be published: rates over all or measured runs, mean scores, and means over tasks."""
     success = runs["is_successful"].astype("Float64")
-    columns = [success.fillna(0), success.dropna(), runs["score"].fillna(0)]
+    columns = [success.fillna(0), success.dropna()]
     if measure := PASS.fullmatch(metric):
         share = stats.pass_at_k if measure[1] == "@" else stats.pass_hat_k
         counts = [values.groupby(runs["task_id"]).agg(["size", "sum"]).astype("float") for values in columns]
         shares = [pd.Series(share(one["size"], one["sum"], int(measure[2]))).dropna() for one in counts]
         return [float(one.mean()) for one in shares if len(one)]
-    columns = [values for values in (*columns, runs["score"].dropna()) if len(values)]
+    columns = [values for values in (*columns, runs["score"].dropna(), runs["score"].fillna(0)) if len(values)]
     means = [float(values.mean()) for values in columns]
     if runs["task_id"].duplicated().any():
         means += [float(values.groupby(runs["task_id"]).mean().mean()) for values in columns]
