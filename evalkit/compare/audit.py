@@ -5,6 +5,7 @@ A check counts items that may be wrong, and may show how the ranking would chang
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import pandas as pd
@@ -38,8 +39,8 @@ class Audit:
         for row in self.table.to_dict("records"):
             ranking = "–"
             if pd.notna(row["moved"]):
-                places = counted_noun(row["moved"], "model")
-                ranking = f"{row['first'] or 'none alone'} first, {places} move" if row["moved"] else "unchanged"
+                places = counted_noun(row["moved"], "model") + (" moves" if row["moved"] == 1 else " move")
+                ranking = f"{row['first'] or 'none alone'} first, {places}" if row["moved"] else "unchanged"
             count = "–" if pd.isna(row["count"]) else f"{row['count']:,} of {counted_noun(row['n'], row['noun'])}"
             rows.append({**row, "found": count, "alternative ranking": ranking})
         names = ["check", "question", "verdict", "found", "alternative ranking", "notes", "run_id"]
@@ -112,22 +113,21 @@ def _result(one: Check, audited: Audited) -> dict[str, Any]:
         order = found.order
         if found.count and found.alternative is not None:
             order = audited.estimates_of(found.alternative)
+        run_ids = [] if found.runs is None else found.runs["run_id"].head(MOST_EXAMPLES).tolist()
+        verdict = VERDICTS[VERDICTS.index(found.verdict)] if found.count else "fine"
+        row |= {"count": index(found.count), "n": index(found.n), "verdict": verdict}
     except NotComputed as error:
         return row | {"notes": error.notes}
     except Exception as error:  # a user's check must not stop the audit
         cause = f"{type(error).__name__}: {error}"
         return row | {"notes": note("failed_check", "the check failed: {cause}", cause=cause)}
-    row |= {"count": found.count, "n": found.n}
     if not found.count:
-        return row | {"verdict": "fine"}
-    row |= {"verdict": found.verdict, "notes": found.notes}
+        return row
+    row |= {"notes": found.notes, "run_ids": run_ids, "run_id": next(iter(run_ids), None)}
     if order is not None and len(order):
         is_same = first_of(order) == first_of(audited.estimates)
         row["first"] = audited.first if is_same else first_of(order)
         row["moved"] = moved(audited.estimates, order)
-    if found.runs is not None:
-        row["run_ids"] = found.runs["run_id"].head(MOST_EXAMPLES).tolist()
-        row["run_id"] = next(iter(row["run_ids"]), None)
     return row
 
 

@@ -4,6 +4,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from evalkit._notes import Notes, note
 from evalkit._text import listed
 from evalkit.compare.check import Audited, Found, NotComputed, check
 from evalkit.compare.items import task_items
-from evalkit.compare.ranking import failed_with_error
 from evalkit.compare.repeats import reliability
 from evalkit.io.text import distinct_names
 from evalkit.kinds.findings import absent_runs, bare_name, variants
@@ -33,21 +33,43 @@ LEAST_DISTINCT = 0.2  # minimum share of distinct values in a column that distin
 SHORTEST_ANSWER = 8  # minimum number of characters of an expected answer that does not occur in a text by chance
 LONG_NUMBER = re.compile(r"-?[\d.,]{4,}")  # a number that does not occur in a text by chance
 MOST_COMPARED = 20  # maximum number of pairs of runs whose texts are compared
+LEAST_EQUAL = 0.9  # minimum share of equal results of two models before their texts are compared
 LEAST_WRITTEN = 500  # minimum number of characters that two models do not both write by chance
 MOST_UNDECIDED = 0.5  # minimum share of tasks that separate no models for a finding
+FINISHED = re.compile(r"finish(?:ed)?|completed?|stop|done|submit(?:ted)?|success|ok|exit|end_turn", re.IGNORECASE)
+BROKEN = re.compile(
+    r"sandbox|docker|container|environment|infrastr|rate.?limit|quota|overloaded|connect|api.{0,12}(?:error|time)"
+    r"|(?:server|service|provider|network)\w*.?(?:error|exception|fail|time|unavailable)",
+    re.IGNORECASE,
+)
 RATE = re.compile(r"(?:.*_)?(?:accuracy|acc|resolved|resolved_rate|success_rate|score|reward|mean|pass[@^]1)$")
 PASS = re.compile(r"pass([@^])([2-9]|[1-9]\d{1,2})")
-DATED = re.compile(r"[-_@:.](?:20\d{6}|20\d\d[-_.]\d\d[-_.]\d\d)$")
+DATED = re.compile(r"[-_@:. (]+(20\d\d)[-_.]?(\d\d)[-_.]?(\d\d)\)?$")
+# what providers add to the name of a model
+UNNAMING = re.compile(
+    r"^(?:\w{2,4}\.)?(?:anthropic|meta|mistral|amazon|cohere|deepseek|qwen|openai)\.|^meta-(?=llama)|:free$|-v\d+:\d+$"
+    r"|[-_@:.]latest$"
+)
 SETTING = r"(?i)^max\w*(?:steps|turns|tokens)$|limit$|^time_?out(?:_s)?$|^top_?[pk]$|effort$|(?:agent|prompt)_version$"
 NO_ANSWER = ("empty_patch", "no_answer", "empty_output")
-ANSWER = r'"(?:final_|model_)?(?:answer|prediction|response|output|completion|patch)":'  # name of a table's cell
+ANSWER = r'"(?:final_|model_|generated_)?(?:answer|prediction|response|output|completion|patch|text|submission)":'
 ANSWERED = ANSWER + r'(?!null\b|"\s*"|\[\]|{})'
-# a command that opens a benchmark's own files; running tests does not count because the harness runs them, and writing
-# solutions does not count because agents write their own
-OWN_FILES = re.compile(
-    r"(?:\b(?:cat|head|tail|less|more|sed|grep|vim?|nano|cp)\b|read|view|open)[^\n>]{0,300}"
-    r"(?:run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/|(?<![\w.~*})\]-])/tests/|\bgold(?:en)?[._-]?patch\b"
-    r"|\b(?:answer_key|ground_truth)\.\w)|FAIL_TO_PASS|laude-institute/terminal-bench"
+NEARLY_ALL = 0.9  # minimum share of each model's runs that show the answer, if the answer is part of every prompt
+OWN_FILE = re.compile(  # paths of a benchmark's tests and solutions
+    r"run-tests\.sh|test_outputs\.py|solution\.yaml|/oracle/|(?<![\w.~*})\]\\/-])/(?:tests|solution)(?=[/\s\"'\\)]|$)"
+    r"|\bgold(?:en)?[._-]?patch\b|\b(?:answer_key|ground_truth)\.\w|FAIL_TO_PASS|laude-institute/terminal-bench"
+)
+WRITTEN = re.compile(  # calls of tools that write, and here-documents that a command writes to a file
+    r"\A\s*\w*(?:write|create|save|insert|append|edit|replace|patch|think|plan|note|message|finish|submit|answer)"
+    r"(?![\s\S]*\"command\":\s*\"view)[\s\S]*"
+    r"|(?:(?:>|\btee\b)[^\n]{0,200}<<-?\s*['\"]?(\w+)|<<-?\s*['\"]?(\w+)['\"]?\s*>)[\s\S]*?(?:^(?:\1|\2)\b|\Z)",
+    re.MULTILINE,
+)
+# what precedes a path in commands that run, write, list or name a file, but do not open it
+NOT_OPENED = re.compile(
+    r"^\s*$|>\s*[\"']?$|\b(?:mkdir|touch|tee|chmod|rm|ls|cd|stat|test|echo|printf)\s|\"(?:command|cmd|keystrokes)\":\s*\"$"
+    r"|^(?!.*\b(?:e?grep|rg|sed|awk)\b).*\b(?:pytest|pip3? install)\s"
+    r"|(?:^|[\s\"'])(?:bash|sh|zsh|shell|source|\.|python[\d.]*)(?:\s+-\w+)*\s+[\"']?$"
 )
 
 
@@ -61,10 +83,13 @@ def missing_trials(audited: Audited) -> Found:
         planned = plans.groupby(["source", plans["task_id"].ne("")])["planned"].sum(min_count=1)
         planned = planned.groupby("source").first().dropna()
         present = audited.all_runs["plan"].value_counts().reindex(planned.index, fill_value=0)
+        lacking = (planned - present).clip(lower=0).astype("int64")
         gone = whole[whole["status"].eq("missing")]
-        count = max(len(gone), int((planned - present).clip(lower=0).sum()))
         alternative = whole if len(gone) else None  # a plan that names no tasks does not show which ones lack trials
-        return Found(count, int(planned.sum()), alternative=alternative, notes=_by_model(gone))
+        models = audited.all_runs.groupby("plan")["model_name"].unique()
+        only_model = models[models.str.len() == 1].str[0]  # of plans for one model
+        notes = _by_model(gone) or _counts(lacking[lacking > 0].groupby(only_model).sum())
+        return Found(max(len(gone), int(lacking.sum())), int(planned.sum()), alternative=alternative, notes=notes)
     tasks = audited.logs.kind.planned(audited.logs)
     if not tasks:
         raise NotComputed("no_plan_logged", "no log states a plan of these runs")
@@ -76,20 +101,34 @@ def missing_trials(audited: Audited) -> Found:
 @check("unequal runs", "Does a model have fewer runs of a task than other models?", noun="expected run")
 def unequal_runs(audited: Audited) -> Found:
     """Count the runs that a model lacks compared to other models; the alternative counts them as failures."""
-    board = audited.board
-    cells = absent_runs(board.outcomes.table)
+    board, table = audited.board, audited.board.outcomes.table
+    cells = absent_runs(table)
+    # also tasks that a model never ran, if half of the models with runs of the data set and condition ran them
+    data = [cells["task"].map(table.groupby("task")["task_type"].first()).fillna(""), cells["condition"]]
+    is_due = cells["n"].groupby([*data, cells["model_name"]]).transform("sum") > 0
+    of_task = cells["n"].where(is_due).groupby([cells["task"], cells["condition"]])
+    is_unrun = is_due & cells["n"].eq(0) & of_task.transform("median").gt(0)
+    cells["absent"] = cells["absent"].mask(is_unrun, of_task.transform("max")).astype("int64")
     count = int(cells["absent"].sum())
     lacking = cells[cells["absent"] > 0].groupby("model_name")["absent"].sum()
+    notes = _counts(lacking)
+    for model, tasks in cells.loc[is_unrun, "model_name"].value_counts().head(MOST_NAMED).items():
+        notes += note("unrun", "{model} has no run of {tasks:task}", model=model, tasks=tasks)
     alternative = board.with_failures(cells) if board.outcomes.is_share else None
-    return Found(count, count + int(cells["n"].sum()), alternative=alternative, notes=_counts(lacking))
+    return Found(count, count + int(cells["n"].sum()), alternative=alternative, notes=notes)
 
 
 @check("retries", "Were runs restarted after an error?")
 def retries(audited: Audited) -> Found:
-    """Count the runs that were retried; the alternative counts them as failures."""
-    audited.needs("retries")
+    """Count the runs that were retried; the alternative counts them as failures, except those that are not named."""
+    of_plans = pd.Series() if audited.planned_runs is None else audited.logs.plans["retried"].dropna()
+    if of_plans.empty:
+        audited.needs("retries")
     rows = audited.runs[audited.runs["retries"].fillna(0) > 0]
-    return Found(len(rows), len(audited.runs), rows, audited.ending(rows, False), notes=_by_model(rows))
+    count = len(rows) + int(of_plans.sum())
+    notes = _by_model(rows) + _counted("unnamed", "{count:retry} of runs that the logs do not name", count - len(rows))
+    alternative = audited.ending(rows, False) if len(rows) else None
+    return Found(min(count, len(audited.runs)), len(audited.runs), rows, alternative, notes=notes)
 
 
 @check("retried until solved", "Does the number of runs of a task depend on their outcomes?", noun="model")
@@ -139,7 +178,7 @@ def equal_runs(audited: Audited) -> Found:
     others = enough.groupby(keys, dropna=False)["model_name"].nunique().gt(1).sum()
     notes = _by_model(rows) + _counted("between", "{count:group} with runs of several models", others)
     for model, earlier in [*repeating.items()][:MOST_NAMED]:
-        notes += note("repeats", "{model} repeats all runs of {earlier}", model=model, earlier=earlier)
+        notes += note("repeats", "{model} repeats the runs of {earlier}", model=model, earlier=earlier)
     n = len(runs) if repeating else len(enough)
     return Found(len(rows), n, rows, audited.without(rows), verdict="wrong", notes=notes)
 
@@ -147,54 +186,54 @@ def equal_runs(audited: Audited) -> Found:
 def _repeating_models(audited: Audited) -> dict[str, str]:
     """Return a mapping from each model that repeats an earlier model to the earlier one.
 
-    Such a model has the same result as the earlier one in each run of each task. This is not due to chance if the
-    results of a task's runs could have occurred in many other orders, or if the agents wrote the same text.
+    Such a model has runs of the same tasks. It has the same result as the earlier one in each run, which is not due to
+    chance if the results of a task's runs could have occurred in many other orders. Or it has the same result in nearly
+    all runs, and the agents wrote the same text.
     """
     runs = audited.runs
     results = runs.reindex(columns=["score", "is_successful", "turns", "status", "exit_reason"]).astype("str")
     table = audited.board.named_runs.assign(result=pd.util.hash_pandas_object(results, index=False))
     table = table.sort_values(["task", "repetition"], kind="stable")
-    seen: dict[tuple[Any, ...], pd.DataFrame] = {}
+    texts_of = cache(partial(_texts_of, audited, table))
+    of_tasks: dict[tuple[Any, ...], dict[Any, Any]] = {}  # results by tasks and model
     repeating = {}
     for model, own in table.groupby("model_name", sort=False):
-        earlier = seen.setdefault((*own["task"], *own["result"]), own)
-        if earlier is own or len(own) < FEWEST:
-            continue
-        runs_of, equal_of = (own.groupby(keys).size() for keys in (["task"], ["task", "result"]))
-        log_orders = scipy.special.gammaln(runs_of + 1).sum() - scipy.special.gammaln(equal_of + 1).sum()
-        if log_orders >= -np.log(SURE) or _is_written_twice(audited, earlier["run_id"], own["run_id"]):
-            repeating[str(model)] = str(earlier["model_name"].iloc[0])
+        others = of_tasks.setdefault(tuple(own["task"]), {})
+        for earlier, result in others.items() if len(own) >= FEWEST else ():
+            equal = (own["result"].to_numpy() == result).mean()
+            log_orders = 0.0
+            if equal == 1:
+                runs_of, equal_of = (own.groupby(keys).size() for keys in (["task"], ["task", "result"]))
+                log_orders = scipy.special.gammaln(runs_of + 1).sum() - scipy.special.gammaln(equal_of + 1).sum()
+            is_written = equal >= LEAST_EQUAL and sum(map(len, texts_of(model))) >= LEAST_WRITTEN
+            if log_orders >= -np.log(SURE) or (is_written and texts_of(model) == texts_of(earlier)):
+                repeating[str(model)] = str(earlier)
+        if model not in repeating:
+            others[model] = own["result"].to_numpy()
     return repeating
 
 
-def _is_written_twice(audited: Audited, one: pd.Series, other: pd.Series) -> bool:
-    """Return whether the agents wrote the same text, of sufficient length, in a sample of pairs of runs."""
+def _texts_of(audited: Audited, table: pd.DataFrame, model: str) -> list[str]:
+    """Return what agents wrote in a sample of a model's runs, as a text for each run."""
     if audited.logs.kind.transcript is None:
-        return False
-    runs = audited.runs.set_index("run_id", drop=False)
-    step = math.ceil(len(one) / MOST_COMPARED)
-    written = 0
-    pairs = zip(*(transcripts(audited.logs, runs.loc[ids.iloc[::step]]) for ids in (one, other)), strict=False)
-    for pair in pairs:
-        first, second = (
-            [turn.text for turn in transcript.turns if turn.role in ("assistant", "action")] for _, transcript in pair
-        )
-        if first != second:
-            return False
-        written += sum(map(len, first))
-    return written >= LEAST_WRITTEN
+        return []
+    run_ids = table.loc[table["model_name"].eq(model), "run_id"]
+    sample = run_ids.iloc[:: math.ceil(len(run_ids) / MOST_COMPARED)]
+    chosen = audited.runs.set_index("run_id", drop=False).loc[sample]
+    return [
+        "\n".join(turn.text for turn in transcript.turns if turn.role in ("assistant", "action"))
+        for _, transcript in transcripts(audited.logs, chosen)
+    ]
 
 
 @check("infrastructure", "Did something other than the agent end runs?")
 def infrastructure(audited: Audited) -> Found:
     """Count unmeasured runs, and failures of tables with an error; the alternative counts them as successes."""
     runs = audited.runs
-    failed = failed_with_error(runs, audited.outcome)
-    if failed.empty:
-        _needs_endings(audited)
-    is_unscored = has_flag(runs, "no_outcome") | runs["status"].eq("completed")  # these belong to check `no_outcome`
+    endings = _endings(audited)
+    is_unscored = has_flag(runs, "no_outcome") | endings.isin(["", "finished"])  # these belong to check `no_outcome`
     is_broken = audited.outcome.eq("not measured") & ~is_unscored
-    is_broken |= runs.index.isin(failed.index)
+    is_broken |= audited.outcome.eq("failure") & endings.eq("broken")
     rows = runs[is_broken]
     notes = Notes()
     if len(rows):
@@ -205,8 +244,8 @@ def infrastructure(audited: Audited) -> Found:
         reasons = rows["status"].replace(audited.logs.kind.labels)
         if "exit_reason" in rows:
             reasons = rows["exit_reason"].fillna(reasons)
-        if len(failed):
-            reasons = failed["error"].reindex(rows.index).fillna(reasons)
+        if "error" in rows:
+            reasons = rows["error"].where(endings.eq("broken")).fillna(reasons)
         notes += _counts(reasons.value_counts())
     alternative = audited.ending(rows, True) if audited.board.outcomes.is_share else None
     return Found(len(rows), len(runs), rows, alternative, notes=notes)
@@ -233,8 +272,7 @@ def no_outcome(audited: Audited) -> Found:
 @check("time-outs that succeeded", "Did runs succeed although they reached a limit?")
 def stopped_but_successful(audited: Audited) -> Found:
     """Count the successes among runs stopped at a limit of time or steps; the alternative counts them as failures."""
-    _needs_endings(audited)
-    stopped = audited.runs[_is_stopped(audited.runs)]
+    stopped = audited.runs[_endings(audited).eq("stopped")]
     rows = stopped[audited.outcome[stopped.index].eq("success")]
     return Found(len(rows), len(stopped), rows, audited.ending(rows, False), notes=_by_model(rows))
 
@@ -261,6 +299,8 @@ def without_answer(audited: Audited) -> Found:
     written = logged["tokens_out"].mask(logged["tokens_in"].eq(0).fillna(False))
     cells = runs.get("extra", pd.Series("", runs.index)).astype("str")
     answers = cells.str.contains(ANSWERED).astype("Int64").where(cells.str.contains(ANSWER))
+    if "answer_length" in runs:
+        answers = runs["answer_length"].fillna(answers)
     for counts in (logged["turns"], written, answers):
         usual = counts.groupby(runs["model_name"].fillna(UNKNOWN)).transform("median").fillna(0) > 0
         is_stated |= usual & counts.notna()
@@ -287,7 +327,7 @@ def tokens_by_ending(audited: Audited) -> Found:
     audited.needs("tokens_in", "tokens_out")
     runs = audited.runs
     is_missing = runs[["tokens_in", "tokens_out"]].dropna(axis="columns", how="all").isna().any(axis=1)
-    ended = audited.outcome.mask(_is_stopped(runs), "stopped")
+    ended = audited.outcome.mask(_endings(audited, needed=False).eq("stopped"), "stopped")
     model = runs["model_name"].fillna(UNKNOWN)
     missing = is_missing.groupby(model).agg(["mean", "size"])
     some = missing[missing["mean"].between(0, 1, inclusive="neither") & missing["size"].ge(FEWEST)]
@@ -314,18 +354,20 @@ def published_figures(audited: Audited) -> Found:
         raise NotComputed("none_published", "the logs contain no published figures")
     columns = ["model_name", "logged_model", "agent", "dataset", "score_key", "source", "plan", "experiment"]
     runs = audited.runs.reindex(columns=[*columns, "task_id", "is_successful", "score"])
-    of_model = {model: own for name in ("logged_model", "model_name") for model, own in runs.groupby(name)}
+    names = [runs["model_name"].str.rpartition("/")[2], runs["logged_model"], runs["model_name"]]
+    of_model = {model: own for by in names for model, own in runs.groupby(by)}
     known = {name: set(runs[name].dropna()) for name in ("agent", "dataset", "score_key")}
     is_rate = table["metric"].isin(known["score_key"]) | table["metric"].str.match(RATE)
     table = table[is_rate | table["metric"].str.fullmatch(PASS)].dropna(subset="value")
     is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
     sizes = runs["model_name"].value_counts()
+    sizes_of_files = audited.all_runs.get("source", pd.Series()).value_counts()
     order = audited.estimates.copy()
     compared = skipped = 0
     unlike = list[Notes]()
     for row, leads in zip(table.to_dict("records"), is_first, strict=True):
         # the runs that the figure covers: with its model, agent, dataset and scorer, in its folder or subfolders
-        model = row["model_name"]
+        model, n = row["model_name"], row["n"] if pd.notna(row["n"]) else -1  # -1: unknown
         matching = of_model.get(model, runs.iloc[:0]) if isinstance(model, str) and model else runs
         for name, value in {"agent": row["agent"], "dataset": row["dataset"], "score_key": row["metric"]}.items():
             if value in known[name] or (name == "dataset" and isinstance(value, str) and value and known[name]):
@@ -337,10 +379,12 @@ def published_figures(audited: Audited) -> Found:
         of_file = [matching[matching[column].eq(row["source"])] for column in ("source", "plan")]
         is_named = [isinstance(one, str) and bool(one) and one in file for one in inside["experiment"]]
         for exact in (*of_file, inside[is_named]):
-            if len(exact) == row["n"]:
+            if len(exact) == n:
                 own = exact
-        of_others = pd.notna(row["n"]) and row["n"] != len(own)
-        is_partial = of_others and (row["n"] > len(own) or not leads or own["task_id"].duplicated().any())
+        if sizes_of_files.get(row["source"], 0) == n:  # the file contains the runs, of which some may be copies
+            own = of_file[0]
+        of_others = n not in (-1, len(own))
+        is_partial = of_others and (n > len(own) or not leads or own["task_id"].duplicated().any())
         if own.empty:  # the figure covers other runs
             continue
         rates = _rates_of(own, row["metric"])
@@ -453,57 +497,83 @@ def idle_tasks(audited: Audited) -> Found:
 def leaks(audited: Audited) -> Found:
     """Count the runs whose agent saw the expected answer at the start, or opened the benchmark's own files.
 
-    The check reads at most 100 runs. A run whose expected answer is too short to search for is included only if its
-    agent opened such files. The alternative excludes the counted runs.
+    The check reads at most 100 runs and, if it finds a leak, all runs of the models concerned. An answer that nearly
+    all runs of all models show is part of the prompts. The alternative excludes the counted runs.
     """
     if audited.logs.kind.transcript is None:
         raise NotComputed("no_transcripts", "{kind} logs can't be shown turn by turn", kind=audited.logs.kind.name)
-    order = audited.runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")
-    chosen = audited.runs.loc[order.index[:MOST_READ]].sort_index()
-    answers = chosen.set_index("run_id").get("target", pd.Series()).dropna()
-    read = unsearchable = 0
-    told: list[str] = []
-    looked: list[str] = []
-    for run_id, transcript in transcripts(audited.logs, chosen):
+    runs = audited.runs
+    answers = runs.set_index("run_id").get("target", pd.Series()).dropna()
+    order = runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")
+    is_chosen = runs.index.isin(order.index[:MOST_READ])
+    seen = _seen_in(audited, runs[is_chosen], answers)
+    shares = seen["told"].astype("Float64").groupby(runs["model_name"]).mean()
+    if len(shares) > 1 and shares.ge(NEARLY_ALL).all():
+        seen["told"] = False
+        if not seen["looked"].any():
+            raise NotComputed("in_prompts", "nearly every prompt contains the answer, perhaps among several choices")
+        answers = pd.Series()
+    models = runs["model_name"].reindex(seen.index[seen["told"].fillna(False) | seen["looked"]])
+    seen = pd.concat([seen, _seen_in(audited, runs[~is_chosen & runs["model_name"].isin(models)], answers)])
+    if seen.empty:
+        raise NotComputed("none_read", "no run has a transcript that can be read")
+    read = seen[seen["told"].notna() | seen["looked"]].fillna(False)
+    if read.empty:
+        raise NotComputed("short_answers", "the expected answers are too short to search for")
+    notes = _counted("told", "{count:run} that show the expected answer at the start", int(read["told"].sum()))
+    notes += _counted("looked", "{count:run} that open files of the benchmark", int(read["looked"].sum()))
+    notes += _counted("unread", "{count:run} not read", len(runs) - len(seen))
+    rows = runs[runs.index.isin(read.index[read["told"] | read["looked"]])]
+    return Found(len(rows), len(read), rows, audited.without(rows), notes=notes)
+
+
+def _seen_in(audited: Audited, runs: pd.DataFrame, answers: pd.Series) -> pd.DataFrame:
+    """Return which runs show their answer at the start (missing if it is too short), and which open own files."""
+    seen: dict[str, tuple[bool | None, bool]] = {}
+    for run_id, transcript in transcripts(audited.logs, runs):
         turns = transcript.turns
         begin = next((place for place, turn in enumerate(turns) if turn.role in ("assistant", "action")), None)
         if begin is None:
             continue
         answer = answers.get(run_id, "").strip().casefold()
-        pattern = re.escape(answer)
+        pattern: str | None = re.escape(answer)
         if LONG_NUMBER.fullmatch(answer):
             pattern = rf"(?<![\w.,-]){pattern}(?![\w-]|[.,]\d)"
-        elif len(answer) < SHORTEST_ANSWER:
-            pattern = ""
-        if any(turn.role == "action" and OWN_FILES.search(turn.text) for turn in turns[begin:]):
-            looked.append(run_id)
-        elif answer and not pattern:
-            unsearchable += 1
-            continue
-        read += 1
-        if pattern and re.search(pattern, "\n".join(turn.text.casefold() for turn in turns[:begin])):
-            told.append(run_id)
-    if unsearchable and not read:
-        raise NotComputed("short_answers", "the expected answers are too short to search for")
-    if not read:
-        raise NotComputed("none_read", "no run has a transcript that can be read")
-    notes = _counted("told", "{count:run} that show the expected answer at the start", len(told))
-    notes += _counted("looked", "{count:run} that open files of the benchmark", len(looked))
-    rows = audited.runs[audited.runs["run_id"].isin([*told, *looked])]
-    return Found(len(rows), read, rows, audited.without(rows), notes=notes)
+        elif answer and len(answer) < SHORTEST_ANSWER:
+            pattern = None
+        start = "\n".join(turn.text.casefold() for turn in turns[:begin])
+        told = None if pattern is None else bool(pattern and re.search(pattern, start))
+        seen[run_id] = (told, any(turn.role == "action" and opens_own_file(turn.text) for turn in turns[begin:]))
+    places = runs.index[runs["run_id"].isin(seen)]
+    made = pd.DataFrame([*seen.values()], places, columns=["told", "looked"])
+    return made.astype({"told": "boolean", "looked": "boolean"})
+
+
+def opens_own_file(call: str) -> bool:
+    """Return whether a call opens files of a benchmark. Running tests does not count, since the harness runs them."""
+    if not OWN_FILE.search(call):
+        return False
+    text = WRITTEN.sub("", call.replace("\\n", "\n").replace('\\"', '"'))
+    for command in re.split(r"[;|&`\n]|\$\(", text):
+        found = OWN_FILE.search(command)
+        if found and not NOT_OPENED.search(command[: found.start()]):
+            return True
+    return False
 
 
 @check("names", "Do several names refer to one model?", noun="name")
 def names_alike(audited: Audited) -> Found:
-    """Count the names that differ only in case, provider, date or order of parts; the alternative merges them."""
+    """Count the names that differ only in case, provider, date or form; the alternative merges them."""
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
     groups: dict[str, dict[str, list[str]]] = {}  # names by date, within the same parts without the date
     for name in names:
-        model = re.sub(r"[-_@:.]latest$|-0$", "", bare_name(name))
-        undated = DATED.sub("", model)
-        parts = " ".join(sorted(re.split("[-_]", undated)))
-        groups.setdefault(parts, {}).setdefault(model.removeprefix(undated), []).append(name)
+        model = UNNAMING.sub("", bare_name(name))
+        date = DATED.search(model)
+        undated = re.sub(r"-0$", "", model[: date.start()] if date else model)
+        version = re.sub(r"(?<=\d)[-_ ](?=\d{1,2}(?![\da-z]))", ".", undated)  # 3-5 as 3.5, but not 3-70b
+        parts = " ".join(sorted(re.split(r"[-_\s()@:]+", version)))
+        groups.setdefault(parts, {}).setdefault("".join(date.groups()) if date else "", []).append(name)
     notes = Notes()
     for by_date in groups.values():
         several = len(by_date.keys() - {""}) > 1  # names with different dates are different models
@@ -537,17 +607,25 @@ def _needs_rate(audited: Audited) -> None:
         raise NotComputed("none_repeated", "no task was run more than once")
 
 
-def _needs_endings(audited: Audited) -> None:
-    """Raise NotComputed if the logs do not record how runs ended."""
-    reasons = audited.runs.get("exit_reason", pd.Series())
-    if audited.runs["status"].dropna().isin(["completed"]).all() and reasons.isna().all():
+def _endings(audited: Audited, *, needed: bool = True) -> pd.Series:
+    """Classify how runs ended: "" if their logs do not state it, stopped (at a limit), finished or other.
+
+    In tables, also broken: by something other than the agent, according to the words or an error that is no limit.
+    """
+    texts = audited.runs.reindex(columns=["status", "exit_reason", "error", "format"]).astype("str").fillna("")
+    is_table = texts["format"].eq("table")
+    status, error = texts["status"].replace("completed", ""), texts["error"].where(is_table, "")
+    stated = status + "\n" + texts["exit_reason"] + "\n" + error
+    classes = {
+        "": stated.eq("\n\n"),
+        "broken": is_table & stated.str.contains(BROKEN),
+        "stopped": stated.str.contains(STOPPED),
+        "finished": error.eq("") & status.str.fullmatch(FINISHED),
+    }
+    if needed and classes[""].all():
         raise NotComputed("no_endings", "the logs do not state how runs ended")
-
-
-def _is_stopped(runs: pd.DataFrame) -> pd.Series:
-    """Return which runs were stopped at a limit, judged by their status or exit reason."""
-    endings = runs.reindex(columns=["status", "exit_reason"]).astype("str").fillna("")
-    return (endings["status"] + "\n" + endings["exit_reason"]).str.contains(STOPPED)
+    others = np.where(error.ne(""), "broken", "other")
+    return pd.Series(np.select([*classes.values()], [*classes], others), texts.index)
 
 
 def _as_logged(runs: pd.DataFrame, *names: str) -> pd.DataFrame:
@@ -590,7 +668,7 @@ def _rates_of(runs: pd.DataFrame, metric: str) -> list[float]:
         counts = [values.groupby(runs["task_id"]).agg(["size", "sum"]).astype("float") for values in columns]
         shares = [pd.Series(share(one["size"], one["sum"], int(measure[2]))).dropna() for one in counts]
         return [float(one.mean()) for one in shares if len(one)]
-    columns = [values for values in (*columns, runs["score"].dropna()) if len(values)]
+    columns = [values for values in (*columns, runs["score"].dropna(), runs["score"].fillna(0)) if len(values)]
     means = [float(values.mean()) for values in columns]
     if runs["task_id"].duplicated().any():
         means += [float(values.groupby(runs["task_id"]).mean().mean()) for values in columns]

@@ -132,7 +132,9 @@ def leaderboard(
         notes += adjusted.reason
     linked = pairs.assign(n_tasks=pairs["n_tasks"].clip(lower=pairs["estimate"].notna().astype(int)))
     notes += pair_structure(linked) + _differing(runs, rows) + _without_value(scored.table)
-    failed = failed_with_error(runs.loc[scored.table.index], scored.table["outcome"])
+    # in other formats than tables, the error decides what counts
+    errors = runs.loc[scored.table.index].reindex(columns=["error", "format"])
+    failed = errors[scored.table["outcome"].eq("failure") & errors["error"].notna() & errors["format"].eq("table")]
     if len(failed):
         notes += note("errors", count=len(failed), example=failed["error"].iloc[0])
     absent = absent_runs(rows, planned)
@@ -151,12 +153,6 @@ def leaderboard(
         shared, others = (sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared"))
         return replace(board, notes=note("partly", shared=shared, others=others) + notes)
     return board
-
-
-def failed_with_error(runs: pd.DataFrame, outcome: pd.Series) -> pd.DataFrame:
-    """Return the failures in tables of runs that state an error; in other formats, the error decides what counts."""
-    stated = runs.reindex(columns=["error", "format"])
-    return runs[outcome.eq("failure") & stated["error"].notna() & stated["format"].eq("table")]
 
 
 def _without_value(table: pd.DataFrame) -> Notes:

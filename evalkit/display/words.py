@@ -66,9 +66,9 @@ def headline_text(values: Row, *, begins: bool = False) -> str:
     return f"{text[:1].upper()}{text[1:]}" if begins and values["code"] != "leads" else text
 
 
-def model_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
+def model_names(names: Sequence[str], most: int = MOST_NAMED, noun: str = "model") -> str:
     """List models sorted by name, or count them if there are more than `most`."""
-    return listed(sorted(names)) if len(names) <= most else f"{len(names):,} models"
+    return listed(sorted(names)) if len(names) <= most else counted_noun(len(names), noun)
 
 
 def estimate_text(row: Row, is_share: bool = True, unit: str = "") -> str:
@@ -127,11 +127,14 @@ def _data(
 
 def _ranking(*, compared_by: Sequence[str] = (), **values: Any) -> str:
     """Describe a headline with its estimate, and name the compared columns if models are not what is compared."""
-    answer = _ranked(**values)
+    noun = "model" if not compared_by or "model_name" in compared_by else "group"
+    if len(compared_by) == 1:
+        noun = compared_by[0].replace("_", " ")
+    answer = _ranked(**values, noun=noun)
     return f"{answer} {sentence(note('compared_by', columns=compared_by))}" if compared_by else answer
 
 
-def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, rates: Sequence[Row]) -> str:
+def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, rates: Sequence[Row], noun: str) -> str:
     """Describe a headline with its estimate. There is no estimate over several conditions."""
     code = headline["code"]
     if code not in ("one_model", "unnamed", "best", "leads"):
@@ -145,21 +148,21 @@ def _ranked(headline: Row, n_models: int, what: str, is_share: bool, unit: str, 
         with_rate = f" with a {what} of {rate}"
     if code == "one_model":
         only = "has a name and was measured" if headline.get("unnamed") else "was measured"
-        return f"{model} is the only model that {only}{f',{with_rate}' if rate else ''}."
+        return f"{model} is the only {noun} that {only}{f',{with_rate}' if rate else ''}."
     if code == "unnamed":
         unnamed = "No run that was measured names its model."
         return f"The {what} is {rate}. {unnamed}" if rate else unnamed
-    undecided = model_names(headline["open"], MOST_ANSWERED) if code == "leads" else ""
+    undecided = model_names(headline["open"], MOST_ANSWERED, noun) if code == "leads" else ""
     if code == "best":
         within = " under equal conditions" if rate and headline.get("conditions_differ") else ""
-        models = f"{n_models} {'named models' if headline.get('unnamed_runs') else 'models'}"
+        models = counted_noun(n_models, f"named {noun}" if headline.get("unnamed_runs") else noun)
         best = f"{model} is shown to be the best of {models} on new tasks like these"
         answer = f"{best}{within}{doubt},{with_rate}"
     elif headline["behind"]:
-        behind = model_names(headline["behind"], MOST_ANSWERED)
+        behind = model_names(headline["behind"], MOST_ANSWERED, noun)
         answer = f"{model} leads{with_rate}: ahead of {behind}{doubt}, but not decided against {undecided}"
     else:
-        answer = f"No model is shown to be best: {model} is first{with_rate}, not decided against {undecided}"
+        answer = f"No {noun} is shown to be best: {model} is first{with_rate}, not decided against {undecided}"
     if headline.get("unpaired"):
         answer += "; models ran different tasks, assumed to be random samples of the same tasks"
     if headline.get("few"):

@@ -24,7 +24,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
         (OWN_TASK,),
     ],
     "model_name": [("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")],
-    "agent": [("agent", "agent_name", "scaffold", "system")],
+    "agent": [("agent", "agent_name", "scaffold", "system"), ("harness",)],
     "score": [("score", "reward", "accuracy", "acc", "grade", "points", "value", "exact_match")],
     "score_key": [("metric", "metric_name", "score_name", "score_key"), ("scorer", "measure")],
     "is_successful": [
@@ -42,6 +42,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "tokens_out": [("tokens_out", "output_tokens", "completion_tokens", "n_output_tokens", "total_output_tokens")],
     "temperature": [("temperature",)],
     "cost": [("cost", "cost_usd", "total_cost", "price", "usd")],
+    "retries": [("retries", "n_retries", "num_retries", "retry_count")],
     "error": [("error", "exception", "error_message")],
     "target": [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
 }
@@ -52,7 +53,7 @@ _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "d
 _EXPORTED["task_version"] = "task_condition"
 _ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
 _AMOUNTS = ("duration", "turns", "tokens_in", "tokens_out", "cost")
-_NUMBERS = ("score", "is_successful", "repetition", "temperature", *_AMOUNTS)
+_NUMBERS = ("score", "is_successful", "repetition", "temperature", "retries", *_AMOUNTS)
 _YES = ("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "solved", "success")
 _NO = ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "unsolved", "failure")
 WORDS = {"yes": 1.0, "no": 0.0, "missing": None}  # what words in cells mean, as in ``--column yes=accepted,merged``
@@ -72,8 +73,8 @@ _MINUTES = re.compile(r"\d+:\d+(\.\d+)?", re.ASCII)  # minutes and seconds
 _EPOCH = re.compile(r"(\d{10}|\d{13}|\d{16}|\d{19})(\.\d+)?", re.ASCII)  # time since 1970
 _EPOCH_UNITS: dict[int, Literal["s", "ms", "us", "ns"]] = {10: "s", 13: "ms", 16: "us", 19: "ns"}  # number of digits
 _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b", re.ASCII)
-_WHOLE = {"repetition", "turns", "tokens_in", "tokens_out"}
-_OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "error", "target"}
+_WHOLE = {"repetition", "turns", "tokens_in", "tokens_out", "retries"}
+_OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "retries", "error", "target"}
 _MEANINGS = "state what words mean: --column yes=WORD,WORD --column no=WORD --column missing=WORD"
 MOST_AMOUNTS = 0.2  # maximum share of numbers above 1 in a column of outcomes; with more, the column is rejected
 MOST_NAMES = 50  # maximum number of different values in a column that may name models

@@ -30,7 +30,7 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     prompt``. If something other than the model is compared, runs get the columns ``logged_model`` and ``compared_by``
     (the names of the columns, such as ``agent,model_name``).
 
-    Raises SourceError if runs do not have a column.
+    Raises SourceError if runs do not have a column, or none of them has a value in it.
     """
     runs = assembled.frames[kind.runs]
     columns = [name.strip() for text in as_list(compare_by) for name in text.split(",") if name.strip()]
@@ -81,11 +81,13 @@ def _texts(assembled: Assembled, kind: LogKind, columns: list[str]) -> pd.DataFr
             written = values.map(lambda items: ", ".join(map(str, as_list(items))) or None, na_action="ignore")
         else:
             written = values.astype("str").where(values.notna() & values.ne(""))
-            is_number = pd.to_numeric(written, errors="coerce").notna()
-            if name not in ("model_name", "agent") and is_number.eq(written.notna()).all():
+            is_value = pd.to_numeric(written, errors="coerce").notna() | written.str.lower().isin(["true", "false"])
+            if name not in ("model_name", "agent") and is_value.eq(written.notna()).all():
                 written = f"{column_in_words(name)} " + written
         if name == "model_name":
             written = written.mask(values.eq(UNKNOWN))
+        if len(runs) and written.isna().all():
+            raise SourceError(f"compare-by {name!r}: no run has a value in this column")
         texts[name] = written.astype("object").where(written.notna(), None)
     return pd.DataFrame(texts, runs.index)
 
@@ -94,7 +96,7 @@ def _names(texts: pd.DataFrame) -> pd.Series:
     """Join the texts of each run. Add the names of columns where different values would give the same name."""
     keys = texts.drop_duplicates()
     rows = [{name: text for name, text in row.items() if text is not None} for row in keys.to_dict("records")]
-    unnamed = UNKNOWN if {"agent", "model_name"} & set(texts) else f"no {columns_in_words(map(str, texts))}"
+    unnamed = UNKNOWN if "model_name" in texts else f"no {columns_in_words(map(str, texts))}"
     names = pd.Series([JOINT.join(row.values()) or unnamed for row in rows], keys.index)
     with_columns = [JOINT.join(f"{name}={text}" for name, text in row.items()) or unnamed for row in rows]
     keys = keys.assign(_name=names.mask(names.duplicated(keep=False), pd.Series(with_columns, keys.index)))

@@ -57,6 +57,7 @@ RUNS = (
     Column("agent_version", "str", "its version"),
     Column("exit_reason", "line", "reason why the run ended, as logged"),
     Column("target", "line", "expected result of the run, such as the right answer"),
+    Column("answer_length", "int?", "characters of the final answer, if the log contains it", "count"),
     Column("tokens_cache", "int?", "input tokens from a cache", "tokens"),
     Column("uncounted", "line", "tokens or cost that the log states as 0, which are missing"),
     Column("limits", "line", "limits of the run"),

@@ -20,7 +20,7 @@ from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _SUMMARY = re.compile(r"average|avg|mean|total|overall|all|sum|summary", re.IGNORECASE)  # not a task: a summary row
 _MOST_UNUSED = 2  # maximum number of notes on tables that are not used
-_CALLED_ID = re.compile(r"(run|trial|trajectory|log)[ ._-]?(id|uuid)|uuid", re.IGNORECASE)  # columns of run ids
+_CALLED_ID = re.compile(r"((run|trial|trajectory|log)[ ._-]?)?(id|uuid)", re.IGNORECASE)  # columns of run ids
 
 
 def join_tables(
@@ -80,7 +80,8 @@ def join_tables(
         table, made, unread = (frame.drop(index=others) for frame in (table, made, unread))
         for source in sources:
             places[source] = [at for at in places[source] if at in made.index]
-        copies, reused, first_with = _mark_copies(runs, rows, {source: places[source] for source in sources})
+        of_sources = {source: places[source] for source in sources}
+        copies, reused, first_with = _mark_copies(runs, rows, of_sources, meaning)
         for source in sources:
             own, file = places[source], os.path.basename(source)
             try:
@@ -160,7 +161,7 @@ def _fill_columns(runs: Runs, rows: Rows, made: pd.DataFrame, meaning: Mapping[s
 
 
 def _mark_copies(
-    runs: Runs, rows: Rows, places: Mapping[str, Sequence[int]]
+    runs: Runs, rows: Rows, places: Mapping[str, Sequence[int]], meaning: Mapping[str, str]
 ) -> tuple[Counter[str], Counter[str], dict[str, str]]:
     """Set the ids of runs, and mark rows that repeat an earlier row.
 
@@ -173,7 +174,7 @@ def _mark_copies(
     first_with: dict[str, str] = {}
     for source, own in places.items():
         texts = tuple(runs[at].extra for at in own)
-        ids = _ids_of_rows([rows[at] for at in own], texts)
+        ids = _ids_of_rows([rows[at] for at in own], texts, meaning)
         texts_of_ids = Counter(run_id for run_id, _ in set(zip(ids, texts, strict=False)))
         shared = {run_id for run_id, n in texts_of_ids.items() if n > 1}
         reused[source] = len(shared)
@@ -188,9 +189,10 @@ def _mark_copies(
     return copies, reused, first_with
 
 
-def _ids_of_rows(rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[str]:
+def _ids_of_rows(rows: Sequence[Mapping[str, Any]], texts: Sequence[str], meaning: Mapping[str, str]) -> list[str]:
     """Return the id of each row from a column named like an id; no ids if many different rows share one."""
-    for name in filter(_CALLED_ID.fullmatch, dict.fromkeys(name for row in rows for name in row)):
+    names = (name for row in rows for name in row if name not in meaning.values())
+    for name in filter(_CALLED_ID.fullmatch, dict.fromkeys(names)):
         ids = ["" if row.get(name) is None else str(row[name]).strip() for row in rows]
         if all(ids) and len(set(ids)) > len(set(texts)) * 2 / 3:
             return ids

@@ -14,7 +14,7 @@ from evalkit import compare, trajectories
 from evalkit.cli import main
 from evalkit.compare.audit import moved
 from evalkit.compare.check import CHECKS, Audited
-from evalkit.compare.checks import OWN_FILES
+from evalkit.compare.checks import opens_own_file
 from evalkit.display.words import finding_text
 from evalkit.kinds.runs import kind_of
 from tests import messy
@@ -133,6 +133,45 @@ def test_a_check_of_ones_own_has_a_row_and_one_that_fails_does_not_stop_the_othe
         compare.audit(evalkit.load(runs), checks=["esy"])
 
 
+@pytest.mark.parametrize(
+    ("made", "cause"),
+    [
+        (lambda runs: compare.Found(0.75, 4), "TypeError: 'float' object cannot be interpreted as an integer"),
+        (lambda runs: compare.Found(1, "4"), "TypeError: 'str' object cannot be interpreted as an integer"),
+        (lambda runs: compare.Found(float("nan"), 4), "TypeError: 'float' object cannot be interpreted as an integer"),
+        (lambda runs: compare.Found(pd.NA, 4), "TypeError: boolean value of NA is ambiguous"),
+        (lambda runs: compare.Found(1, 4, verdict="awful"), "ValueError: "),
+        (lambda runs: compare.Found(1, 4, runs[["model_name"]]), "KeyError: 'run_id'"),
+        (lambda runs: [1, 4], "AttributeError: "),
+        (lambda runs: compare.Found(runs["task_id"].eq("0").sum(), 2, runs), ""),
+    ],
+)
+def test_a_wrong_result_of_a_check_does_not_stop_the_others(runs, checks, made, cause):
+    @compare.check("own", "Is this wrong?")
+    def own(audited):
+        return made(audited.runs)
+
+    table = compare.audit(evalkit.load(runs), checks=["own", "names"]).table.set_index("check")
+    assert table.loc["names", "verdict"] == "fine"
+    assert table.loc["own", "verdict"] == ("not computed" if cause else "look")
+    assert str(table.loc["own", "notes"]).startswith(f"the check failed: {cause}" if cause else "")
+
+
+@pytest.mark.parametrize(("gone", "said"), [(["a"], "b first, 1 model moves"), ([], "unchanged")])
+def test_the_table_for_pages_counts_the_models_that_move(tmp_path, checks, gone, said):
+    rows = [{"model": name, "task": task, "success": task % 2} for name in "ab" for task in range(6)]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+
+    @compare.check("own", "Is this wrong?")
+    def own(audited):
+        order = audited.estimates.copy()
+        order[gone] = 0.25
+        return compare.Found(1, 2, order=order.sort_values(ascending=False))
+
+    shown = compare.audit(evalkit.load(str(tmp_path)), checks=["own"]).shown
+    assert shown["alternative ranking"].tolist() == [said]
+
+
 @pytest.mark.parametrize("kind", messy.KINDS)
 def test_every_kind_can_be_audited_and_no_check_fails(kind):
     logs = evalkit.load(str(messy.folder(kind) / "logs"), kind)
@@ -197,10 +236,29 @@ def test_the_command_prints_the_answer_first_and_strict_fails_only_for_an_error(
         ("cat > test_outputs.py", False),
         ("python -m pytest tests/test_utils.py", False),
         ("cat solution.sh", False),
+        ("xxd /tests/fixtures/9.bin", True),
+        ("find /tests -type f -exec wc {} +", True),
+        ("awk -F, '{print $2}' eval/ground_truth.csv | head", True),
+        ("jq '.[] | .key' /eval/answer_key.json", True),
+        ("cat /solution/solve.sh", True),
+        ('shell {"command": "cd /app && tac /solution/run.sh\\nls"}', True),
+        ('fetch_document {"uri": "/tests/cases/7.yaml"}', True),
+        ('bash {"cmd": "python3 -c \\"print(open(\'/tests/a.py\').read())\\""}', True),
+        ("echo $(base64 /tests/a.bin)", True),
+        ("grep pytest /tests/a.py", True),
+        ("ls -la /tests/", False),
+        ("mkdir -p /solution/bin; tee /solution/bin/a < b", False),
+        ('bash {"command": "/tests/check.sh"}', False),
+        ("uv run --with pytest pytest --tb short /tests/test_outputs.py -rA", False),
+        ("cat > NOTES.md <<'END'\nThe tests are in /tests/ here.\nEND\nls", False),
+        ('write_file {"path": "/app/a.md", "content": "see /tests/a.py"}', False),
+        ('think {"thought": "The harness runs /tests/test_outputs.py"}', False),
+        ("curl https://example.org/tests/a.json", False),
+        ("python /solution/main.py --fast", False),
     ],
 )
 def test_only_commands_that_open_files_of_a_benchmark_count_as_leaks(command, is_opened):
-    assert bool(OWN_FILES.search(command)) == is_opened
+    assert opens_own_file(command) == is_opened
 
 
 @pytest.mark.parametrize(
@@ -264,6 +322,111 @@ def test_failures_of_tables_that_state_an_error_may_not_be_the_agent_s(cells, fo
     assert str(notes).startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("cells", "broken", "late"),
+    [
+        ({"exit_reason": ["done", "VM sandbox crashed", "done", "done"]}, 1, "0 of 0"),
+        ({"status": ["ok", "HTTP 429: rate limit exceeded", "ok", "ok"]}, 1, "0 of 0"),
+        ({"termination_reason": ["finished", "finished", "end_turn", None], "solved": [1, None, 1, None]}, 0, "0 of 0"),
+        ({"exit_status": ["done", "evicted", "done", "done"], "solved": [1, None, 1, 0]}, 1, "0 of 0"),
+        ({"error": ["TimeoutError: exceeded 60 s", "TimeoutError: exceeded 60 s", "", ""]}, 0, "1 of 2"),
+        ({"error": ["", "APITimeoutError: Request timed out.", "", "docker: no space left"]}, 2, "0 of 0"),
+        ({"exit_reason": ["max_turns", "max_turns", "done", "done"]}, 0, "1 of 2"),
+    ],
+)
+def test_endings_of_tables_are_classified_by_their_words(tmp_path, cells, broken, late):
+    rows = pd.DataFrame({"model": ["m", "m", "n", "n"], "task": ["p", "q", "p", "q"], "solved": [1, 0, 1, 0], **cells})
+    make.lines(tmp_path / "runs.jsonl", *rows.astype("object").where(rows.notna(), None).to_dict("records"))
+    checks = ["infrastructure", "time-outs that succeeded"]
+    table = compare.audit(evalkit.load(str(tmp_path)), checks=checks).table.set_index("check")
+    assert table.loc["infrastructure", "count"] == broken
+    assert f"{table.loc[checks[1], 'count']} of {table.loc[checks[1], 'n']}" == late
+
+
+def inspect_answers(folder, answers):
+    samples = []
+    for at, answer in enumerate(answers):
+        scores = {"exact": {"value": "C", "answer": answer}} if answer is not None else {"exact": {"value": "C"}}
+        samples.append(make.sample(f"s{at}", scores=scores))
+    make.write(folder / "log.json", make.inspect_log(*samples))
+
+
+def swe_answers(folder, answers):
+    for at, answer in enumerate(answers):
+        make.write(folder / f"t{at}.traj.json", {**make.mini(submission=answer), "instance_id": f"t{at}"})
+    make.write(folder / "m.run.json", make_report([f"t{at}" for at in range(len(answers))]))
+
+
+def make_report(resolved, unresolved=(), **figures):
+    return {"resolved_ids": [*resolved], "unresolved_ids": [*unresolved], "submitted_ids": [], **figures}
+
+
+@pytest.mark.parametrize("write", [inspect_answers, swe_answers])
+@pytest.mark.parametrize(
+    ("answers", "count"), [(["diff", "", "  ", "x"], 2), (["diff", "a", "b", "x"], 0), (["", "", "", ""], 0)]
+)
+def test_a_success_with_an_empty_answer_in_a_log_is_an_error(tmp_path, write, answers, count):
+    write(tmp_path, answers)
+    logs = evalkit.load(str(tmp_path))
+    assert logs.runs["answer_length"].tolist() == [len(answer.strip()) for answer in answers]
+    row = compare.audit(logs, checks=["success without an answer"]).table.iloc[0]
+    assert row["count"] == count
+
+
+def inspect_figure(folder, value):
+    metrics = {"mean": {"name": "mean", "value": value}, "stderr": {"name": "stderr", "value": 0.1}}
+    scores = [{"name": "exact", "scorer": "exact", "metrics": metrics}]
+    scores.append({"name": "exact", "scorer": "exact", "reducer": "at_least_2", "metrics": metrics})
+    for name, solved in (("first", "CCIC"), ("second", "IICI")):
+        samples = [make.sample(f"s{at}", scores={"exact": {"value": one}}) for at, one in enumerate(solved)]
+        log = make.inspect_log(*samples, eval_id=name)
+        if name == "first":
+            log["results"] = {"total_samples": 4, "scores": scores}
+        make.write(folder / f"{name}.json", log)
+
+
+def harbor_figure(folder, value):
+    rewards = [1.0, 1.0, 0.0, 1.0]
+    job = make.harbor_job(folder / "job", *(make.trial(f"t{at}", reward) for at, reward in enumerate(rewards)))
+    own = {"n_trials": 4, "metrics": [{"mean": value}], "pass_at_k": {}}
+    stats = {"evals": {"terminus-2__gpt-4o__terminal-bench": own}}
+    make.write(job / "result.json", {"n_total_trials": 4, "stats": stats})
+
+
+def swe_figure(folder, value):
+    for at in range(4):
+        make.write(folder / f"t{at}.traj.json", {**make.mini(), "instance_id": f"t{at}"})
+    report = make_report(["t0", "t1", "t3"], ["t2"], resolved_instances=value * 4, submitted_instances=4)
+    make.write(folder / "gpt-4o.run.json", report)
+
+
+@pytest.mark.parametrize("write", [inspect_figure, harbor_figure, swe_figure])
+@pytest.mark.parametrize(("value", "verdict"), [(0.75, "fine"), (1.0, "wrong")])
+def test_figures_in_logs_are_compared_with_the_runs(tmp_path, write, value, verdict):
+    write(tmp_path, value)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["published figures"]).table.iloc[0]
+    assert (row["verdict"], row["n"]) == (verdict, 1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "count"),
+    [({"id": "r{}"}, 4), ({"UUID": "{}-7"}, 4), ({"id": "t{}"}, None), ({"item": "t{}"}, None)],
+)
+def test_rows_that_lie_twice_in_a_folder_are_copies_by_their_id(tmp_path, columns, count):
+    rows = [{"model": "m", "task": f"t{at}", "success": at % 2} for at in range(4)]
+    [(name, form)] = columns.items()
+    for at, row in enumerate(rows):
+        row[name] = form.format(at)
+        if count is None:
+            row.pop("task")
+    for file in ("runs", "backup"):
+        make.lines(tmp_path / f"{file}.jsonl", *rows)
+    columns = "" if name != "item" else "task_id=item"
+    row = compare.audit(evalkit.load(str(tmp_path), columns=columns), checks=["copies"]).table.iloc[0]
+    assert row["verdict"] == ("not computed" if count is None else "look")
+    assert count is None or (row["count"], row["n"]) == (count, 8)
+
+
 def test_reasons_are_in_words():
     table = compare.audit(evalkit.load("samples:mindcraft"), checks=["infrastructure"]).table
     assert "no score logged: 8" in str(table["notes"].iloc[0])
@@ -283,6 +446,12 @@ def test_reasons_are_in_words():
         (["gemini-2.0", "gemini-2", "gpt-5-mini_high", "gpt-5_high-mini"], 2),
         (["grok-4-latest", "grok-4", "grok-4-2025-07-09", "grok-4-2025-09-01"], 2),
         (["m-20250510", "m-20250501", "M-20250510"], 2),
+        (["nova-2025-03-01", "nova@20250301", "nova (2025-03-01)", "x/nova_2025.03.01"], 4),
+        (["anthropic.claude-3-5-haiku-20241022-v1:0", "claude-3.5-haiku", "eu.anthropic.claude-3-5-haiku-v1:0"], 3),
+        (["Meta-Llama-3.3-70B-Instruct", "llama-3-3-70b-instruct", "hub/Llama 3.3 70B instruct:free"], 3),
+        (["gpt-4.5-mini", "gpt-5.4-mini", "gpt-4-5-mini"], 2),
+        (["phi-3-14b", "phi-3.14b", "phi-314b", "yi-v2", "yi-v1", "yi"], 0),
+        (["m (dtype=float16)", "m (dtype=bfloat16)", "m"], 0),
     ],
 )
 def test_names_that_differ_in_case_provider_and_one_date_may_be_one_model(names, count):
@@ -299,7 +468,9 @@ LONG = "I looked at task {} and changed what it asks for, then ran all of its te
     ("texts", "flipped", "repeats", "verdict"),
     [
         ([LONG, LONG], 0, 1, "wrong"),
-        ([LONG, LONG], 1, 1, "not computed"),  # another outcome: it is no copy of all runs
+        ([LONG, LONG], 1, 1, "wrong"),  # a copy in spite of one other outcome
+        ([LONG, LONG], 4, 1, "not computed"),
+        ([LONG, LONG], 3, 3, "wrong"),
         ([LONG, LONG + "!"], 0, 1, "not computed"),
         (["{}", "{}"], 0, 1, "not computed"),  # answers of a word may be equal
         ([LONG, LONG + "!"], 0, 3, "wrong"),  # outcomes of repetitions in the same order
@@ -318,7 +489,7 @@ def test_a_submission_with_all_results_and_texts_of_another_is_a_copy(tmp_path, 
     assert table["verdict"].tolist() == [verdict]
     if verdict == "wrong":
         assert table["count"].tolist() == [12 * repeats]
-        assert "m1 repeats all runs of m0" in str(table["notes"][0])
+        assert "m1 repeats the runs of m0" in str(table["notes"][0])
 
 
 @pytest.mark.parametrize(
@@ -451,6 +622,103 @@ def test_expected_answers_are_searched_unless_they_are_short(tmp_path, target, p
     make.lines(tmp_path / "runs.jsonl", *rows)
     row = compare.audit(evalkit.load(str(tmp_path)), checks=["leaks"]).table.iloc[0]
     assert row["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "count"),
+    [
+        ("retries", [0, 2, 0, 1], 2),
+        ("num_retries", ["", 3, "", ""], 1),
+        ("retry count", [0, 0, 0, 0], 0),
+        ("attempts_left", [1, 1, 1, 1], None),
+    ],
+)
+def test_retries_in_a_column_of_a_table_are_found(tmp_path, column, values, count):
+    table = pd.DataFrame({"model": list("mmnn"), "task": list("pqpq"), "solved": [1, 0, 1, 0], column: values})
+    table.to_csv(tmp_path / "runs.csv", index=False)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["retries"]).table.iloc[0]
+    assert row["verdict"] == ("not computed" if count is None else "look" if count else "fine")
+    assert count is None or row["count"] == count
+
+
+@pytest.mark.parametrize(("retried", "found"), [(3, (3, 4)), (0, (0, 4)), (None, None), (9, (4, 4))])
+def test_retries_of_a_job_are_found_though_it_names_no_runs(tmp_path, retried, found):
+    job = make.harbor_job(tmp_path / "job", *(make.trial(f"t{at}") for at in range(4)))
+    make.write(job / "result.json", {"n_total_trials": 5, "stats": {"n_retries": retried}})
+    table = compare.audit(evalkit.load(str(tmp_path)), checks=["retries", "missing trials"]).table.set_index("check")
+    row = table.loc["retries"]
+    assert found == (None if row["verdict"] == "not computed" else (row["count"], row["n"]))
+    assert str(table.loc["missing trials", "notes"]) == "openai/gpt-4o: 1"
+
+
+@pytest.mark.parametrize("column", ["agent", "scaffold", "Harness"])
+def test_agents_in_a_column_of_a_table_are_compared(tmp_path, column):
+    rows = [{"model": "m", column: f"h{at % 2}", "task": at // 2, "solved": at % 3 > 0} for at in range(12)]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    assert set(evalkit.load(str(tmp_path)).runs["model_name"]) == {"h0 · m", "h1 · m"}
+
+
+@pytest.mark.parametrize(("planned", "count"), [(6, 2), (4, 0), (0, None)])
+def test_documents_of_lm_eval_without_a_sample_are_missing(tmp_path, planned, count):
+    for stamp, size in ((lm_eval.STAMP, 4), (lm_eval.LATER, 3)):  # one folder contains two evaluations
+        samples = [lm_eval.sample(at, float(at % 2)) for at in range(size)]
+        stated = lm_eval.results(n=planned if size == 4 else 3)
+        lm_eval.evaluation(tmp_path / "a", *samples, stamp=stamp, stated=stated)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["missing trials"]).table.iloc[0]
+    assert (row["count"], row["n"]) == ((count, planned + 3) if count is not None else (0, 3))
+
+
+@pytest.mark.parametrize(
+    ("tasks_of", "counts", "first"),
+    [
+        ({"fig": range(30), "elm": range(21), "ash": range(30)}, {"elm": 9 * 2}, "fig"),
+        ({"fig": range(30), "elm": range(30), "ash": range(30)}, {}, ""),
+        ({"fig": range(30), "elm": range(21), "ash": range(21)}, {}, ""),  # most models did not run the others
+        ({"fig": range(20), "elm": range(10, 30)}, {"fig": 10 * 2, "elm": 10 * 2}, None),
+        ({"fig": range(30), "elm": range(100, 130), "ash": range(30)}, {}, ""),  # another data set
+    ],
+)
+def test_tasks_that_one_model_never_ran_count_as_absent_runs(tmp_path, tasks_of, counts, first):
+    solved = {"fig": 19, "elm": 16, "ash": 4}
+    rows = [
+        {"model": name, "dataset": f"set {task // 100}", "task": f"t{task}", "trial": trial, "won": task < solved[name]}
+        for name, tasks in tasks_of.items()
+        for task in tasks
+        for trial in range(2)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    row = compare.audit(evalkit.load(str(tmp_path), columns="success=won"), checks=["unequal runs"]).table.iloc[0]
+    assert row["count"] == sum(counts.values())
+    assert first is None or row["first"] == first
+    assert all(f"{name} has no run of {count // 2} tasks" in str(row["notes"]) for name, count in counts.items())
+
+
+@pytest.mark.parametrize(
+    ("shown", "opened", "verdict", "count", "first"),
+    [
+        ({"finch": 0.5}, 0, "look", 90, "heron"),  # more leaks than the sample contains, which hide the better model
+        ({"finch": 0.98, "heron": 0.97}, 0, "not computed", None, ""),  # choices
+        ({"finch": 0.98, "heron": 0.97}, 3, "look", 3, "finch"),
+        ({}, 0, "fine", 0, ""),
+    ],
+)
+def test_all_runs_of_models_with_a_leak_are_read(tmp_path, shown, opened, verdict, count, first):
+    rows = []
+    for model, skill in (("finch", 0.45), ("heron", 0.6)):
+        for at in range(180):
+            target = f"marsh-{at * 37}-reed"
+            is_shown = at < 180 * shown.get(model, 0)
+            command = "xxd /tests/key.bin" if model == "finch" and at < opened else "ls"
+            said = [{"role": "user", "content": f"Find it. {target if is_shown else ''}"}]
+            said.append({"role": "assistant", "content": "", "tool_calls": [{"name": "sh", "arguments": command}]})
+            is_solved = is_shown or at % 20 < 20 * skill
+            rows.append({"model": model, "task_id": at, "success": is_solved, "target": target, "messages": said})
+    make.lines(tmp_path / "runs.jsonl", *rows)
+    row = compare.audit(evalkit.load(str(tmp_path)), checks=["leaks"]).table.iloc[0]
+    assert (row["verdict"], row["first"]) == (verdict, first)
+    assert count is None or row["count"] == count
+    if verdict == "not computed":
+        assert str(row["notes"]).startswith("nearly every prompt contains the answer")
 
 
 @pytest.mark.parametrize(

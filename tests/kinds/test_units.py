@@ -46,7 +46,7 @@ PAIRS = ["terminus · sonnet", "goose · sonnet", "terminus · opus", "opus"]
         ("agent,model_name", PAIRS, "agent,model_name"),
         (["agent", "model_name"], PAIRS, "agent,model_name"),
         (" model_name , agent", ["sonnet · terminus", "sonnet · goose", "opus · terminus", "opus"], "model_name,agent"),
-        ("agent", ["terminus", "goose", "terminus", "unknown"], "agent"),
+        ("agent", ["terminus", "goose", "terminus", "no agent"], "agent"),
         ("prompt", ["v1", "v2", "no prompt", "v1"], "prompt"),
         ("model_name", ["sonnet", "sonnet", "opus", "opus"], None),
     ],
@@ -63,6 +63,34 @@ def test_the_model_alone_is_compared_where_no_model_has_several_agents(source):
     runs = evalkit.load(source, where=["agent=terminus"]).runs
     assert set(runs["model_name"]) == {"sonnet", "opus"}
     assert "compared_by" not in runs
+
+
+@pytest.mark.parametrize(
+    ("compare_by", "said"),
+    [("agent", "best of 3 agents on"), ("cot", "best of 2 cots on"), ("agent,cot", "best of 4 groups on")],
+)
+def test_the_answer_names_what_is_compared(tmp_path, compare_by, said):
+    solved = {("crow", True): 40, ("crow", False): 39, ("", False): 3, ("wren", False): 2}
+    if compare_by == "agent,cot":
+        solved["crow", False] = 4
+    rows = [
+        {"model": "m", "task_id": task, "agent": agent, "cot": cot, "success": task < count}
+        for (agent, cot), count in solved.items()
+        for task in range(40)
+    ]
+    logs = evalkit.load(_write(tmp_path, rows), compare_by=compare_by)
+    assert said in finding_text(ranked(leaderboard(logs.runs)))
+    names = set(logs.runs["model_name"])
+    assert names.isdisjoint(["unknown", "True", "False"])
+    if "agent" in compare_by:
+        assert {"agent": "no agent", "agent,cot": "cot False"}[compare_by] in names
+
+
+@pytest.mark.parametrize("compare_by", ["agent", "agent,model_name", "note"])
+def test_a_column_without_a_value_can_not_be_compared(tmp_path, compare_by):
+    rows = [{"model": name, "task_id": task, "success": 1, "note": ""} for name in "ab" for task in range(3)]
+    with pytest.raises(SourceError, match="no run has a value in this column"):
+        evalkit.load(_write(tmp_path, rows), compare_by=compare_by)
 
 
 @pytest.mark.parametrize(("compare_by", "said"), [("", "agent and model"), ("agent", "agent")])

@@ -82,7 +82,7 @@ def test_a_document_is_a_run_with_the_model_and_settings_of_the_results_with_its
         ["org/beta", "sums_mc", "0", 0, True, *about],
     ]
     assert "only some of the documents that were evaluated: 2 of 3 of sums_mc" in str(logs.chosen)
-    assert logs.plans.empty
+    assert logs.plans["planned"].tolist() == [3, 1]
     assert told(logs.published, "model_name", "dataset", "metric", "value", "n")[0] == (
         ["org/alpha", "sums_mc", "acc,none", 0.5, 3]
     )

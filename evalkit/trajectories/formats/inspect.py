@@ -47,7 +47,7 @@ def _reads(name: str, fields: str, **typed: Any) -> Any:
 
 _TOKENS = "input_tokens input_tokens_cache_read input_tokens_cache_write output_tokens total_tokens total_cost"
 _USAGE = _reads("Usage", "", **dict.fromkeys(_TOKENS.split(), int | float))
-_SCORE = _reads("Score", "value")
+_SCORE = _reads("Score", "value answer")
 _SAMPLE = _reads(  # a sample or its summary, without the events, which are its largest part
     "Sample",
     "id uuid target metadata error limit started_at completed_at completed message_count turn_count retries"
@@ -150,12 +150,15 @@ def parse(path: str, data: bytes) -> Parsed:
     }
     parts = list(map(_part, samples))
     scores: list[tuple] = []
+    answers: list[int | None] = []
     headline = text_of(part_of(log.results, "headline", "scorer"))
     only_scorer = text_of(part_of(log.results, "scorer", "name")) or "score"  # logs of early 2024
     for part, sample in zip(parts, samples, strict=True):
         by_scorer = sample.scores or ({only_scorer: sample.score} if sample.score else {})
         if headline in by_scorer:  # put it first, since the first score counts
             by_scorer = {headline: by_scorer[headline], **by_scorer}
+        stated = [score.answer for score in by_scorer.values() if isinstance(score.answer, str)]
+        answers.append(len(stated[0].strip()) if stated else None)
         scores += score_rows(part, {name: score.value for name, score in by_scorer.items()}, GRADES)
     epochs, ids = count_of(config.get("epochs")) or 1, part_of(evaluation.dataset, "sample_ids")
     model, dataset = text_of(evaluation.model) or None, shared["dataset"]
@@ -182,6 +185,7 @@ def parse(path: str, data: bytes) -> Parsed:
         "turns": [one.turn_count or one.message_count for one in samples],
         "retries": [one.retries or len(one.error_retries or ()) or None for one in samples],
         "target": [content_text(one.target) for one in samples],
+        "answer_length": answers,
         "error": [one.error and error_text(one.error) for one in samples],
         "extra": [one.metadata or None for one in samples],
     }
@@ -192,7 +196,14 @@ def parse(path: str, data: bytes) -> Parsed:
     if not log.samples:
         reasons.append("it contains no samples; scores are over all epochs" if runs else "it contains no samples")
         reasons.append(error_text(log.error))
-    return used(runs, scores, plans, reason=", ".join(filter(None, reasons)))
+    published: list[tuple] = []
+    for one in objects(log.results, "scores"):
+        values = (part_of(one, "metrics", metric, "value") for metric in ("accuracy", "mean"))
+        value = next((value for value in values if isinstance(value, int | float)), None)
+        is_whole = count_of(part_of(log.results, "total_samples")) in (None, len(samples))  # else it is of other runs
+        if is_whole and one.get("reducer") in (None, "mean"):
+            published.append((model, text_of(evaluation.solver) or None, dataset, one.get("name"), value, len(samples)))
+    return used(runs, scores, plans, published=published, reason=", ".join(filter(None, reasons)))
 
 
 def _ending(sample: Any, of_log: Any) -> tuple[str, str]:

@@ -156,6 +156,7 @@ def _results(value: dict[str, Any]) -> Parsed:
     prompts = {name: value.get(name) for name in ("chat_template", "system_instruction", "fewshot_as_multiturn")}
     facts: list[tuple] = []
     published: list[tuple] = []
+    plans: list[tuple] = []
     for task, scores in sorted(value["results"].items()):
         documents = count_of(part_of(value, "n-samples", task, "effective"))
         for key, given in scores.items() if isinstance(scores, dict) else ():
@@ -164,6 +165,8 @@ def _results(value: dict[str, Any]) -> Parsed:
                 published.append((model or None, FORMAT, task, key, number, documents))
         if part_of(value, "group_subtasks", task):
             continue  # groups have no samples
+        if documents:
+            plans.append((model or None, task, "", documents, None))
         generation = part_of(value, "configs", task, "generation_kwargs")
         about = {
             "version {}": part_of(value, "versions", task),
@@ -185,7 +188,7 @@ def _results(value: dict[str, Any]) -> Parsed:
         }
         facts.append((FORMAT, task, "", text_of(settings)))
     reason = "" if model and (named or not config) else "model_args name no model: its name is a random id"
-    return used(facts=facts, published=published, reason=reason)
+    return used(plans=plans, facts=facts, published=published, reason=reason)
 
 
 def _settings(stated: Any, except_for: Collection[str] = ()) -> dict[str, str]:
@@ -238,6 +241,7 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     files = by_file(runs, FORMAT)
     filters: dict[str, dict[str, str]] = {}  # by samples file: the real name of each filter from `_unnamed`
     cut: dict[str, tuple[int, int]] = {}  # by task: number of documents with samples, and of all documents
+    plan_of: dict[str, str | None] = {}
     with_samples = set[tuple[str, str, str]]()
     for source, own in files.items():
         folder, stamp, task = name_parts(source)
@@ -252,6 +256,7 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
         filters[source] = {_unnamed(place): name for place, name in enumerate(fact.get("filters", ()))}
         if not stamp and fact.get("model_name") != model:  # the results belong to a later evaluation
             fact = {}
+        plan_of[source] = fact.get("source")
         settings = {name: fact.get(name) for name in _STATED}
         settings |= {"dataset": task, "model_source": "log", "model_name": names.get(fact.get("source", "")) or model}
         if not fact:
@@ -276,7 +281,7 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     without = "no samples of {}, only scores over all documents"
     entries = [Entry(source, "used", without.format(listed(tasks))) for source, tasks in missing.items()]
     notes = note("samples_cut", tasks=cut) if cut else NO_NOTES
-    return Joined(entries=entries, filters=filters, notes=notes)
+    return Joined(plan_of, entries=entries, filters=filters, notes=notes)
 
 
 def _names(facts: Collection[Mapping[str, Any]]) -> dict[str, str]:

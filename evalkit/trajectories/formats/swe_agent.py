@@ -53,7 +53,10 @@ def parse(path: str, value: Any) -> Parsed:
             verdicts = {text_of(task): verdict for verdict in _VERDICTS for task in value.get(f"{verdict}_ids") or ()}
         else:
             verdicts = {task: "resolved" if part_of(item, "resolved") else "unresolved" for task, item in value.items()}
-        return used(facts=[("outcome", task, model, verdict) for task, verdict in verdicts.items()])
+        resolved, submitted = (number_of(value.get(f"{name}_instances")) for name in ("resolved", "submitted"))
+        rate = resolved / submitted if resolved is not None and submitted else None
+        published = [(model.replace("__", "/"), None, None, "resolved", rate, submitted)] if rate is not None else []
+        return used(facts=[("outcome", task, model, one) for task, one in verdicts.items()], published=published)
     spoken, value = messages(value), value if isinstance(value, dict) else {}
     info, is_mini = value.get("info"), title.startswith("mini")
     stats, agent = part_of(info, "model_stats"), part_of(info, "config", "agent")
@@ -63,6 +66,7 @@ def parse(path: str, value: Any) -> Parsed:
     replayed = value.get("replay_config")  # configuration of SWE-agent, often JSON in a string
     with suppress(TypeError, msgspec.DecodeError):
         replayed = msgspec.json.decode(replayed)
+    is_stated = isinstance(info, dict) and "submission" in info
     run = run_row(
         format="mini-swe-agent" if is_mini else "SWE-agent",
         task_id=value.get("instance_id") or name.removesuffix(".json").removesuffix(".traj"),
@@ -78,6 +82,7 @@ def parse(path: str, value: Any) -> Parsed:
         tokens_out=part_of(stats, "tokens_received"),
         cost=total(message.cost for message in spoken) if cost is None else cost,
         limits=", ".join(f"{name} {limit}" for name, limit in limits.items() if limit),
+        answer_length=len(text_of(info["submission"]).strip()) if is_stated else None,
     )
     return used([run])
 
