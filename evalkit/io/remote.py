@@ -70,7 +70,7 @@ class _Header(tarfile.TarInfo):
     """A header in a tar archive. Refuses headers that `tarfile` would read for a very long time."""
 
     @classmethod
-    def frombuf(cls, buf: bytes, encoding: str, errors: str) -> "_Header":
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
         """Parse a header; raise OSError if it states a negative size, or if it is a very long description."""
         header = super().frombuf(buf, encoding, errors)
         if header.size < 0 or (header.type in _DESCRIPTIONS and header.size > _MOST_DESCRIPTION):

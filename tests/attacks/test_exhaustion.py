@@ -499,7 +499,10 @@ TARS = {  # archives for which `tarfile` needs endless time or memory: the numbe
     "a negative size": (tar(("b.csv", tarfile.REGTYPE, b"", -1024)), "states a size of -1024 bytes"),
     "a negative size in a header": (tar(*described(b"14 size=-1536\n")), "states a size of -1536 bytes"),
     "digits": (tar(*described(b"7" * 500_000)), "states a size of 500000 bytes"),
-    "digits in a record": (tar(*described(b"500007 comment=" + b"7" * 499_991 + b"\n")), "states a size of 500007 bytes"),
+    "digits in a record": (
+        tar(*described(b"500007 comment=" + b"7" * 499_991 + b"\n")),
+        "states a size of 500007 bytes",
+    ),
     "records within records": (tar(*described(b"2 " * 200_000 + b"x=")), "states a size of 400002 bytes"),
     "headers for all members": (
         tar(*[("x", tarfile.XGLTYPE, b"2 " * 2_000 + b"%d=" % n) for n in range(50)], *described(b"")),

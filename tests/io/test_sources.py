@@ -141,7 +141,7 @@ def test_an_archive_with_a_name_that_leads_out_of_it_is_refused(tmp_path, kind, 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
 def test_a_member_in_too_many_folders_is_refused_alone(tmp_path, kind):
-    _packed(tmp_path / f"a.{kind}", ["good.csv", "a/" * 300 + "deep.csv", "b/" * 30_000 + "deeper.csv"])
+    _packed(tmp_path / f"a.{kind}", ["good.csv", "a/" * 300 + "deep.csv", "b/" * 3_000 + "deeper.csv"])
     for _ in range(2):
         ledger = evalkit.load(f"{tmp_path}/a.{kind}", "trajectories").ledger.set_index("source")
         reasons = ledger.loc[ledger.index.str.contains("deep"), "reason"]
