@@ -302,7 +302,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     # pairs
     "skewed_pair": "few tasks for such skewed differences: a difference is claimed only if p ≤ {claim_at:.2g}",
     "few_pairs": "too few tasks to estimate the skewness of scores: a difference is claimed only if p ≤ {claim_at:.2g}",
-    "unseen": "p is at least {least:.2g}, because so few tasks may miss a rare loss that would cancel the difference",
+    "unseen": "p can't be below {least:.2g}: so few tasks may have missed a rare loss that would cancel the difference",
     "no_shared": "no shared tasks",
     "unpaired": "different tasks, assumed to be random samples of the same tasks",
     "partly_shared": "{a} and {b} tasks that only one of them ran, assumed to be random samples of the same tasks",

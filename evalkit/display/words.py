@@ -261,7 +261,7 @@ def why_undecided(row: Row) -> str:
     if row["p_value"] > row["claim_at"]:
         return ""
     text = f"p = {row['p_value']:.2g} before the correction"
-    return f"{text}; so few tasks may miss a rare loss" if "unseen" in row["warning"] else text
+    return f"{text}; so few tasks may have missed a rare loss" if "unseen" in row["warning"] else text
 
 
 def _chance(row: Row) -> str:

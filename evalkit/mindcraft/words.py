@@ -18,10 +18,10 @@ MERGED = (
 )
 DIRECTIONS = {
     "falls": "success falls with every blocked agent",
-    "falls overall": "success falls overall, but not every single step is shown",
+    "falls overall": "success falls overall, but not every step is decided",
     "falls, not steadily": "success falls overall, but not steadily",
     "rises": "success rises with every blocked agent",
-    "rises overall": "success rises overall, but not every single step is shown",
+    "rises overall": "success rises overall, but not every step is decided",
     "rises, not steadily": "success rises overall, but not steadily",
 }
 

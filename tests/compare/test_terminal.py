@@ -152,7 +152,7 @@ def test_a_large_p_value_of_a_large_difference_of_shares_is_explained(tasks, is_
     assert ("unseen" in found.warning) == is_said
     row = {"p_value": 0.04, "p_adjusted": 0.4, "claim_at": 0.05, "warning": found.warning}
     assert why_undecided(row).startswith("p = 0.04 before the correction")
-    assert why_undecided(row).endswith("; so few tasks may miss a rare loss") == is_said
+    assert why_undecided(row).endswith("; so few tasks may have missed a rare loss") == is_said
 
 
 def test_what_logs_lack_is_listed():

@@ -312,7 +312,7 @@ def test_the_command_prints_a_grid_of_models_and_blocked_agents(tmp_path):
     ("direction", "p_value", "doubt", "said"),
     [
         ("falls", 0.001, NO_NOTES, "m: success falls with every blocked agent (p = 0.001, 8 runs of 4 tasks)."),
-        ("rises overall", 0.02, NO_NOTES, "m: success rises overall, but not every single step is shown (p = 0.02"),
+        ("rises overall", 0.02, NO_NOTES, "m: success rises overall, but not every step is decided (p = 0.02"),
         ("no", 0.3, note("unlike", claim_at=0.025), "m: no trend was detected (p = 0.3, 8 runs of 4 tasks); one"),
         (
             "no",
