@@ -5,7 +5,16 @@ from typing import Any
 
 import click
 
-from evalkit.cli.options import COUNT, checked, of_kind, stated, with_logs, with_reading_options, with_storage, write_to
+from evalkit.cli.options import (
+    COUNT,
+    checked,
+    of_kind,
+    print_choices,
+    with_logs,
+    with_reading_options,
+    with_storage,
+    write_to,
+)
 from evalkit.display.terminal import chosen_lines
 from evalkit.io import SourceError, plain, write_frame
 from evalkit.kinds.logs import Logs
@@ -33,7 +42,9 @@ def label(read: Callable[[], Logs], page: str | None, **session: Any) -> None:
     from evalkit.labels.page import write_page
     from evalkit.labels.terminal import label_in_terminal
 
-    own = Session(stated(read()), **session)
+    logs = read()
+    print_choices(logs)
+    own = Session(logs, **session)
     if page:
         print(plain(write_page(own, page)))
     else:

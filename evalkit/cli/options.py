@@ -122,10 +122,10 @@ def refuse(where: str, **given: object) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} does nothing {where}")
 
 
-def stated(logs: Logs) -> Logs:
-    """Return logs, and print how evalkit read them to standard error, since the command prints only paths or runs."""
-    click.echo("".join(f"{line}\n" for lines in chosen_lines(logs) for line in lines), err=True, nl=False)
-    return logs
+def print_choices(logs: Logs) -> None:
+    """Print how evalkit read logs, to standard error, for a command that prints only paths or runs."""
+    for line in (line for lines in chosen_lines(logs) for line in lines):
+        click.echo(line, err=True)
 
 
 def print_runs(logs: Logs, which: Which, output: str | None) -> None:

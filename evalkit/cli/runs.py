@@ -68,8 +68,9 @@ def view(read: Callable[[], Logs], output: str, which: Any, mask: bool) -> None:
     """Write a page for each run of SOURCE and a page that lists them; print the path of the list."""
     from evalkit.evidence import write_view  # imported here, since it imports matplotlib, which is slow
 
-    logs = options.stated(read())
+    logs = read()
     page = write_view(logs, choose(logs.runs, which), Path(output), "" if which == "all" else which, mask=mask)
+    options.print_choices(logs)
     print(plain(page))
 
 

@@ -223,7 +223,7 @@ def test_the_printed_table_is_written_to_a_file(folder, tmp_path, more, column):
         ("compare", "quiz", [], "success rate (grader)"),
         ("compare", "quiz", ["--baseline", "elm"], "success rate (grader)"),
         ("compare", "quiz", ["--score", "speed"], "mean score (speed)"),
-        ("compare", "pages.csv", ["--column", "score=pages", "--value", "score"], "mean score"),
+        ("compare", "pages.csv", ["--column", "score=pages", "--value", "score"], "mean score (pages)"),
         ("trajectories", "quiz", ["--score", "speed"], "mean score (speed)"),
         ("crafter", "samples:crafter", [], "mean score in points"),
         ("mindcraft", "samples:mindcraft/runs", ["--where", "task_type=techtree"], "success rate"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalkit.compare.checks import OWN_FILES
+from evalkit.compare.checks import opens_own_file
 from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, _OWN_LIMIT, cause_of, claims_success
 from evalkit.kinds import Call, Transcript, Turn
 from evalkit.kinds.detectors import seen
@@ -169,6 +169,6 @@ def test_long_texts_are_searched_in_time_that_is_proportional_to_them(word):
     text = word * (200_000 // len(word))
     assert not claims_success(text)
     assert not _LIMIT.search(text)
-    assert not OWN_FILES.search(text)
+    assert not opens_own_file(text)
     assert not _NOT_GIVEN.search(text)
     assert not any(_TOLD.search(text[:2_000]) for _ in range(20))
