@@ -361,7 +361,12 @@ def make_report(resolved, unresolved=(), **figures):
     return {"resolved_ids": [*resolved], "unresolved_ids": [*unresolved], "submitted_ids": [], **figures}
 
 
-@pytest.mark.parametrize("write", [inspect_answers, swe_answers])
+def lm_answers(folder, answers):
+    samples = [lm_eval.sample(at, 1.0, resps=[[answer]]) for at, answer in enumerate(answers)]
+    lm_eval.evaluation(folder / "a", *samples, stated=lm_eval.results(n=len(answers)))
+
+
+@pytest.mark.parametrize("write", [inspect_answers, swe_answers, lm_answers])
 @pytest.mark.parametrize(
     ("answers", "count"), [(["diff", "", "  ", "x"], 2), (["diff", "a", "b", "x"], 0), (["", "", "", ""], 0)]
 )

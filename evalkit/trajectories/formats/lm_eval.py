@@ -70,7 +70,7 @@ def parse(path: str, value: Any) -> Parsed:
     if isinstance(value, dict) and recognises(value) == "lm-eval results file":
         return _results(value)
     folder, stamp, task = name_parts(path)
-    documents: dict[str, dict[str, str]] = {}  # columns of each run, by part
+    documents: dict[str, dict[str, Any]] = {}  # columns of each run, by part
     scores: list[tuple] = []
     others = 0
     has_names = True
@@ -87,6 +87,7 @@ def parse(path: str, value: Any) -> Parsed:
                 "task_id": document,
                 "document_hash": checksum,
                 "target": text_of(row.get("target")),
+                "answer_length": _answer_length(row),
             }
         has_names = has_names and row.get("filter") is not None
         for metric, value in _metrics(row).items():
@@ -135,6 +136,14 @@ def _doc_hash(row: Mapping[str, Any]) -> str:
     if stated := text_of(row.get("doc_hash")):
         return stated
     return hashlib.sha256(json.dumps(decoded(row.get("doc")), indent=2, ensure_ascii=False).encode()).hexdigest()
+
+
+def _answer_length(row: Mapping[str, Any]) -> int | None:
+    """Return the number of characters of the first answer; None if the model only rated answers, as ``[[[…]]]``."""
+    match decoded(row.get("resps")):
+        case [[str(answer), *_], *_]:
+            return len(answer.strip())
+    return None
 
 
 def _metrics(row: Mapping[str, Any]) -> dict[str, Any]:
