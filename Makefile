@@ -17,7 +17,7 @@ report: .venv/reports-ready  ## all reports of params/ on the sample data, as HT
 	$(BIN)/evalkit report
 
 test: .style  ## everything that CI runs: style, layers, types, unit tests, the site, notebooks, pages in a browser
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: .style  ## style, layers and types
 	$(BIN)/mypy
