@@ -114,8 +114,9 @@ def _result(one: Check, audited: Audited) -> dict[str, Any]:
         if found.count and found.alternative is not None:
             order = audited.estimates_of(found.alternative)
         run_ids = [] if found.runs is None else found.runs["run_id"].head(MOST_EXAMPLES).tolist()
-        verdict = VERDICTS[VERDICTS.index(found.verdict)] if found.count else "fine"
-        row |= {"count": index(found.count), "n": index(found.n), "verdict": verdict}
+        if found.verdict not in VERDICTS:
+            raise ValueError(f"its verdict {found.verdict!r} is none of {', '.join(VERDICTS)}")
+        row |= {"count": index(found.count), "n": index(found.n), "verdict": found.verdict if found.count else "fine"}
     except NotComputed as error:
         return row | {"notes": error.notes}
     except Exception as error:  # a user's check must not stop the audit

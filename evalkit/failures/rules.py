@@ -157,7 +157,8 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
             equal.setdefault(made.call, []).append((place, made))
             before.append(last.get(made.name, -1))
             last[made.name] = place
-        earliest = [before]  # earliest[k]: the minima of `before` over each 2**k calls in a row
+        # earliest[k]: the minima of `before` over each 2**k calls in a row, so that no check below visits all calls
+        earliest = [before]
         while (width := 2 ** len(earliest)) <= len(calls):
             earliest.append(list(map(min, earliest[-1], earliest[-1][width // 2 :])))
         for numbered in equal.values():
