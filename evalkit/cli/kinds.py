@@ -9,7 +9,7 @@ from evalkit._text import counted_noun
 from evalkit.cli.options import LISTS, click_option, print_runs, refuse, split, with_storage
 from evalkit.compare.terminal import answer
 from evalkit.display.follow import Following
-from evalkit.display.terminal import printed_table, summary
+from evalkit.display.terminal import NO_ANSWER, printed_table, summary
 from evalkit.io.screen import progress_bar, show_live
 from evalkit.io.text import plain
 from evalkit.io.write import OUTPUT, check_output, write_frame
@@ -75,8 +75,8 @@ def kind_command(kind: LogKind) -> click.Command:
             print_runs(logs, which, output)
             return
         grouped = any(views[option.name] for option in kind.command.views if option.regroups)
-        first = ("", "", {}) if grouped or len(logs.runs) < 2 else answer(logs.runs, kind.planned(logs))
-        print(summary(logs, {**views, "all": everything}, *first))
+        first = NO_ANSWER if grouped or len(logs.runs) < 2 else answer(logs.runs, kind.planned(logs))
+        print(summary(logs, {**views, "all": everything}, first))
         if is_export:
             done = write_every_eval_ever(logs, str(output))
             of = f"{counted_noun(done.runs, 'run')} of {counted_noun(done.evaluations, 'evaluation')}"

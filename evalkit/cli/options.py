@@ -124,7 +124,8 @@ def refuse(where: str, **given: object) -> None:
 
 def print_choices(logs: Logs) -> None:
     """Print how evalkit read logs, to standard error, for a command that prints only paths or runs."""
-    for line in (line for lines in chosen_lines(logs) for line in lines):
+    warned, chosen = chosen_lines(logs)
+    for line in (*warned, *chosen):
         click.echo(line, err=True)
 
 

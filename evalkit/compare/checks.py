@@ -544,8 +544,8 @@ def _seen_in(audited: Audited, runs: pd.DataFrame, answers: pd.Series) -> pd.Dat
         start = "\n".join(turn.text.casefold() for turn in turns[:begin])
         told = None if pattern is None else bool(pattern and re.search(pattern, start))
         seen[run_id] = (told, any(turn.role == "action" and opens_own_file(turn.text) for turn in turns[begin:]))
-    places = runs.index[runs["run_id"].isin(seen)]
-    made = pd.DataFrame([*seen.values()], places, columns=["told", "looked"])
+    places = pd.Series(runs.index, runs["run_id"])[list(seen)].to_numpy()
+    made = pd.DataFrame(list(seen.values()), places, columns=["told", "looked"])
     return made.astype({"told": "boolean", "looked": "boolean"})
 
 

@@ -15,7 +15,7 @@ from evalkit.compare.costs import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.pairwise import pairs_text
 from evalkit.compare.ranking import FIRST, Leaderboard, leaderboard, ranked, ranks_text, with_short_names
-from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Part, name_width, on_screen, unmeasured_lines
+from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Answer, Part, name_width, on_screen, unmeasured_lines
 from evalkit.display.words import finding_text, undecided_text, why_undecided
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes
@@ -36,18 +36,20 @@ VERDICTS_OF_TASKS = {
 VERDICTS = ("regression", "not decided", "not worse", "better")  # verdicts that fail a build come first
 
 
-def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> tuple[str, str, dict[str, str]]:
-    """State which model is best; also return the name and cells of a column of adjusted rates that change the order."""
+def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> Answer:
+    """State which model is best, or the rate of all runs if no run names a model."""
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
     if named > MOST_ANSWERED:
-        return f"{named:,} models, sorted by rate; `evalkit compare` tests which are better.", "", {}
+        return Answer(f"{named:,} models, sorted by rate; `evalkit compare` tests which are better.")
     board = leaderboard(runs, planned=planned)
-    in_sentences, cells = with_short_names(board, name_width()), dict[str, str]()
-    ranking, share = ranked(in_sentences), board.outcomes.is_share
-    if "higher" in ranking.values["headline"] and board.has_means:
-        for row in with_short_names(board, NAME_WIDTH).table.to_dict("records"):
-            cells[row["model_name"]] = format_interval(row["adjusted"], None, None, percent=share)
-    return "\n".join(_answer_lines(in_sentences, ranking)), board.basis, cells
+    in_sentences = with_short_names(board, name_width())
+    ranking = ranked(in_sentences)
+    text = "\n".join(_answer_lines(in_sentences, ranking))
+    if "higher" not in ranking.values["headline"] or not board.has_means:
+        return Answer(text)
+    table = with_short_names(board, NAME_WIDTH).table
+    shown = [format_interval(rate, None, None, percent=board.outcomes.is_share) for rate in table["adjusted"]]
+    return Answer(text, board.basis, dict(zip(table["model_name"], shown, strict=True)))
 
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:

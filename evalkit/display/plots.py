@@ -261,9 +261,9 @@ def _place(
 
 def _mark(row: Row, x: float | None, y: float | None, series: Any, look: Look, tip: str) -> dict[str, Any]:
     """Return the position and style of a row's mark, with its interval and its n if it has them."""
-    low, high, n = map(as_number, map(row.get, ("low", "high", "n")))
+    numbers = {name: as_number(row.get(name)) for name in ("low", "high", "n")}
     style = {"colour": look.colour, "marker": look.marker, "tip": row.get("tip") or tip, "href": row.get("href")}
-    return {"x": x, "y": y, "low": low, "high": high, "n": n, **style, "series": series}
+    return {"x": x, "y": y, **numbers, **style, "series": series}
 
 
 def _marks(marks: Sequence[dict[str, Any]], *more: str) -> pd.DataFrame:

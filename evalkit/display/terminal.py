@@ -124,22 +124,33 @@ def _wrapped(line: str, width: int | None) -> list[str]:
     return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def summary(
-    logs: Logs, views: Mapping[str, Any], answer: str = "", column: str = "", cells: Mapping[str, str] | None = None
-) -> str:
-    """Format logs as a command prints them: the answer, the parts of the kind (with `cells` of models), the files."""
+class Answer(NamedTuple):
+    """Which model is best, and the adjusted rates that tables of models show if they change the order."""
+
+    text: str = ""
+    column: str = ""  # title of the column of adjusted rates
+    cells: Mapping[str, str] = {}  # formatted adjusted rates, by model; empty for no column
+
+
+NO_ANSWER = Answer()
+
+
+def summary(logs: Logs, views: Mapping[str, Any], answer: Answer = NO_ANSWER) -> str:
+    """Format logs as a command prints them: the answer, the parts of the kind, and the files."""
     everything = bool(views.get("all"))
     parts = parts_of(logs, views)
     notes = [plain(note) for note in similar_names(logs.runs).notes]
     files = file_lines(logs.ledger, len(logs.runs), everything=everything)
     own = parts.pop(0).lines if parts[0].title == ANSWER else []
+    text = answer.text
     if own and logs.runs["model_name"].nunique() < 2:
-        answer = ""
-    warned, chosen = chosen_lines(logs, stated=["compared_by"] if answer else [], everything=everything)
+        text = ""
+    warned, chosen = chosen_lines(logs, stated=["compared_by"] if text else [], everything=everything)
     for place, part in enumerate(parts):
-        if cells and part.rows and "model" in part.rows[0]:
-            parts[place] = part._replace(rows=[{**row, column: cells.get(row["model"], "")} for row in part.rows])
-    first = Part(ANSWER, [*warned, *filter(None, answer.split("\n")), *own, *chosen], always=True)
+        if answer.cells and part.rows and "model" in part.rows[0]:
+            rows = [{**row, answer.column: answer.cells.get(row["model"], "")} for row in part.rows]
+            parts[place] = part._replace(rows=rows)
+    first = Part(ANSWER, [*warned, *filter(None, text.split("\n")), *own, *chosen], always=True)
     parts = [first, *parts, Part("notes", notes), Part("files", files, always=True)]
     return on_screen(parts, everything=everything, compared_by=compared_in(logs.runs))
 

@@ -125,7 +125,8 @@ class _Place:
                 paths.check_regular(os.stat(archive))
             self._prefix, self._is_tar = root, protocol == "tar"
             if self._is_tar:
-                self.fs = fsspec.filesystem("tar", fo=io.BytesIO(bytes(tarfile.RECORDSIZE)))  # an empty archive
+                # begin with an empty archive, since fsspec would read the headers without our limits
+                self.fs = fsspec.filesystem("tar", fo=io.BytesIO(bytes(tarfile.RECORDSIZE)), skip_instance_cache=True)
                 self.fs.of = fsspec.open(archive, compression="infer", **(options if inner else {}))
                 self.fs.tar = tarfile.TarFile(fileobj=self.fs.of.open(), tarinfo=_Header)
                 _check_members(self.fs.tar)

@@ -307,9 +307,8 @@ def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str, given
         if not likely:
             return chosen
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
-    return (
-        note("no_model", file=file, rows=len(table), left=left, likely=next(iter(likely), ""), agents=agents) + chosen
-    )
+    first = next(iter(likely), "")
+    return note("no_model", file=file, rows=len(table), left=left, likely=first, agents=agents) + chosen
 
 
 def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:

@@ -25,6 +25,7 @@ def run_ids(
     all files, and the size of the run's files in bytes, so they do not change if all files are moved together.
     """
     sources = list(sources)
+    path_of = {source: absolute(source) for source in set(sources)}  # a file may contain thousands of runs
     folders = {file[: file.rfind("/") + 1] for file in records.listing.files} if records else set()
     top = common_folder(map(absolute, folders))
     if sizes is None:
@@ -33,7 +34,7 @@ def run_ids(
         sizes = [size_of.get(source, 0) for source in sources]
     ids = []
     for source, size, *part in zip(sources, sizes, *parts, strict=True):
-        path = absolute(source)
+        path = path_of[source]
         place = _digest(path, *part)
         content = _digest(f"{path}/".removeprefix(f"{top}/"), size, *part)
         ids.append(f"{kind[0]}-{place}{content}")

@@ -831,8 +831,8 @@ def test_where_no_run_was_measured_the_first_sentence_says_how_runs_ended(tmp_pa
         make.write(tmp_path / f"{model}.json", make.inspect_log(*samples, model=model, task_id=model))
     logs = evalkit.load(tmp_path)
     said = "12 of 12 runs ended with ConnectionError"
-    assert summary(logs, {}, *answer(logs.runs)).startswith(said)
-    assert "SWE" not in summary(logs, {}, *answer(logs.runs))
+    assert summary(logs, {}, answer(logs.runs)).startswith(said)
+    assert "SWE" not in summary(logs, {}, answer(logs.runs))
     assert describe_comparison(logs.runs).startswith(said)
     assert finding_text(compare.findings(compare.leaderboard(logs.runs))[0]).startswith(said)
 
@@ -888,7 +888,7 @@ def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_
         make.write(tmp_path / f"{model}.json", make.inspect_log(*samples, model=model, task_id=model))
     logs = evalkit.load(tmp_path, where="task_id!=s0")
     assert kinds.outcomes(logs.runs).title == "success rate (includes)"
-    assert "success rate (includes) [95 %]" in summary(logs, {}, *answer(logs.runs))
+    assert "success rate (includes) [95 %]" in summary(logs, {}, answer(logs.runs))
     said = ["score: includes; there is also match (--score NAME selects one)", "only runs with task_id!=s0"]
     assert [str(one) for one in logs.chosen.notes] == said
     assert all(text[1:] in kinds.describe_runs(logs.runs, "x", logs.chosen) for text in said)
