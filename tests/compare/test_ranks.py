@@ -433,7 +433,7 @@ def test_the_seed_of_a_chat_model_makes_no_tasks_alike():
     table = runs_of(rows, "trajectories", seed=[str(i % 3) for i in range(len(rows))])
     for of_format, is_crossed in (("table", True), ("tau2", False)):
         data = outcomes(table.assign(format=of_format, dataset="d"))
-        pair = compare.pairs(compare.Comparison(data)).iloc[0]
+        pair = compare.pairs(compare.Comparison.of(data)).iloc[0]
         assert ("few_seeds" in pair["warning"]) == is_crossed
 
 
