@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pandas as pd
 from IPython import get_ipython
 from IPython.display import display
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -355,7 +356,9 @@ def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> di
 def _sorting() -> str:
     """Return the script that sorts tables, for notebook output; a report's page contains the script once."""
     has_kernel = hasattr(get_ipython(), "kernel")
-    return f"<style>{_STYLE}</style><script>{SORTING}</script>" if has_kernel and REPORT not in os.environ else ""
+    if not has_kernel or REPORT in os.environ:
+        return ""
+    return render_macro("parts.html.j2", "sorting", Markup(_STYLE), Markup(SORTING))
 
 
 def _html(macro: str, *values: Any) -> str:

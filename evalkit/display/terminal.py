@@ -188,8 +188,9 @@ def overview(runs: pd.DataFrame, kind: LogKind) -> tuple[list[dict[str, str]], p
     """Return success rates and mean scores by model, as formatted cells by header and as a frame."""
     rows: dict[str, dict[str, str]] = {}
     frames = []
-    for value in [name for name in ("is_successful", "score") if runs[name].notna().any()] or ["score"]:
-        data = outcomes(runs, value, kind)
+    by_value = {value: outcomes(runs, value, kind) for value in ("is_successful", "score")}
+    measured = {value: data for value, data in by_value.items() if data.table["value"].notna().any()}
+    for value, data in (measured or {"score": by_value["score"]}).items():
         table = rates(runs, value=value, kind=kind)
         frames.append(table.assign(value=value))
         for row in rate_rows(table, ["model_name"], data.title, percent=data.is_share):

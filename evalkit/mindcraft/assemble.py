@@ -29,7 +29,6 @@ _TASK_COLUMNS = [column for column in RUNS if column.name in _OF_TASKS]
 _TASK_COLUMNS.append(Column("is_ambiguous", "bool", "several definitions fit the task"))
 _LOG_COLUMNS = (*(column for column in AGENTS if column.name in ("source", "agent_name")), *RECORDS["logs"])
 _COUNTS = [column.name for column in COUNT_COLUMNS[1:]]  # without message_count, which is `turns` in runs
-_UNSTATED = ("seed", "tokens_in", "tokens_out", "cost")  # columns of all kinds that Mindcraft does not log
 _NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
 
 
@@ -74,7 +73,8 @@ def assemble(
     ids = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"].to_numpy())
     logs = logs.join(ids.reset_index(drop=True))
     agents = frame_of(logs, AGENTS)
-    runs = frame_of(runs.assign(**dict.fromkeys(_UNSTATED)), RUNS)
+    not_logged = [column.name for column in RUNS if column.name not in runs]
+    runs = frame_of(runs.assign(**dict.fromkeys(not_logged)), RUNS)
     metrics = metrics_frame([metrics_of(task.definition) for task in tasks])
     if not metrics.columns.empty:
         runs = runs.join(metrics.take(places).reset_index(drop=True))

@@ -109,7 +109,7 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
-OUTCOME_START = "Task "  # every wording of `scored` and `succeeded` begins with it
+OUTCOME_PHRASES = Phrases([text.start for meaning in ("scored", "succeeded") for text in WORDINGS[meaning]])
 EVENT_PHRASES = Phrases([event.start for event in EVENTS.values()])
 
 # keys that distinguish agent logs from the other JSON files of an experiment
@@ -269,7 +269,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, contains a final message of the game that reports a score or success."""
-    return OUTCOME_START in text and OUTCOME.search(text) is not None
+    return OUTCOME_PHRASES.are_in(text) and OUTCOME.search(text) is not None
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
