@@ -150,7 +150,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     # for each episode and achievement: whether it was unlocked, and the turn of the first hook that names it
     unlocked = np.zeros((n, len(PLACE)), bool)
     turns = np.full(unlocked.shape, _NO_TURN)
-    for episode, names, turn in zip(episode_of.tolist(), listed["achievements"], listed["turn"], strict=True):
+    for episode, names, turn in zip(episode_of.tolist(), listed["achievements"], listed["game_turn"], strict=True):
         for place in map(PLACE.get, names.split(" ") if names else ()):
             if place is not None and not unlocked[episode, place]:
                 unlocked[episode, place] = True
@@ -162,7 +162,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "achievement": list(ACHIEVEMENTS) * n,
         "tier": [*map(TIER_OF.get, ACHIEVEMENTS)] * n,
         "unlocked": pa.array(unlocked.ravel(), mask=~unlocked.ravel() & ~can_tell[each]),
-        "turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
+        "game_turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
     }
     score, suspects = np.array([scores[name] for name in ("score", "suspect_invalid_actions")], dtype=float)
     is_known = can_tell & (sizes > 0)
