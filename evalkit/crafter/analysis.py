@@ -410,8 +410,8 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
     Returns
     -------
     DataFrame
-        `by`, game_turn, n, n_tasks, estimate, low, high (achievements), method, warning. The rows are the first turn, the
-        last turn and every turn with an unlock.
+        `by`, game_turn, n, n_tasks, estimate, low, high (achievements), method, warning. The rows are the first turn,
+        the last turn and every turn with an unlock.
 
     Examples
     --------

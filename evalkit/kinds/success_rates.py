@@ -246,12 +246,14 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     )
     keys = [*_list(by), "quantity"]
     groups = long.groupby(keys, dropna=False, observed=True)
-    table, made = groups.agg(median=("value", "median"), total=("value", "sum")), []
+    table = groups.agg(median=("value", "median"), total=("value", "sum"))
+    made = []
     for _, own in groups:
         mean = positive_mean_interval(own["value"], own["task"], families=own["family"])
         rated = own.dropna(subset="succeeded")
         price = ratio_interval(rated["value"], rated["succeeded"], rated["task"], rated["family"])
-        made.append((mean.n, mean.n_tasks, *mean[:3], *price[:3], mean.warning))
+        prices = dict(zip(_PRICE, price[:3], strict=True))
+        made.append(mean._asdict() | prices)
     names = ["n", "n_tasks", "estimate", "low", "high", *_PRICE, "warning"]
     table = table.join(pd.DataFrame(made, table.index, names))
     table = table.astype({"n": "int64", "n_tasks": "int64"})

@@ -125,6 +125,36 @@ RECORDS = {
 }
 
 
+class Plan(NamedTuple):
+    """A row of `PLANS`."""
+
+    model_name: str | None = None
+    dataset: str | None = None
+    task_id: str = ""
+    planned: int | None = None
+    retried: int | None = None
+
+
+class Figure(NamedTuple):
+    """A row of `PUBLISHED`."""
+
+    model_name: str | None = None
+    agent: str | None = None
+    dataset: str | None = None
+    metric: str | None = None
+    value: float | None = None
+    n: float | None = None
+
+
+class Fact(NamedTuple):
+    """A row of `FACTS`."""
+
+    fact: str
+    task_id: str = ""
+    model_name: str = ""
+    value: str = ""
+
+
 LOGGED = ("source", *(column.name for column in RUNS))
 _SET_OTHERWISE = (*LOGGED, "model_source", "run_flags")
 _MISSING_AT_FIRST = (

@@ -14,7 +14,8 @@ from evalkit.crafter import WEIGHTS, evaluate_trace, load
 from evalkit.crafter.assemble import assemble
 from evalkit.crafter.format import Trace, fit
 from evalkit.crafter.kind import KIND
-from evalkit.crafter.parse import judge_trace, parse_file
+from evalkit.crafter.parse import EventRow, judge_trace, parse_file
+from evalkit.crafter.table import RECORDS
 from evalkit.crafter.transcript import transcript
 from evalkit.io.sources import Listing
 from evalkit.kinds import Records
@@ -277,3 +278,7 @@ def test_reading_piece_by_piece_gives_what_strict_reading_gives(events):
     except msgspec.ValidationError:
         return
     assert fit(content, Trace) == strict
+
+
+def test_the_row_of_an_event_has_the_columns_of_its_table():
+    assert EventRow._fields == tuple(column.name for column in RECORDS["events"])

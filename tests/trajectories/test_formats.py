@@ -20,6 +20,7 @@ from evalkit.display.words import finding_text
 from evalkit.failures.terminal import describe_failures
 from evalkit.io import SourceError
 from evalkit.kinds import has_flag
+from evalkit.trajectories import records
 from evalkit.trajectories.parse import accepts, parse
 from tests.trajectories import folders as make
 
@@ -897,3 +898,10 @@ def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_
     shown = evalkit.load(tmp_path / "a.json").show(logs.runs["run_id"].iloc[0])
     facts = {"model a", "task s1", "repetition 0", "score 1", "target 3 three", "scorer includes"}
     assert facts <= {" ".join(fact.split()) for fact in shown.facts}
+
+
+@pytest.mark.parametrize(
+    ("row", "columns"), [(records.Plan, "plans"), (records.Figure, "published"), (records.Fact, "facts")]
+)
+def test_a_named_row_has_the_columns_of_its_table(row, columns):
+    assert row._fields == tuple(column.name for column in records.RECORDS[columns])

@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Rows, Runs, run_row, score_rows, stated_by, used
+from evalkit.trajectories.records import Fact, Plan, Rows, Runs, run_row, score_rows, stated_by, used
 
 FORMAT = "tau2-bench"
 _KEYS = {"task_id", "termination_reason"}  # keys of every simulation
@@ -25,7 +25,7 @@ def parse(path: str, value: Any) -> Parsed:
     """Return the runs and the plan in a results file, or the run of a single simulation."""
     simulations: list[dict[str, Any]] = [value]
     shared: dict[str, Any] = {}
-    plans, facts = list[tuple](), list[tuple]()
+    plans, facts = list[Plan](), list[Fact]()
     scores: list[tuple] = []
     if not value.keys() >= _KEYS:
         simulations, info = objects(value, "simulations"), value["info"]
@@ -38,12 +38,12 @@ def parse(path: str, value: Any) -> Parsed:
             "limits": ", ".join(f"{key} {value}" for key, value in limits.items()),
             "temperature": number_of(part_of(info, "agent_info", "llm_args", "temperature")),
         }
-        facts = [(FORMAT, "", "", text_of(shared))]
+        facts = [Fact(FORMAT, value=text_of(shared))]
         trials = count_of(info.get("num_trials"))
         tasks = {text_of(task.get("id")) for task in objects(value, "tasks")}
         tasks |= {text_of(one.get("task_id")) for one in (*simulations, *objects(value, "simulation_index"))}
         model, dataset = (text_of(shared[name]) or None for name in ("model_name", "dataset"))
-        plans = [(model, dataset, task, trials, None) for task in sorted(tasks) if trials]
+        plans = [Plan(model, dataset, task, planned=trials) for task in sorted(tasks) if trials]
     for one in simulations:
         if isinstance(given := one.get("reward_info"), dict):  # the reward first, since the first score counts
             rewards = {"reward": given.get("reward"), **(given.get("reward_breakdown") or {})}
