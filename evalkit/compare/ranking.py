@@ -282,8 +282,13 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
 
 def ranks_text(table: pd.DataFrame) -> list[str]:
     """Format the possible ranks of each model, such as ``1`` or ``2 – 4``; empty for models without a rank."""
-    places = zip(table["rank_low"], table["rank_high"], strict=True)
-    return ["" if pd.isna(low) else f"{low} – {high}" if high > low else str(low) for low, high in places]
+    texts = []
+    for low, high in zip(table["rank_low"], table["rank_high"], strict=True):
+        if pd.isna(low):
+            texts.append("")
+        else:
+            texts.append(f"{low} – {high}" if high > low else str(low))
+    return texts
 
 
 def headline(board: Leaderboard) -> dict[str, Any]:

@@ -51,17 +51,24 @@ def count_hooks(hooks: Iterable[tuple[str, int, int]], counting: Counting) -> di
     return counts
 
 
+def _sign(points: float) -> str:
+    """Return the symbol of points in a trajectory; empty for 0."""
+    if points > 0:
+        return "+"
+    return "-" if points < 0 else ""
+
+
 def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) -> EventScore:
     """Score one event; `evalkit.crafter.evaluate_event` describes how."""
     score, symbol = 0.0, ""
     if hooks and counting == "achievement":
         counts = count_hooks(hooks, counting)
         score = round(sum(n * weights[name] for name, n in counts.items()), DIGITS) + 0.0
-        return EventScore(score, "+" if score > 0 else "-" if score < 0 else "0")
+        return EventScore(score, _sign(score) or "0")
     for name, _, known in hooks:
         if known:
             score += weights[name]
-            symbol = "+" if weights[name] > 0 else "-" if weights[name] < 0 else symbol
+            symbol = _sign(weights[name]) or symbol
     return EventScore(score, symbol if score else "")
 
 

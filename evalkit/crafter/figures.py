@@ -218,7 +218,9 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
     room = max(1, rows // max(ranked["model_name"].nunique(), 1)) if len(ranked) > rows else len(ranked)
     groups = ranked.groupby("model_name")["score"]
     place, size = groups.cumcount(), groups.transform("size")
-    chosen = ranked[place * room // size != (place - 1) * room // size].head(rows)
+    # of each model's episodes, as many evenly spaced ones as there is room for
+    is_chosen = place * room // size != (place - 1) * room // size
+    chosen = ranked[is_chosen].head(rows)
     models = chosen["model_name"].map(distinct_names(chosen["model_name"], 26)).astype("str")
     names = models + "  " + chosen["score"].map("{:.2f}".format).astype("str")
     same = names.groupby(names).cumcount()

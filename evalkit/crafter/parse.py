@@ -174,10 +174,16 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
         "verdicts_disagree": disagree,
         "results_mismatch": can_tell and (differs or n_claimed not in (None, len(named))),
     }
-    finished = None if claimed is None and n_claimed is None else "finished"
+    status = None
+    if not events:
+        status = "aborted"
+    elif error is not None:
+        status = "error"
+    elif claimed is not None or n_claimed is not None:
+        status = "finished"
     session = {
         **read_session(trace, config, first_map(data)),
-        "status": "aborted" if not events else "error" if error is not None else finished,
+        "status": status,
         "flags": [*(flag for flag, is_so in flags.items() if is_so), *notes],
     }
     recovered = ", ".join([f"{name} ({value})" if value else name for name, value in notes.items()])

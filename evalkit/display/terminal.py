@@ -337,7 +337,8 @@ def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
         lines = textwrap.wrap(whole, max(map(_cells, column)), break_long_words=False)
         heads[place] = [line.replace("\xa0", " ") for line in lines]
     height = max(map(len, heads))
-    rows = list(zip(*([""] * (height - len(head)) + head for head in heads), strict=True))
+    padded = [[""] * (height - len(head)) + head for head in heads]
+    rows = list(zip(*padded, strict=True))
     rules = ["-" * max(map(_cells, column)) for column in zip(*rows, *cells, strict=True)]
     align = ["left"] * left + ["right" if all(map(_NUMBER.match, column)) else "left" for column in columns[left:]]
     return tabulate([*rows, rules, *cells], tablefmt="plain", colalign=align, disable_numparse=True)

@@ -353,6 +353,10 @@ def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             named[-1][name] = value
             types.setdefault(name, set()).add(type(value))
     for name, own in types.items():
-        dtype = "bool?" if own == {bool} else "float" if own <= {int, float} else "str"
+        dtype = "str"
+        if own == {bool}:
+            dtype = "bool?"
+        elif own <= {int, float}:
+            dtype = "float"
         columns.append(Column(name, dtype, "metric of the definition"))
     return frame(named, columns)

@@ -274,7 +274,7 @@ def _facts(record: Mapping[str, Any]) -> list[str]:
     if record["raw_score"] is None or record["timed_out"]:
         facts.insert(0, STATUSES[record["completion_status"]].label)
     if record["flags"]:
-        facts.append(f"flags: {', '.join(map(FLAG_LABELS.__getitem__, record['flags']))}")
+        facts.append(f"flags: {', '.join(FLAG_LABELS[flag] for flag in record['flags'])}")
     return facts + record["parsing_errors"]
 
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Any, BinaryIO
 
 import msgspec
@@ -88,8 +87,11 @@ def is_inspect(data: bytes) -> bool:
 
 def _session(records: list[Any]) -> tuple[Any, str]:
     """Return the module that reads a session and its title, judged by some records; None and "" for other files."""
-    titles = ((one, one.recognises(record)) for one in SESSIONS for record in records)
-    return next(filter(itemgetter(1), titles), (None, ""))
+    for reader in SESSIONS:
+        for record in records:
+            if title := reader.recognises(record):
+                return reader, title
+    return None, ""
 
 
 def _session_format(path: str, head: bytes) -> Any:

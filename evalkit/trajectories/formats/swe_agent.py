@@ -1,6 +1,7 @@
 """SWE-agent 1, mini-swe-agent 1 and 2: trajectories, predictions (with models), SWE-bench reports (with outcomes)."""
 
 import posixpath
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -18,7 +19,11 @@ _VERDICTS = ("incomplete", "unresolved", "empty_patch", "error", "resolved")
 
 def recognises(value: Any) -> str:
     """Return the title of a trajectory, a predictions file or a report; empty for anything else."""
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    items: Iterable[Any] = ()
+    if isinstance(value, dict):
+        items = value.values()
+    elif isinstance(value, list):
+        items = value
     first = next(iter(items), None)
     if any("model_patch" in one and "resolved" not in one for one in (value, first) if isinstance(one, dict)):
         return "SWE-bench predictions"
