@@ -56,7 +56,9 @@ def show(
         options.print_runs(logs, which or "all", output)
         return
     options.refuse("with one run", output=output)
-    options.print_paged(logs.show(run or "", mask=mask).text(last))
+    text = logs.show(run or "", mask=mask).text(last)
+    options.print_choices(logs)
+    options.print_paged(text)
 
 
 @click.command()

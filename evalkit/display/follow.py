@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
-from evalkit._text import counted_noun, sentence
-from evalkit.display.terminal import file_lines, fit_table, overview
+from evalkit._text import counted_noun
+from evalkit.display.terminal import chosen_lines, file_lines, fit_table, overview
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View, so_far
 from evalkit.io.sources import MISSING, Listing, Source, source_names, state_of
@@ -90,8 +90,10 @@ class Following:
         status = f"{new + changed} of {counted_noun(new + changed + unchanged, 'file')} new"
         if being_written:
             status += f", {len(being_written)} being written"
-        compared = self.logs.chosen.only("compared_by").notes if self.logs is not None else ()
-        lines = [text, *map(sentence, compared)]
+        lines = [text]
+        if self.logs is not None:
+            warned, chosen = chosen_lines(self.logs)
+            lines = [*warned, text, *chosen]
         table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
         files = table[~table["context"].astype("bool") & ~table["source"].isin(being_written)]  # not failed yet
         if len(files):
