@@ -269,7 +269,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "named_by_folder": (
         "each folder contains runs of one model ({models}), so folders name the models; "
-        "--rename FOLDER=NAME gives another name"
+        "--rename FOLDER=NAME gives another name, and --compare-by model_name counts models of one name together"
+    ),
+    "compared_by_folder": (
+        "several folders contain runs of {models} on the same tasks, so these are compared by folder; "
+        "--compare-by model_name counts them together"
     ),
     "sources_merged": (
         "runs of {models} from several sources count together; --compare-by model_name,source_name separates them"

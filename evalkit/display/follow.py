@@ -86,14 +86,13 @@ class Following:
                 being_written = self.changes.being_written
                 snapshot = Snapshot(self.logs, self._unchanged_for, being_written, self.expected, self.idle, width)
                 text, done = (self.kind.command.progress or progress_of_runs)(snapshot, self.options)
+                warned, chosen = chosen_lines(self.logs)
+                text = "\n".join([*warned, text, *chosen])
         new, changed, _, unchanged, being_written = self.changes
         status = f"{new + changed} of {counted_noun(new + changed + unchanged, 'file')} new"
         if being_written:
             status += f", {len(being_written)} being written"
         lines = [text]
-        if self.logs is not None:
-            warned, chosen = chosen_lines(self.logs)
-            lines = [*warned, text, *chosen]
         table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
         files = table[~table["context"].astype("bool") & ~table["source"].isin(being_written)]  # not failed yet
         if len(files):
@@ -126,7 +125,7 @@ class Following:
             records = records_of(self._store, listing)
             begun = len(next(iter(records.tables.values()))) > 0  # including logs that are being written
             self.logs = (
-                assemble(self.kind, records, self.options, [listing.root], self.storage_options) if begun else None
+                assemble(self.kind, records, self.options, self._sources, self.storage_options) if begun else None
             )
         self._listing, self._notes = listing, waiting
         self._is_first = False
