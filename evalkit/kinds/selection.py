@@ -90,7 +90,7 @@ def name_by_source(
     is_file = logs.isin(names)
     are_alone = model.equals(logged) and model.groupby(runs["source_name"]).nunique().max() == 1
     if are_alone and not compare_by and (shared == {UNKNOWN} or not is_file.any()):
-        name_of = {key: name for by in ("run_id", "source") for key, name in runs.set_index(by)["source_name"].items()}
+        name_of = pd.concat([runs.set_index(by)["source_name"] for by in ("run_id", "source")]).groupby(level=0).first()
         chosen = assembled.chosen.without("no_model") + note("named_by_folder", models=sorted(set(model)))
         return changed(assembled, partial(named_by_id, names=name_of))._replace(chosen=chosen)
     counts = ~is_file & ~is_excluded(runs, kind) & model.isin(shared - {UNKNOWN})
