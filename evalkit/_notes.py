@@ -107,7 +107,7 @@ def _told_apart(file: str, count: int, column: str, task: str, is_item: bool) ->
     text = f"taken as repetitions in spite of different values of {column}: {rows} of {file}; --column"
     if is_item:
         return f"{text} task={name} --column dataset={shlex.quote(task)} makes each value a task"
-    return f"{text} dataset={name} if tasks differ, agent={name} if agents do, else repetition={name}"
+    return f"{text} dataset={name} if tasks differ, model={name} or agent={name} if these do, else repetition={name}"
 
 
 def _unread(column: str, count: int, example: str) -> str:
@@ -269,7 +269,11 @@ TEXTS: dict[str, str | Callable[..., str]] = {
     ),
     "named_by_folder": (
         "each folder contains runs of one model ({models}), so folders name the models; "
-        "--rename FOLDER=NAME gives another name"
+        "--rename FOLDER=NAME gives another name, and --compare-by model_name counts models of one name together"
+    ),
+    "compared_by_folder": (
+        "several folders contain runs of {models} on the same tasks, so these are compared by folder; "
+        "--compare-by model_name counts them together"
     ),
     "sources_merged": (
         "runs of {models} from several sources count together; --compare-by model_name,source_name separates them"

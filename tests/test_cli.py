@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import evalkit
 from evalkit import __version__
 from evalkit.cli import main
+from evalkit.display.follow import Following
+from evalkit.kinds.registry import kind_named
 from evalkit.reports.batch import Summary
 from tests.mindcraft.builders import SCORE, log, write, write_all
 
@@ -65,6 +68,46 @@ MISUSED = {
     "mindcraft . --idle 5": "--idle does nothing without --follow",
     "steps . --follow --checks": "--checks does nothing with --follow",
 }
+
+
+READING = {  # the options of each command that interprets the columns of a table, {}
+    "trajectories": ["", "--list all", "--output {}.csv", "--output {}.eee"],
+    "show": ["", "--run t-"],  # the id of a run is added
+    "view": ["--output {}-pages"],
+    "compare": ["", "--value score", "--baseline larch"],
+    "audit": [""],
+    "failures": [""],
+    "label": ["--question right --page {}.html --output {}-labels.csv"],
+    "judges": ["--labels {}.labels --verdicts {}.verdicts"],
+}
+OTHERS = {"mindcraft", "crafter", "steps", "collect", "detect", "report", "lab", "notebooks"}  # read no table, or later
+
+
+@pytest.mark.parametrize("command", READING)
+def test_every_command_says_how_it_interpreted_columns(tmp_path, command):
+    assert READING.keys() | OTHERS == set(main.list_commands(None))
+    table = tmp_path / "runs.csv"
+    rows = [f"larch,q{n},yes,3,{n}" for n in range(4)]
+    Path(f"{table}.labels").write_text("run_id,label\n1,yes\n2,no\n")
+    Path(f"{table}.verdicts").write_text("run_id,judge,label\n1,j,yes\n2,j,no\n3,j,no\n")
+    table.write_text("\n".join(["Which one,Quest,Done?,Marks,id", *rows, "yew,q2,no,1,9"]))
+    columns = ("model=Which one", "task=Quest", "success=Done?", "score=Marks")
+    given = [word for role in columns for word in ("--column", role)]
+    for options in READING[command]:
+        if "--run" in options:
+            options = f"--run {evalkit.load(table, columns=columns).runs['run_id'][0]}"
+        _, out, err = run(command, table, *options.replace("{}", str(table)).split(), *given)
+        said = "model_name = Which one, task_id = Quest, is_successful = Done?, score = Marks"
+        assert f"{out}\n{err}".count(f"Columns of runs.csv: {said}") == 1
+
+
+def test_a_table_that_is_followed_says_how_its_columns_were_interpreted(tmp_path):
+    (tmp_path / "runs.csv").write_text("Which one,Quest,Done?\nlarch,q1,yes\n")
+    options = {"columns": ("model=Which one", "task=Quest", "success=Done?")}
+    assert (
+        "model_name = Which one, task_id = Quest"
+        in Following(kind_named("trajectories"), str(tmp_path), options).look().text
+    )
 
 
 @pytest.mark.parametrize("line", MISUSED)

@@ -57,6 +57,7 @@ def show(
         return
     options.refuse("with one run", output=output)
     options.print_paged(logs.show(run or "", mask=mask).text(last))
+    options.print_choices(logs)
 
 
 @click.command()

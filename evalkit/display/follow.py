@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
-from evalkit._text import counted_noun, sentence
-from evalkit.display.terminal import file_lines, fit_table, overview
+from evalkit._text import counted_noun
+from evalkit.display.terminal import chosen_lines, file_lines, fit_table, overview
 from evalkit.io.paths import FileState, SourceError, StorageOptions, storage
 from evalkit.io.screen import View, so_far
 from evalkit.io.sources import MISSING, Listing, Source, source_names, state_of
@@ -86,12 +86,13 @@ class Following:
                 being_written = self.changes.being_written
                 snapshot = Snapshot(self.logs, self._unchanged_for, being_written, self.expected, self.idle, width)
                 text, done = (self.kind.command.progress or progress_of_runs)(snapshot, self.options)
+                warned, chosen = chosen_lines(self.logs)
+                text = "\n".join([*warned, text, *chosen])
         new, changed, _, unchanged, being_written = self.changes
         status = f"{new + changed} of {counted_noun(new + changed + unchanged, 'file')} new"
         if being_written:
             status += f", {len(being_written)} being written"
-        compared = self.logs.chosen.only("compared_by").notes if self.logs is not None else ()
-        lines = [text, *map(sentence, compared)]
+        lines = [text]
         table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
         files = table[~table["context"].astype("bool") & ~table["source"].isin(being_written)]  # not failed yet
         if len(files):
@@ -124,7 +125,7 @@ class Following:
             records = records_of(self._store, listing)
             begun = len(next(iter(records.tables.values()))) > 0  # including logs that are being written
             self.logs = (
-                assemble(self.kind, records, self.options, [listing.root], self.storage_options) if begun else None
+                assemble(self.kind, records, self.options, self._sources, self.storage_options) if begun else None
             )
         self._listing, self._notes = listing, waiting
         self._is_first = False

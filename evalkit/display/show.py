@@ -22,6 +22,7 @@ from evalkit._text import as_number, counted_noun, format_interval
 from evalkit._version import code_version, package_versions
 from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
 from evalkit.display.tables import answer_html, table_html
+from evalkit.display.terminal import chosen_lines
 from evalkit.display.words import abstract_text, finding_text, headline_text
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.paths import SourceError, absolute, common_folder, is_secret_name, is_url, redacted
@@ -30,9 +31,11 @@ from evalkit.io.sources import list_source
 from evalkit.io.store import read_manifest
 from evalkit.io.text import is_local_link, shorten
 from evalkit.kinds import Finding
+from evalkit.kinds.logs import Logs
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # a report's headline, which the index of reports shows
 FINDINGS = "application/vnd.evalkit.findings+json"  # sentences with their sections; the index shows the first
+CHOSEN = "application/vnd.evalkit.chosen+json"  # how logs were read, as lines; the command and the index show them
 TABLE = "application/vnd.evalkit.table+json"  # a table, which the report saves as a CSV file
 FIGURE = "application/vnd.evalkit.figure+json"  # name and PDF of a figure, which the report saves
 HIDDEN = "evalkit_hidden"  # key in the metadata of outputs that a report's page leaves out
@@ -405,22 +408,27 @@ def fingerprint(sources: Iterable[str]) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def provenance(ledger: pd.DataFrame, **parameters: Any) -> None:
+def provenance(logs: Logs | pd.DataFrame, **parameters: Any) -> None:
     """Show the provenance of a report: versions, code, parameters, input files with their fingerprint, and time.
 
-    If a parameter names a dataset, the fingerprint covers the dataset's files.
+    If a parameter names a dataset, the fingerprint covers the dataset's files. The choices of logs, such as how columns
+    were interpreted, are passed to `evalkit report`, which prints them, and to the index of reports.
 
     Parameters
     ----------
-    ledger : DataFrame
-        One row per input file, such as `logs.ledger`.
+    logs : Logs or DataFrame
+        The logs, or only their ledger, which contains no choices to pass on.
     **parameters : Any
         Parameters of the notebook, by name.
 
     Examples
     --------
-    >>> evalkit.provenance(logs.ledger, runs="samples:mindcraft/runs")  # doctest: +SKIP
+    >>> evalkit.provenance(logs, runs="samples:mindcraft/runs")  # doctest: +SKIP
     """
+    ledger = logs.ledger if isinstance(logs, Logs) else logs
+    if isinstance(logs, Logs) and logs.chosen:
+        warned, chosen = chosen_lines(logs)
+        display({CHOSEN: [*warned, *chosen], "text/plain": ""}, raw=True, metadata={HIDDEN: True})
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
     files = set(used)
     given = [name for value in parameters.values() for name in (value if isinstance(value, list) else [value])]

@@ -27,7 +27,7 @@ MOST_ROWS = 10  # maximum number of rows shown of a table on one screen
 LAST_ROWS = 2  # number of rows among these that come from the end of the table
 FEWEST_ROWS = 5  # minimum number of rows shown of a table on a full screen
 MOST_REASONS = 2  # maximum number of reasons shown why files could not be read
-_WARNED = ("no_model", "one_model_given", "sources_merged", "told_apart")
+_WARNED = ("no_model", "one_model_given", "named_by_folder", "compared_by_folder", "sources_merged", "told_apart")
 MOST_CHOSEN = 4  # maximum number of notes shown on choices, such as the columns of a table
 ANSWER = "the answer"  # title of the part that contains a kind's own answer
 UNMEASURED = {
@@ -130,6 +130,7 @@ class Answer(NamedTuple):
     text: str = ""
     column: str = ""  # title of the column of adjusted rates
     cells: Mapping[str, str] = {}  # formatted adjusted rates, by model; empty for no column
+    adjusted: pd.DataFrame | None = None  # these rates with bounds: model_name, measure and the columns of `rank_table`
 
 
 NO_ANSWER = Answer()
@@ -167,9 +168,12 @@ def parts_of(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     ]
 
 
-def printed_table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
+def printed_table(logs: Logs, views: Mapping[str, Any], answer: Answer = NO_ANSWER) -> pd.DataFrame:
     """Return the table that `summary` prints, with all rows and with unformatted numbers."""
-    return pd.concat([part.frame for part in parts_of(logs, views) if part.frame is not None], ignore_index=True)
+    table = pd.concat([part.frame for part in parts_of(logs, views) if part.frame is not None], ignore_index=True)
+    if answer.adjusted is None or "model_name" not in table:
+        return table
+    return table.merge(answer.adjusted, how="left", on=[name for name in ("model_name", "measure") if name in table])
 
 
 def chosen_lines(logs: Logs, *, stated: Sequence[str] = (), everything: bool = False) -> tuple[list[str], list[str]]:

@@ -19,7 +19,9 @@ class Option(NamedTuple):
 
 
 _WHERE = "Only runs with this value, also >=, <=, <, >, !=; may be repeated."
-_COMPARE_BY = "Columns to compare by, such as agent,model_name.  [default: the model; with the agent if these differ]"
+_COMPARE_BY = (
+    "Columns to compare by, such as agent,model_name.  [default: the model; with agent and folder if these differ]"
+)
 COMMON = (
     Option("rename", str, (), "Read model OLD as NEW; may be repeated.", "OLD=NEW", many=True),
     Option("model", str, "", "Model of the runs whose logs name no model.", "NAME"),

@@ -88,7 +88,8 @@ def load(
         Options of the kind, such as ``tasks`` of Mindcraft, and options of every kind: ``rename`` (a list of
         ``"OLD=NEW"`` or a mapping), ``model`` (the model of runs whose logs do not name one), ``where`` (conditions on
         columns, such as ``"max_turns>=20"``), ``compare_by`` (columns to compare by, such as ``"agent,model_name"``; by
-        default the model, together with the agent if agents differ) and ``cluster`` (column with the family of a task).
+        default the model, with the agent if agents differ, and with the folder if several folders have runs of the same
+        models on the same tasks) and ``cluster`` (column with the family of a task).
         Empty options of other kinds are ignored.
 
     Returns
@@ -204,9 +205,8 @@ def assemble(
     compare_by = options.pop("compare_by")
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
     renames = renames_of(rename, model)
-    models = assembled.frames[kind.runs]["model_name"].unique()
-    if not renames.keys() & set(models):  # otherwise the user refers to models by the names in their logs
-        assembled = name_by_source(assembled, kind, collected_from(sources[0]) or sources)
+    named = collected_from(sources[0]) or sources
+    assembled = name_by_source(assembled, kind, named, renames, compare_by)
     if renames:
         assembled = rename_models(assembled, renames)
     runs = assembled.frames[kind.runs]

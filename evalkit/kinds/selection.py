@@ -4,8 +4,8 @@ import json
 import operator
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -14,11 +14,12 @@ import pandas as pd
 
 from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, did_you_mean
-from evalkit.io.paths import SourceError
+from evalkit.io.paths import INSIDE, SourceError, absolute
+from evalkit.io.sources import expand, without_projects
 from evalkit.io.text import short_paths
 from evalkit.kinds.ids import find_runs
 from evalkit.kinds.kind import Assembled, LogKind
-from evalkit.kinds.runs import UNKNOWN
+from evalkit.kinds.runs import UNKNOWN, is_excluded
 from evalkit.stats.cells import check_families
 
 STATED = "stated"  # model_source of a name that the user gave
@@ -54,34 +55,53 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
     return changed(assembled, partial(_renamed, renames=renames))
 
 
-def name_by_source(assembled: Assembled, kind: LogKind, sources: Sequence[str]) -> Assembled:
-    """Name models after their source if each of several sources has runs of one model, and some have the same name.
+def name_by_source(
+    assembled: Assembled, kind: LogKind, sources: Sequence[str], renames: Mapping[str, str], compare_by: Any = ""
+) -> Assembled:
+    """Name models after their folder if each has runs of one model, and `renames` has none of these models.
 
-    If sources have runs of several models, runs get the column ``source_name`` instead, to compare by.
+    Otherwise, note the models to compare by folder: those that ran the same task in several folders. Other runs count
+    together, as do runs of files that name models. With `compare_by`, all runs count together, unless it separates
+    sources by their column ``source_name``, which runs get if sources share models.
     """
-    places = {source.rstrip("/") for source in sources}
-    if len(places) < 2:
-        return assembled
     runs = assembled.frames[kind.runs]
-    names: dict[str, str] = {}
-    apart = [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]
-    if len(apart) < 2:
+    if len(sources) < 2 or runs.empty:
         return assembled
-    models: list[set[str]] = []  # names of models in each place
-    for place, path in short_paths(apart).items():
-        name = path.replace("/", " · ")  # in the name of a model, the text before a / is a provider
-        own = runs[[source == place or source.startswith(f"{place}/") for source in runs["source"]]]
-        names |= dict.fromkeys([*own["run_id"], *own["source"]], name)
-        models.append(set(own["model_name"].fillna(UNKNOWN)))
-    counts = Counter(chain.from_iterable(models))
-    shared = sorted(model for model, n in counts.items() if n > 1)
-    if not shared or not runs["run_id"].isin(names).all():
+    places: list[str] = []
+    for source in sources:
+        paths = [source]
+        with suppress(SourceError):  # raised if a dataset was collected from a folder that is gone
+            _, paths = expand(source)
+        places += [absolute(path).rstrip("/") for path in paths]
+    names = short_paths(places)
+    for place, name in names.items():  # in the name of a model, the text before a / is a provider
+        names[place] = without_projects(f"{name}/").replace(INSIDE, "/").strip("/").replace("/", " · ")
+    outermost = sorted(names)  # a folder comes before the folders in it
+    logs = runs["source"].map(absolute)
+    found = {log: next((names[one] for one in outermost if f"{log}/".startswith(f"{one}/")), "") for log in set(logs)}
+    runs = runs.assign(source_name=logs.map(found))
+    logged = runs["model_name"].fillna(UNKNOWN)
+    model = logged.replace(renames)
+    unit = model if "agent" not in runs else model.str.cat(runs["agent"].astype("str"), sep=" by ", na_rep="")
+    shared = set(model[runs.groupby(unit)["source_name"].transform("nunique") > 1])
+    if not shared or "" in found.values():
         return assembled
-    if any(len(own) != 1 for own in models):
-        frames = {**assembled.frames, kind.runs: runs.assign(source_name=runs["run_id"].map(names))}
-        return assembled._replace(frames=frames, chosen=assembled.chosen + note("sources_merged", models=shared))
-    named = changed(assembled, partial(named_by_id, names=names))
-    return named._replace(chosen=named.chosen.without("no_model") + note("named_by_folder", models=sorted(counts)))
+    assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
+    is_file = logs.isin(names)
+    are_alone = model.equals(logged) and model.groupby(runs["source_name"]).nunique().max() == 1
+    if are_alone and not compare_by and (shared == {UNKNOWN} or not is_file.any()):
+        name_of = pd.concat([runs.set_index(by)["source_name"] for by in ("run_id", "source")]).groupby(level=0).first()
+        chosen = assembled.chosen.without("no_model") + note("named_by_folder", models=sorted(set(model)))
+        return changed(assembled, partial(named_by_id, names=name_of))._replace(chosen=chosen)
+    counts = ~is_file & ~is_excluded(runs, kind) & model.isin(shared - {UNKNOWN})
+    n_folders = runs[counts].groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
+    compared = set[str]() if compare_by else set(model[counts][n_folders > 1])
+    merged = set[str]() if "source_name" in str(compare_by) else shared - compared
+    chosen = assembled.chosen
+    for code, models in (("compared_by_folder", compared), ("sources_merged", merged)):
+        if models:
+            chosen += note(code, models=sorted(models))
+    return assembled._replace(chosen=chosen)
 
 
 def named_by_id(frame: pd.DataFrame, names: Mapping[str, str] | pd.Series) -> pd.DataFrame:

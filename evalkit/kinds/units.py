@@ -25,33 +25,37 @@ class _Names(NamedTuple):
 def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[str] = "") -> Assembled:
     """Compare runs by the values of columns: in all frames, `model_name` becomes these values, joined.
 
-    By default, models are compared, or agents with models if runs of one data set have several agents. A name leaves
-    out missing values. If all values are missing, the name is ``unknown``, or for other columns for example ``no
-    prompt``. If something other than the model is compared, runs get the columns ``logged_model`` and ``compared_by``
-    (the names of the columns, such as ``agent,model_name``).
+    By default, models are compared: with their agents if runs of one data set have several, and by folder if
+    `name_by_source` notes it. A name leaves out missing values. If all values are missing, the name is ``unknown``, or
+    for other columns for example ``no prompt``. If something other than the model is compared, runs get the columns
+    ``logged_model`` and ``compared_by`` (the names of the columns, such as ``agent,model_name``).
 
     Raises SourceError if runs do not have a column, or none of them has a value in it.
     """
     runs = assembled.frames[kind.runs]
     columns = [name.strip() for text in as_list(compare_by) for name in text.split(",") if name.strip()]
+    by_folder = [model for one in assembled.chosen.only("compared_by_folder").notes for model in one.values["models"]]
     if not columns:
-        if _of_several_agents(runs).empty:
+        agents = [] if _of_several_agents(runs).empty else ["agent"]
+        columns = [*agents, "model_name", "source_name"] if by_folder else [*agents, "model_name"]
+        if columns == ["model_name"]:
             return assembled
-        columns = ["agent", "model_name"]
     if columns == ["model_name"]:
         several = _of_several_agents(runs, "model_name")["model_name"].dropna()
         if several.empty:
             return assembled
         return assembled._replace(chosen=assembled.chosen + note("agents_merged", models=sorted(several.unique())))
-    names = _names(_texts(assembled, kind, columns))
+    texts = _texts(assembled, kind, columns)
+    if by_folder:
+        texts["source_name"] = texts["source_name"].where(runs["model_name"].isin(by_folder), None)
+    names = _names(texts)
     known = [name for name in ("run_id", "source", "plan", "model_name", "agent") if name in runs]
     table = runs[known].assign(name=names)
     made = _Names(table.set_index("run_id")["name"], table)
     compared = changed(assembled, partial(_named, names=made))
     own = compared.frames[kind.runs].assign(logged_model=runs["model_name"], compared_by=",".join(columns))
     frames = {**compared.frames, kind.runs: own}
-    chosen = compared.chosen.without("sources_merged") if "source_name" in columns else compared.chosen
-    return compared._replace(frames=frames, chosen=chosen + note("compared_by", columns=columns))
+    return compared._replace(frames=frames, chosen=compared.chosen + note("compared_by", columns=columns))
 
 
 def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from papermill.parameterize import parameterize_notebook
 
 from evalkit._text import counted_noun
 from evalkit._version import __version__
-from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, TABLE
+from evalkit.display.show import CHOSEN, FIGURE, FINDINGS, HEADLINE, TABLE
 from evalkit.evidence import EVIDENCE, read_references
 from evalkit.io.paths import SourceError, redacted
 from evalkit.io.secrets import is_masking, masked
@@ -152,7 +152,7 @@ def _mask(nb: NotebookNode) -> None:
 
 def _take_outputs(nb: NotebookNode, report: str) -> tuple[dict[str, Any], dict[str, str | bytes]]:
     """Extract the fields of the report's record from a notebook's outputs, and the files of its tables and figures."""
-    fields: dict[str, Any] = {"headline": None, "findings": []}
+    fields: dict[str, Any] = {"headline": None, "findings": [], "chosen": []}
     tables: dict[str, dict[str, Any]] = {}
     figures: dict[str, str | bytes] = {}
     files: dict[str, str | bytes] = {}
@@ -166,6 +166,8 @@ def _take_outputs(nb: NotebookNode, report: str) -> tuple[dict[str, Any], dict[s
             fields["headline"] = map_texts(dict(data[HEADLINE]), plain)
         if FINDINGS in data and not fields["findings"]:
             fields["findings"] = map_texts([dict(finding) for finding in data[FINDINGS]], plain)
+        if CHOSEN in data:
+            fields["chosen"] += map_texts(list(data[CHOSEN]), plain)
         if TABLE in data:
             table = data.pop(TABLE)
             file = f"{report}/{table['name']}.csv"

@@ -72,6 +72,7 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
         rows = [_row(record, group) for record in group]
         questions = [(question, list(answers)) for (_, question), answers in itertools.groupby(rows, key=_question)]
         groups.append({"title": title or OTHERS, "source": name if name != title else "", "questions": questions})
+        groups[-1]["chosen"] = list(dict.fromkeys(line for record in group for line in record["chosen"]))
     return groups
 
 

@@ -49,6 +49,7 @@ class Record(TypedDict):
     seconds: float
     headline: dict[str, Any] | None
     findings: list[dict[str, str]]
+    chosen: list[str]
     sources: list[str]
     tables: list[dict[str, Any]]
     figures: list[str]
@@ -136,6 +137,7 @@ class Job(NamedTuple):
             "seconds": 0.0,
             "headline": None,
             "findings": [],  # text and section of each finding
+            "chosen": [],  # how logs were read, such as the meaning of columns, as lines
             "sources": report.sources,  # folders or files of the report's logs
             "tables": [],  # name, file (relative to the page) and number of rows of each table
             "figures": [],  # files of named figures, relative to the page

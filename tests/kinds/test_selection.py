@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 import evalkit
 from evalkit.cli import main
 from evalkit.compare import leaderboard
+from evalkit.display.follow import Following
 from evalkit.io import SourceError
 from evalkit.kinds import outcomes, rates
 from evalkit.kinds.kind import Assembled
@@ -293,17 +295,133 @@ def test_sources_that_share_models_are_compared_by_the_option_that_their_note_na
 @pytest.mark.parametrize(
     ("paths", "names"),
     [
-        (["kind/log.csv", "stern/log.csv"], {"kind · log.csv", "stern · log.csv"}),
-        (["a/run/log.csv", "b/run/log.csv", "c.csv"], {"a · run · log.csv", "c.csv"}),
-        (["p/q/log.csv", "r/q/log.csv", "p/s/log.csv", "r/s/log.csv"], {"p · q · log.csv", "r · s · log.csv"}),
+        (["kind", "stern"], {"kind", "stern"}),
+        (["a/run", "b/run", "c"], {"a · run", "c"}),
+        (["p/q", "r/q", "p/s", "r/s"], {"p · q", "r · s"}),
+        (["-home-jane-thesis", "notes"], {"project-dbdefa", "notes"}),  # as pages and reports name it
     ],
 )
 def test_names_from_sources_differ_in_more_than_a_provider(tmp_path, paths, names):
-    sources = [wins(tmp_path / path, ["solo"], place) for place, path in enumerate(paths)]
+    for place, path in enumerate(paths):
+        wins(tmp_path / path / "log.csv", ["solo"], place)
+    sources = [str(tmp_path / path) for path in paths]
     logs = evalkit.load(sources)
     assert names <= set(logs.runs["model_name"])
     assert logs.runs["model_name"].nunique() == len(paths)
     assert "Perhaps one model" not in CliRunner().invoke(main, ["compare", *sources]).output
+
+
+OWN, SPLIT, MERGED = "named_by_folder", "compared_by_folder", "sources_merged"
+FOLDERS = {  # by case: models and tasks in each file, the sources, the names of models, and the notes
+    "one model each": ({"a/r.csv": ("fir", "pq"), "b/r.csv": ("fir", "pq")}, "a b", "a b", OWN),
+    "one model each, of other tasks": ({"a/r.csv": ("fir", "pq"), "b/r.csv": ("fir", "st")}, "a b", "a b", OWN),
+    "one model each, of other names": ({"a/r.csv": ("fir", "pq"), "b/r.csv": ("yew", "pq")}, "a b", "fir yew", ""),
+    "several models": (
+        {"a/r.csv": ("fir yew", "pq"), "b/r.csv": ("yew fir", "qs")},
+        "a b", "fir·a fir·b yew·a yew·b", SPLIT,
+    ),
+    "one in both": ({"a/r.csv": ("fir yew", "p"), "b/r.csv": ("fir box", "p")}, "a b", "box fir·a fir·b yew", SPLIT),
+    "one and several": ({"a/r.csv": ("fir", "pq"), "b/r.csv": ("fir box", "pq")}, "a b", "box fir·a fir·b", SPLIT),
+    "other tasks": ({"a/r.csv": ("fir yew", "pq"), "b/r.csv": ("fir yew", "st")}, "a b", "fir yew", MERGED),
+    "the same task of one model": (
+        {"a/r.csv": ("fir yew", "p"), "a/s.csv": ("yew", "q"), "b/r.csv": ("fir", "s"), "b/s.csv": ("yew", "q")},
+        "a b", "fir yew·a yew·b", f"{SPLIT} {MERGED}",
+    ),
+    "files": ({"a.csv": ("fir", "pq"), "b.csv": ("fir", "pq")}, "a.csv b.csv", "fir", MERGED),
+    "files of two models": ({"a.csv": ("fir yew", "p"), "b.csv": ("fir yew", "p")}, "a.csv b.csv", "fir yew", MERGED),
+    "a folder and a file": ({"a/r.csv": ("fir yew", "p"), "b.csv": ("fir", "p")}, "a b.csv", "fir yew", MERGED),
+    "three folders, two of the same tasks": (
+        {"a/r.csv": ("fir yew", "p"), "b/r.csv": ("fir yew", "p"), "c/r.csv": ("fir box", "s")},
+        "a b c", "box fir·a fir·b fir·c yew·a yew·b", SPLIT,
+    ),
+    "a folder twice": ({"a/r.csv": ("fir yew", "pq")}, "a ./a", "fir yew", ""),
+    "a folder in another": ({"a/r.csv": ("fir yew", "p"), "a/b/r.csv": ("fir yew", "p")}, "a/b a", "fir yew", ""),
+    "folders of one name": (
+        {"a/logs/r.csv": ("fir yew", "p"), "b/logs/r.csv": ("fir", "p")},
+        "a/logs b/logs/", "fir·a·logs fir·b·logs yew", SPLIT,
+    ),
+    "one folder begins like another": (
+        {"a/r.csv": ("fir yew", "p"), "ab/r.csv": ("fir yew", "p")}, "ab a", "fir·a fir·ab yew·a yew·ab", SPLIT,
+    ),
+    "a glob is several folders": (
+        {"a1/r.csv": ("fir yew", "p"), "a2/r.csv": ("fir", "p"), "b/r.csv": ("box", "p")},
+        "a* b", "box fir·a1 fir·a2 yew", SPLIT,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(params=FOLDERS)
+def folders(request, tmp_path, monkeypatch):
+    """Write the tables of a case below the current folder; return the sources, names and codes."""
+    files, sources, names, codes = FOLDERS[request.param]
+    monkeypatch.chdir(tmp_path)
+    for path, (models, tasks) in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        rows = [(model, task, int(task > "p")) for model in models.split() for task in tasks]
+        pd.DataFrame(rows, columns=["model", "task", "solved"]).to_csv(path, index=False)
+    return sources.split(), [name.replace("·", " · ") for name in names.split()], set(codes.split())
+
+
+def test_models_that_ran_a_task_in_several_folders_are_compared_by_folder(folders):
+    sources, names, codes = folders
+    logs = evalkit.load(sources)
+    assert sorted(set(logs.runs["model_name"])) == names
+    assert {one.code for one in logs.chosen.notes} & {OWN, SPLIT, MERGED} == codes
+
+
+def test_folders_count_together_by_the_option_that_the_first_line_names(folders):
+    sources, *_ = folders
+    for one in evalkit.load(sources).chosen.only(OWN, SPLIT).notes:
+        option = str(one).partition("--compare-by ")[2].split()[0]
+        runs = evalkit.load(sources, compare_by=option).runs
+        assert set(runs["model_name"]) == set(pd.concat(map(pd.read_csv, runs["source"].unique()))["model"])
+
+
+def test_every_command_compares_two_folders_alike(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, won in (("old", 1), ("new", 3)):
+        wins(tmp_path / name / "log.csv", ["pine", "fir"], won)
+    said = "Several folders contain runs of fir and pine on the same tasks, so these are compared by folder; "
+    for command in ("compare", "trajectories", "trajectories --list all", "audit", "failures"):
+        out = CliRunner().invoke(main, [*command.split(), "old", "new"]).output
+        assert out.startswith(f"{said}--compare-by model_name counts them together.\n"), command
+        together = CliRunner().invoke(main, [*command.split(), "old", "new", "--compare-by", "model_name"]).output
+        assert together.startswith("Runs of fir and pine from several sources count together; "), command
+    followed = Following(kind_named("trajectories"), ["old", "new"], {}).look().text
+    assert followed.startswith(said)
+    assert "pine · new" in followed
+
+
+@pytest.mark.parametrize(
+    ("rename", "names"),
+    [
+        (["fir=oak"], ["oak · a", "oak · b", "yew · a", "yew · b"]),
+        (["fir=yew"], ["yew · a", "yew · b"]),
+        (["none=oak"], ["fir · a", "fir · b", "yew · a", "yew · b"]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:--rename none")
+def test_models_are_renamed_before_they_are_compared_by_folder(tmp_path, rename, names):
+    sources = [str(Path(wins(tmp_path / name / "log.csv", ["fir", "yew"], 2)).parent) for name in "ab"]
+    assert sorted(set(evalkit.load(sources, rename=rename).runs["model_name"])) == names
+
+
+def test_folders_that_share_models_of_different_agents_are_compared_by_agent(tmp_path):
+    sources = []
+    for name, agent in (("a", "walker"), ("b", "diver")):
+        path = Path(wins(tmp_path / name / "log.csv", ["fir", "yew"], 2))
+        pd.read_csv(path).assign(agent=agent).to_csv(path, index=False)
+        sources.append(str(path.parent))
+    assert "walker · fir" in set(evalkit.load(sources).runs["model_name"])
+
+
+def test_copies_of_the_runs_of_a_folder_are_not_compared_with_them(tmp_path):
+    sources = []
+    for name in "ab":
+        path = Path(wins(tmp_path / name / "log.csv", ["fir", "yew"], 2))
+        pd.read_csv(path).assign(run_id=range(8)).to_csv(path, index=False)
+        sources.append(str(path.parent))
+    assert set(evalkit.load(sources).runs["model_name"]) == {"fir", "yew"}
 
 
 def test_a_dataset_of_several_folders_names_models_as_the_folders_do(tmp_path):

@@ -426,6 +426,24 @@ def test_the_command_says_what_became_of_each_and_exits_with_1_after_a_failure(p
     assert "\n1 made, 2 failed in " in result.stdout
 
 
+def test_the_command_says_once_how_the_logs_of_equal_reports_were_read(project):
+    for name in ("east", "west"):
+        Path(f"{name}.csv").write_text("who,quest,marks\nelm,q1,0.5\n")
+    code = "import evalkit\nlogs = evalkit.load(path, columns=columns)\nevalkit.provenance(logs, path=path)"
+    project("one", code, parameters='path: str = ""\nnumber: int = 0\ncolumns: list[str] = []')
+    given = ["-p", "number", "1", "-p", "number", "2", "-p", "path", "east.csv", "-p", "path", "west.csv"]
+    for role in ("model_name=who", "task_id=quest", "score=marks"):
+        given += ["-p", "columns", role]
+    for status in ("4 made", "4 unchanged"):
+        said = CliRunner().invoke(main, ["report", "one", *given, "--output", "out"]).stdout.splitlines()
+        assert status in said[-2]
+        for name in ("east", "west"):
+            line = f"  Columns of {name}.csv: model_name = who, task_id = quest, score = marks."
+            assert said.count(line) == 1
+            assert f"{name}.csv" in said[said.index(line) - 1]
+            assert line.strip() in Path("out/index.html").read_text()
+
+
 def test_the_command_names_notebooks_of_the_current_folder_that_it_executes(project):
     project("one", "print(1)")
     result = CliRunner().invoke(main, ["report", "one", "--output", "out"])

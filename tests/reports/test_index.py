@@ -1,5 +1,8 @@
 """The index of an output folder: its reports by source and question, and the models of all reports."""
 
+import html
+import re
+
 import html5lib
 import pytest
 
@@ -30,8 +33,8 @@ def test_a_changed_headline_is_told(old, new, said):
 
 BLANK = {
     "status": "made", "headline": None, "previous": None, "made": "2026-01-01T00:00:00", "tables": [], "figures": [],
-    "findings": [], "error": "", "params_file": "", "executed": "", "seconds": 1.0, "parameters": {}, "cell": None,
-    "why": "", "kernel": "", "page_bytes": 1, "stamp": {},
+    "findings": [], "chosen": [], "error": "", "params_file": "", "executed": "", "seconds": 1.0, "parameters": {},
+    "cell": None, "why": "", "kernel": "", "page_bytes": 1, "stamp": {},
 }  # fmt: skip
 
 
@@ -81,6 +84,15 @@ def test_reports_stand_under_their_questions_and_those_without_one_come_last(pag
     )
     starts = [" ".join(text.split()[:2]) for text in texts]
     assert starts == ["Which is", "C three", "How did", "B four", "B two", "Further reports", "A one"]
+
+
+def test_how_logs_were_read_stands_once_under_their_source(page):
+    columns, score = "Columns of a.csv: score = <b>.", "Score: f1."
+    reports = [record("one", "x", "/d/a", chosen=[columns]), record("two", "x", "/d/a", chosen=[columns, score])]
+    text, _ = page(*reports, record("one", "y", "/d/b", chosen=[score]))
+    found = [html.unescape(line) for line in re.findall('<p class="quiet">(.*)</p>', text)]
+    assert [line for line in found if line in (columns, score)] == [columns, score, score]
+    assert "<b>" not in text
 
 
 def test_a_report_is_shown_with_its_answer_and_how_it_was_made(page):
