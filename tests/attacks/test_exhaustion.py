@@ -558,6 +558,7 @@ CLOSED = {  # calls after such openings
 }
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("opening", OPENINGS)
 def test_calls_are_sought_in_a_long_text_of_their_beginnings(opening):
     many = opening * (150_000 // len(opening))  # a search of quadratic time would take minutes for each
@@ -603,6 +604,7 @@ SEARCHED = {  # what is searched, by a text of the attack's length
 }
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("what", SEARCHED)
 @pytest.mark.parametrize("part", ["_read", "\n", " -", "v1 ", "a.", "is booked ", "(", "no "])
 def test_a_long_text_is_searched_however_it_begins(what, part):
