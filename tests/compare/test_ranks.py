@@ -304,7 +304,7 @@ def test_no_model_is_best_where_runs_were_repeated_until_they_succeeded_or_score
         assert not doubts
         assert finding_text(ranked(board)).startswith("keen is shown to be the best")
         return
-    first, second, *_ = describe_comparison(runs).split("\n")
+    first, second, *_ = answer(runs)[0].split("\n")
     assert [one.code for one in doubts] == [code]
     assert compare.headline(board)["code"] == "doubtful"
     assert first.startswith("No model is shown to be best: the runs are not comparable")

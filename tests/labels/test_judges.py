@@ -413,7 +413,7 @@ def test_rates_by_a_judge_are_marked_everywhere(tmp_path):
     source = "samples:trajectories/table/runs.csv"
     ids = evalkit.load(source).runs["run_id"]
     path = tmp_path / "outcomes.csv"
-    every = ("trajectories", "compare", "audit", "failures")
+    every = ("trajectories", "compare", "audit --check names", "failures")
     for judge, part, mark, commands in (
         ("judge-a", ids, " by a judge", every),
         ("judge-a", ids[::2], " partly by a judge", ["compare"]),
@@ -443,7 +443,7 @@ def test_rates_by_a_judge_are_marked_everywhere(tmp_path):
         assert [word in label for word in ("judge", "partly")] == [word in mark for word in ("judge", "partly")]
         assert ("warning" in compare.pairs_to_show(board.pairs)) == bool(judge)
         for command in commands:
-            text = CliRunner().invoke(main, [command, source, "--outcomes", str(path)]).output
+            text = CliRunner().invoke(main, [*command.split(), source, "--outcomes", str(path)]).output
             assert ("by a judge" in text) == bool(judge)
 
 
