@@ -199,7 +199,7 @@ def shown_of(pieces, text):
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_no_drawn_credential_is_shown_in_any_place_or_form(seed):
     random = Random(seed)
     for parts in DRAWN:
@@ -218,7 +218,8 @@ def test_no_drawn_credential_is_shown_in_any_place_or_form(seed):
 PIECES = [*UNSEEN, *(key[:4] for _, key in KEYS.values()), *(key for _, key in KEYS.values()), "a", " ", "\n", "@", ":"]
 
 
-@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=12).map("".join))
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=8).map("".join))
+@settings(max_examples=30)
 def test_masking_any_text_only_replaces_pieces_of_it(text):
     text = text.replace("…", "")
     place = 0
@@ -248,7 +249,7 @@ CUTS = {  # what makes texts shorter, or replaces characters in them
 
 @pytest.mark.parametrize("cut", CUTS)
 @given(seed=st.integers(0, 2**32), before=st.integers(0, 250), after=st.integers(0, 60))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_what_cuts_or_rewrites_a_text_leaves_no_part_of_a_credential(cut, seed, before, after):
     for parts in DRAWN:
         key, pieces = drawn(Random(seed), parts)
@@ -287,12 +288,14 @@ def test_other_text_stays_and_the_secret_of_an_aws_id_does_not():
     assert masked(f"AKIAIOSFODNN7EXAMPLE, then {AWS}") == "AKIA…, then …"
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", KEYS)
-def test_half_a_megabyte_of_the_beginnings_of_a_credential_is_masked(name):
+def test_a_quarter_of_a_megabyte_of_the_beginnings_of_a_credential_is_masked(name):
     _, key = KEYS[name]
-    escaped = [key.replace("/", "\\\\/")[:-4], key.replace("%2F", "%5C%2F")[:-6]]
-    for text in (key[:4], f"-{key[:4]}", key[:-4], f"{key[:8]} ", *escaped):  # quadratic time would take hours
-        assert masked(f"{key} {text * (500_000 // len(text))}")  # the first has all that a search looks for
+    texts = [key[:4], f"-{key[:4]}", key[:-4], f"{key[:8]} "]
+    texts += [key.replace(part, escaped)[:-6] for part, escaped in (("/", "\\\\/"), ("%2F", "%5C%2F")) if part in key]
+    for text in texts:  # quadratic time would take minutes for each
+        assert masked(f"{key} {text * (250_000 // len(text))}")  # the first has all that a search looks for
 
 
 BODIES = {

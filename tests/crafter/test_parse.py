@@ -7,7 +7,7 @@ import math
 import msgspec
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.crafter import WEIGHTS, evaluate_trace, load
@@ -243,6 +243,7 @@ LIKE_TRACES = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=25)
 @given(LIKE_TRACES)
 def test_anything_like_a_trace_goes_through_every_step(content):
     data = json.dumps(content).encode()

@@ -142,7 +142,7 @@ def test_every_file_of_a_folder_is_in_the_ledger_with_what_it_holds(tmp_path, co
     assert reason in entry.reason
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ANYTHING | st.dictionaries(st.sampled_from(["cook", "same", "goal"]), definition | ANYTHING))
 @example({"cook": {"goal": "x", "timeout": 10**400, "agent_count": 10**30, "difficulty_metrics": {"n": 10**400}}})
 def test_any_file_of_definitions_is_loaded(tmp_path, content):

@@ -127,7 +127,7 @@ def test_the_test_of_additional_runs_is_hypergeometric():
 
 def test_the_flag_is_raised_wrongly_in_about_one_percent():
     rng, wrong = np.random.default_rng(4), []
-    for _ in range(300):
+    for _ in range(150):
         sizes = rng.integers(1, 6, 25)
         tasks = np.repeat(np.arange(25), sizes)
         values = rng.random(len(tasks)) < rng.beta(1, 1, 25)[tasks]

@@ -19,7 +19,7 @@ from evalkit.display.terminal import chosen_lines, summary
 from evalkit.display.words import finding_text
 from evalkit.failures.terminal import describe_failures
 from evalkit.io import SourceError
-from evalkit.kinds import has_flag
+from evalkit.kinds import has_flag, outcomes
 from evalkit.trajectories import records
 from evalkit.trajectories.parse import accepts, parse
 from tests.trajectories import folders as make
@@ -680,9 +680,9 @@ def test_the_user_states_what_words_of_outcomes_mean(tmp_path, words, cells, out
 def test_the_name_of_a_column_of_scores_tells_whether_lower_is_better(tmp_path, name):
     rows = [f"t{n},{model},{n / 20 + base}" for n in range(9) for model, base in {"elm": 0.1, "oak": 0.5}.items()]
     make.write(tmp_path / "a.csv", "\n".join([f"task,model,{name}", *rows]))
-    said = describe_comparison(trajectories.load(tmp_path, columns=f"score={name}").runs)
-    assert f"mean score ({name})" in said
-    assert ("lower scores may be better" in said) == (name != "brevity")
+    runs = trajectories.load(tmp_path, columns=f"score={name}").runs
+    assert outcomes(runs).title == f"mean score ({name})"
+    assert ("lower scores may be better" in answer(runs)[0]) == (name != "brevity")
 
 
 @pytest.mark.parametrize(("encoding", "is_told"), [("utf-8", False), ("utf-16", False), ("gb18030", True)])
@@ -852,9 +852,9 @@ def test_the_class_of_an_exception_says_how_runs_ended_also_to_failures_and_audi
     rows = [f't{n},oak,,{status},"{error}"' for n in range(4)]
     logs = table(tmp_path, "a.csv", "\n".join(["task,model,score,status,error", *rows]))
     first = f"4 of 4 runs ended with {said}: no run was measured."
-    assert describe_comparison(logs.runs).startswith(first)
+    assert answer(logs.runs)[0].startswith(first)
     assert describe_failures(logs).startswith(first)
-    assert finding_text(compare.audit(logs).findings[0]).startswith(first)
+    assert finding_text(compare.audit(logs, checks=["names"]).findings[0]).startswith(first)
 
 
 @pytest.mark.parametrize(("successes_of_elm", "is_adjusted"), [(9, True), (6, False)])
