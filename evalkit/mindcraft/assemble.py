@@ -108,12 +108,14 @@ def _choices(runs: pd.DataFrame, others: Sequence[Mapping[str, Any]], root: str,
     if files:
         chosen += note("unused_definitions", files=listed(files, 3))
     # models whose scores are at most 1, like fractions, but are read as percentages because others exceed 1
-    scored = runs[runs["score_scale"].eq("percent") & (runs["raw_score"] > 0)]
-    scores = scored.groupby(["model_name", "experiment"], dropna=False)["raw_score"].agg(["max", "size"])
-    doubtful = scores.index[(scores["max"] <= 1) & (scores["size"] > 1)]
-    if scale == "auto" and len(doubtful):
+    is_in_percent = runs["score_scale"].eq("percent") & (runs["raw_score"] > 0)
+    if scale == "auto" and is_in_percent.any():
+        scored = runs[is_in_percent].groupby(["model_name", "experiment"], dropna=False)["raw_score"]
+        scores = scored.agg(["max", "size"])
+        doubtful = scores.index[(scores["max"] <= 1) & (scores["size"] > 1)]
         names = [f"{model} in {experiment}" for model, experiment in doubtful]
-        chosen += note("mixed_scales", names=listed(names, 3))
+        if names:
+            chosen += note("mixed_scales", names=listed(names, 3))
     if runs["model_source"].unique().tolist() == ["parent_folder"]:
         chosen += note("parent_folder")
     return chosen
@@ -326,8 +328,8 @@ def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
     logs = logs[["run", "agent_name", "task_start", "digest", "modified"]]
     original = pd.Series(-1, logs.index)
     for keys, unknown in ((["digest"], ""), (["agent_name", "task_start"], 0)):
-        known = logs[logs[keys[-1]].notna() & (logs[keys[-1]] != unknown)]
-        shared = known[known.duplicated(keys, keep=False)]
+        is_known = logs[keys[-1]].notna() & (logs[keys[-1]] != unknown)
+        shared = logs[is_known & logs.duplicated(keys, keep=False)]
         if shared.empty:
             continue
         starts = logs.groupby("run")["task_start"]

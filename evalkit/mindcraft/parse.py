@@ -8,7 +8,7 @@ import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
@@ -383,12 +383,18 @@ def _as_log(value: Any) -> AgentLog:
 
 def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, Any]:
     """Return the record of a log; `data` are the bytes of its file, `repaired` the flags of repairs."""
-    texts: dict[str | None, list[str]] = {"system": [], "assistant": [], "": []}
-    others = texts[""]
+    system: list[str] = []
+    agent: list[str] = []
+    others: list[str] = []
     for turn in log.turns:
-        if turn.content is not None:
-            texts.get(turn.role, others).append(turn.content)
-    system, agent = texts["system"], texts["assistant"]
+        if turn.content is None:
+            continue
+        if turn.role == "system":
+            system.append(turn.content)
+        elif turn.role == "assistant":
+            agent.append(turn.content)
+        else:
+            others.append(turn.content)
     messages = len(system) + len(agent) + len(others)
     # searching the joined texts is safe: no event, final message or command contains a line break
     logged = "\n".join(system)
@@ -416,7 +422,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     # the first time-out decides the status, else the first message with a score, else the first final message
     deciding = next(iter(timeouts or scored or unscored), None)
     score = scored[0].score if scored else None
-    scores = set(map(attrgetter("score"), scored))
+    scores = {final.score for final in scored}
 
     start = positive_number(log.taskStart, LATEST_START)
     # The digest is equal for copies of a log: length, checksum and start in milliseconds. The start distinguishes logs
