@@ -127,8 +127,8 @@ def cycle(transcript: Seen) -> Iterator[Found]:
 
     The detail is the number of rounds.
     """
-    for calls in transcript.calls_of_agents.values():
-        if len(calls) < 2 * LEAST_REPEATS:
+    for agent, calls in transcript.calls_of_agents.items():
+        if transcript.repeats[agent] < 2 * (LEAST_REPEATS - 1):
             continue
         keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]
         done = 0  # end of the last cycle, so that no call belongs to two cycles
@@ -147,8 +147,8 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
     healthy polling, unless ten calls returned the same before or the agent made other calls in the meantime. The turn
     is the turn of the first call, and the detail is the number of calls.
     """
-    for calls in transcript.calls_of_agents.values():
-        if len(calls) < LEAST_REPEATS:
+    for agent, calls in transcript.calls_of_agents.items():
+        if transcript.repeats[agent] < LEAST_REPEATS - 1:
             continue
         equal: dict[tuple[str, str], list[tuple[int, Made]]] = {}
         last: dict[str, int] = {}  # the last call of each name so far
@@ -245,7 +245,7 @@ def no_progress(transcript: Seen) -> Iterator[Found]:
     that only acknowledge a call, such as ``ok`` or ``file written``, don't count. The detail is the number of calls.
     """
     for calls in transcript.calls_of_agents.values():
-        if len(calls) < DIFFERENT_CALLS:
+        if len(calls) < DIFFERENT_CALLS or len(calls) - len({made.result for made in calls}) < STALE_CALLS:
             continue
         results: dict[str, dict[tuple[str, str], Made]] = {}
         for made in calls:

@@ -193,15 +193,21 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     The name and arguments of the call identify calls that only show contents. For a tool that shows a page or rows,
     only the beginning and an exit code count. For a shell command that shows a file, only errors of the command count.
     """
+    judge = _remembered if len(result) <= EDGE else _judged
+    return judge(result, _SHELL_SHOWS.match(arguments) is not None, _shows_contents(name[:EDGE]) is not None)
+
+
+def _judged(result: str, is_shell: bool, shows: bool) -> bool:
+    """Return whether a result reports a failure, given which type of call shows contents, if any."""
     if result.startswith(("{", "[")):
         answer = _json_says(result)
         if answer is not None:
-            return answer and not _SHELL_SHOWS.match(arguments)
+            return answer and not is_shell
     head, tail = result[:EDGE], result[-EDGE:]
     first, last = head.partition("\n")[0], tail.rpartition("\n")[2]
     if _states_code(first) or (last != first and _states_code(last)) or _PROGRAM.match(head):
         return True
-    if _NO_ERROR.match(head) or _SHELL_SHOWS.match(arguments):
+    if _NO_ERROR.match(head) or is_shell:
         return False
     wrapping = _WRAPPING.match(head)
     start = wrapping.end() if wrapping else 0
@@ -215,11 +221,14 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     unknown = unknown_tool_in(first)
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
-    if _shows_contents(name[:EDGE]):
+    if shows:
         return False
     if last != first and (_NAMED.match(last) or _PROGRAM.match(last)):
         return True
     return _shows_error(head) or (len(result) > EDGE and _shows_error(tail))
+
+
+_remembered = lru_cache(maxsize=4096)(_judged)  # runs of the same task have many results in common
 
 
 def _shows_error(output: str) -> bool:

@@ -157,8 +157,12 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
                 lines, lost = decode_json(data)
             return lines_of, lines_of.by_part(lines) if messages else lines, lost
         rows, left_out = table.read_rows(data, messages=messages)  # each line may also be a document of some format
-        reader = next((one for one in FORMATS if one.recognises(rows[:1])), table)
-        return reader, _for_messages(reader, rows) if messages else rows, left_out
+        reader = next((one for one in FORMATS if one.recognises(rows[:1])), None)
+        if reader is None:
+            return table, rows, left_out
+        return reader, _for_messages(reader, list(rows)) if messages else rows, left_out
+    if messages and (parts := tau2.encoded_parts(data)) is not None:
+        return tau2, parts, []
     value, recovered = decode_json(data)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
     records = value if isinstance(value, list) else [value]

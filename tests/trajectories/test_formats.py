@@ -348,6 +348,25 @@ def test_predictions_name_the_model_of_a_trajectory_that_does_not(tmp_path, name
     assert told(logs.tool_calls, "arguments", "result") == [["ls", "x"]]
 
 
+def test_messages_belong_to_their_row_if_other_lines_are_broken(tmp_path):
+    chat = '{"task_id": "%s", "success": true, "messages": [{"role": "assistant", "content": "%s"}], "seed": %s}'
+    lines = [chat % ("a", "one", 1), "", '{"task_id": "x", "messages": [', chat % ("b", "two", "NaN"), "7", "  "]
+    lines += [chat % ("c", r"\ud800 three", 3), chat % ("d", r"\x", 4), chat % ("e", "fünf", 5)]
+    logs = trajectories.load(make.write(tmp_path / "runs.jsonl", "\n".join(lines)))
+    assert logs.runs["task_id"].tolist() == ["a", "b", "c", "e"]
+    assert logs.messages["text"].tolist() == ["one", "two", "� three", "fünf"]
+    assert logs.messages["run_id"].tolist() == logs.runs["run_id"].tolist()
+
+
+def test_messages_of_simulations_survive_repairs_of_their_file(tmp_path):
+    results = make.tau2(make.simulation("0", 0, 1.0), make.simulation("1", 0, 1.0))
+    for place, simulation in enumerate(results["simulations"]):
+        simulation["messages"] = [{"role": "assistant", "content": f"answer {place} \ud800", "cost": float("nan")}]
+    results["simulations"].insert(0, 7)
+    logs = trajectories.load(make.write(tmp_path / "results.json", json.dumps(results)))
+    assert logs.messages["text"].tolist() == ["answer 0 �", "answer 1 �"]
+
+
 def test_each_line_of_a_file_may_be_a_trajectory(tmp_path):
     lines = [json.dumps({**make.atif("task", text), "session_id": text}) for text in ("one", "two")]
     logs = trajectories.load(make.write(tmp_path / "exported.jsonl", "\n".join(lines)))
