@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
-from unittest import mock
 
 import pandas as pd
 import pytest
@@ -26,6 +25,7 @@ from evalkit.reports import plan, run
 from tests import messy
 from tests.golden.record import ROOT
 from tests.messy import NONE, SLOW
+from tests.undrawn import undrawn
 
 RATE = ("estimate", "low", "high")
 NUMBER = re.compile(r"-?\d+(?:\.(\d+))?(?:e-\d+)?")
@@ -230,7 +230,7 @@ def page(kind, dataset, tmp_path_factory) -> Page:
     notebook = str(ROOT / "notebooks" / f"{kind.notebook}.ipynb")
     values = {kind.source: dataset, **{name: value for name, [value] in kind.options.items()}, **kind.more}
     output = tmp_path_factory.mktemp("page")
-    with mock.patch("evalkit.display.show.has_nothing_to_draw", return_value=True):  # drawing takes half of the time
+    with undrawn():
         summary = run(plan([notebook], values=values), output=output, jobs=1, evidence=False, say=lambda line: None)
     assert summary.failed == []
     files = {path.stem: path for path in output.rglob("*.csv") if path.read_text().strip()}

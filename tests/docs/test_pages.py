@@ -29,6 +29,7 @@ from evalkit.failures import search
 from evalkit.io import resolve
 from evalkit.reports import Summary
 from evalkit.steps.judge import EVALUATORS
+from tests.undrawn import undrawn
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
@@ -124,6 +125,7 @@ def test_every_code_block_of_a_page_runs(path, place):
             patches.enter_context(mock.patch(door, _planned))
         # what is in memory is also in a forked process, whatever threads other tests have left
         patches.enter_context(mock.patch("evalkit.reports.planning.start_method", return_value="fork"))
+        patches.enter_context(undrawn())
         for registry in (EVALUATORS, CHECKS, search._OWN):
             patches.enter_context(mock.patch.dict(registry))  # a page registers one of its own
         page = path.read_text("utf-8")
