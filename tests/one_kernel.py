@@ -13,7 +13,7 @@ import gc
 from evalkit.display import drawing, show
 
 gc.set_threshold(10_000)
-show.draw = lambda figure, alt, pdf=False: drawing.Drawing("", b"", b"")
+show.draw = lambda figure, alt, pdf=False, drawn=drawing.Drawing("", b"", b""): drawn
 """
 
 
