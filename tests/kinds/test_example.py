@@ -20,7 +20,6 @@ from evalkit.kinds import RUN_COLUMNS, collect, detect, kind_named, kind_names
 from evalkit.kinds.names import BUILT_IN
 from tests.kinds.toy import assert_same_frames
 from tests.mindcraft.builders import write_all
-from tests.undrawn import undrawn
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "evalkit-quiz"
 SHEETS = {
@@ -109,8 +108,7 @@ def run_all(lines, results):
     for name in [name for name in sys.modules if name.startswith("evalkit.cli")]:
         del sys.modules[name]
     main = importlib.import_module("evalkit.cli").main
-    with undrawn():
-        done = {line: CliRunner().invoke(main, line.split()) for line in lines}
+    done = {line: CliRunner().invoke(main, line.split()) for line in lines}
     results.send({line: (result.exit_code, result.stderr, result.stdout) for line, result in done.items()})
     results.close()
     os._exit(0)  # the handlers of the process that was forked take long
