@@ -52,7 +52,7 @@ def intervals(ax: Axes) -> list[list[float]]:
     return sorted([*segment[:, 0], segment[0, 1]] for line in lines for segment in line.get_segments())
 
 
-@pytest.mark.parametrize(("models", "items", "stem"), [(1, 40, "model"), (12, 1, LONG), (12, 30, LONG)])
+@pytest.mark.parametrize(("models", "items", "stem"), [(1, 25, "model"), (9, 1, LONG), (9, 20, LONG)])
 def test_nothing_is_cut_off(models, items, stem):
     drawn = shapes(names(stem, models), names(f"item of {stem}", items))
     some = drawn if models * items < 100 else ("estimates by hue", "heatmap", "curves")
