@@ -113,14 +113,15 @@ class Evidence:
         self._renamed = renamed
         self._runs = counted(runs, logs.kind).reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
-        # choose in turn from each model's statuses and other groups, such as failure modes
-        lists = (name for name in self._columns if any(isinstance(cell, list) for cell in self._runs[name]))
-        self._chosen_by = ["status", *lists]
-        places = []
-        for name in self._chosen_by:
-            groups = self._runs[["model_name", name]].explode(name).groupby(["model_name", name], dropna=False)
-            places.append(groups.cumcount().groupby(level=0).min())
-        order = np.lexsort((places[0], pd.concat(places, axis=1).min(axis=1)))[:MOST_ROWS]
+        # choose a run of each item of lists and then, in turn, one of each model, status and main reason of failure
+        self._chosen_by = [name for name in ("model_name", "status", "leading_mode") if name in self._columns]
+        place = self._runs.groupby(self._chosen_by, dropna=False).cumcount()
+        is_first = pd.Series(data=False, index=place.index)
+        for name in self._columns:
+            if any(isinstance(cell, list) for cell in self._runs[name]):
+                items = self._runs[["model_name", name]].explode(name)
+                is_first |= (~items.duplicated()).groupby(level=0).any()
+        order = np.lexsort((place, ~is_first))[:MOST_ROWS]
         self._chosen: list[Page] = [(run_id,) for run_id in self._runs["run_id"].iloc[order]]
         self._shown = sorted(order)
         self._table = self._runs.loc[self._shown, [*self._columns, "run_id"]]
@@ -220,7 +221,7 @@ class Evidence:
         if len(self._shown) < len(self._runs):
             chosen = f"The table has {len(self._shown):,} of {counted_noun(len(self._runs), 'run')}"
             groups = columns_in_words(self._chosen_by)
-            show_text(f"{chosen}, chosen in turn from each {groups} of each model, so links may show fewer runs.")
+            show_text(f"{chosen}, chosen evenly by {groups}, so links may show fewer runs than they count.")
 
     def _group_link(self, by: tuple[str, ...], key: tuple[Any, ...]) -> str:
         """Return a link to the only run of a group, or to the rows of its runs; "" if no run is shown."""
