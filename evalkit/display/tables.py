@@ -182,8 +182,8 @@ def table_html(
     for texts, row, bar in zip(cells, first.to_dict("records"), drawn, strict=True):
         run_id = row.get("run_id")
         parts = []
-        for place, (text, name) in enumerate(zip(texts, shown, strict=True)):
-            links = row.get(f"{name}_href" if place else "href")  # the cell's address, or links of its parts
+        for place, (text, name) in enumerate(zip(texts, map(str, shown), strict=True)):
+            links: Any = row.get(f"{name}_href" if place else "href")  # the cell's address, or links of its parts
             parts.append(linked_parts(text, links if isinstance(links, list) else [RunLink(text, links, True)]))
         run_id = plain(run_id) if isinstance(run_id, str) else ""
         body.append({"texts": texts, "parts": parts, "run_id": run_id, "drawn": bar})

@@ -219,9 +219,8 @@ class Evidence:
             self._pages.add(page)
         show_runs(self._logs, self._table, caption, anchor=ALL_RUNS, rows=MOST_ROWS)
         if len(self._shown) < len(self._runs):
-            chosen = f"The table has {len(self._shown):,} of {counted_noun(len(self._runs), 'run')}"
-            groups = columns_in_words(self._chosen_by)
-            show_text(f"{chosen}, chosen evenly by {groups}, so links may show fewer runs than they count.")
+            n = f"{len(self._shown):,} of {counted_noun(len(self._runs), 'run')}"
+            show_text(f"{n}, chosen evenly by {columns_in_words(self._chosen_by)}. So links may show fewer runs.")
 
     def _group_link(self, by: tuple[str, ...], key: tuple[Any, ...]) -> str:
         """Return a link to the only run of a group, or to the rows of its runs; "" if no run is shown."""

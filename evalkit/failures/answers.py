@@ -94,12 +94,12 @@ def findings_of(
 def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
     """Make the finding on the modes that lead most often, with an example of each."""
     lead = table[table["leads"]]
-    counts = lead["mode"].value_counts()
-    reasons = [(str(mode), int(n)) for mode, n in counts.items() if mode not in (UNEXPLAINED, UNSEARCHED)]
+    counts: dict[Any, int] = lead["mode"].value_counts().to_dict()
+    reasons = [(mode, n) for mode, n in counts.items() if mode not in (UNEXPLAINED, UNSEARCHED)]
     first = lead.drop_duplicates("mode").set_index("mode")
     examples = [Example(mode, first["run_id"][mode], turn=int(first["turn"][mode])) for mode, _ in reasons[:3]]
     examples += [Example(words.reason(mode, n), "", group={"leading_mode": mode}) for mode, n in counts.items()]
-    rest = {"unexplained": int(counts.get(UNEXPLAINED, 0)), "unsearched": int(counts.get(UNSEARCHED, 0))}
+    rest = {"unexplained": counts.get(UNEXPLAINED, 0), "unsearched": counts.get(UNSEARCHED, 0)}
     values = {"failed": len(lead), "rule": rule, "reasons": reasons, **rest}
     return Finding("reasons", section, values, tuple(examples), words.leading)
 
@@ -146,16 +146,15 @@ def _modes_to_name(logs: Logs) -> tuple[pd.DataFrame, str] | None:
 def with_leading_mode(runs: pd.DataFrame, logs: Logs) -> pd.DataFrame:
     """Add the column leading_mode to runs; it is empty if a run did not fail, and where `reasons` finds nothing."""
     named = _modes_to_name(logs)
-    lead = {} if named is None else named[0].drop_duplicates("run_id").set_index("run_id")["mode"]
+    lead: Any = {} if named is None else named[0].drop_duplicates("run_id").set_index("run_id")["mode"]
     return runs.assign(leading_mode=runs["run_id"].map(lead).fillna(""))
 
 
 def with_main_reason(table: pd.DataFrame, runs: pd.DataFrame, link: Callable[..., Any] = pd.DataFrame) -> pd.DataFrame:
     """Add the column main_reason to a table of models: the mode that leads most often, with its number of runs.
 
-    `runs` is a result of `with_leading_mode`; runs without a transcript are excluded. Of equally frequent modes, the
-    first one counts, but ``unexplained`` comes last; if it is the most frequent, the first mode after it follows. The
-    column is empty for models without a failed run. `link` is the method of `Evidence` that links groups of runs.
+    `runs` is a result of `with_leading_mode`, `link` the method of `Evidence`. Runs without a transcript are excluded.
+    Of equally frequent modes, the first one counts, but ``unexplained`` comes last. If it leads, the next mode follows.
     """
     texts, links = {}, {}
     lead = runs[~runs["leading_mode"].isin(["", UNSEARCHED])]
@@ -166,11 +165,12 @@ def with_main_reason(table: pd.DataFrame, runs: pd.DataFrame, link: Callable[...
         labels = [f"{mode} ({counts[mode]} of {len(own)})" for mode in modes]
         texts[model] = ", ".join(labels)
         groups = link(pd.DataFrame({"model_name": model, "leading_mode": modes}))
-        links[model] = [RunLink(*one, True) for one in zip(labels, groups.get("href", labels), strict=True)]
+        if "href" in groups:
+            links[model] = [RunLink(*one, in_text=True) for one in zip(labels, groups["href"], strict=True)]
+    if not texts:
+        return table
     models = table["model_name"]
-    return (
-        table.assign(main_reason=models.map(texts).fillna(""), main_reason_href=models.map(links)) if texts else table
-    )
+    return table.assign(main_reason=models.map(texts).fillna(""), main_reason_href=models.map(links))
 
 
 def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> list[Finding]:
