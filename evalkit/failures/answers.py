@@ -169,8 +169,8 @@ def with_main_reason(table: pd.DataFrame, runs: pd.DataFrame, link: Callable[...
             links[model] = [RunLink(*one, in_text=True) for one in zip(labels, groups["href"], strict=True)]
     if not texts:
         return table
-    models = table["model_name"]
-    return table.assign(main_reason=models.map(texts).fillna(""), main_reason_href=models.map(links))
+    table = table.assign(main_reason=table["model_name"].map(texts).fillna(""))
+    return table.assign(main_reason_href=table["model_name"].map(links)) if links else table
 
 
 def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> list[Finding]:
