@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
 from typing import Any
 
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
@@ -10,9 +11,10 @@ _ROLES = ("system", "user", "assistant", "tool")
 _OF_OTHER_APIS = frozenset(("type", "parts", "object"))  # keys of messages in another form than that of a chat API
 _DETAILS = _OF_OTHER_APIS | {"function_call", "extra", "reasoning_content", "thought", "timestamp", "usage", "cost"}
 _NAMED = {"human": "user", "ai": "assistant", "model": "assistant", "system": "system", "tool": "tool"}  # by framework
-# parts of messages, recognised by their type or their key
-_CALLS = ("tool_use", "tool-call", "functionCall", "toolUse")
-_RESULTS = ("tool_result", "tool-result", "functionResponse", "toolResult")
+_NAMED["ipython"] = "tool"  # Llama
+# parts of messages, recognised by their key or the end of their type, such as server_tool_use
+_CALLS = ("tool_use", "tool-call", "function_call", "functionCall", "toolUse")
+_RESULTS = ("tool_result", "tool-result", "function_response", "functionResponse", "toolResult")
 _OF_RESULT = {
     "tool_call_id": ("tool_use_id", "toolCallId", "toolUseId", "id"),
     "content": ("content", "result", "output", "response"),
@@ -66,7 +68,7 @@ def _part_text(part: Any) -> str:
     kind = text_of(part.get("type")) or "part"
     if kind in ("reasoning", "thinking"):
         return ""
-    source = part_of(part, "source", "path") or part_of(part, "image_url", "url") or part.get(kind)
+    source = part_of(part, "source", "path") or part_of(part, "image_url", "url") or part.get(kind, part.get("url"))
     name = source if isinstance(source, str) and not source.startswith("data:") else ""
     return f"[{kind}: {name}]" if name else f"[{kind}]"
 
@@ -125,23 +127,28 @@ def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
     parts = objects(content) if isinstance(content, list) else []
     if not parts:
         return [message]
-    calls = [call for part in parts for call in _within(part, _CALLS)]
-    results = [result for part in parts for result in _within(part, _RESULTS)]
-    if not calls and not results:
+    if not any(_within(part, (*_CALLS, *_RESULTS)) for part in parts):
         return [message]
     apart = []
-    for result in results:
-        answer = {name: _first(result, *keys) for name, keys in _OF_RESULT.items()}
-        apart.append(answer | {"role": "tool", "status": result.get("status")})
-    rest = [part for part in parts if not _within(part, _CALLS) and not _within(part, _RESULTS)]
-    if rest or calls:
-        apart.append(message | {"content": rest, "tool_calls": calls})
+    whole = message  # with its usage and cost, for the first of the messages
+    for has_results, some in groupby(parts, lambda part: bool(_within(part, _RESULTS))):
+        own = list(some)
+        if has_results:
+            for result in chain.from_iterable(_within(part, _RESULTS) for part in own):
+                answer = {name: _first(result, *keys) for name, keys in _OF_RESULT.items()}
+                apart.append(answer | {"role": "tool", "status": result.get("status")})
+            continue
+        calls = [call for part in own for call in _within(part, _CALLS)]
+        rest = [part for part in own if not _within(part, _CALLS)]
+        apart.append(whole | {"content": rest, "tool_calls": calls})
+        whole = {"role": message.get("role")}
     return apart
 
 
-def _within(part: dict[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the part itself if its type is one of the names, or else the objects under these keys."""
-    return [part] if part.get("type") in names else objects([part.get(name) for name in names])
+def _within(part: dict[str, Any], names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the part itself if its type ends with one of the names, or else the objects under these keys."""
+    is_named = text_of(part.get("type")).endswith(names)
+    return [part] if is_named else objects([part.get(name) for name in names])
 
 
 def _first(value: Mapping[str, Any], *keys: str) -> Any:

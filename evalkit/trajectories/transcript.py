@@ -30,7 +30,7 @@ _WRITTEN = re.compile(
     r"^\**Action(?: \d+)?:\**\s*(?P<act>\w[\w.-]*)"
     r"(?:\s*[\[(](?P<in>)|\s*\n\**Action Input(?: \d+)?:\**\s*(?P<input>)|(?=(?:\s*^Observation[ \d]*:)?\Z))"
     r"|```(?P<language>bash|sh|shell|mswea_bash_command|python|py|tool_code)\n(?P<block>)"
-    r"|(?:<(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\])\s*(?=[{\[])(?P<json>)"
+    r"|(?:<(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\]|<\|python_tag\|>)\s*(?=[{\[])(?P<json>)"
     r"|(?:\A|```(?:json)?)\s*(?=\{)(?P<answer>)"
     r"|```(?P<other>[\w+-]*)\n(?P<fence>)"
     r"|<(?:\w+:)?(?=(?P<tag>\w+))(?:(?!(?:tool|function)_)[a-z]+_[a-z_]+>(?P<code>)"
@@ -42,14 +42,14 @@ _ENDS = {  # the end of a call by its form; calls in a tag end with the closing 
     "in": re.compile(r"[\])](?:\s*^Observation[ \d]*:)?\Z", re.MULTILINE),
     **dict.fromkeys(("act", "input"), re.compile(r"(?:^Observation[ \d]*:)?\Z", re.MULTILINE)),
     **dict.fromkeys(("block", "fence"), re.compile("```")),
-    "json": re.compile(r"(?<=[}\]])\s*(?:</|\Z)"),
+    "json": re.compile(r"(?<=[}\]])\s*(?:<[/|]|\Z)"),
     "answer": re.compile(r"(?<=\})\s*(?:```|\Z)"),
     "values": re.compile(r"\)\]\Z"),
 }
 _CLOSING = re.compile(r"</(?:\w+:)?(?P<tag>\w+)>")
 _SEEMS_WRITTEN = re.compile(
     r"^\**Action(?: \d+)?:[\s*]*+(?:[^\s\[(]++\s*+)?(?:[\[(]|(?<=\n)\**Action Input)"
-    r"|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]",
+    r"|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]|<\|python_tag\|>",
     re.MULTILINE,
 )
 _CERTAIN = ("act", "in", "input", "json", "body")  # forms that are always calls; others may be part of an answer

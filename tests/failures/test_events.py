@@ -279,6 +279,7 @@ def after_two(transcript):
         (lambda transcript: [(1, "", "")], 12, ""),
         (after_two, 0, "failed in 12 runs: ValueError: stop"),
         (lambda transcript: [(1, "", ""), (0, "", "")], 0, "failed in 12 runs: ValueError: there is no turn 0 of"),
+        (lambda transcript: [(2.5, "", "")], 0, "failed in 12 runs: ValueError: there is no turn 2.5 of"),
         (lambda transcript: [(99, "", "")], 0, "failed in 12 runs: ValueError: there is no turn 99 of"),
     ],
 )
