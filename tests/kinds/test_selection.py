@@ -10,14 +10,8 @@ from click.testing import CliRunner
 
 import evalkit
 from evalkit.cli import main
-<<<<<<< HEAD
-from evalkit.compare import leaderboard
-from evalkit.display.follow import Following
-||||||| a7eaf1ea
-from evalkit.compare import leaderboard
-=======
 from evalkit.compare import pairs
->>>>>>> tb
+from evalkit.display.follow import Following
 from evalkit.io import SourceError
 from evalkit.kinds import outcomes, rates
 from evalkit.kinds.kind import Assembled
