@@ -46,21 +46,42 @@ _DONE = (
     r"(?:re)?(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed|refunded|confirmed"
     r"|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built|installed|issued"
     r"|written|implemented|submitted|set up|solved|passing|working|in (?:place|order)|live|reserved|rescheduled|moved"
-    r"|renamed|replaced|transferred|activated|published|merged|restored|upgraded|registered|green)"
+    r"|renamed|replaced|transferred|(?:de)?activated|published|merged|restored|upgraded|registered|green|(?:un)?blocked"
+    r"|(?:un)?locked|secured|extended|renewed|reset|credited|returned|waived|switched (?:off|on)|turned (?:off|on)|applied"
+    r"|checked in|corrected|enabled|disabled|closed|exchanged|enrolled|rebooked|granted|put [^.\n]{1,40} on hold|sorted)"
 )
 _DO = r"(?:complete|finish|fix|resolve|book|cancel|update|change|place|process|refund|schedule|delete|add|move|send)"
 _CLAIM = re.compile(
-    r"\bsuccessfully\b|\b(?:(?:is|are|has been|have been|I've|I have|it's|all|now|we've)\s+|['’]s been "
+    r"\bsuccessfully\b|\b(?:(?:(?:is|are)(?! scheduled (?:for|at|to)\b)|has been|have been|I['’]ve|I have|it['’]s|you['’]re"
+    r"|all|now|we['’]ve)(?![^.\n]{0,40} by (?:another|others?|someone|your)\b)\s+|['’]s been "
     r"|(?:was|were)(?![^.\n]{0,40} (?:by|on)\b)\s+)"  # excludes "was booked by …", which is about others
     rf"(?:now |all |been |just |gone ahead and |successfully ){{0,4}}{_DONE}\b"
     rf"|\bI (?:just |then |also |now |went ahead and )?(?!set up|live|in ){_DONE}\b|\bI (?:was able|managed) to {_DO}\b"
-    r"|\btask (?:is )?(?:completed?|done|finished)\b|\bwe (?:just |finally )?(?:finished|completed|did it|made it)\b"
+    r"|\b(?:task (?:is )?(?:completed?|done|finished)|mission (?:is )?accomplished|consider it done|job done|good to go)\b"
+    r"|\beverything(?: is|['’]s) (?:now )?set\b|(?<!line )(?<!call )\b(?:is|are) (?:now |already )?(?:on (?:hold|(?:its|their) way)|yours)\b"
+    r"|\bI(?:['’]ve| have)? (?:taken|took) care of\b|\bI(?:['’]ve| have)? made (?:the|your|all|this|that) [^.\n]{0,30}"
+    r"(?:change|update|booking|reservation|payment|correction)|\bwe (?:just |finally )?(?:finished|completed|did it|made it)\b"
     r"|\b(?:is|are) (?:now )?ready\b(?! (?:to|for|when))|\bsucceeded\b|\ball set\b"
     rf"|^\W*(?:(?:success|(?:problem )?{_DONE}(?=\W*$|\W*[.!:,–—-]))\b|\w+ (?:made|{_DONE})\W*$)"
-    r"|\b(?:everything|it) (?:now )?works\b|\bwent through\b|\b(?:all|the) (?:\d+ )?(?:tests|checks) (?:now )?pass",
+    r"|\b(?:everything|it) (?:now )?works\b|\b(?:went|gone) through\b|\b(?:all|the) (?:\d+ )?(?:tests|checks) (?:now )?pass",
     re.IGNORECASE,
 )
-_IF = re.compile(r"\b(?:if|once|when|unless|until|before|after|will|would|shall|should|to be)\b|\?", re.IGNORECASE)
+_CLAIM_ABROAD = re.compile(  # a few phrases of other languages; most of the claims in them are not recognised
+    r"\b(?:erfolgreich|avec succès|con éxito|com sucesso|con successo|succesvol)\b|успешно|成功|完了しました"
+    r"|\b(?:ha|han) sido (?!rechaz|deneg|bloque)\w+[ai]d[oa]s?\b|\b(?:a|ont) (?:bien )?été (?!refus|rejet|bloqu)\w+ée?s?\b"
+    r"|\b(?:wurden?|ist|habe)\b[^.\n]{0,60}(?:gebucht|storniert|reserviert|bestätigt|geändert|erledigt)\b",
+    re.IGNORECASE,
+)
+_ADMITTED_ABROAD = re.compile(
+    r"\b(?:nicht|leider|konnten?|keine?n?|pas|désolée?|malheureusement|lo siento|lamentablemente|no (?:se|ha|he|pude)|não"
+    r"|non|purtroppo|helaas|niet|не|un-?erfolgreich)\b|к сожалению|无法|未|失败|抱歉|できません|申し訳",
+    re.IGNORECASE,
+)
+_IF = re.compile(
+    r"\b(?:if|once|when|unless|(?<!hold )until|before|after|will|would|shall|should|to be|(?:is|are) only)\b|^\W*only\b|\?"
+    r"|s that (?:are|have)\b",
+    re.IGNORECASE,
+)
 _ADMITTED = re.compile(
     r"\b(?:unable|cannot|(?:could|did|was|were|has|have|is|are|does|can)(?: not|n['’]t)|can['’]t|not (?:able"
     r"|possible|been)|failed|fails|failure|failing|sorry|unfortunately|apologi[sz]e|unsuccessful\w*|nothing|unfinished"
@@ -70,10 +91,12 @@ _ADMITTED = re.compile(
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 # results that only acknowledge a call: repeating them does not mean that there is no progress
 _ACKNOWLEDGED = re.compile(
-    r"\W*(?:(?:the |your |file |edit |tool |command |changes? |code output:? ?"
+    r"\W*(?:(?:the |your |file |edit |tool |command |changes? |thought |note |message |memory |plan |event |answer |todos? "
+    r"|list |key |text |action |(?:has|have|was) (?:been )?|code output:? ?"
     r"|action output:? ?)*(?:ok(?:ay)?|done|success"
     r"(?:ful(?:ly)?)?|true|null|none|created|updated|saved|written|wrote|added|deleted|removed|applied|sent|accepted"
-    r"|received|moved|collected|placed|crafted|ran|executed|completed?)\b.{0,80})\Z"
+    r"|received|moved|collected|placed|crafted|ran|executed|completed?"
+    r"|(?:logged|recorded|noted|stored|acknowledged)(?! in\b|:? \w+:)|copied|clicked|typed|pressed)\b.{0,80})\Z"
     r"|.{0,60}\b(?:successfully|has been (?:updated|edited|created|written|saved))\b.{0,80}\Z"
     r"|\{\W*(?:ok|success|status|result)\W+(?:true|ok|success|done)\W*\}\Z",
     re.IGNORECASE | re.DOTALL,
@@ -90,10 +113,15 @@ _LIMIT = re.compile(  # a limit that is reached, in a message at the end of a ru
     r"|(?:stopp|terminat|abort|end)ed\b[^.\n]{0,40}\blimit|(?:session|run|conversation|task|agent|episode) timed out",
     re.IGNORECASE | re.MULTILINE,
 )
+# the same, of words that are as usual in answers to a user, so the message must begin with them
+_OF_RUN = r"(?:(?:api |total |execution |wall.?clock |run ?)?(?:cost|time|budget)|budget of \S+(?: \w+)?|conversation)"
 _UNIT = r"(?:steps?|turns?|iterations?|rounds?|recursion|tokens?|context|tool calls?)"
 _OWN_LIMIT = re.compile(  # a limit in a short message that a framework writes in place of the agent's answer
-    r"(?=.*\b(?:reach|exceed|exhaust|hit\b|stopp|ran out|need more)).*\b(?:(?:max(?:imum)?|limit|out of"
-    r"|need more)\b.{0,20}"
+    rf"\W*(?:\w*stopp(?:ed|ing)\W+(?:because )?|error\W+|terminated\W+)?(?:the )?(?:max(?:imum)? )?{_OF_RUN}(?: limit)?"
+    r"(?: of [\w$.]+(?: \w+)?)? (?:(?:is|was|has been) )?(?:exceeded|reached|exhausted|used up)\b(?! for)"
+    r"|\W*(?:\w+ ){0,3}out of budget\b"
+    r"|(?=.*\b(?:reach|exceed|exhaust|hit\b|stopp|r[au]n out|used up|need more)).*\b(?:(?:max(?:imum)?|limit|out of"
+    r"|need more|used up)\b.{0,20}"
     rf"\b{_UNIT}|{_UNIT} (?:limit|budget|window))\b",
     re.IGNORECASE | re.DOTALL,
 )
@@ -105,6 +133,17 @@ _LIMIT_STATUS = re.compile(  # a status that names a limit, but not a time-out o
     r"|exhausted|budget)",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+_WAITS = re.compile(r"(?:.*[_.!:/-])?(?:wait|sleep|pause|delay)(?:[_-]?(?:for|ms|s|seconds|minutes|time))*", re.IGNORECASE)
+_SLEEPS = re.compile(r"\W*(?:(?:command|cmd|keystrokes|script|code|input)\W+)?(?:bash\W+-l?c\W+)?sleep [\d.]+\w?\W*")
+
+
+def _only_waits(made: Made) -> bool:
+    """Return whether a call only waits, as between two looks at a job; an action without arguments may do more."""
+    if made.has_failed or not made.arguments:
+        return False
+    return bool(_WAITS.fullmatch(made.name[:100]) or _SLEEPS.fullmatch(made.arguments[:100]))
 
 
 def _in_turn(keys: Sequence[object], period: int) -> Iterator[tuple[int, int]]:
@@ -125,11 +164,12 @@ def _in_turn(keys: Sequence[object], period: int) -> Iterator[tuple[int, int]]:
 def cycle(transcript: Seen) -> Iterator[Found]:
     """Find two or three different calls that alternate at least three times, each with the same result every time.
 
-    The detail is the number of rounds.
+    Calls that only wait don't count. The detail is the number of rounds.
     """
     for calls in transcript.calls_of_agents.values():
         if len(calls) < 2 * LEAST_REPEATS:
             continue
+        calls = [made for made in calls if not _only_waits(made)]  # noqa: PLW2901
         keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]
         done = 0  # end of the last cycle, so that no call belongs to two cycles
         for period in (2, 3):
@@ -144,8 +184,8 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
     """Find a call that an agent makes at least three times with the same arguments and the same result.
 
     Other calls may occur in between, as in a cycle. If the next equal call returns something else, the repetition is
-    healthy polling, unless ten calls returned the same before or the agent made other calls in the meantime. The turn
-    is the turn of the first call, and the detail is the number of calls.
+    healthy polling, unless ten calls returned the same before or the agent made other calls in the meantime. Calls that
+    only wait don't count. The turn is the turn of the first call, and the detail is the number of calls.
     """
     for calls in transcript.calls_of_agents.values():
         if len(calls) < LEAST_REPEATS:
@@ -162,7 +202,7 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
         while (width := 2 ** len(earliest)) <= len(calls):
             earliest.append(list(map(min, earliest[-1], earliest[-1][width // 2 :])))
         for numbered in equal.values():
-            if len(numbered) < LEAST_REPEATS:
+            if len(numbered) < LEAST_REPEATS or _only_waits(numbered[0][1]):
                 continue
             stretches = [list(same) for _, same in groupby(numbered, lambda one: one[1].result)]
             for stretch, following in zip_longest(stretches, stretches[1:]):
@@ -233,8 +273,10 @@ def ignored_error(transcript: Seen) -> Iterator[Found]:
 
 def claims_success(text: str) -> bool:
     """Return whether a message claims that something was done, and nowhere admits a failure."""
-    if not _CLAIM.search(text) or _ADMITTED.search(text):
+    if _ADMITTED.search(text):
         return False
+    if _CLAIM_ABROAD.search(text) and not _ADMITTED_ABROAD.search(text) and "?" not in text:
+        return True
     return any(_CLAIM.search(sentence) and not _IF.search(sentence) for sentence in _SENTENCES.split(text))
 
 

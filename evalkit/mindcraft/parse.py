@@ -109,6 +109,8 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
+_ENDED = re.compile(_pattern("ended"))
+_ENDED_STARTS = tuple(text.start for text in WORDINGS["ended"])
 OUTCOME_START = "Task "  # every wording of `scored` and `succeeded` begins with it
 EVENT_PHRASES = Phrases([event.start for event in EVENTS.values()])
 
@@ -268,8 +270,10 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 
 def states_outcome(text: str) -> bool:
-    """Return whether a text, of any role, contains a final message of the game that reports a score or success."""
-    return OUTCOME_START in text and OUTCOME.search(text) is not None
+    """Return whether a text, of any role, contains a final message with a score or success, or only ends without one."""
+    if OUTCOME_START in text and OUTCOME.search(text):
+        return True
+    return text.startswith(_ENDED_STARTS) and _ENDED.fullmatch(text.strip()) is not None
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
