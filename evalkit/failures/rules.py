@@ -46,40 +46,29 @@ _DONE = (
     r"(?:re)?(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed|refunded|confirmed"
     r"|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built|installed|issued"
     r"|written|implemented|submitted|set up|solved|passing|working|in (?:place|order)|live|reserved|rescheduled|moved"
-    r"|renamed|replaced|transferred|(?:de)?activated|published|merged|restored|upgraded|registered|green|(?:un)?blocked"
-    r"|(?:un)?locked|secured|extended|renewed|reset|credited|returned|waived|switched (?:off|on)|turned (?:off|on)|applied"
-    r"|checked in|corrected|enabled|disabled|closed|exchanged|enrolled|rebooked|granted|put [^.\n]{1,40} on hold|sorted)"
+    r"|renamed|replaced|transferred|activated|published|merged|restored|upgraded|registered|green|(?:un)?(?:b?locked)"
+    r"|secured|extended|renewed|reset|credited|returned|waived|turned (?:off|on)|applied|sorted|on (?:its|their) way"
+    r"|corrected|enabled|disabled|exchanged|put [^.\n]{1,40} on hold|(?<!line is )on hold|yours|taken care of)"
 )
 _DO = r"(?:complete|finish|fix|resolve|book|cancel|update|change|place|process|refund|schedule|delete|add|move|send)"
 _CLAIM = re.compile(
-    r"\bsuccessfully\b|\b(?:(?:(?:is|are)(?! scheduled (?:for|at|to)\b)|has been|have been|I['’]ve|I have|it['’]s|you['’]re"
-    r"|all|now|we['’]ve)(?![^.\n]{0,40} by (?:another|others?|someone|your)\b)\s+|['’]s been "
+    r"\bsuccessfully\b|\b(?:(?:(?:is|are)(?! scheduled (?:for|at|to)\b)|has been|have been|I've|I have|it's|you're"
+    r"|all|now|we've|everything's)(?![^.\n]{0,40} by (?:another|others?|someone|your)\b)\s+|['’]s been "
     r"|(?:was|were)(?![^.\n]{0,40} (?:by|on)\b)\s+)"  # excludes "was booked by …", which is about others
     rf"(?:now |all |been |just |gone ahead and |successfully ){{0,4}}{_DONE}\b"
     rf"|\bI (?:just |then |also |now |went ahead and )?(?!set up|live|in ){_DONE}\b|\bI (?:was able|managed) to {_DO}\b"
-    r"|\b(?:task (?:is )?(?:completed?|done|finished)|mission (?:is )?accomplished|consider it done|job done|good to go)\b"
-    r"|\beverything(?: is|['’]s) (?:now )?set\b|(?<!line )(?<!call )\b(?:is|are) (?:now |already )?(?:on (?:hold|(?:its|their) way)|yours)\b"
-    r"|\bI(?:['’]ve| have)? (?:taken|took) care of\b|\bI(?:['’]ve| have)? made (?:the|your|all|this|that) [^.\n]{0,30}"
-    r"(?:change|update|booking|reservation|payment|correction)|\bwe (?:just |finally )?(?:finished|completed|did it|made it)\b"
+    r"|\b(?:task (?:is )?(?:completed?|done|finished)|mission accomplished|consider it done|everything is set)\b"
+    r"|\bI(?: have|'ve)? made (?:the|your|all|this) (?:\w+ )?(?:change|booking|payment)s?\b|\btook care of\b"
+    r"|\bwe (?:just |finally )?(?:finished|completed|did it|made it)\b"
     r"|\b(?:is|are) (?:now )?ready\b(?! (?:to|for|when))|\bsucceeded\b|\ball set\b"
     rf"|^\W*(?:(?:success|(?:problem )?{_DONE}(?=\W*$|\W*[.!:,–—-]))\b|\w+ (?:made|{_DONE})\W*$)"
-    r"|\b(?:everything|it) (?:now )?works\b|\b(?:went|gone) through\b|\b(?:all|the) (?:\d+ )?(?:tests|checks) (?:now )?pass",
-    re.IGNORECASE,
-)
-_CLAIM_ABROAD = re.compile(  # a few phrases of other languages; most of the claims in them are not recognised
-    r"\b(?:erfolgreich|avec succès|con éxito|com sucesso|con successo|succesvol)\b|успешно|成功|完了しました"
-    r"|\b(?:ha|han) sido (?!rechaz|deneg|bloque)\w+[ai]d[oa]s?\b|\b(?:a|ont) (?:bien )?été (?!refus|rejet|bloqu)\w+ée?s?\b"
-    r"|\b(?:wurden?|ist|habe)\b[^.\n]{0,60}(?:gebucht|storniert|reserviert|bestätigt|geändert|erledigt)\b",
-    re.IGNORECASE,
-)
-_ADMITTED_ABROAD = re.compile(
-    r"\b(?:nicht|leider|konnten?|keine?n?|pas|désolée?|malheureusement|lo siento|lamentablemente|no (?:se|ha|he|pude)|não"
-    r"|non|purtroppo|helaas|niet|не|un-?erfolgreich)\b|к сожалению|无法|未|失败|抱歉|できません|申し訳",
+    r"|\b(?:(?:everything|it) (?:now )?works|(?:went|gone) through)\b"
+    r"|\b(?:all|the) (?:\d+ )?(?:tests|checks) (?:now )?pass|(?<!no )\bha sido \w+d[oa]\b"
+    r"|\b(?<!nicht )(?:erfolgreich|avec succès|con éxito|com sucesso|con successo)\b",
     re.IGNORECASE,
 )
 _IF = re.compile(
-    r"\b(?:if|once|when|unless|(?<!hold )until|before|after|will|would|shall|should|to be|(?:is|are) only)\b|^\W*only\b|\?"
-    r"|s that (?:are|have)\b",
+    r"\b(?:if|once|when|unless|(?<!hold )until|before|after|will|would|shall|should|to be)\b|^\W*only\b|\?|s that are",
     re.IGNORECASE,
 )
 _ADMITTED = re.compile(
@@ -91,12 +80,12 @@ _ADMITTED = re.compile(
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 # results that only acknowledge a call: repeating them does not mean that there is no progress
 _ACKNOWLEDGED = re.compile(
-    r"\W*(?:(?:the |your |file |edit |tool |command |changes? |thought |note |message |memory |plan |event |answer |todos? "
-    r"|list |key |text |action |(?:has|have|was) (?:been )?|code output:? ?"
+    r"\W*(?:(?:the |your |file |edit |tool |command |changes? |thought |note |message |memory |plan |event |answer "
+    r"|todos? |list |key |action |(?:has|have|was) (?:been )?|code output:? ?"
     r"|action output:? ?)*(?:ok(?:ay)?|done|success"
     r"(?:ful(?:ly)?)?|true|null|none|created|updated|saved|written|wrote|added|deleted|removed|applied|sent|accepted"
-    r"|received|moved|collected|placed|crafted|ran|executed|completed?"
-    r"|(?:logged|recorded|noted|stored|acknowledged)(?! in\b|:? \w+:)|copied|clicked|typed|pressed)\b.{0,80})\Z"
+    r"|received|moved|collected|placed|crafted|ran|executed|completed?|noted"
+    r"|(?:logged|recorded|stored)(?! in\b|:? \w+:)|copied|clicked|typed|pressed)\b.{0,80})\Z"
     r"|.{0,60}\b(?:successfully|has been (?:updated|edited|created|written|saved))\b.{0,80}\Z"
     r"|\{\W*(?:ok|success|status|result)\W+(?:true|ok|success|done)\W*\}\Z",
     re.IGNORECASE | re.DOTALL,
@@ -113,13 +102,11 @@ _LIMIT = re.compile(  # a limit that is reached, in a message at the end of a ru
     r"|(?:stopp|terminat|abort|end)ed\b[^.\n]{0,40}\blimit|(?:session|run|conversation|task|agent|episode) timed out",
     re.IGNORECASE | re.MULTILINE,
 )
-# the same, of words that are as usual in answers to a user, so the message must begin with them
-_OF_RUN = r"(?:(?:api |total |execution |wall.?clock |run ?)?(?:cost|time|budget)|budget of \S+(?: \w+)?|conversation)"
 _UNIT = r"(?:steps?|turns?|iterations?|rounds?|recursion|tokens?|context|tool calls?)"
 _OWN_LIMIT = re.compile(  # a limit in a short message that a framework writes in place of the agent's answer
-    rf"\W*(?:\w*stopp(?:ed|ing)\W+(?:because )?|error\W+|terminated\W+)?(?:the )?(?:max(?:imum)? )?{_OF_RUN}(?: limit)?"
-    r"(?: of [\w$.]+(?: \w+)?)? (?:(?:is|was|has been) )?(?:exceeded|reached|exhausted|used up)\b(?! for)"
-    r"|\W*(?:\w+ ){0,3}out of budget\b"
+    # answers to a user often name limits of cost and time, so the message must begin with it
+    r"\W*(?:stopp\w+\W+|error\W+)?(?:max(?:imum)? |execution )?(?:cost|time|budget|conversation)(?: limit)?(?: of \S+)?"
+    r"(?: [a-z]+)? (?:exceeded|reached|exhausted)\b(?! for)"
     r"|(?=.*\b(?:reach|exceed|exhaust|hit\b|stopp|r[au]n out|used up|need more)).*\b(?:(?:max(?:imum)?|limit|out of"
     r"|need more|used up)\b.{0,20}"
     rf"\b{_UNIT}|{_UNIT} (?:limit|budget|window))\b",
@@ -135,15 +122,16 @@ _LIMIT_STATUS = re.compile(  # a status that names a limit, but not a time-out o
 )
 
 
-_WAITS = re.compile(r"(?:.*[_.!:/-])?(?:wait|sleep|pause|delay)(?:[_-]?(?:for|ms|s|seconds|minutes|time))*", re.IGNORECASE)
-_SLEEPS = re.compile(r"\W*(?:(?:command|cmd|keystrokes|script|code|input)\W+)?(?:bash\W+-l?c\W+)?sleep [\d.]+\w?\W*")
+_WAITS = re.compile(  # a name and arguments
+    r"(?:\S*[_.!:/-])?(?:wait|sleep|pause|delay)(?:_(?:for_)?(?:ms|seconds|minutes|time))? .+"
+    r"|\S+ (?:\W*\w+)??\W*sleep [\d.]+\w?\W*",
+    re.IGNORECASE,
+)
 
 
 def _only_waits(made: Made) -> bool:
-    """Return whether a call only waits, as between two looks at a job; an action without arguments may do more."""
-    if made.has_failed or not made.arguments:
-        return False
-    return bool(_WAITS.fullmatch(made.name[:100]) or _SLEEPS.fullmatch(made.arguments[:100]))
+    """Return whether a call only waits, as between two looks at a job."""
+    return not made.has_failed and _WAITS.fullmatch(f"{made.name[:99]} {made.arguments[:99]}") is not None
 
 
 def _in_turn(keys: Sequence[object], period: int) -> Iterator[tuple[int, int]]:
@@ -169,7 +157,7 @@ def cycle(transcript: Seen) -> Iterator[Found]:
     for calls in transcript.calls_of_agents.values():
         if len(calls) < 2 * LEAST_REPEATS:
             continue
-        calls = [made for made in calls if not _only_waits(made)]  # noqa: PLW2901
+        calls = [made for made in calls if not _only_waits(made)]
         keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]
         done = 0  # end of the last cycle, so that no call belongs to two cycles
         for period in (2, 3):
@@ -273,10 +261,8 @@ def ignored_error(transcript: Seen) -> Iterator[Found]:
 
 def claims_success(text: str) -> bool:
     """Return whether a message claims that something was done, and nowhere admits a failure."""
-    if _ADMITTED.search(text):
+    if not _CLAIM.search(text) or _ADMITTED.search(text):
         return False
-    if _CLAIM_ABROAD.search(text) and not _ADMITTED_ABROAD.search(text) and "?" not in text:
-        return True
     return any(_CLAIM.search(sentence) and not _IF.search(sentence) for sentence in _SENTENCES.split(text))
 
 

@@ -38,12 +38,10 @@ _PROGRAM = re.compile(
     r"|(?:Segmentation fault|Bus error|Killed|Aborted)(?: \(core dumped\))?$",
     re.MULTILINE,
 )
-_ERROR_ABROAD = (
-    "fehler|erreur|errore|erro|fout|fel|feil|fejl|błąd|hata|virhe|chyba|hiba|lỗi|ошибка|помилка|خطأ|エラー|错误|錯誤|오류"
-)
 _NAMED = re.compile(
     rf"{_EXCEPTION}|(?:[Ee]rr(?:or)?|ERR(?:OR)?|[Ff]atal|FATAL)[*_]*(?:: | - |\] )|E: "
-    rf"|(?i:(?:error|{_ERROR_ABROAD})(?: ?: | ?：| (?:beim?|lors|pendant|durante|al|ao|tijdens|bij|при)\b))",
+    r"|(?i:fehler|erreur|errore?|erro|fout|fel|fe[ij]l|błąd|hata|virhe|chyba|hiba|lỗi|ошибка|помилка|خطأ|エラー"
+    r"|错误|錯誤|오류)(?: ?: | ?：| (?:beim?|lors|durante|al|ao|tijdens)\b)",
     re.MULTILINE,
 )
 _CODE = r"[45]\d\d\b"
@@ -55,37 +53,35 @@ _DENIED = r"(?:\s*(?:[.:!,(]|$)| (?:to|for|by|on|in|with|when|because|due|error)
 _FIRST = re.compile(
     "|".join((
         r"something went wrong(?! in)",
-        r"(?:temporary |transient )?fail(?:ed|ure)(?! to (?:thrive|appear|pay|yield|report)\b)"
-        rf"(?:{_THEN}|\s+(?:\w+ing|assertion|validation|\S*/\S+))",
+        rf"(?:temporary |transient )?fail(?:ed|ure)(?! to (?:thrive|appear)\b)(?:{_THEN}"
+        r"|\s+(?:\w+ing|assertion|validation|\S*/\S+))",
         r"(?:unable to|could ?n[o']t|cannot|can['’]?t)\b(?! (?:be (?:\w+er|beaten|missed)|recommend|wait|complain)\b)",
         r"fatal(?: error|\s*[:!-])|traceback \(most recent|\d+ validation errors? for ",
         r"(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing) (?:\w+ ){0,2}?(?:tool|function"
         r"|command|action|argument|parameter|option|request|file|directory|path|table|column|method|input|value|item"
         r"|key|id|name|type|field|order|user|syntax|credentials)s?\b(?! handling)",
-        r"(?:no such|(?:invalid|unsupported|unrecogni[sz]ed)(?: [\w-]+){0,2}) [\w-]+(?<!ed)(?:\s*[!(]|\.?\s*\Z|: (?!none\b)| \S*\d)",
-        r"duplicate (?:key|entry)\b|internal (?:\w+ )?(?:error|failure)\s*(?:[,;]|\Z)",
-        r"expected [\w -]{1,40},? (?:but )?(?:got|received|found|was)\b|(?:wrong|incorrect) (?:password|pin|code|username)\b",
-        r"unexpected (?:end of|token|eof|character|response)|malformed \w+\s*\Z|out of memory|not enough [\w ]{1,60}\.?\s*\Z",
+        r"(?:no such|(?:invalid|unsupported)(?: [\w-]+){0,2}) [\w-]+(?<!ed)(?:\s*[!(]|\.?\s*\Z|: (?!none\b)| \S*\d)",
+        r"duplicate (?:key|entry)\b|internal (?:\w+ )?(?:error|failure)\s*(?:[,;]|\Z)|not enough [\w ]{1,60}\.?\s*\Z",
+        r"expected [\w -]{1,40},? (?:but )?(?:got|received|found|was)\b|unexpected (?:end of|token|eof)|out of memory",
         r"you (?:do not|don['’]t) have (?:\w+ ){0,2}?(?:permissions?|access|rights?|privileges?)\b"
         r"|(?:the )?user (?:has )?(?:rejected|denied|declined) (?:the|this|your)\b",
         r"(?:insufficient \w+|(?:you (?:are not|aren['’]t) |not )(?:authori[sz]ed|authenticated|logged in"
         r"|allowed|permitted)"
-        r"|(?:the |this )?(?:payment|card|transaction|charge|request|(?:tool )?call|command|action|operation|login|permission"
-        r"|access|user) (?:was |has been |is )?(?:declined|denied|rejected|refused|not (?:allowed|permitted|supported"
-        rf"|authori[sz]ed|authenticated|eligible))){_DENIED}",
-        r"no \w+(?: (?<!s )found)? (?:with|for) (?:(?:that|this|the|such an?) )?(?:given )?(?:id|name|number|key|code"
-        r"|reference|email|\S+@)(?!\w)|no \w+ (?<!s )found: \S",
+        r"|(?:th\w+ )?(?:payment|card|transaction|charge|request|(?:tool )?call|command|action|operation|login|access"
+        r"|permission|user) (?:was |has been |is )?(?:declined|denied|rejected|refused"
+        rf"|not (?:allowed|permitted|supported|authori[sz]ed|authenticated))){_DENIED}",
+        r"no \w+(?: (?<!s )found)? (?:with|for) (?:(?:that|this|the|such an?) )?(?:given )?"
+        r"(?:id|name|number|key|code|reference|email)\b|no \w+ (?<!s )found: \S",
         r"(?:unauthori[sz]ed|forbidden|not found|denied|rejected|aborted)\s*(?:[.:!,(]|$)",
         # messages of Python exceptions, of operating systems and networks, and of other languages
-        r"(?:\w+ )?(?:index|argument|value) out of (?:range|bounds)|name '\w+' is not defined|'?\w+' object (?:is not|has no|does not)"
+        r"(?:\w+ )?index out of range|name '\w+' is not defined|'?\w+' object (?:is not|has no|does not)"
         r"|(?:\w+ )?division (?:or modulo )?by zero|invalid literal for|could not convert|expecting value: line"
         r"|(?:not enough|too many) values to unpack|unhashable type|unsupported operand|no module named"
         r"|[\w.]+\(\) (?:missing \d|got (?:an unexpected|multiple)|takes )|missing \d+ required",
         r"(?:the )?connection (?:reset|refused|aborted|closed|timed out|to .{1,80} (?:was|is) )|panic: "
         r"|(?:no route to host|name or service not known|network is unreachable|broken pipe|operation not permitted"
-        r"|no space left|too many requests|(?:\w+ ){0,2}(?:limit|quota) (?:(?:was|is|has been) )?exceeded|deadline exceeded"
-        r"|(?:login|authentication|authorization) required|read-only (?:file ?system|database)"
-        r"|(?:the )?(?:service|server|system|database)(?: is)? (?:currently |temporarily )?(?:unavailable|busy|locked)"
+        r"|no space left|too many requests|(?:\w+ ){0,2}(?:limit|quota|deadline) exceeded|internal server error"
+        r"|(?:service|server|system|database) (?:is )?(?:temporarily )?(?:unavailable|busy|locked)|login required"
         rf"|bad gateway|gateway time-?out|bad request){_DENIED}",
         r"thread '[^'\n]*' panicked|your (?:proposed )?edit [^\n]{0,40}\b(?:error|not )|\S+' is not recognized as"
         r"|(?:success|ok)': False\b",
@@ -111,6 +107,12 @@ _OTHER_LANGUAGES = (  # not found, denied and failed
     "доступ запрещ", "拒绝访问", "アクセスが拒否", "접근이 거부", "ist fehlgeschlagen", "a échoué", "не удалось",
     "konnte nicht ", "no se pudo", "impossible de", "não foi possível", "impossibile ",
 )  # fmt: skip
+_REFUSALS = (  # most of them must be the whole text
+    r"(?:[\w'\"#-]+ ){1,5}?(?:(?:is |are )?(?:(?:not|no longer) available|unavailable|out of stock)"
+    r"(?: (?:on|for|in|at) [\w ]{1,40})?|(?:is |was |has been )?already (?:taken|in use|\w+ed))[.!]?\s*\Z"
+    r"|(?:\w+ ){0,2}?(?:session|token|password|key|login) (?:has |is )?expired\s*(?:[.!,]|\Z)"
+    r"|(?:[\w' ]{1,60}[,.;!] )?(?:please )?try again\b"
+)
 # forms that begin with words of the call; each contains one of the words in its key, which are faster to search for
 _AFTER_WORDS = {
     ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?"
@@ -122,19 +124,10 @@ _AFTER_WORDS = {
     ("failed",): rf"(?!(?:no|none|nothing)\b)(?:[a-z_]\w* ){{1,3}}failed\b(?!\s*[:=]\s*\d){_THEN}",  # Request failed
     ("not found", "be found"): r"(?:[\w'\"./#-]+ ){1,5}(?:not|not be|\w+n['’]t be) found"
     r"(?: on (?:this|the) server| in (?:the|our|this) (?:system|database|records|registry))?\s*(?:[.:!,(]|$)",
-    # not about people or several things, as in: Some rooms could not be cleaned
-    ("not be", "n't be", "n’t be"): r"(?!(?:the |a )?(?:some|several|customer|client|guest|patient|recipient|person)s?\b)"
+    # not about people, as in: The guest could not be reached
+    ("not be", "n't be", "n’t be"): r"(?!(?:the |a )?(?:some|customer|client|guest|patient|recipient|person)s?\b)"
     r"(?:[\w'\"./#-]+ ){1,6}could(?: not|n['’]t) be (?!\w+er\b)\w+\b",
-    # refusals, which must be the whole text
-    ("not available", "unavailable", "out of stock", "sold out", "already"): r"(?:[\w'\"#-]+ ){1,5}?"
-    r"(?:(?:(?:is|are) )?(?:(?:not|no longer) available|unavailable|out of stock|sold out)(?: (?:on|for|in|at) [\w ]{1,40})?"
-    r"|(?:(?:is|was|has been) )?already (?:taken|in use|\w+ed))[.!]?\s*\Z",
-    ("expired",): r"(?:\w+ ){0,2}?(?:session|token|password|key|link|login) (?:has |is )?expired\s*(?:[.!,]|\Z)",
-    ("must be", "must have", "must match"): r"(?:[\w'-]+ ){1,4}must (?:match|(?:be|have) (?:an?|one|at (?:least|most)|between"
-    r"|positive|pending|unique|valid|greater|less|in the|before|after)\b)[^\n.:;]{0,60}\.?\s*\Z",
-    ("mismatch", "not match"): r"(?:[\w'-]+ ){1,5}(?:mismatch|(?:do|does) not match|(?:do|does)n['’]t match)\b",
-    ("try again", "please", "because"): r"(?:[\w' ]{1,60}[,.;!] )?(?:please )?try again\b|please (?:provide|specify) (?:an?|the|your)\b"
-    r"|(?:[\w'\"#.-]+ ){1,5}?(?:cannot|can['’]t) be \w+ed because\b",
+    ("available", "out of stock", "already", "expired", "again"): _REFUSALS,
     _OTHER_LANGUAGES: rf"[^\n.:：]{{0,60}}?(?:{'|'.join(_OTHER_LANGUAGES)})",
     ("required", "not of type"): r"(?:[\w.-]{1,60}['\"`]|(?-i:[a-z]\w*)) is (?:a required|required\s*(?:[.:!,(]|$))"
     r"|[^\s'\"]{1,60}['\"]? is not of type\b",
@@ -174,11 +167,12 @@ _SHELL_SHOWS = re.compile(  # shell commands that show files, pages, rows or log
     r"|less|more|nl|sed|awk|e?grep|rg|ag|find|ls|tree|diff|jq|zcat|strings|journalctl"
     r"|git (?:-\S+ )*(?:log|diff|show|blame|grep)|(?:docker|kubectl) logs)\b"
 )
-# a label and a count, such as ``failed: 3``; after words such as error or exit, a number may be a code instead, and after
-# one thing, as in ``invalid room: 3``, its name
+# a label and a count, such as ``failed: 3``; after words such as error or exit, a number may be a code instead, and
+# after one thing, as in ``invalid room: 3``, its id
 _COUNT = re.compile(
     r"(?![\w /-]*\b(?:error|exception|code|status|exit|http)\b"
-    r"|(?:invalid|no such|unsupported) (?:[\w-]+ ){0,2}[\w-]*(?:(?<!e)d|[^sd\W]|us|ss): *[1-9])[\w /-]+[:=] *\d[\d.,]* *%?(?: \w+)? *(?:,|$)",
+    r"|(?:invalid|no such) (?:[\w-]+ ){0,2}[\w-]*(?:(?<!e)d|[^sd\W]|us|ss): *[1-9])"
+    r"[\w /-]+[:=] *\d[\d.,]* *%?(?: \w+)? *(?:,|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _RECOVERED = re.compile(  # a failure after which the same call succeeded
@@ -186,34 +180,32 @@ _RECOVERED = re.compile(  # a failure after which the same call succeeded
 )
 _NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
 _A_TOOL = r"(?:tool|function|method|command|action)"
-_ITS_NAME = r"(?!(?:call|output|result|item|argument|parameter|return)s?(?:ed)?\b)\S{1,80}"
 _KNOWN = r"(?:valid|known|registered|available|existing|recogni[sz]ed)"
 _UNKNOWN_TOOL = re.compile(
-    r"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+(?:tool|function"
-    r"|method(?! of)|command name|command|action)s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
-    rf"|(?<!payment )(?<!contact )(?<!shipping )\b{_A_TOOL}(?: named| called| with name| name)?:? {_ITS_NAME} (?:you \w+ )?"
-    r"(?:does not exist|doesn't exist|is unknown|(?:is |(?<=['\"`] ))not (?:defined|found|recogni[sz]ed|registered|supported"
-    r"|in (?:the|my|your) |a )|(?:is )?not available\b|(?:was )?not found|is (?:undefined|invalid))"
-    rf"|(?:^|[:\"'{{(]\s*)(?:the )?(?:requested )?{_A_TOOL} (?:(?<!command )not found|not recogni[sz]ed|not supported"
+    rf"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+{_A_TOOL}(?! of)"
+    r"(?: name)?s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
+    rf"|(?<!payment )\b{_A_TOOL}(?: named| called| name)?:? (?!(?:output|result|item|argument|return)s?(?:ed)?\b)"
+    r"\S{1,80} (?:you \w+ )?(?:does not exist|doesn't exist|is unknown|(?:is |(?<=['\"`] ))not (?:defined|found"
+    r"|recogni[sz]ed|registered|supported|in (?:the|my|your) |a )|(?:is )?not available\b|(?:was )?not found"
+    r"|is (?:undefined|invalid))"
+    rf"|(?:^|[:\"'{{(]\s*)(?:the )?(?:requested )?{_A_TOOL} (?:(?<!command )not found|not (?:recogni[sz]ed|supported)"
     r"|does not exist)\b(?=\s*(?:[:\"'(\[}]|$))"
-    rf"|(?:is not|isn't|isn’t|['\"`] not|\bnot) (?:an? {_KNOWN} {_A_TOOL}\b"
-    rf"|(?:in|on|one of|among) (?:the |my |your )?(?:list of )?(?:{_KNOWN} )?{_A_TOOL}s\b|in the action space)"
-    rf"|\bno {_A_TOOL} (?:named|called|with (?:the )?name|['\"`])|unsupported call: \w"
-    rf"|(?:have|find|is|there's) (?:an?|no|any|the)? ?{_A_TOOL} (?:named|called|with (?:the )?name|\w+_)"
-    r"|there(?: is|'s) no (?:tool|function|command|action)\b|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
+    rf"|(?:\bnot|isn['’]t) (?:an? {_KNOWN} {_A_TOOL}\b"
+    rf"|(?:in|on|one of|among) (?:the |my |your )?(?:list of )?(?:{_KNOWN} )?{_A_TOOL}s\b)"
+    rf"|\b(?:no|have an?) {_A_TOOL} (?:named|called|['\"`])|there(?: is|'s) no {_A_TOOL}\b|unsupported call: \w"
+    r"|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
     re.IGNORECASE | re.MULTILINE,
 )
 _QUOTES = re.compile(r"[\"“?]")
-_ERROR_KEYS = ("error", "iserror", "errormessage", "errormsg", "errorcode", "exception", "traceback", "errors")
-_ERROR_KEYS += tuple(_ERROR_ABROAD.split("|"))
-# keys whose value is what a call returned, perhaps as JSON in a text
-_WRAPPER = re.compile(r"(?:tool)?(?:results?|output|response)|content|text|value|data|body|return")
+_WRAPPER = re.compile(
+    r"(?:tool)?(?:results?|output|response)|content|text|value|data|body"
+)  # keys of what was returned
 _NONE = ("none", "null", "false", "no", "0", "ok", "success")  # values of an error field that mean no error
 # keys of JSON that reports how a call went; JSON with other keys describes an object with a status or errors
 _REPORT = re.compile(
-    r"(?:http)?status(?:code)?|code|type|text|value|title|message|msg|errors?|error(?:message|msg|code)|details?|reason|description"
-    r"|success|ok|succeeded|data|body|results?|output|content|stdout|stderr|traceback|exception|instance|path|timestamp"
-    r"|(?:request|trace)id|method|url|help|hint"
+    r"(?:http)?status(?:code)?|code|type|title|value|message|msg|errors?|error(?:message|msg|code)|details?|reason"
+    r"|description|success|ok|succeeded|data|body|results?|output|content|stdout|stderr|traceback|exception|instance"
+    r"|path|timestamp|(?:request|trace)id|method|url|help|hint"
 )
 
 
@@ -282,7 +274,7 @@ def _value_says(value: object) -> bool:
     if not isinstance(value, dict):
         return False
     keys = {str(name).lower().replace("_", ""): given for name, given in value.items()}
-    for name in _ERROR_KEYS:
+    for name in ("error", "iserror", "errormessage", "errormsg", "errorcode", "exception", "traceback", "errors"):
         given = keys.get(name)
         is_given = bool(given) and str(given).lower() not in _NONE
         if is_given and (name != "errors" or all(map(_REPORT.fullmatch, keys))):
@@ -294,7 +286,7 @@ def _value_says(value: object) -> bool:
         is_wrapper = _WRAPPER.fullmatch(name) is not None
         if isinstance(only, str) and (is_wrapper or len(keys) == 1) and is_error(only):
             return True
-        if isinstance(only, dict | list) and is_wrapper and _value_says(only):
+        if is_wrapper and _value_says(only):
             return True
         if isinstance(only, list) and "detail" in keys:  # FastAPI
             return all(isinstance(one, dict) and "msg" in one for one in only)

@@ -270,7 +270,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 
 def states_outcome(text: str) -> bool:
-    """Return whether a text, of any role, contains a final message with a score or success, or only ends without one."""
+    """Return whether a text, of any role, contains a final message with a score or success, or is one without."""
     if OUTCOME_START in text and OUTCOME.search(text):
         return True
     return text.startswith(_ENDED_STARTS) and _ENDED.fullmatch(text.strip()) is not None

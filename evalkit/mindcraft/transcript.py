@@ -29,7 +29,7 @@ _FAILED = re.compile(  # beginning of the game's answer to a command that failed
     r"\s*(?:failed|could ?n[o']t|could not|cannot|can't|unable|invalid|(?:you )?(?:do not|don't) have"
     r"|you (?:do not|don't|cannot|have no\b)|not enough|there (?:is|are) no|no (?!more )\w+ |path not found(?!, but)"
     r"|collected 0 |!!code threw|code execution timed out|command !\S+ (?:does not|was given|requires)|incorrect"
-    r"|(?:block|item) type: \S+ not|unknown|param|error|missing|i can't|does not exist|\S+ is (?:either )?not an? |crafting \S+ requires"
+    r"|block type|unknown|param|error|missing|i can't|does not exist|\S+ is (?:either )?not an? |crafting \S+ requires"
     r"|the \w+ (?:does not|doesn't) (?:have|contain)"
     r"|pathfinding stopped|took to+ long|(?:the )?furnace is currently|inventory (?:is )?full)",
     re.IGNORECASE,

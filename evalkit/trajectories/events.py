@@ -25,11 +25,9 @@ _ANSWERS = re.compile(r"(?:.*_)?answer|submit_\w+|respond|attempt_completion", r
 _GOES_ON = re.compile(r'"(?:is_)?task_complete"\s*:\s*false')  # in the answers of Terminus, which are JSON
 _STOPS = re.compile(r"###(?:STOP|TRANSFER|OUT-OF-SCOPE)###", re.IGNORECASE)
 _BYE = re.compile(
-    r"(?![^?]*\b(?:(?:please|also|can you|could you) (?!have|enjoy)|auch noch))[^?]{0,120}(?:\b(?:thanks?|thank you|thx|cheers"
-    r"|much appreciated|(?:good)?bye|see you|have a (?:nice|good|great)|danke|dank (?:je|u)|merci(?! d)|gracias|obrigad[oa]"
-    r"|grazie|tack)\b|спасибо|谢谢|ありがとう)[^?]{0,120}"
-    r"|(?:[\w']{1,10}\W{1,3}){0,2}(?:that(?:['’]s|['’]ll be| is| was| will be) (?:all|it|everything)|(?:nothing else|no (?:more"
-    r"|other|further) questions))(?: for (?:now|today)| i (?:need|want)(?:ed)?)?\W*",
+    r"(?![^?]*\b(?:please|also|can you) (?!have|enjoy))[^?]{0,120}\b(?:thanks?|thank you|thx|(?:good)?bye|see you"
+    r"|have a (?:nice|good|great)|danke|merci(?! d)|gracias|obrigad[oa]|grazie|спасибо|谢谢)(?:\b[^?]{0,120}|\W*)"
+    r"|(?:[\w']{1,10}\W{1,3}){0,2}that(?:['’]s| is| was| will be) (?:all|it|everything)(?: for now| i need(?:ed)?)?\W*",
     re.IGNORECASE,
 )
 # words in the names of tools and their arguments, matched whole
