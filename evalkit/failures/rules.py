@@ -123,7 +123,7 @@ _LIMIT_STATUS = re.compile(  # a status that names a limit, but not a time-out o
 
 
 _WAITS = re.compile(  # a name and arguments
-    r"(?:\S*[_.!:/-])?(?:wait|sleep|pause|delay)(?:_(?:for_)?(?:ms|seconds|minutes|time))? .+"
+    r"(?:\S*[_.!:/-])?(?:wait|sleep|pause|delay)(?:_(?:for_)?(?:ms|seconds|minutes|time))? .*"
     r"|\S+ (?:\W*\w+)??\W*sleep [\d.]+\w?\W*",
     re.IGNORECASE,
 )

@@ -61,7 +61,7 @@ _FIRST = re.compile(
         r"|command|action|argument|parameter|option|request|file|directory|path|table|column|method|input|value|item"
         r"|key|id|name|type|field|order|user|syntax|credentials)s?\b(?! handling)",
         r"(?:no such|(?:invalid|unsupported)(?: [\w-]+){0,2}) [\w-]+(?<!ed)(?:\s*[!(]|\.?\s*\Z|: (?!none\b)| \S*\d)",
-        r"duplicate (?:key|entry)\b|internal (?:\w+ )?(?:error|failure)\s*(?:[,;]|\Z)|not enough [\w ]{1,60}\.?\s*\Z",
+        r"duplicate (?:key|entry)\b|internal (?:\w+ )?(?:error|failure)(?: \d+)?\s*[,;]|not enough [\w ]{1,60}\.?\s*\Z",
         r"expected [\w -]{1,40},? (?:but )?(?:got|received|found|was)\b|unexpected (?:end of|token|eof)|out of memory",
         r"you (?:do not|don['’]t) have (?:\w+ ){0,2}?(?:permissions?|access|rights?|privileges?)\b"
         r"|(?:the )?user (?:has )?(?:rejected|denied|declined) (?:the|this|your)\b",
@@ -180,7 +180,7 @@ _RECOVERED = re.compile(  # a failure after which the same call succeeded
 )
 _NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
 _A_TOOL = r"(?:tool|function|method|command|action)"
-_KNOWN = r"(?:valid|known|registered|available|existing|recogni[sz]ed)"
+_KNOWN = r"(?:valid|known|allowed|registered|available|existing|recogni[sz]ed)"
 _UNKNOWN_TOOL = re.compile(
     rf"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+{_A_TOOL}(?! of)"
     r"(?: name)?s?\b(?!\s*(?:arg|param|call arg|input|line|option))"

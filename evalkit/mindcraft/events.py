@@ -45,7 +45,7 @@ _ASKED = re.compile(
     r"|\bhow (?:many|much) [\w ]{0,40}\bdo(?:es)? (?:an?|the|one) [\w ]{1,30}(?:need|take|require)\b"
     r"|\b(?:what|which) (?!one|of|agent|bot|player)\w+ makes? an?\b|\bwhat(?: is|'s) in an? (?!chest|barrel|bag)"
     r"|\bwhat(?: is|'s| are) (?:the )?(?:materials?|components?|ingredients?|items) (?:for|of|in|to)\b"
-    rf"|\b(?:(?:do not|don't|anyone|not) know|no idea|not sure) how (?:to|do i|do we|an?|the)\b[\w ]{{1,30}} {_MAKE}\b"
+    rf"|\b(?:(?:do not|don't|anyone|not) know|no idea|not sure) how (?:to|do i|do we|an?|the)\b[\w ]{{0,30}} {_MAKE}\b"
     rf"|\bhow(?: is|'s) (?:an?|the) [\w ]{{1,30}}\b{_MAKE}\b|\bwhat (?:should|can|do) (?:i|we|you) use to {_MAKE}\b"
     rf"|(?<!you )\b(?:need|want|like|looking for) (?:to (?:know|have|get) )?(?:the |a |your )?(?:\w+ )?{_RECIPE}\b"
     rf"|(?<!can )(?<!will )(?<!'ll )\b(?:tell|show|teach|explain)\b[^.!?\n]{{0,20}}\bhow to {_MAKE}\b"
