@@ -61,7 +61,8 @@ _FIRST = re.compile(
         r"|command|action|argument|parameter|option|request|file|directory|path|table|column|method|input|value|item"
         r"|key|id|name|type|field|order|user|syntax|credentials)s?\b(?! handling)",
         r"(?:no such|(?:invalid|unsupported)(?: [\w-]+){0,2}) [\w-]+(?<!ed)(?:\s*[!(]|\.?\s*\Z|: (?!none\b)| \S*\d)",
-        r"duplicate (?:key|entry)\b|internal (?:\w+ )?(?:error|failure)(?: \d+)?\s*[,;]|not enough [\w ]{1,60}\.?\s*\Z",
+        r"duplicate (?:key|entry)\b|internal (?:\w+ )?(?:error|failure)(?: \d+)?\s*[,;]",
+        r"not enough (?!data)[\w ]{1,60}\.?\s*\Z",
         r"expected [\w -]{1,40},? (?:but )?(?:got|received|found|was)\b|unexpected (?:end of|token|eof)|out of memory",
         r"you (?:do not|don['’]t) have (?:\w+ ){0,2}?(?:permissions?|access|rights?|privileges?)\b"
         r"|(?:the )?user (?:has )?(?:rejected|denied|declined) (?:the|this|your)\b",
@@ -111,7 +112,7 @@ _REFUSALS = (  # most of them must be the whole text
     r"(?:[\w'\"#-]+ ){1,5}?(?:(?:is |are )?(?:(?:not|no longer) available|unavailable|out of stock)"
     r"(?: (?:on|for|in|at) [\w ]{1,40})?|(?:is |was |has been )?already (?:taken|in use|\w+ed))[.!]?\s*\Z"
     r"|(?:\w+ ){0,2}?(?:session|token|password|key|login) (?:has |is )?expired\s*(?:[.!,]|\Z)"
-    r"|(?:[\w' ]{1,60}[,.;!] )?(?:please )?try again\b"
+    r"|(?:[\w' ]{1,60}[,.;!] )?(?:please )?try again(?: later)?\s*(?:[.!]|\Z)"
 )
 # forms that begin with words of the call; each contains one of the words in its key, which are faster to search for
 _AFTER_WORDS = {

@@ -55,7 +55,7 @@ _ASKED = re.compile(
 )
 _NUMBER = r"(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine)"
 _SOME = (  # a number of an ingredient, not in a question
-    rf"\b(?!an? ){_NUMBER} (?!(?:more|of|or|minutes|seconds|hours|days|times|blocks)\b)[a-z]\w+(?![^.!\n]{{0,99}}\?)"
+    rf"\b(?!an? ){_NUMBER} (?!(?:more|of|or|minutes|seconds|hours|days|blocks|stacks)\b)[a-z]\w+(?![^.!\n]{{0,99}}\?)"
 )
 _NEED = r"(?:you|we)(?:'ll|'d| will)? need"
 _TOLD = re.compile(

@@ -297,6 +297,8 @@ Seats already taken: 4 of 9
 Expected arrival: 9:00
 Sessions expired today: 3
 Failure to appear, case 7
+Not enough data for a forecast
+Try again button: hidden
 The guest could not be reached; a note was left.
 {"result": "{\\"error\\": null}"}
 {"output": {"seats": 4}}
