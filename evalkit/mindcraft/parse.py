@@ -72,6 +72,7 @@ FINAL_START = re.compile("|".join(map(re.escape, FINAL_STARTS)))
 _NO_SCORE = "Task ended (?:with|in) score"
 NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # to search in a longer text
 OUTCOME = re.compile(f"{_pattern('scored')}|{_pattern('succeeded')}|{_NO_SCORE}")
+ENDED = re.compile(_pattern("ended"))  # a final message without a score, which means that the run did not succeed
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
@@ -109,8 +110,6 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
-_ENDED = re.compile(_pattern("ended"))
-_ENDED_STARTS = tuple(text.start for text in WORDINGS["ended"])
 OUTCOME_START = "Task "  # every wording of `scored` and `succeeded` begins with it
 EVENT_PHRASES = Phrases([event.start for event in EVENTS.values()])
 
@@ -270,10 +269,8 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 
 def states_outcome(text: str) -> bool:
-    """Return whether a text, of any role, contains a final message with a score or success, or is one without."""
-    if OUTCOME_START in text and OUTCOME.search(text):
-        return True
-    return text.startswith(_ENDED_STARTS) and _ENDED.fullmatch(text.strip()) is not None
+    """Return whether a text, of any role, contains a final message of the game that reports a score or success."""
+    return OUTCOME_START in text and OUTCOME.search(text) is not None
 
 
 def parse_results(data: bytes) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
                 if number + 1 < len(own):
                     call = _answered(call, *own[number + 1], places[i, number + 1] - place)
                 values = {"words": content[: first.start()].strip(), "acts": call.name not in LOOKS_OR_TALKS}
-        states_outcome = parse.states_outcome(content)
+        states_outcome = parse.states_outcome(content) or parse.ENDED.fullmatch(content.strip()) is not None
         shown.append(Turn(actor, role, content, marks, events, "", same, (), agent, call, values, states_outcome))
     return shown
 
