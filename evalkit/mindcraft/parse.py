@@ -72,6 +72,7 @@ FINAL_START = re.compile("|".join(map(re.escape, FINAL_STARTS)))
 _NO_SCORE = "Task ended (?:with|in) score"
 NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # to search in a longer text
 OUTCOME = re.compile(f"{_pattern('scored')}|{_pattern('succeeded')}|{_NO_SCORE}")
+ENDED = re.compile(_pattern("ended"))  # a final message without a score, which means that the run did not succeed
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)

@@ -25,7 +25,10 @@ _ANSWERS = re.compile(r"(?:.*_)?answer|submit_\w+|respond|attempt_completion", r
 _GOES_ON = re.compile(r'"(?:is_)?task_complete"\s*:\s*false')  # in the answers of Terminus, which are JSON
 _STOPS = re.compile(r"###(?:STOP|TRANSFER|OUT-OF-SCOPE)###", re.IGNORECASE)
 _BYE = re.compile(
-    r"[^?]{0,120}\b(?:thanks?|thank you|(?:good)?bye|see you|have a (?:nice|good|great))\b[^?]{0,120}", re.IGNORECASE
+    r"(?![^?]*\b(?:please|also|can you) (?!have|enjoy))[^?]{0,120}\b(?:thanks?|thank you|thx|(?:good)?bye|see you"
+    r"|have a (?:nice|good|great)|danke|merci(?! d)|gracias|obrigad[oa]|grazie|спасибо|谢谢)(?:\b[^?]{0,120}|\W*)"
+    r"|(?:[\w']{1,10}\W{1,3}){0,2}that(?:['’]s| is| was| will be) (?:all|it|everything)(?: for now| i need(?:ed)?)?\W*",
+    re.IGNORECASE,
 )
 # words in the names of tools and their arguments, matched whole
 _TESTS = {"test", "tests", "pytest", "unittest", "jest"}
@@ -81,7 +84,12 @@ _SWAP = re.compile(  # the old and the new text of an edit, in JSON or as option
 _SED = re.compile(  # the old and the new text of a substitution, and the files
     r"\b(?:sed|perl)\s+(?:-\S+\s+)+[\\'\"]+s(?P<by>[/|#,@])(?P<old>.{1,200}?)(?P=by)(?P<new>.{0,200}?)(?P=by)\w*[\\'\"]+(?P<path>[^;&|\"\n]+)"
 )
-_PATH = re.compile(r"\"(?:file_?)?(?:path|name)\":\s*\"([^\"]*)\"|str_replace_editor \w+ (\S+)", re.IGNORECASE)
+_PATCHED = re.compile(r"^([-+])(?!--|\+\+)(.*)", re.MULTILINE)  # lines that a patch removes or adds
+_PATH = re.compile(
+    r"\"(?:file_?)?(?:path|name)\":\s*\"([^\"]*)\"|str_replace_editor \w+ (\S+)"
+    r"|\*\*\* \w+ File: ([^\n\\]+)|\+\+\+ (?:b/)?([^\s\\]+)",
+    re.IGNORECASE,
+)
 _TEST = re.compile(
     rf"{_BEFORE}(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php|elixir)\s+(?:-\S+\s+)*\S*(?:test|repro|check|verify|unit\b)"
     r"|(?:npm|yarn|pnpm|go|cargo|make|mvnw?|gradlew?|mix|dotnet|bundle|lein|swift|bazel|rake|composer|sbt|deno|bun|hatch"
@@ -396,6 +404,10 @@ def edit_undone(transcript: Seen) -> Iterator[Found]:
             path = next(filter(None, (group for match in _PATH.finditer(text) for group in match.groups())), "")
             if sed := _SED.search(text):
                 texts, path = sed.groupdict(), sed["path"]
+            elif "@@" in text or "*** Begin Patch" in text:
+                lines = _PATCHED.findall(text.replace("\\n", "\n"))
+                texts["old"] = "\n".join(line for sign, line in lines if sign == "-")
+                texts["new"] = "\n".join(line for sign, line in lines if sign == "+")
             if "old" in texts and "new" in texts and texts["old"] != texts["new"]:
                 if (path, texts["new"], texts["old"]) in swaps:
                     yield made.turn, "", made.text

@@ -263,6 +263,11 @@ ITEMS = {
     ("bread", "bowl"): {"bowl"},
     ("rabbit_stew", "bowl"): set(),
     ("lantern", "torch"): set(),
+    ("ladder", "hay_block"): {"hay_block"},
+    ("oak_boat", "birch_boat"): {"birch_boat"},
+    ("anvil", "iron_block"): set(),
+    ("red_bed", "white_wool"): set(),
+    ("lantern", "white_wool"): {"white_wool"},
     ("bread", "baked_potato"): set(),  # the goal names it
 }
 
@@ -274,6 +279,12 @@ def test_an_item_is_wrong_if_the_task_neither_asks_for_it_nor_names_it(target, m
     turns = [goal, Turn("andy", "assistant", "!craftRecipe", call=call)]
     found = wrong_item(seen(Transcript("", [], turns), target))
     assert {item for _, item, _ in found} == ITEMS[target, made]
+
+
+def test_what_is_smelted_is_not_what_is_made():
+    call = Call("!smeltItem", "clay_ball", "Successfully smelted clay_ball, got 3 brick.")
+    turns = [Turn("andy", "assistant", "!smeltItem", call=call)]
+    assert not [*wrong_item(seen(Transcript("", [], turns), "flower_pot"))]
 
 
 @pytest.mark.parametrize(
