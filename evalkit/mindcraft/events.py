@@ -202,14 +202,16 @@ def wrong_item(transcript: Seen) -> Iterator[Found]:
     if not targets:
         return
     parts = {word for target in targets for word in target.split("_")}
-    told = " ".join(turn.text for turn in transcript.turns if turn.role == "system" and "goal" in turn.text).lower()
+    goal_text = " ".join(
+        turn.text for turn in transcript.turns if turn.role == "system" and "goal" in turn.text
+    ).lower()
     for made in transcript.calls:
         match = _MADE.search(made.result or "")
         item = match["item"].lower() if match else ""
         if not item or item in targets or item.rstrip("s") in targets or _ON_THE_WAY.fullmatch(item):
             continue
         is_part = item in parts or any(_NEEDED.fullmatch(f"{item.rpartition('_')[2]} {part}") for part in parts)
-        if not is_part and item.replace("_", " ") not in told.replace("_", " "):
+        if not is_part and item.replace("_", " ") not in goal_text.replace("_", " "):
             yield made.turn, item, shortened(made.result or "")
 
 

@@ -225,10 +225,10 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
     if last is None or last[1].call is not None or not last[1].text.strip():
         return
     number, turn = last
-    for told in transcript.turns[: number - 1]:
-        if told.role in ("assistant", "action"):
+    for earlier in transcript.turns[: number - 1]:
+        if earlier.role in ("assistant", "action"):
             return
-        for sentence in _SENTENCES.split(told.text) if told.role in ("system", "user") else ():
+        for sentence in _SENTENCES.split(told.text) if earlier.role in ("system", "user") else ():
             if asked := _form_asked(sentence):
                 instruction, given = asked
                 # after ReAct's words, which may belong to the answer

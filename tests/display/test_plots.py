@@ -83,7 +83,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_axes_that_are_given_are_used_and_where_there_is_nothing_to_draw_it_is_said(name):
+def test_plots_use_given_axes_and_state_if_there_is_nothing_to_draw(name):
     full, empty = new_axes(9, 7, ncols=2)
     assert GIVEN[name](table(names("m", 2), names("i", 3)), full) is full
     assert GIVEN[name](EMPTY, empty) is empty

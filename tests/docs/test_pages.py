@@ -120,10 +120,10 @@ def test_every_code_block_of_a_page_runs(path, place):
     names: dict = {"__name__": "__main__", "STATE": {}}
     setup = "\n".join(line.strip() for line in SETUP.get(str(path.relative_to(ROOT)), "").splitlines())
     exec(setup, names)
-    doors = ("evalkit.cli.reports.run", "evalkit.reports.batch.run") if path != MAKES_REPORTS else ()
+    makers = ("evalkit.cli.reports.run", "evalkit.reports.batch.run") if path != MAKES_REPORTS else ()
     with contextlib.ExitStack() as patches:
-        for door in doors:
-            patches.enter_context(mock.patch(door, _planned))
+        for maker in makers:
+            patches.enter_context(mock.patch(maker, _planned))
         # what is in memory is also in a forked process, whatever threads other tests have left
         patches.enter_context(mock.patch("evalkit.reports.planning.start_method", return_value="fork"))
         patches.enter_context(undrawn())

@@ -192,7 +192,7 @@ def test_the_command_prints_what_the_scripts_say_with_their_names_and_commit(sam
     assert "evaluation: a wording that the script does not know: 1\n" in out
 
 
-def test_ours_weighs_tasks_as_every_other_door_does(samples):
+def test_our_estimate_weighs_tasks_as_every_other_command_does(samples):
     """Several repetitions of a task weighed as several tasks here, and as one in `evalkit mindcraft`."""
     logs, found = samples
     said = found.totals

@@ -37,7 +37,7 @@ def test_what_is_doubtful_is_counted(flags, statuses, counted):
         (["llama3:8b", "llama3:70b", "gpt-4", "gpt-4o"], []),
     ],
 )
-def test_names_that_may_mean_one_model_are_told(names, groups):
+def test_names_that_may_mean_one_model_are_listed(names, groups):
     runs = pd.DataFrame({"model_name": names})
     joined = pd.DataFrame({"model_name": [f"aider · {name}" for name in names], "logged_model": names})
     for frame in (runs, joined, pd.concat([joined, joined.assign(model_name="codex · x/o3")])):

@@ -1,4 +1,4 @@
-"""Which runs are loaded and under which names, on every door and for every kind."""
+"""Every command loads the same runs under the same names, for every kind."""
 
 import os
 import pickle

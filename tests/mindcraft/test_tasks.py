@@ -104,7 +104,7 @@ def test_a_folder_without_any_definition_is_an_error_that_names_it(tmp_path, fil
         ("own", "tasks/other.json", 3, 3, True),  # where it may be defined otherwise
     ],
 )
-def test_differing_definitions_are_told_by_the_file_else_by_the_logs_and_flagged(
+def test_differing_definitions_are_chosen_by_the_file_else_by_the_logs_and_flagged(
     tmp_path, tasks, task_id, task_path, logs, agents, ambiguous
 ):
     files = {f"runs/exp_1/{task_id}/{name}_0.json": 1 for name in ("Andy_0", "Jill_1", "Bob_2")[:logs]}

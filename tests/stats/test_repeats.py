@@ -75,7 +75,7 @@ def test_retrying_until_success_is_flagged_and_honest_repetition_is_not():
     assert measured(retried()).equals(measured(retried(), order="attempt"))  # the rows are in this order
 
 
-def test_the_last_run_of_a_task_is_told_by_the_order_given():
+def test_the_order_of_runs_decides_which_run_of_a_task_is_the_last():
     # the run with the success is the last by its number, the first by its place
     rows = [(task, attempt, float(attempt == 3)) for task in range(12) for attempt in (3, 1, 2, 0)]
     rows.append((12, 0, 1.0))

@@ -339,7 +339,7 @@ def test_a_line_that_is_still_being_written_is_left_out_and_said(tmp_path):
     assert "1 broken line left out" in logs.ledger["reason"].item()
 
 
-def test_a_table_of_other_columns_says_what_it_has_until_it_is_told_what_they_mean(tmp_path):
+def test_a_table_with_unknown_columns_lists_them_until_the_user_states_their_meaning(tmp_path):
     path = make.write(tmp_path / "ours.csv", "Who did it,Riddle,How well,score\na,t,1,9\nb,t,0,9\n")
     result = CliRunner().invoke(main, ["compare", str(path)])
     assert result.exit_code == 2

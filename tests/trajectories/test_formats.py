@@ -705,7 +705,7 @@ def test_the_name_of_a_column_of_scores_tells_whether_lower_is_better(tmp_path, 
 
 
 @pytest.mark.parametrize(("encoding", "is_told"), [("utf-8", False), ("utf-16", False), ("gb18030", True)])
-def test_a_file_of_unknown_encoding_is_told(tmp_path, encoding, is_told):
+def test_a_file_with_an_unknown_encoding_is_named(tmp_path, encoding, is_told):
     (tmp_path / "a.csv").write_text("model,task,score\n模型,x,1\n模型,y,0\n", encoding=encoding)
     assert ("not UTF-8: read as Windows-1252" in str(trajectories.load(tmp_path).chosen)) == is_told
 

@@ -1,4 +1,4 @@
-"""Every door gives one answer: terminal, analysis, dataset, following, notebook and page, for every kind of log."""
+"""Terminal, analysis, dataset, following, notebook and page give the same answer, for every kind of log."""
 
 import json
 import re
@@ -264,7 +264,7 @@ def test_terminal_file_dataset_and_following_give_the_same_n_estimate_and_interv
     check(kind.answers(pd.read_csv(file, na_values=["–"])), expected)
 
 
-def test_what_is_left_out_is_told(kind, followed):
+def test_excluded_runs_are_named(kind, followed):
     assert kind.note in kind.said()
     assert kind.note in followed
 
@@ -303,7 +303,7 @@ OTHERS = [option.name for option in COMMON if option.name not in ("model", GROUP
 
 
 @pytest.mark.parametrize("ways", [[], [GROUPS], OTHERS], ids="-".join)
-def test_doors_that_compare_models_give_the_same_with_the_options_of_all_kinds(kind, ways):
+def test_commands_that_compare_models_agree_with_the_options_of_all_kinds(kind, ways):
     given = {way: kind.ways[way] for way in ways}
     options = {option.name: option for option in COMMON}
     logs = kind.load(

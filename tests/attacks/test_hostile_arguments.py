@@ -1,4 +1,4 @@
-"""What is given at every door: URLs with a secret, hostile and endless names, pipes and devices."""
+"""Every command and function survives URLs with a secret, hostile and endless names, pipes and devices."""
 
 import errno
 import json
@@ -19,7 +19,7 @@ from evalkit.io.sources import resolve
 from evalkit.io.text import MOST_LINE
 from evalkit.kinds import dataset
 from evalkit.reports import batch
-from tests.attacks.doors import FUNCTIONS, NAMED, READ, READERS, VALUES, of_kinds, run
+from tests.attacks.entry_points import FUNCTIONS, NAMED, READ, READERS, VALUES, of_kinds, run
 from tests.attacks.hostile import NAME, assert_plain
 from tests.io.test_sources import WITH
 from tests.special_files import SPECIAL
