@@ -202,16 +202,15 @@ def wrong_item(transcript: Seen) -> Iterator[Found]:
     if not targets:
         return
     parts = {word for target in targets for word in target.split("_")}
-    goal_text = " ".join(
-        turn.text for turn in transcript.turns if turn.role == "system" and "goal" in turn.text
-    ).lower()
+    goals = [turn.text for turn in transcript.turns if turn.role == "system" and "goal" in turn.text]
+    goal_text = " ".join(goals).lower().replace("_", " ")
     for made in transcript.calls:
         match = _MADE.search(made.result or "")
         item = match["item"].lower() if match else ""
         if not item or item in targets or item.rstrip("s") in targets or _ON_THE_WAY.fullmatch(item):
             continue
         is_part = item in parts or any(_NEEDED.fullmatch(f"{item.rpartition('_')[2]} {part}") for part in parts)
-        if not is_part and item.replace("_", " ") not in goal_text.replace("_", " "):
+        if not is_part and item.replace("_", " ") not in goal_text:
             yield made.turn, item, shortened(made.result or "")
 
 

@@ -228,7 +228,7 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
     for earlier in transcript.turns[: number - 1]:
         if earlier.role in ("assistant", "action"):
             return
-        for sentence in _SENTENCES.split(told.text) if earlier.role in ("system", "user") else ():
+        for sentence in _SENTENCES.split(earlier.text) if earlier.role in ("system", "user") else ():
             if asked := _form_asked(sentence):
                 instruction, given = asked
                 # after ReAct's words, which may belong to the answer

@@ -1,4 +1,4 @@
-"""Command, printing, results and following give one answer, as for all kinds in tests/test_same_answer_everywhere.py."""
+"""Command, printing, results and following give one answer (for all kinds: tests/test_same_answer_everywhere.py)."""
 
 import os
 import runpy
