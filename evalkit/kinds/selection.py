@@ -5,7 +5,6 @@ import operator
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -55,10 +54,20 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
     return changed(assembled, partial(_renamed, renames=renames))
 
 
+def columns_of(compare_by: str | list[str]) -> list[str]:
+    """List the columns that the option ``compare_by`` names."""
+    names = ",".join(as_list(compare_by)).split(",")
+    return [name.strip() for name in names if name.strip()]
+
+
 def name_by_source(
-    assembled: Assembled, kind: LogKind, sources: Sequence[str], renames: Mapping[str, str], compare_by: Any = ""
+    assembled: Assembled,
+    kind: LogKind,
+    sources: Sequence[str],
+    renames: Mapping[str, str],
+    compare_by: str | list[str] = "",
 ) -> Assembled:
-    """Name models after their folder if each has runs of one model, and `renames` has none of these models.
+    """Name models after their folder if each folder has runs of one model, and `renames` names none of these models.
 
     Otherwise, note the models to compare by folder: those that ran the same task in several folders. Other runs count
     together, as do runs of files that name models. With `compare_by`, all runs count together, unless it separates
@@ -67,41 +76,61 @@ def name_by_source(
     runs = assembled.frames[kind.runs]
     if len(sources) < 2 or runs.empty:
         return assembled
-    places: list[str] = []
-    for source in sources:
-        paths = [source]
-        with suppress(SourceError):  # raised if a dataset was collected from a folder that is gone
-            _, paths = expand(source)
-        places += [absolute(path).rstrip("/") for path in paths]
-    names = short_paths(places)
-    for place, name in names.items():  # in the name of a model, the text before a / is a provider
-        names[place] = without_projects(f"{name}/").replace(INSIDE, "/").strip("/").replace("/", " · ")
-    outermost = sorted(names)  # a folder comes before the folders in it
+    names = _names_of_sources(sources)
     logs = runs["source"].map(absolute)
-    found = {log: next((names[one] for one in outermost if f"{log}/".startswith(f"{one}/")), "") for log in set(logs)}
-    runs = runs.assign(source_name=logs.map(found))
+    source_of = {log: _name_of_source(log, names) for log in set(logs)}
+    runs = runs.assign(source_name=logs.map(source_of))
     logged = runs["model_name"].fillna(UNKNOWN)
     model = logged.replace(renames)
-    unit = model if "agent" not in runs else model.str.cat(runs["agent"].astype("str"), sep=" by ", na_rep="")
+    unit = model
+    if "agent" in runs:
+        unit = model.str.cat(runs["agent"].astype("str"), sep=" by ", na_rep="")
     shared = set(model[runs.groupby(unit)["source_name"].transform("nunique") > 1])
-    if not shared or "" in found.values():
+    if not shared or "" in source_of.values():
         return assembled
     assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     is_file = logs.isin(names)
     are_alone = model.equals(logged) and model.groupby(runs["source_name"]).nunique().max() == 1
     if are_alone and not compare_by and (shared == {UNKNOWN} or not is_file.any()):
-        name_of = pd.concat([runs.set_index(by)["source_name"] for by in ("run_id", "source")]).groupby(level=0).first()
+        of_ids = dict(zip(runs["source"], runs["source_name"], strict=True))
+        of_ids |= dict(zip(runs["run_id"], runs["source_name"], strict=True))
         chosen = assembled.chosen.without("no_model") + note("named_by_folder", models=sorted(set(model)))
-        return changed(assembled, partial(named_by_id, names=name_of))._replace(chosen=chosen)
-    counts = ~is_file & ~is_excluded(runs, kind) & model.isin(shared - {UNKNOWN})
-    n_folders = runs[counts].groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
-    compared = set[str]() if compare_by else set(model[counts][n_folders > 1])
-    merged = set[str]() if "source_name" in str(compare_by) else shared - compared
+        return changed(assembled, partial(named_by_id, names=of_ids))._replace(chosen=chosen)
+    compared = set[str]()
+    if not compare_by:
+        counts = ~is_file & ~is_excluded(runs, kind) & model.isin(shared - {UNKNOWN})
+        n_folders = runs[counts].groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
+        compared = set(model[counts][n_folders > 1])
+    merged = shared - compared
     chosen = assembled.chosen
-    for code, models in (("compared_by_folder", compared), ("sources_merged", merged)):
-        if models:
-            chosen += note(code, models=sorted(models))
+    if compared:
+        chosen += note("compared_by_folder", models=sorted(compared))
+    if merged and "source_name" not in columns_of(compare_by):
+        chosen += note("sources_merged", models=sorted(merged))
     return assembled._replace(chosen=chosen)
+
+
+def _names_of_sources(sources: Sequence[str]) -> dict[str, str]:
+    """Map the path of each folder or file in sources to its shortest distinct name; a folder precedes its contents."""
+    paths: list[str] = []
+    for source in sources:
+        try:
+            paths += expand(source)[1]
+        except SourceError:  # a dataset was collected from a folder that is gone
+            paths.append(source)
+    names = {}
+    for path, name in sorted(short_paths(absolute(path).rstrip("/") for path in paths).items()):
+        inside = without_projects(f"{name}/").replace(INSIDE, "/").strip("/")
+        names[path] = inside.replace("/", " · ")  # in the name of a model, the text before a / is a provider
+    return names
+
+
+def _name_of_source(log: str, names: Mapping[str, str]) -> str:
+    """Return the name of the outermost source that contains a log; "" if there is none."""
+    for path, name in names.items():
+        if f"{log}/".startswith(f"{path}/"):
+            return name
+    return ""
 
 
 def named_by_id(frame: pd.DataFrame, names: Mapping[str, str] | pd.Series) -> pd.DataFrame:

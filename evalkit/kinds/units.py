@@ -10,7 +10,7 @@ from evalkit._text import as_list, column_in_words, columns_in_words, did_you_me
 from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.selection import changed, named_by_id, with_logged
+from evalkit.kinds.selection import changed, columns_of, named_by_id, with_logged
 
 JOINT = " · "  # separator of the values in the name of a compared group
 
@@ -33,11 +33,14 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     Raises SourceError if runs do not have a column, or none of them has a value in it.
     """
     runs = assembled.frames[kind.runs]
-    columns = [name.strip() for text in as_list(compare_by) for name in text.split(",") if name.strip()]
-    by_folder = [model for one in assembled.chosen.only("compared_by_folder").notes for model in one.values["models"]]
+    columns = columns_of(compare_by)
+    by_folder: list[str] = []  # models
+    for one in assembled.chosen.only("compared_by_folder").notes:
+        by_folder = one.values["models"]
     if not columns:
-        agents = [] if _of_several_agents(runs).empty else ["agent"]
-        columns = [*agents, "model_name", "source_name"] if by_folder else [*agents, "model_name"]
+        columns = ["model_name"] if _of_several_agents(runs).empty else ["agent", "model_name"]
+        if by_folder:
+            columns.append("source_name")
         if columns == ["model_name"]:
             return assembled
     if columns == ["model_name"]:
