@@ -120,11 +120,11 @@ class RunLink(NamedTuple):
 
 
 def linked_parts(text: str, links: Iterable[Any]) -> list[tuple[str, str]]:
-    """Split a text at the labels of the links in it, into parts with their address; "" is no address."""
+    """Split a text at the labels of links in it. Return the parts, each with its address, or "" if it has none."""
     parts = []
-    inner = [link for link in links if isinstance(link, RunLink) and link.in_text and link.label in text]
+    inner = [link for link in links if isinstance(link, RunLink) and link.in_text]
     for link in sorted(inner, key=lambda link: text.find(link.label)):
-        if is_local_link(link.href) and link.label:
+        if link.label and link.label in text and is_local_link(link.href):
             before, label, text = text.partition(link.label)
             parts += [(before, ""), (label, link.href)]
     return [*parts, (text, "")]
@@ -184,7 +184,9 @@ def table_html(
         parts = []
         for place, (text, name) in enumerate(zip(texts, map(str, shown), strict=True)):
             links: Any = row.get(f"{name}_href" if place else "href")  # the cell's address, or links of its parts
-            parts.append(linked_parts(text, links if isinstance(links, list) else [RunLink(text, links, True)]))
+            if not isinstance(links, list):
+                links = [RunLink(text, links, in_text=True)]
+            parts.append(linked_parts(text, links))
         run_id = plain(run_id) if isinstance(run_id, str) else ""
         body.append({"texts": texts, "parts": parts, "run_id": run_id, "drawn": bar})
     page = render(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalkit import display
 from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, HIDDEN, TABLE
-from evalkit.display.tables import table_html
+from evalkit.display.tables import RunLink, linked_parts, table_html
 from evalkit.kinds import Finding
 from evalkit.stats import proportion_interval
 
@@ -176,3 +176,9 @@ def test_an_answer_stands_where_no_model_has_an_estimate():
     table = pd.DataFrame({"model_name": ["a"], "n": [1], "estimate": [NAN], "low": [NAN], "high": [NAN]})
     form = {"digits": 2, "percent": True, "rows": 9, "estimate": "", "counted": "runs"}
     assert "a" in table_html(table, "", bars=True, **form)[1]
+
+
+def test_a_link_whose_label_is_only_a_part_of_another_label_changes_no_other_link():
+    links = [RunLink(label, f"#{label[0]}", in_text=True) for label in ("out (1)", "timed out (1)", "lost (2)")]
+    parts = linked_parts("Reasons: timed out (1), lost (2).", links)
+    assert parts == [("Reasons: ", ""), ("timed out (1)", "#t"), (", ", ""), ("lost (2)", "#l"), (".", "")]
