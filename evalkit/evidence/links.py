@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary, proxy
 
-import numpy as np
 import pandas as pd
 from IPython.display import display
 
@@ -113,15 +112,17 @@ class Evidence:
         self._renamed = renamed
         self._runs = counted(runs, logs.kind).reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
-        # choose a run of each item of lists and then, in turn, one of each model, status and main reason of failure
+        # choose for each model a run of each item of lists, then in turn a run of each model, status and main reason
         self._chosen_by = [name for name in ("model_name", "status", "leading_mode") if name in self._columns]
         place = self._runs.groupby(self._chosen_by, dropna=False).cumcount()
         is_first = pd.Series(data=False, index=place.index)
         for name in self._columns:
             if any(isinstance(cell, list) for cell in self._runs[name]):
                 items = self._runs[["model_name", name]].explode(name)
-                is_first |= (~items.duplicated()).groupby(level=0).any()
-        order = np.lexsort((place, ~is_first))[:MOST_ROWS]
+                is_new = ~items.duplicated()
+                is_first |= is_new.groupby(level=0).any()
+        order = pd.DataFrame({"is_other": ~is_first, "place": place}).sort_values(["is_other", "place"]).index
+        order = order[:MOST_ROWS]
         self._chosen: list[Page] = [(run_id,) for run_id in self._runs["run_id"].iloc[order]]
         self._shown = sorted(order)
         self._table = self._runs.loc[self._shown, [*self._columns, "run_id"]]
@@ -130,7 +131,7 @@ class Evidence:
             if pd.api.types.is_float_dtype(values) and len(set(cell_texts(values, name))) < values.nunique():
                 self._table[name] = self._table[name].map(str, na_action="ignore")  # rounded values would look equal
         self._pages = pages_of(logs)
-        for page in self._chosen[: MOST_RUNS // 4]:  # the others are for examples, and last for the rest of the table
+        for page in self._chosen[: MOST_RUNS // 4]:  # leave pages for examples; `show` adds the rest of the table
             self._pages.add(page)
         self._groups: dict[tuple[str, ...], dict[tuple[Any, ...], list[int]]] = {}
         self._texts: dict[str, dict[Any, str]] = {}
@@ -169,7 +170,10 @@ class Evidence:
             return table
         if "run_id" in table:
             wanted = set(table["run_id"])
-            linked = {page for page in self._chosen if page[0] in wanted and self._pages.add(page)}
+            linked = set[Page]()
+            for page in self._chosen:
+                if page[0] in wanted and self._pages.add(page):
+                    linked.add(page)
             return _with_links(table, _addresses(_run_pages(table), table.get("turn"), linked, _DECISION))
         keys = [tuple(map(key_of, row)) for row in grouped[list(by)].itertuples(index=False, name=None)]
         if not parts:
@@ -182,7 +186,9 @@ class Evidence:
     def link_counts(self, table: pd.DataFrame, *by: str, count: str = "runs", **renamed: str) -> pd.DataFrame:
         """Link cells of the column `count` to the runs with the row's values of `by`, which may be `renamed` there."""
         groups = self.link(table[list(by)].rename(columns=renamed))
-        return table.assign(**{f"{count}_href": groups["href"]}) if "href" in groups else table
+        if "href" not in groups:
+            return table
+        return table.assign(**{f"{count}_href": groups["href"]})
 
     def mark(self, events: pd.DataFrame) -> None:
         """Mark turns on the pages of runs. Call it before any function that shows a table with links to runs.
@@ -220,7 +226,7 @@ class Evidence:
         show_runs(self._logs, self._table, caption, anchor=ALL_RUNS, rows=MOST_ROWS)
         if len(self._shown) < len(self._runs):
             n = f"{len(self._shown):,} of {counted_noun(len(self._runs), 'run')}"
-            show_text(f"{n}, chosen evenly by {columns_in_words(self._chosen_by)}. So links may show fewer runs.")
+            show_text(f"{n}, chosen evenly by {columns_in_words(self._chosen_by)}. Links may show fewer runs.")
 
     def _group_link(self, by: tuple[str, ...], key: tuple[Any, ...]) -> str:
         """Return a link to the only run of a group, or to the rows of its runs; "" if no run is shown."""
