@@ -17,7 +17,7 @@ from evalkit.trajectories.json_values import count_of, number_of, seconds_betwee
 
 TITLE = "agent trajectory"
 
-# A status means the same in all formats, and in tables of runs. The keys only state which format writes it first.
+# A status means the same in all formats and in tables of runs. A key only names a format that writes the status.
 _AGENT_FAILED = {  # statuses of runs that failed because of their agent, unless there is a score
     "harbor": (
         "AgentTimeoutError ContextWindowExceededError OutputTokenExceededError ContextLengthExceededError"
@@ -135,7 +135,7 @@ class Plan(NamedTuple):
     retried: int | None = None
 
 
-class Figure(NamedTuple):
+class Published(NamedTuple):
     """A row of `PUBLISHED`."""
 
     model_name: str | None = None

@@ -921,7 +921,7 @@ def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_
 
 
 @pytest.mark.parametrize(
-    ("row", "columns"), [(records.Plan, "plans"), (records.Figure, "published"), (records.Fact, "facts")]
+    ("row", "columns"), [(records.Plan, "plans"), (records.Published, "published"), (records.Fact, "facts")]
 )
 def test_a_named_row_has_the_columns_of_its_table(row, columns):
     assert row._fields == tuple(column.name for column in records.RECORDS[columns])

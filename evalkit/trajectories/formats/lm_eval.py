@@ -27,9 +27,9 @@ from evalkit.trajectories.json_lines import decoded
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 from evalkit.trajectories.records import (
     Fact,
-    Figure,
     Joined,
     Plan,
+    Published,
     Rows,
     Runs,
     by_file,
@@ -176,14 +176,14 @@ def _results(value: dict[str, Any]) -> Parsed:
     model = _HOME.sub("~", text_of(value.get("model_name")) or named)
     prompts = {name: value.get(name) for name in ("chat_template", "system_instruction", "fewshot_as_multiturn")}
     facts: list[Fact] = []
-    published: list[Figure] = []
+    published: list[Published] = []
     plans: list[Plan] = []
     for task, scores in sorted(value["results"].items()):
         documents = count_of(part_of(value, "n-samples", task, "effective"))
         for key, given in scores.items() if isinstance(scores, dict) else ():
             metric, number = key.rpartition(",")[0], number_of(given)
             if metric and not metric.endswith("_stderr") and number is not None and _is_mean(value, task, metric):
-                published.append(Figure(model or None, FORMAT, dataset=task, metric=key, value=number, n=documents))
+                published.append(Published(model or None, FORMAT, dataset=task, metric=key, value=number, n=documents))
         if part_of(value, "group_subtasks", task):
             continue  # groups have no samples
         if documents:

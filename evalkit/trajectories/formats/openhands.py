@@ -19,7 +19,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Fact, Figure, Rows, Runs, counted, run_row, score_rows, stated_by, used
+from evalkit.trajectories.records import Fact, Published, Rows, Runs, counted, run_row, score_rows, stated_by, used
 
 FORMAT = "OpenHands"
 ENCODED = frozenset(("history", "instance", "instruction"))  # large values that stay encoded until they are needed
@@ -219,7 +219,7 @@ def _index_runs(path: str, value: dict[str, Any]) -> Parsed:
 
 def _index_scores(value: list[Any]) -> Parsed:
     """Return the figures that the index publishes (rates as shares), and the agent's version for each benchmark."""
-    facts, published = list[Fact](), list[Figure]()
+    facts, published = list[Fact](), list[Published]()
     for one in objects(value):
         benchmark, components = text_of(one.get("benchmark")), part_of(one, "component_scores")
         about = text_of({"agent_version": text_of(one.get("agent_version"))})
@@ -231,7 +231,7 @@ def _index_scores(value: list[Any]) -> Parsed:
             if (number := number_of(figure)) is not None:
                 n = count_of(part_of(components, f"{metric.removesuffix('_accuracy')}_total"))
                 shown = number if metric in amounts else number / 100
-                published.append(Figure(dataset=benchmark, metric=metric, value=shown, n=n))
+                published.append(Published(dataset=benchmark, metric=metric, value=shown, n=n))
     return used(facts=facts, published=published)
 
 

@@ -11,7 +11,7 @@ import msgspec
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of, total
-from evalkit.trajectories.records import Fact, Figure, run_row, used
+from evalkit.trajectories.records import Fact, Published, run_row, used
 
 # statuses, each with a list of tasks in a report, such as `resolved_ids`; if several lists name a task, the last counts
 _VERDICTS = ("incomplete", "unresolved", "empty_patch", "error", "resolved")
@@ -60,9 +60,9 @@ def parse(path: str, value: Any) -> Parsed:
             verdicts = {task: "resolved" if part_of(item, "resolved") else "unresolved" for task, item in value.items()}
         resolved, submitted = (number_of(value.get(f"{name}_instances")) for name in ("resolved", "submitted"))
         rate = resolved / submitted if resolved is not None and submitted else None
-        published = list[Figure]()
+        published = list[Published]()
         if rate is not None:
-            published.append(Figure(model.replace("__", "/"), metric="resolved", value=rate, n=submitted))
+            published.append(Published(model.replace("__", "/"), metric="resolved", value=rate, n=submitted))
         return used(facts=[Fact("outcome", task, model, one) for task, one in verdicts.items()], published=published)
     spoken, value = messages(value), value if isinstance(value, dict) else {}
     info, is_mini = value.get("info"), title.startswith("mini")

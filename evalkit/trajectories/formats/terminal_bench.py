@@ -17,9 +17,9 @@ from evalkit.trajectories.json_values import count_of, number_of, part_of, text_
 from evalkit.trajectories.records import (
     AGENT_FAILED,
     Fact,
-    Figure,
     Joined,
     Plan,
+    Published,
     Rows,
     Runs,
     by_file,
@@ -145,14 +145,14 @@ def _described(metadata: dict[str, Any], limits: str = "", reason: str = "") -> 
     return used(plans=plans, facts=[Fact(FORMAT, value=text_of(stated))], published=published, reason=reason)
 
 
-def _published(stated: dict[str, Any], n: int) -> list[Figure]:
+def _published(stated: dict[str, Any], n: int) -> list[Published]:
     """Return the published rates of a run from its summary or metadata: accuracy, share resolved, pass@k."""
     resolved = count_of(stated.get("n_resolved"))
     rates = {"accuracy": stated.get("accuracy"), "resolved": None if resolved is None or not n else resolved / n}
     if isinstance(of_k := stated.get("pass_at_k"), dict):
         rates |= {f"pass@{k}": rate for k, rate in of_k.items()}
     known = {metric: rate for metric, one in rates.items() if (rate := number_of(one)) is not None}
-    return [Figure(metric=metric, value=rate, n=n or None) for metric, rate in known.items()]
+    return [Published(metric=metric, value=rate, n=n or None) for metric, rate in known.items()]
 
 
 def _run(part: str, trial: dict[str, Any]) -> tuple:
