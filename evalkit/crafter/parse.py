@@ -102,7 +102,7 @@ def rows_of(judged: Judged) -> dict[str, Sequence[tuple]]:
         row = EventRow(position, event.turn, event.kind)
         if isinstance(event.actions, list):
             row = row._replace(actions=len(event.actions))
-        if any(verdict):  # few events have any
+        if any(verdict):  # few events have hooks, achievements or invalid actions
             row = row._replace(
                 hooks=" ".join([f"{name}:{count}:{known}" for name, count, known in verdict.hooks]) or None,
                 suspect_invalid_actions=sum([action.suspect for action in verdict.invalid]),

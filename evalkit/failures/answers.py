@@ -150,27 +150,34 @@ def with_leading_mode(runs: pd.DataFrame, logs: Logs) -> pd.DataFrame:
     return runs.assign(leading_mode=runs["run_id"].map(lead).fillna(""))
 
 
-def with_main_reason(table: pd.DataFrame, runs: pd.DataFrame, link: Callable[..., Any] = pd.DataFrame) -> pd.DataFrame:
+def with_main_reason(
+    table: pd.DataFrame, runs: pd.DataFrame, link: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+) -> pd.DataFrame:
     """Add the column main_reason to a table of models: the mode that leads most often, with its number of runs.
 
-    `runs` is a result of `with_leading_mode`, `link` the method of `Evidence`. Runs without a transcript are excluded.
-    Of equally frequent modes, the first one counts, but ``unexplained`` comes last. If it leads, the next mode follows.
+    `runs` is a result of `with_leading_mode`, and `link` is `Evidence.link`. Runs without a transcript are excluded. Of
+    equally frequent modes, the first one counts, but ``unexplained`` comes last. If it leads, the next mode follows.
     """
-    texts, links = {}, {}
+    texts: dict[str, str] = {}
+    links: dict[str, list[RunLink]] = {}
     lead = runs[~runs["leading_mode"].isin(["", UNSEARCHED])]
     for model, own in lead.groupby("model_name", observed=True)["leading_mode"]:
         counts = Counter(own)
         modes = sorted(counts, key=lambda mode: (-counts[mode], mode == UNEXPLAINED))
-        modes = modes[: 2 if modes[0] == UNEXPLAINED else 1]
+        modes = modes[:2] if modes[0] == UNEXPLAINED else modes[:1]
         labels = [f"{mode} ({counts[mode]} of {len(own)})" for mode in modes]
         texts[model] = ", ".join(labels)
-        groups = link(pd.DataFrame({"model_name": model, "leading_mode": modes}))
+        groups = pd.DataFrame({"model_name": model, "leading_mode": modes})
+        if link is not None:
+            groups = link(groups)
         if "href" in groups:
-            links[model] = [RunLink(*one, in_text=True) for one in zip(labels, groups["href"], strict=True)]
-    if not texts:
-        return table
-    table = table.assign(main_reason=table["model_name"].map(texts).fillna(""))
-    return table.assign(main_reason_href=table["model_name"].map(links)) if links else table
+            pairs = zip(labels, groups["href"], strict=True)
+            links[model] = [RunLink(label, href, in_text=True) for label, href in pairs]
+    if texts:
+        table = table.assign(main_reason=table["model_name"].map(texts).fillna(""))
+    if links:
+        table = table.assign(main_reason_href=table["model_name"].map(links))
+    return table
 
 
 def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> list[Finding]:

@@ -104,7 +104,7 @@ _LIMIT = re.compile(  # a limit that is reached, in a message at the end of a ru
 )
 _UNIT = r"(?:steps?|turns?|iterations?|rounds?|recursion|tokens?|context|tool calls?)"
 _OWN_LIMIT = re.compile(  # a limit in a short message that a framework writes in place of the agent's answer
-    # answers to a user often name limits of cost and time, so the message must begin with it
+    # answers to a user often name limits of cost and time, so the message must begin with such a limit
     r"\W*(?:stopp\w+\W+|error\W+)?(?:max(?:imum)? |execution )?(?:cost|time|budget|conversation)(?: limit)?(?: of \S+)?"
     r"(?: [a-z]+)? (?:exceeded|reached|exhausted)\b(?! for)"
     r"|(?=.*\b(?:reach|exceed|exhaust|hit\b|stopp|r[au]n out|used up|need more)).*\b(?:(?:max(?:imum)?|limit|out of"
@@ -122,7 +122,7 @@ _LIMIT_STATUS = re.compile(  # a status that names a limit, but not a time-out o
 )
 
 
-_WAITS = re.compile(  # a name and arguments
+_WAITS = re.compile(  # the name and the arguments of a call that only waits
     r"(?:\S*[_.!:/-])?(?:wait|sleep|pause|delay)(?:_(?:for_)?(?:ms|seconds|minutes|time))? .*"
     r"|\S+ (?:\W*\w+)??\W*sleep [\d.]+\w?\W*",
     re.IGNORECASE,
@@ -155,7 +155,7 @@ def cycle(transcript: Seen) -> Iterator[Found]:
     Calls that only wait don't count. The detail is the number of rounds.
     """
     for agent, calls in transcript.calls_of_agents.items():
-        if transcript.repeats[agent] < 2 * (LEAST_REPEATS - 1):
+        if transcript.repeats[agent] < 2 * (LEAST_REPEATS - 1):  # too few for a cycle of two calls
             continue
         calls = [made for made in calls if not _only_waits(made)]
         keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]

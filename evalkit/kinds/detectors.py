@@ -80,10 +80,10 @@ class Seen(Transcript):
                 self.calls.append(made)
                 self.calls_of_agents.setdefault(agent, []).append(made)
         self.failed_calls = [made for made in self.calls if made.has_failed]
-        self.repeats: dict[str, int] = {}  # number of calls of each agent that an earlier call and its result equal
+        self.repeats: dict[str, int] = {}  # how many calls of each agent equal an earlier call with the same result
         for agent, own in self.calls_of_agents.items():
             self.repeats[agent] = len(own) - len({(made.name, made.arguments, made.result) for made in own})
-        self.shared: dict[str, Any] = {}  # what several detectors of a kind compute once, by name
+        self.shared: dict[str, Any] = {}  # by name: values that several detectors need, each computed once
 
 
 class Detector(NamedTuple):

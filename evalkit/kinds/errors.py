@@ -198,9 +198,8 @@ _UNKNOWN_TOOL = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _QUOTES = re.compile(r"[\"“?]")
-_WRAPPER = re.compile(
-    r"(?:tool)?(?:results?|output|response)|content|text|value|data|body"
-)  # keys of what was returned
+# the key of a result in JSON
+_WRAPPER = re.compile(r"(?:tool)?(?:results?|output|response)|content|text|value|data|body")
 _NONE = ("none", "null", "false", "no", "0", "ok", "success")  # values of an error field that mean no error
 # keys of JSON that reports how a call went; JSON with other keys describes an object with a status or errors
 _REPORT = re.compile(
@@ -222,11 +221,13 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     only the beginning and an exit code count. For a shell command that shows a file, only errors of the command count.
     """
     judge = _remembered if len(result) <= EDGE else _judged
-    return judge(result, _SHELL_SHOWS.match(arguments) is not None, _shows_contents(name[:EDGE]) is not None)
+    is_shell = _SHELL_SHOWS.match(arguments) is not None
+    is_viewer = _shows_contents(name[:EDGE]) is not None
+    return judge(result, is_shell, is_viewer)
 
 
-def _judged(result: str, is_shell: bool, shows: bool) -> bool:
-    """Return whether a result reports a failure, given which type of call shows contents, if any."""
+def _judged(result: str, is_shell: bool, is_viewer: bool) -> bool:
+    """Return whether a result reports a failure; a shell command or a viewer may only show errors of something else."""
     if result.startswith(("{", "[")):
         answer = _json_says(result)
         if answer is not None:
@@ -249,7 +250,7 @@ def _judged(result: str, is_shell: bool, shows: bool) -> bool:
     unknown = unknown_tool_in(first)
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
-    if shows:
+    if is_viewer:
         return False
     if last != first and (_NAMED.match(last) or _PROGRAM.match(last)):
         return True
@@ -291,8 +292,10 @@ def _value_says(value: object) -> bool:
             return True
     if any(str(keys.get(name)).lower() == "false" for name in ("success", "ok", "succeeded")):
         return True
-    if len(keys.keys() - {"type"}) == 1:
-        ((name, only),) = [(name, given) for name, given in keys.items() if name != "type"]
+    others = keys.keys() - {"type"}
+    if len(others) == 1:
+        name = others.pop()
+        only = keys[name]
         is_wrapper = _WRAPPER.fullmatch(name) is not None
         if isinstance(only, str) and (is_wrapper or len(keys) == 1) and is_error(only):
             return True

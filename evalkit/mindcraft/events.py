@@ -90,10 +90,13 @@ _ON_THE_WAY = re.compile(
     r"|torch|crafting_table|furnace|smoker|chest|glass|glass_pane|brick|pickaxe|axe|shears|dust|bone_meal|gunpowder"
     r"|cocoa_beans|milk)|(?:smooth_)?stone|cobblestone|redstone"
 )
-_NEEDED = re.compile(  # the last word of an item, and a word of a target that needs it
-    r"slab (?:barrel|lectern|composter|stand|detector)|wool (?:bed|carpet|banner|painting)|block (?:anvil|beacon|apple)"
-    r"|book (?:bookshelf|lectern|enchanting)|bowl (?:soup|stew)"
-)
+_NEEDED_FOR = {  # by the last word of an item: words of targets that need it
+    "slab": {"barrel", "lectern", "composter", "stand", "detector"},
+    "wool": {"bed", "carpet", "banner", "painting"},
+    "block": {"anvil", "beacon", "apple"},
+    "book": {"bookshelf", "lectern", "enchanting"},
+    "bowl": {"soup", "stew"},
+}
 _REQUEST = re.compile(
     r"\?|\b(?:please|can you|could you|would you|need|give|bring|tell|send|show|share|help|let'?s|let us|come"
     r"|where|what|do you)\b",
@@ -209,8 +212,8 @@ def wrong_item(transcript: Seen) -> Iterator[Found]:
         item = match["item"].lower() if match else ""
         if not item or item in targets or item.rstrip("s") in targets or _ON_THE_WAY.fullmatch(item):
             continue
-        is_part = item in parts or any(_NEEDED.fullmatch(f"{item.rpartition('_')[2]} {part}") for part in parts)
-        if not is_part and item.replace("_", " ") not in goal_text:
+        is_needed = item in parts or not parts.isdisjoint(_NEEDED_FOR.get(item.rpartition("_")[2], ()))
+        if not is_needed and item.replace("_", " ") not in goal_text:
             yield made.turn, item, shortened(made.result or "")
 
 

@@ -8,10 +8,16 @@ from typing import Any
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
 _ROLES = ("system", "user", "assistant", "tool")
-_OF_OTHER_APIS = frozenset(("type", "parts", "object"))  # keys of messages in another form than that of a chat API
+_OF_OTHER_APIS = frozenset(("type", "parts", "object"))  # keys of messages of other APIs
 _DETAILS = _OF_OTHER_APIS | {"function_call", "extra", "reasoning_content", "thought", "timestamp", "usage", "cost"}
-_NAMED = {"human": "user", "ai": "assistant", "model": "assistant", "system": "system", "tool": "tool"}  # by framework
-_NAMED["ipython"] = "tool"  # Llama
+_NAMED = {  # roles in other frameworks
+    "human": "user",
+    "ai": "assistant",
+    "model": "assistant",
+    "system": "system",
+    "tool": "tool",
+    "ipython": "tool",  # Llama
+}
 # parts of messages, recognised by their key or the end of their type, such as server_tool_use
 _CALLS = ("tool_use", "tool-call", "function_call", "functionCall", "toolUse")
 _RESULTS = ("tool_result", "tool-result", "function_response", "functionResponse", "toolResult")
@@ -88,7 +94,8 @@ def chat_messages(messages: Any) -> list[Message]:
             text = content_text(message.get("content"))
             returned = extra.get("returncode")
             if role == "tool" or returned is not None:  # mini-swe-agent returns results as user messages
-                ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # of SWE-agent
+                # SWE-agent writes a list of ids
+                ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]
                 if call := called.get(text_of(ids[0])):
                     error = message.get("error") or message.get("tool_error")
                     call.result = text or ("" if isinstance(error, bool) else error_text(error))
@@ -130,7 +137,7 @@ def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
     if not any(_within(part, (*_CALLS, *_RESULTS)) for part in parts):
         return [message]
     apart = []
-    whole = message  # with its usage and cost, for the first of the messages
+    whole = message  # usage and cost go to the first message only
     for has_results, some in groupby(parts, lambda part: bool(_within(part, _RESULTS))):
         own = list(some)
         if has_results:
@@ -196,7 +203,8 @@ def _chat_call(call: Mapping[str, Any]) -> ToolCall:
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
-    thought, content = content_text(message.get("reasoning_content") or message.get("thought")), message.get("content")
+    thought = content_text(message.get("reasoning_content") or message.get("thought"))
+    content = message.get("content")
     texts = [thought] if thought and thought != content_text(content) else []
     if not isinstance(content, list):
         return "".join(texts)

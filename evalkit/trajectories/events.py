@@ -42,7 +42,7 @@ _FILES = {"file", "files", "notebook", "diff"}
 _OF_FILE = _FILES | {"path", "filename", "filepath", "patch", "old", "line", "start", "search"}  # words of arguments
 _OF_TEXT = {"str", "string", "text", "line", "lines", "block", "search", "and", "based", "tool", "in", "into", "multi"}
 _RUNS = {"run", "execute", "exec"}
-_OF_TOOLS = _TESTS | _SHELLS | _LANGUAGES | _EDITS | _READS | _FILES | _RUNS  # in the name of each tool
+_OF_TOOLS = _TESTS | _SHELLS | _LANGUAGES | _EDITS | _READS | _FILES | _RUNS  # names of tools contain one of these
 _KEYS_OF_SHELLS = {"cmd", "keystrokes"}  # names of arguments that only a shell has
 _MESSAGES = {"message", "summary", "reason", "comment", "explanation", "thought"}
 _COMMANDS = ("command", "cmd", "keystrokes", "commands", "cmds", "script", "code", "input")
@@ -228,19 +228,23 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
     for earlier in transcript.turns[: number - 1]:
         if earlier.role in ("assistant", "action"):
             return
-        for sentence in _SENTENCES.split(earlier.text) if earlier.role in ("system", "user") else ():
-            if asked := _form_asked(sentence):
-                instruction, given = asked
-                # after ReAct's words, which may belong to the answer
-                texts = (turn.text.strip(), turn.text.rpartition("Final Answer:")[2].strip())
-                if not any(map(given.search, texts)):
-                    yield number, shortened(instruction)[:80], shortened(turn.text)
-                return
+        if earlier.role not in ("system", "user"):
+            continue
+        for sentence in _SENTENCES.split(earlier.text):
+            asked = _form_asked(sentence)
+            if asked is None:
+                continue
+            instruction, given = asked
+            # also without ReAct's words, which may belong to the answer
+            texts = (turn.text.strip(), turn.text.rpartition("Final Answer:")[2].strip())
+            if not any(given.search(text) for text in texts):
+                yield number, shortened(instruction)[:80], shortened(turn.text)
+            return
 
 
 @lru_cache(maxsize=1024)  # the runs of a benchmark have the same instructions
 def _form_asked(sentence: str) -> tuple[str, re.Pattern] | None:
-    """Return the instruction about the form of the answer in a sentence, and the pattern of such answers."""
+    """Return the instruction about the form of the answer in a sentence, and the pattern of such answers, or None."""
     for asks, given in _ASKS:
         if (match := asks.search(sentence)) and not _MADE.search(sentence):
             return match[0], given or re.compile(re.escape(match["said"]), re.IGNORECASE)
@@ -288,10 +292,10 @@ def _work(name: str, arguments: str) -> _Work:
 
 @lru_cache(maxsize=1024)  # the same names recur in many calls
 def _named_work(name: str) -> tuple[_Work, bool]:
-    """Return what a call without a tool of `_tool` does, and whether its arguments may make it such a tool."""
+    """Return what the name of a call tells about it, and whether `_tool` must examine its arguments."""
     words = _words(name)
-    is_end = _FINISHES.fullmatch(name) is not None
-    work = _Work(submits=is_end, may_change=bool(words & _MOVES), undoes="undo" in words)
+    submits = _FINISHES.fullmatch(name) is not None
+    work = _Work(submits=submits, may_change=bool(words & _MOVES), undoes="undo" in words)
     return work, not words.isdisjoint(_OF_TOOLS)
 
 

@@ -63,7 +63,7 @@ class Lines(Sequence[dict[str, Any]]):
         start = 0
         for line in io.BytesIO(self._data):
             end = start + len(line)
-            if any(True for _ in read_lines(line, (), [])):
+            if next(read_lines(line, (), []), None) is not None:
                 self._places.append(slice(start, end))
             start = end
 

@@ -232,14 +232,15 @@ def _written(text: str) -> list[tuple[str, Call]]:
 def _enclosed(begins: re.Pattern, text: str) -> Iterator[tuple[re.Match, str]]:
     """Yield each match, and the text between it and its end, in time linear in the text."""
     ends: dict[str, list[re.Match]] = {}  # ends by form, or by tag after "<"; the first end is last
+    tags: list[re.Match] | None = None  # all closing tags, once one is needed
     place = 0
     while begin := begins.search(text, place):
         form = f"<{begin['tag']}" if begin["tag"] else begin.lastgroup or ""
         if form in _ENDS and form not in ends:
             ends[form] = list(_ENDS[form].finditer(text))[::-1]
-        elif begin["tag"] and "tags" not in ends:  # the closing tags are searched once
-            ends["tags"] = list(_CLOSING.finditer(text))[::-1]
-            for closing in ends["tags"]:
+        elif begin["tag"] and tags is None:
+            tags = list(_CLOSING.finditer(text))[::-1]
+            for closing in tags:
                 ends.setdefault(f"<{closing['tag']}", []).append(closing)
         left = ends.get(form, [])
         while left and left[-1].start() < begin.end():
