@@ -410,7 +410,7 @@ def provenance(logs: Logs | pd.DataFrame, **parameters: Any) -> None:
     Parameters
     ----------
     logs : Logs or DataFrame
-        The logs, or only their ledger, which contains no choices to pass on.
+        The logs, or only their ledger, which contains no choices.
     **parameters : Any
         Parameters of the notebook, by name.
 
@@ -418,10 +418,13 @@ def provenance(logs: Logs | pd.DataFrame, **parameters: Any) -> None:
     --------
     >>> evalkit.provenance(logs, runs="samples:mindcraft/runs")  # doctest: +SKIP
     """
-    ledger = logs.ledger if isinstance(logs, Logs) else logs
-    if isinstance(logs, Logs) and logs.chosen:
-        warned, chosen = chosen_lines(logs)
-        display({CHOSEN: [*warned, *chosen], "text/plain": ""}, raw=True, metadata={HIDDEN: True})
+    if isinstance(logs, Logs):
+        ledger = logs.ledger
+        if logs.chosen:
+            warned, chosen = chosen_lines(logs)
+            display({CHOSEN: [*warned, *chosen], "text/plain": ""}, raw=True, metadata={HIDDEN: True})
+    else:
+        ledger = logs
     used = ledger.loc[ledger["status"] != "skipped", "source"].tolist()
     files = set(used)
     given = [name for value in parameters.values() for name in (value if isinstance(value, list) else [value])]

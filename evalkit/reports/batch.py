@@ -115,14 +115,15 @@ def run(
     for variable in _THREADS:
         os.environ.setdefault(variable, str(max(1, cores // jobs)))
     keys: dict[str, list[str]] = {"made": [], "failed": [], "unchanged": []}
-    said = set[str]()  # how logs were read: most reports of a source read them alike
+    printed = set[str]()  # lines on how logs were read, which are the same for most reports of a source
 
     def done(record: Record, status: str) -> None:
         keys[status].append(record["key"])
         say(f"[{sum(map(len, keys.values()))}/{len(reports)}] {line_of(record, status)}")
-        for line in (line for line in record["chosen"] if line not in said):
-            say(f"  {plain(line)}")
-        said.update(record["chosen"])
+        for line in record["chosen"]:
+            if line not in printed:
+                printed.add(line)
+                say(f"  {plain(line)}")
 
     # new reports first, then the ones that took longest last time, so that no long report runs alone at the end
     due: list[tuple[float, Job]] = []

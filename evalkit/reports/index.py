@@ -71,8 +71,9 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
         group.sort(key=_question)
         rows = [_row(record, group) for record in group]
         questions = [(question, list(answers)) for (_, question), answers in itertools.groupby(rows, key=_question)]
-        groups.append({"title": title or OTHERS, "source": name if name != title else "", "questions": questions})
-        groups[-1]["chosen"] = list(dict.fromkeys(line for record in group for line in record["chosen"]))
+        chosen = dict.fromkeys(itertools.chain.from_iterable(row["chosen"] for row in rows))  # each line once
+        source = name if name != title else ""
+        groups.append({"title": title or OTHERS, "source": source, "chosen": list(chosen), "questions": questions})
     return groups
 
 
