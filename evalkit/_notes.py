@@ -268,8 +268,8 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         "if they are fractions, load them alone with --scale fraction (parameter scale)"
     ),
     "named_by_folder": (
-        "each folder contains runs of one model ({models}), so folders name the models; "
-        "--rename FOLDER=NAME gives another name, and --compare-by model_name counts models of one name together"
+        "each folder or file contains runs of one model ({models}), so its name is the model's name; "
+        "--rename OLD=NEW changes it, and --compare-by model_name counts models of one name together"
     ),
     "compared_by_folder": (
         "several folders contain runs of {models} on the same tasks, so these are compared by folder; "

@@ -233,9 +233,14 @@ def show_findings(findings: Iterable[Finding]) -> None:
     """
     items = []
     for finding in findings:
-        text, section = plain(finding_text(finding)), plain(finding.section)
-        item: dict[str, Any] = {"text": text, "parts": linked_parts(text, finding.examples), "section": section}
-        item["anchor"] = quote(section.replace(" ", "-"))  # the id of the heading in JupyterLab
+        text = plain(finding_text(finding))
+        section = plain(finding.section)
+        item: dict[str, Any] = {
+            "text": text,
+            "parts": linked_parts(text, finding.examples),
+            "section": section,
+            "anchor": quote(section.replace(" ", "-")),  # the id of the heading in JupyterLab
+        }
         run = next((link for link in finding.examples if isinstance(link, RunLink) and not link.in_text), None)
         if run and is_local_link(run.href):
             label = plain(run.label)

@@ -158,8 +158,8 @@ def with_main_reason(
     `runs` is a result of `with_leading_mode`, and `link` is `Evidence.link`. Runs without a transcript are excluded. Of
     equally frequent modes, the first one counts, but ``unexplained`` comes last. If it leads, the next mode follows.
     """
-    texts: dict[str, str] = {}
-    links: dict[str, list[RunLink]] = {}
+    texts: dict[Any, str] = {}
+    links: dict[Any, list[RunLink]] = {}
     lead = runs[~runs["leading_mode"].isin(["", UNSEARCHED])]
     for model, own in lead.groupby("model_name", observed=True)["leading_mode"]:
         counts = Counter(own)
