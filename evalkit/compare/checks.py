@@ -520,10 +520,10 @@ def leaks(audited: Audited) -> Found:
     read = seen[seen["shows_answer"].notna() | seen["opens_files"]].fillna(False)
     if read.empty:
         raise NotComputed("short_answers", "the expected answers are too short to search for")
-    notes = _counted(
-        "shows_answer", "{count:run} that show the expected answer at the start", int(read["shows_answer"].sum())
-    )
-    notes += _counted("opens_files", "{count:run} that open files of the benchmark", int(read["opens_files"].sum()))
+    n_shown = int(read["shows_answer"].sum())
+    n_opened = int(read["opens_files"].sum())
+    notes = _counted("shows_answer", "{count:run} that show the expected answer at the start", n_shown)
+    notes += _counted("opens_files", "{count:run} that open files of the benchmark", n_opened)
     notes += _counted("unread", "{count:run} not read", len(runs) - len(seen))
     rows = runs[runs.index.isin(read.index[read["shows_answer"] | read["opens_files"]])]
     return Found(len(rows), len(read), rows, audited.without(rows), notes=notes)
@@ -531,7 +531,7 @@ def leaks(audited: Audited) -> Found:
 
 def _seen_in(audited: Audited, runs: pd.DataFrame, answers: pd.Series) -> pd.DataFrame:
     """Return which runs show their answer at the start (missing if it is too short), and which open own files."""
-    seen: dict[str, tuple[bool | None, bool]] = {}
+    seen: dict[str, dict[str, bool | None]] = {}
     for run_id, transcript in transcripts(audited.logs, runs):
         turns = transcript.turns
         begin = next((place for place, turn in enumerate(turns) if turn.role in ("assistant", "action")), None)
@@ -544,11 +544,10 @@ def _seen_in(audited: Audited, runs: pd.DataFrame, answers: pd.Series) -> pd.Dat
         elif answer and len(answer) < SHORTEST_ANSWER:
             pattern = None
         start = "\n".join(turn.text.casefold() for turn in turns[:begin])
-        shows_answer = None if pattern is None else bool(pattern and re.search(pattern, start))
-        seen[run_id] = (
-            shows_answer,
-            any(turn.role == "action" and opens_own_file(turn.text) for turn in turns[begin:]),
-        )
+        seen[run_id] = {
+            "shows_answer": None if pattern is None else bool(pattern and re.search(pattern, start)),
+            "opens_files": any(turn.role == "action" and opens_own_file(turn.text) for turn in turns[begin:]),
+        }
     places = pd.Series(runs.index, runs["run_id"])[list(seen)].to_numpy()
     made = pd.DataFrame(list(seen.values()), places, columns=["shows_answer", "opens_files"])
     return made.astype({"shows_answer": "boolean", "opens_files": "boolean"})

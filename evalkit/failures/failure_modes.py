@@ -216,7 +216,8 @@ def with_modes(logs: Logs) -> pd.DataFrame:
     for name, table in (("mode", modes(logs)), ("event", events(logs)), ("error_group", _grouped_errors(logs))):
         of_run = table.drop_duplicates(["run_id", name]).groupby("run_id")[name].agg(list).to_dict()
         lists[name] = [of_run.get(run_id, []) for run_id in logs.runs["run_id"]]
-    return logs.runs.assign(leading_mode=[own[0] if own else "" for own in lists["mode"]], **lists)
+    leading = [own[0] if own else "" for own in lists["mode"]]  # the first mode of a run leads
+    return logs.runs.assign(leading_mode=leading, **lists)
 
 
 def masked_text(text: str) -> str:

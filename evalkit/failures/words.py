@@ -52,7 +52,7 @@ def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplai
     if not reasons:
         without = f", {unsearched:,} of them without a transcript" if unsearched else ""
         return f"No rule explains any of {noun}{without}."
-    shown = listed((reason(*one) for one in reasons), 3, "{} more")
+    shown = listed((reason(mode, n) for mode, n in reasons), 3, "{} more")
     rest = reason(UNEXPLAINED, unexplained) if unexplained else "all are explained by a rule"
     if unsearched:
         rest += f", and {reason(UNSEARCHED, unsearched)}"

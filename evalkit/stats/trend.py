@@ -135,7 +135,8 @@ def trend_test(
             doubt = note("unlike", claim_at=claim_at)
     direction = "no"
     if p_value <= claim_at:
-        steps, sign = _steps(rows), -1 if odds < 1 else 1
+        steps = _steps(rows)
+        sign = -1 if odds < 1 else 1
         is_shown = ((steps["low"] if sign > 0 else -steps["high"]) > 0).all()
         is_overall = (sign * steps["estimate"] >= 0).all()
         direction = "falls" if sign < 0 else "rises"

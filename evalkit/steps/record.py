@@ -108,8 +108,10 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     function = given if isinstance(given, str) else step.get("function_name", raw.get("function_name"))
     step["function_name"] = as_text(function)
     parameters = step.get("parameters", raw.get("parameters"))
-    if isinstance(parameters, str) and type(given := read_literal(parameters)) is dict:  # whole, not a `CutDict`
-        parameters = to_jsonable(given)
+    if isinstance(parameters, str):
+        literal = read_literal(parameters)
+        if type(literal) is dict:  # whole, not a `CutDict`
+            parameters = to_jsonable(literal)
     if not isinstance(parameters, Mapping):
         parameters = {"": parameters} if parameters else {}
     step["parameters"] = dict(parameters)

@@ -173,7 +173,7 @@ def test_of_many_runs_points_and_groups_some_lead_to_pages_evenly_over_models_an
     assert table["text/html"].count("<tr data-run") == 250
     assert table["text/html"].count('href="../runs/') == links.MOST_RUNS
     assert table["text/html"].count(">birch</") == 3
-    assert "250 of 303 runs, chosen evenly by model and status. So" in shown[-1]["text/plain"]
+    assert "250 of 303 runs, chosen evenly by model and status. Links may" in shown[-1]["text/plain"]
     points = Evidence(logs, many).link(many[["run_id"]])
     assert (points["href"] != "").sum() == links.MOST_RUNS
     links.show_runs(logs, many[["task_id", "run_id"]].assign(turn=7), "More", name="more")
