@@ -12,6 +12,7 @@ from evalkit._text import as_list, check_columns, counted_noun, did_you_mean, se
 from evalkit.io.paths import SourceError
 from evalkit.io.text import plain
 from evalkit.kinds.errors import RAISED
+from evalkit.kinds.headers import roles_of
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named
 from evalkit.stats.intervals import numbers
@@ -170,6 +171,9 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
         table = table.assign(value=succeeded.where(is_measured))
+        is_table = "format" in rows and rows["format"].eq("table").any()
+        if is_table and ("is_successful" in roles_of([made.by]) or (score.notna() & score.ne(succeeded)).any()):
+            made = made._replace(by="")  # the outcomes are not from this score
         return made._replace(table=table, kind="proportion", name=f"success rate{mark}")
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     made = made._replace(table=table)

@@ -1,8 +1,10 @@
 """The record of a step, and the options for storing and judging steps."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypedDict, get_args
 
 from evalkit.steps.literals import as_bool, as_count, as_text
@@ -165,9 +167,17 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
 
 
 def time_of(record: StepRecord) -> datetime | None:
-    """Return the time of a record in UTC, or None if it has none. A time without a zone is in UTC."""
+    """Return the time of a record in UTC, or None if it has none. A time without a zone is in UTC.
+
+    Times are in ISO 8601 (also with slashes), in RFC 2822, or in seconds or milliseconds since 1970.
+    """
+    text = record["timestamp"] or ""
     try:
-        time = datetime.fromisoformat(record["timestamp"] or "")
+        if re.fullmatch(r"\d{10}(\d{3})?(\.\d+)?", text, re.ASCII):
+            seconds = float(text)
+            return datetime.fromtimestamp(seconds if seconds < 1e11 else seconds / 1000, UTC)
+        is_mail = re.search("[A-Za-z]{3} ", text)
+        time = parsedate_to_datetime(text) if is_mail else datetime.fromisoformat(text.replace("/", "-"))
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -598,6 +598,31 @@ def test_a_missing_score_is_not_filled_from_an_outcome_nor_from_how_a_run_ended(
     assert (by_outcome["n"], round(by_outcome["estimate"], 6)) == (6, round(5 / 6, 6))
 
 
+@pytest.mark.parametrize("names", [("success", "metrics.score"), ("eval.passed", "eval.grade"), ("ok?", "mean/points")])
+def test_a_score_in_an_object_is_not_replaced_by_the_outcome_and_titles_name_it(tmp_path, names):
+    of_models = {"teal": [(1, 0.6), (1, "")], "wren": [(1, 0.65), (0, 0.65)]}
+    rows = [f"t{n},{model},{own[n % 2][0]},{own[n % 2][1]}" for n in range(8) for model, own in of_models.items()]
+    make.write(tmp_path / "a.csv", "\n".join([f"task,model,{','.join(names)}", *rows]))
+    runs = trajectories.load(tmp_path, columns=f"success={names[0]}").runs
+    by_score, by_outcome = (compare.leaderboard(runs, value) for value in ("score", ""))
+    assert by_score.table.set_index("model_name")["n"].to_dict() == {"wren": 8, "teal": 4}
+    assert by_score.table["estimate"].round(6).tolist() == [0.65, 0.6]
+    assert set(by_score.table["measure"]) == {f"mean score ({names[1]})"}
+    assert by_outcome.table["estimate"].tolist() == [1, 0.5]
+    assert set(by_outcome.table["measure"]) == {"success rate"}
+
+
+def test_the_title_of_scores_that_are_outcomes_names_their_column(tmp_path):
+    rows = [f"t{n},{model},{n % 2},{n % 3}" for n in range(6) for model in ("teal", "wren")]
+    runs = table(tmp_path, "a.csv", "\n".join(["task,model,resolved,final", *rows])).runs
+    assert kinds.outcomes(runs, "score").title == "mean score (resolved)"
+    assert kinds.outcomes(runs).title == "success rate"
+    runs = trajectories.load(tmp_path, columns=["success=resolved", "score=final"]).runs
+    assert kinds.outcomes(runs, "score").title == "mean score (final)"
+    runs = table(tmp_path, "a.csv", "\n".join(["task,model,exact_match,f1", *rows])).runs
+    assert kinds.outcomes(runs).title == "success rate (exact_match)"
+
+
 def test_columns_that_name_no_model_are_listed_first_with_the_option_to_type(tmp_path):
     rows = [f"t{i},m {j},{i % 2},n{i}{j}" for i in range(4) for j in range(3)]
     text = "\n".join(["question,LLM used,correct,note", *rows])
@@ -621,6 +646,9 @@ ROWS = [(f"t{n % 4}", f"m {n // 4}", f"solver {n // 8}", n % 2) for n in range(1
         ("task,which llm?,system,correct", [0, 1, 2, 3], "so system names the models; not used: which llm? (4 values)"),
         ("task,Provider,agent,correct", [0, 2, 1, 3], ""),  # each agent has one provider
         ("task,agent,difficulty,correct", [0, 1, 2, 3], ""),
+        ("task,harness,LM,correct", [0, 2, 1, 3], "harness names the models"),
+        ("task,agent,Basis,correct", [0, 2, 1, 3], "--column model=Basis"),  # rows of one agent and task differ
+        ("task,checkpoint,correct", [0, 1, 3], "--column model=checkpoint"),
         ("task,`whoami` model,correct", [0, 1, 3], "--column model='`whoami` model'"),
         ('task,"the ""LLM""\'s name",correct', [0, 1, 3], """--column model='the "LLM"'"'"'s name'"""),
     ],
@@ -707,6 +735,10 @@ def test_a_file_of_unknown_encoding_is_told(tmp_path, encoding, is_told):
         ('t0,a,1,"left, then\nt1,a,0,went on, and on"\nt2,a,0,x', 2, "line 2: a quoted cell spans 2 lines like rows"),
         ('task,model,passed,"the\ntext"\nt1,a,0,x', 1, ""),
         ('t0,a,1,two\nlines"\nt1,a,0,x', 3, "1 row with fewer cells than columns"),
+        ('t0,a,1,"x\n\nt1,a,0,y\n\nt2,a,0,z"\n\nt3,a,1,z', 2, "line 2: a quoted cell spans 5 lines like rows"),
+        ('t0,a,1,"x\r\r\nt1,a,0,y"\r\r\nt2,a,0,z', 2, "line 2: a quoted cell spans"),
+        ('t0,a,1,"x\n# part 2, of 3\nt1,a,0,y"\nt2,a,0,z', 2, "line 2: a quoted cell spans 3 lines like rows"),
+        ('t0,a,1,"Dear all, see:\n\nsome text, a list\n\nand an end"\nt1,a,0,x', 2, ""),
     ],
 )
 def test_quotes_that_are_not_closed_and_long_cells_lose_no_row_silently(tmp_path, text, rows, said):

@@ -344,7 +344,8 @@ def _cells(text: str, doubts: list[str]) -> list[dict[str, Any]]:
                 list(csv.reader(taken, delimiter=delimiter, strict=True))
             except csv.Error:
                 raise ValueError(f"line {first}: a quote is never closed, or followed by text in its cell") from None
-        if names and len(taken) > 1 and all(one.count(delimiter) >= len(names) - 1 for one in taken):
+        are_rows = [one.count(delimiter) >= len(names) - 1 for one in taken if one.strip()]
+        if names and len(are_rows) > 1 and sum(are_rows) > len(are_rows) / 2:  # the others may be comments
             spanning += 1
             if spanning <= _MOST_NAMED:
                 doubts.append(f"line {first}: a quoted cell spans {len(taken)} lines like rows; is a quote missing?")
