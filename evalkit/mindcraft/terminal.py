@@ -57,10 +57,10 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
             texts[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
         rows.append({**texts, f"drop, points{INTERVAL}": format_interval(*map(row.get, _ENDS), unit="")})
     trends = analysis.trend_findings(chosen, analysis.cooking_trend(chosen)) if always or everything else []
-    sentences = [plain(finding_text(finding)) for finding in analysis.drop_findings(chosen, drops)]
+    sentences = " ".join(plain(finding_text(finding)) for finding in analysis.drop_findings(chosen, drops))
     return [
-        Part("the drop with blocked agents", sentences, always=always),
-        Part("models by blocked agents", rows=rows, always=always),
+        Part("the drop with blocked agents", [sentences], always=True),
+        Part("models by blocked agents", rows=rows, always=True),
         Part("trends with blocked agents", [plain(finding_text(finding)) for finding in trends]),
     ]
 

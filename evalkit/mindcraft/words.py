@@ -105,6 +105,11 @@ def no_trend(models: Sequence[str]) -> str:
     return f"{model_names(models, 3)}: no trend with blocked agents was detected; one cannot be ruled out."
 
 
+def untested(models: Sequence[str]) -> str:
+    """Name the models whose trend can't be tested."""
+    return f"{model_names(models, 3)}: no trend with blocked agents can be tested (too few levels, or too few runs)."
+
+
 def reach(model: str, tasks: Mapping[float, int], gap: float) -> str:
     """Describe how large a difference between the fewest and the most blocked agents must be to be detected."""
     levels = listed(f"{level:.0f}" for level in tasks)
