@@ -113,7 +113,7 @@ def _told_apart(file: str, count: int, column: str, task: str, is_item: bool) ->
     text = f"taken as repetitions in spite of different values of {column}: {rows} of {file}; --column"
     if is_item:
         return f"{text} task={name} --column dataset={shlex.quote(task)} makes each value a task"
-    return f"{text} dataset={name} if tasks differ, agent={name} if agents do, else repetition={name}"
+    return f"{text} dataset={name} if tasks differ, model={name} or agent={name} if these do, else repetition={name}"
 
 
 def _unread(column: str, count: int, example: str) -> str:

@@ -85,7 +85,7 @@ def kind_command(kind: LogKind) -> click.Command:
             for one in done.notes.notes:
                 print(f"  {plain(one)}")
         elif output:
-            write_frame(printed_table(logs, {**views, "all": everything}), output)
+            write_frame(printed_table(logs, {**views, "all": everything}, first), output)
 
     text = (
         f"Also write the printed table, or with --list the runs, to {OUTPUT}; or the runs with their scores to "

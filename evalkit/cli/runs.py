@@ -56,9 +56,8 @@ def show(
         options.print_runs(logs, which or "all", output)
         return
     options.refuse("with one run", output=output)
-    text = logs.show(run or "", mask=mask).text(last)
+    options.print_paged(logs.show(run or "", mask=mask).text(last))
     options.print_choices(logs)
-    options.print_paged(text)
 
 
 @click.command()

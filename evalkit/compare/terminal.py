@@ -14,7 +14,7 @@ from evalkit.compare.comparison import comparison
 from evalkit.compare.costs import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.pairwise import pairs_text
-from evalkit.compare.ranking import FIRST, Leaderboard, leaderboard, ranked, ranks_text, with_short_names
+from evalkit.compare.ranking import FIRST, Leaderboard, leaderboard, rank_table, ranked, ranks_text, with_short_names
 from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Answer, Part, name_width, on_screen, unmeasured_lines
 from evalkit.display.words import finding_text, undecided_text, why_undecided
 from evalkit.io import distinct_names, plain
@@ -49,7 +49,8 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> Answer:
         return Answer(text)
     table = with_short_names(board, NAME_WIDTH).table
     shown = [format_interval(rate, None, None, percent=board.outcomes.is_share) for rate in table["adjusted"]]
-    return Answer(text, board.basis, dict(zip(table["model_name"], shown, strict=True)))
+    adjusted = rank_table(board).filter(regex="^(model_name|measure|adjusted_.*)$")
+    return Answer(text, board.basis, dict(zip(table["model_name"], shown, strict=True)), adjusted)
 
 
 def _answer_lines(board: Leaderboard, ranking: Finding) -> list[str]:

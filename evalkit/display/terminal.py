@@ -133,6 +133,7 @@ class Answer(NamedTuple):
     text: str = ""
     column: str = ""  # title of the column of adjusted rates
     cells: Mapping[str, str] = {}  # formatted adjusted rates, by model; empty for no column
+    adjusted: pd.DataFrame | None = None  # these rates with bounds: model_name, measure and the columns of `rank_table`
 
 
 NO_ANSWER = Answer()
@@ -170,9 +171,12 @@ def parts_of(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     ]
 
 
-def printed_table(logs: Logs, views: Mapping[str, Any]) -> pd.DataFrame:
+def printed_table(logs: Logs, views: Mapping[str, Any], answer: Answer = NO_ANSWER) -> pd.DataFrame:
     """Return the table that `summary` prints, with all rows and with unformatted numbers."""
-    return pd.concat([part.frame for part in parts_of(logs, views) if part.frame is not None], ignore_index=True)
+    table = pd.concat([part.frame for part in parts_of(logs, views) if part.frame is not None], ignore_index=True)
+    if answer.adjusted is None or "model_name" not in table:
+        return table
+    return table.merge(answer.adjusted, how="left", on=[name for name in ("model_name", "measure") if name in table])
 
 
 def chosen_lines(logs: Logs, *, stated: Sequence[str] = (), everything: bool = False) -> tuple[list[str], list[str]]:

@@ -46,9 +46,9 @@ def contrast(logs: Logs) -> pd.DataFrame:
     DataFrame
         event, question, n_tasks, across_models (whether runs of different models were compared), failed, successful
         (runs), failed_share, successful_share (means over tasks and models, or adjusted for models), estimate (their
-        difference), low, high, p_value, p_adjusted, claimed (p_adjusted at most 0.05); the smallest p value first. No
-        rows for kinds whose failures are made of events, and without two tasks with both kinds of runs. The p value is
-        NaN if differences between models can't be separated from failures.
+        difference), low, high, p_value, p_adjusted, claimed (p_adjusted at most 0.05), measure; the smallest p value
+        first. No rows for kinds whose failures are made of events, and without two tasks with both kinds of runs. The p
+        value is NaN if differences between models can't be separated from failures.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def contrast(logs: Logs) -> pd.DataFrame:
     """
     runs, rule = failed_runs(logs)
     if rule == "events":
-        return pd.DataFrame(columns=_COLUMNS)
+        return pd.DataFrame(columns=[*_COLUMNS, "measure"])
     _, found, searched = search(logs)
     runs = runs[runs["run_id"].isin(searched)]
     return contrast_of(runs, found, {one.name: one.question for one in detectors(logs.kind)})
@@ -100,6 +100,7 @@ def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, st
     table = table.join(pd.concat([pd.DataFrame(columns=_RESULTS, dtype="float64"), *results]))
     table["p_adjusted"] = holm(table["p_value"])
     table["claimed"] = table["p_adjusted"] <= LEVEL
+    table["measure"] = "share of runs with the event: failed minus successful runs"
     return table.sort_values("p_value", kind="stable", ignore_index=True)
 
 

@@ -178,8 +178,8 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
     -------
     DataFrame
         The columns of `by`, mode, n (failed runs of the group with a transcript), n_tasks, runs (with the mode),
-        leading (runs in which the mode leads), estimate, low, high, method, target, warning. Tasks are clusters with
-        equal weight (`evalkit.stats.estimate_by`). The most frequent mode comes first, and ``unexplained`` last.
+        leading (runs in which the mode leads), estimate, low, high, method, target, warning, measure. Tasks are
+        clusters of equal weight (`evalkit.stats.estimate_by`). The most frequent mode is first, ``unexplained`` last.
 
     Examples
     --------
@@ -199,8 +199,9 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
     for name in names:
         has_mode = failed["run_id"].isin(table.loc[table["mode"] == name, "run_id"])
         rows = failed.assign(value=has_mode.astype("float64"))
-        parts.append(estimate_by(rows, by, "value", clusters="task").assign(mode=name))
-    order = [*by, "mode", "n", "n_tasks", "runs", "leading", "estimate", "low", "high", "method", "target", "warning"]
+        parts.append(estimate_by(rows, by, "value", clusters="task").assign(mode=name, measure="share of failed runs"))
+    order = [*by, "mode", "n", "n_tasks", "runs", "leading", "estimate", "low", "high"]
+    order += ["method", "target", "warning", "measure"]
     if not parts:
         return pd.DataFrame(columns=order)
     groups = table.groupby([*by, "mode"], dropna=False, observed=True)["leads"]

@@ -79,7 +79,7 @@ _MEANINGS = "state what words mean: --column yes=WORD,WORD --column no=WORD --co
 MOST_AMOUNTS = 0.2  # maximum share of numbers above 1 in a column of outcomes; with more, the column is rejected
 MOST_NAMES = 50  # maximum number of different values in a column that may name models
 _LONGEST_NAME = 200  # maximum number of characters of a field's name if its nested fields may be columns
-_LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine", re.IGNORECASE)
+_LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine|foundation|backbone", re.IGNORECASE)
 _MODEL_NUMBER = re.compile(rf"({_LIKE_MODEL.pattern})s?(\W|_)*(id|no|number)?$", re.IGNORECASE)
 # numbers that do not measure a run
 _NO_SCORE = re.compile(r"(?i)(^|[\W_])(id|idx|index|row|no|number|version|seed|n|num|count|line|date|time)([\W_]|$)")

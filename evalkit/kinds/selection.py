@@ -56,13 +56,13 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
 
 
 def name_by_source(
-    assembled: Assembled, kind: LogKind, sources: Sequence[str], renames: Mapping[str, str], *, together: bool
+    assembled: Assembled, kind: LogKind, sources: Sequence[str], renames: Mapping[str, str], compare_by: Any = ""
 ) -> Assembled:
-    """Name models after their folder if each has runs of one model; else note the models to compare by folder.
+    """Name models after their folder if each has runs of one model, and `renames` has none of these models.
 
-    These ran the same task in several folders, under the names that `renames` gives them. All other runs count
-    together: of files (unless these name no models), and of all models with `together`. If `renames` has a logged name,
-    folders alone name no models. If sources share models, runs get the column ``source_name``.
+    Otherwise, note the models to compare by folder: those that ran the same task in several folders. Other runs count
+    together, as do runs of files that name models. With `compare_by`, all runs count together, unless it separates
+    sources by their column ``source_name``, which runs get if sources share models.
     """
     runs = assembled.frames[kind.runs]
     if len(sources) < 2 or runs.empty:
@@ -89,16 +89,16 @@ def name_by_source(
     assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     is_file = logs.isin(names)
     are_alone = model.equals(logged) and model.groupby(runs["source_name"]).nunique().max() == 1
-    if are_alone and not together and (shared == {UNKNOWN} or not is_file.any()):
-        name_of = {key: name for by in ("run_id", "source") for key, name in runs.set_index(by)["source_name"].items()}
-        named = changed(assembled, partial(named_by_id, names=name_of))
-        chosen = named.chosen.without("no_model") + note("named_by_folder", models=sorted(set(model)))
-        return named._replace(chosen=chosen)
+    if are_alone and not compare_by and (shared == {UNKNOWN} or not is_file.any()):
+        name_of = pd.concat([runs.set_index(by)["source_name"] for by in ("run_id", "source")]).groupby(level=0).first()
+        chosen = assembled.chosen.without("no_model") + note("named_by_folder", models=sorted(set(model)))
+        return changed(assembled, partial(named_by_id, names=name_of))._replace(chosen=chosen)
     counts = ~is_file & ~is_excluded(runs, kind) & model.isin(shared - {UNKNOWN})
     n_folders = runs[counts].groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
-    compared = set[str]() if together else set(model[counts][n_folders > 1])
+    compared = set[str]() if compare_by else set(model[counts][n_folders > 1])
+    merged = set[str]() if "source_name" in str(compare_by) else shared - compared
     chosen = assembled.chosen
-    for code, models in (("compared_by_folder", compared), ("sources_merged", shared - compared)):
+    for code, models in (("compared_by_folder", compared), ("sources_merged", merged)):
         if models:
             chosen += note(code, models=sorted(models))
     return assembled._replace(chosen=chosen)

@@ -25,11 +25,10 @@ class _Names(NamedTuple):
 def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[str] = "") -> Assembled:
     """Compare runs by the values of columns: in all frames, `model_name` becomes these values, joined.
 
-    By default, models are compared, or agents with models if runs of one data set have several agents, and by folder
-    the models that ran the same tasks in several folders (`evalkit.kinds.selection.name_by_source`). A name leaves
-    out missing values. If all values are missing, the name is ``unknown``, or for other columns for example ``no
-    prompt``. If something other than the model is compared, runs get the columns ``logged_model`` and ``compared_by``
-    (the names of the columns, such as ``agent,model_name``).
+    By default, models are compared: with their agents if runs of one data set have several, and by folder if
+    `name_by_source` notes it. A name leaves out missing values. If all values are missing, the name is ``unknown``, or
+    for other columns for example ``no prompt``. If something other than the model is compared, runs get the columns
+    ``logged_model`` and ``compared_by`` (the names of the columns, such as ``agent,model_name``).
 
     Raises SourceError if runs do not have a column, or none of them has a value in it.
     """
@@ -58,9 +57,7 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     compared = changed(assembled, partial(_named, names=made))
     own = compared.frames[kind.runs].assign(logged_model=runs["model_name"], compared_by=",".join(columns))
     frames = {**compared.frames, kind.runs: own}
-    are_apart = "source_name" in columns and not by_folder
-    chosen = compared.chosen.without("sources_merged") if are_apart else compared.chosen
-    return compared._replace(frames=frames, chosen=chosen + note("compared_by", columns=columns))
+    return compared._replace(frames=frames, chosen=compared.chosen + note("compared_by", columns=columns))
 
 
 def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:

@@ -132,7 +132,7 @@ def judge_table(comparison: Comparison) -> pd.DataFrame:
     DataFrame
         judge, n (labels), units, n_judged (units with a verdict), raw (the judge's share of yes; NaN for scores),
         estimate, low, high (the corrected rate over all units), half_width (of the interval), after (half-width after
-        40 more labels; NaN if there are fewer unlabelled units), method, warning, agreement, agreement_low,
+        40 more labels; NaN if there are fewer unlabelled units), method, warning, measure, agreement, agreement_low,
         agreement_high (Cohen's kappa with the labels), accuracy (share of verdicts equal to the label). Rates are
         shares from 0 to 1. The constants `always` and `never` are included as judges; their corrected rate is the rate
         of the labels.
@@ -190,6 +190,7 @@ def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate)
         "after": after,
         "method": found.method,
         "warning": found.warning,
+        "measure": "share of yes, corrected by labels",
     }
 
 
@@ -274,7 +275,7 @@ def model_table(comparison: Comparison) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per judge and model, with model_name and the columns of `judge_table` up to warning.
+        One row per judge and model, with model_name and the columns of `judge_table` up to measure.
 
     Examples
     --------

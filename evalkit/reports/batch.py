@@ -115,15 +115,14 @@ def run(
     for variable in _THREADS:
         os.environ.setdefault(variable, str(max(1, cores // jobs)))
     keys: dict[str, list[str]] = {"made": [], "failed": [], "unchanged": []}
-    said = set[str]()  # lines on how logs were read
+    said = set[str]()  # how logs were read: most reports of a source read them alike
 
     def done(record: Record, status: str) -> None:
         keys[status].append(record["key"])
         say(f"[{sum(map(len, keys.values()))}/{len(reports)}] {line_of(record, status)}")
-        for line in record["chosen"]:
-            if line not in said:  # most reports of a source read its logs alike
-                said.add(line)
-                say(f"  {plain(line)}")
+        for line in (line for line in record["chosen"] if line not in said):
+            say(f"  {plain(line)}")
+        said.update(record["chosen"])
 
     # new reports first, then the ones that took longest last time, so that no long report runs alone at the end
     due: list[tuple[float, Job]] = []

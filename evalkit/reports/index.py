@@ -71,9 +71,8 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
         group.sort(key=_question)
         rows = [_row(record, group) for record in group]
         questions = [(question, list(answers)) for (_, question), answers in itertools.groupby(rows, key=_question)]
-        chosen = list(dict.fromkeys(line for record in group for line in record["chosen"]))
-        source = name if name != title else ""
-        groups.append({"title": title or OTHERS, "source": source, "chosen": chosen, "questions": questions})
+        groups.append({"title": title or OTHERS, "source": name if name != title else "", "questions": questions})
+        groups[-1]["chosen"] = list(dict.fromkeys(line for record in group for line in record["chosen"]))
     return groups
 
 

@@ -240,6 +240,23 @@ def test_files_name_what_they_estimate(tmp_path, monkeypatch, command, source, o
     assert set(pd.read_csv("out.csv")["measure"]) == {measure}
 
 
+def test_a_file_has_the_adjusted_rates_that_the_table_shows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    easy, hard = [f"easy{n}" for n in range(6)], [f"hard{n}" for n in range(6)]
+    lost = {"elm": [easy[0], *hard[:4]], "yew": easy[:1] + easy[2:3], "fir": [*easy[:3], *hard]}
+    ran = {"elm": easy + hard, "yew": easy, "fir": easy + hard}
+    rows = [(model, task, int(task not in lost[model])) for model in ran for task in ran[model]]
+    pd.DataFrame(rows, columns=["model", "task", "solved"]).to_csv("runs.csv", index=False)
+    text = CliRunner().invoke(main, ["trajectories", "runs.csv", "--output", "out.csv"]).output
+    assert "adjusted for tasks" in text
+    table = pd.read_csv("out.csv")
+    assert sorted(table["model_name"]) == ["elm", "fir", "yew"]
+    for row in table.to_dict("records"):
+        (line,) = re.findall(rf"^{row['model_name']} .*", text, re.MULTILINE)
+        assert line.endswith(f" {100 * row['adjusted_estimate']:.0f} %")
+        assert row["adjusted_low"] < row["adjusted_estimate"] < row["adjusted_high"]
+
+
 def test_a_table_hides_no_two_rows_for_one_line():
     for rows, shown in ((10, 10), (11, 11), (12, 9)):
         text = on_screen([Part("rows", rows=[{"m": f"m{i}"} for i in range(rows)])], everything=False)

@@ -324,6 +324,9 @@ def test_every_failed_run_has_modes_of_which_one_leads(tmp_path):
     assert shares["estimate"].tolist() == [1.0, 1.0]
     assert shares["n"].sum() == 6
     assert failures.mode_shares(table, [])["n_tasks"].tolist() == [6]
+    assert set(shares["measure"]) == {"share of failed runs"}
+    assert set(failures.contrast(logs)["measure"]) <= {"share of runs with the event: failed minus successful runs"}
+    assert "measure" in failures.contrast(logs)
 
 
 def test_what_no_rule_explains_is_counted(tmp_path):

@@ -273,7 +273,7 @@ ITEMS = [(model, suite, item) for model in ("oak", "elm") for suite in "xy" for 
         (
             "prompt used",
             [f"v{item}" for *_, item in ITEMS],
-            "--column dataset='prompt used' if tasks differ, agent='prompt used' if agents do",
+            "--column dataset='prompt used' if tasks differ, model='prompt used' or agent='prompt used' if these do",
         ),
         ("try", [item for *_, item in ITEMS], "else repetition=try"),
         ("$(rm x)", [item for *_, item in ITEMS], "else repetition='$(rm x)'"),

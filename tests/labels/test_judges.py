@@ -60,6 +60,7 @@ def test_the_corrected_rate_is_that_of_the_statistics(comparison):
     found = corrected_rate(units.loc[known, "label"], verdicts[known], verdicts[~known])
     assert table.loc["judge-a", ["estimate", "low", "high"]].tolist() == pytest.approx(list(found[:3]), abs=0.005)
     assert table.loc["judge-a", "raw"] == pytest.approx(verdicts.mean())
+    assert set(table["measure"]) == set(model_table(comparison)["measure"]) == {"share of yes, corrected by labels"}
     alone = units.loc[known, "label"].mean()
     assert table.loc[["always", "never"], "estimate"].tolist() == pytest.approx([alone, alone])
     assert table.loc["judge-a", "half_width"] < table.loc["judge-c", "half_width"] <= table.loc["always", "half_width"]

@@ -643,6 +643,7 @@ ROWS = [(f"t{n % 4}", f"m {n // 4}", f"solver {n // 8}", n % 2) for n in range(1
     ("header", "columns", "said"),
     [
         ("task,Engine,agent,correct", [0, 1, 2, 3], "--column model=Engine"),
+        ("task,Foundation,agent,correct", [0, 1, 2, 3], "so agent names the models; not used: Foundation (4 values)"),
         ("task,which llm?,system,correct", [0, 1, 2, 3], "so system names the models; not used: which llm? (4 values)"),
         ("task,Provider,agent,correct", [0, 2, 1, 3], ""),  # each agent has one provider
         ("task,agent,difficulty,correct", [0, 1, 2, 3], ""),
