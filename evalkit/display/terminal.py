@@ -27,7 +27,7 @@ MOST_ROWS = 10  # maximum number of rows shown of a table on one screen
 LAST_ROWS = 2  # number of rows among these that come from the end of the table
 FEWEST_ROWS = 5  # minimum number of rows shown of a table on a full screen
 MOST_REASONS = 2  # maximum number of reasons shown why files could not be read
-_WARNED = ("no_model", "one_model_given", "named_by_folder", "compared_by_folder", "sources_merged", "told_apart")
+WARNED = ("no_model", "one_model_given", "named_by_folder", "compared_by_folder", "sources_merged", "told_apart")
 MOST_CHOSEN = 4  # maximum number of notes shown on choices, such as the columns of a table
 ANSWER = "the answer"  # title of the part that contains a kind's own answer
 UNMEASURED = {
@@ -184,8 +184,8 @@ def chosen_lines(logs: Logs, *, stated: Sequence[str] = (), everything: bool = F
 
     `stated` has the codes of notes that are printed elsewhere.
     """
-    warned = [plain(sentence(note)) for note in logs.chosen.only(*_WARNED).notes]
-    chosen = [plain(sentence(note)) for note in logs.chosen.without(*_WARNED, *stated).notes]
+    warned = [plain(sentence(note)) for note in logs.chosen.only(*WARNED).notes]
+    chosen = [plain(sentence(note)) for note in logs.chosen.without(*WARNED, *stated).notes]
     if len(chosen) > MOST_CHOSEN and not everything:
         chosen[MOST_CHOSEN:] = [f"… {counted_noun(len(chosen) - MOST_CHOSEN, 'more note')}; the ledger has all of them"]
     return warned, chosen

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import display
 
+from evalkit._notes import Notes
 from evalkit._text import check_columns, counted_noun
 from evalkit.compare.ranking import Leaderboard
 from evalkit.display import publish, show_table, show_text
@@ -24,6 +25,7 @@ from evalkit.display.anchors import ALL_PAIRS, ALL_RUNS
 from evalkit.display.plots import key_of
 from evalkit.display.show import REPORT, RunLink
 from evalkit.display.tables import cell_texts
+from evalkit.display.terminal import WARNED
 from evalkit.evidence.references import RUNS, page_name, reference
 from evalkit.kinds import Finding, Logs
 from evalkit.kinds.runs import counted
@@ -125,8 +127,9 @@ class Evidence:
         self._texts: dict[str, dict[Any, str]] = {}
 
     def cite(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Turn the examples of findings into links for `evalkit.show_findings`."""
-        cited = []
+        """Turn the examples of findings into links, for `evalkit.show_findings`, and add warnings of the logs first."""
+        warned = self._logs.chosen.only(*WARNED).notes
+        cited = [Finding("conditions", "", {"notes": Notes((one,))}) for one in warned]
         for finding in findings:
             links = []
             for example in finding.examples:
