@@ -43,7 +43,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "temperature": [("temperature",)],
     "cost": [("cost", "cost_usd", "total_cost", "price", "usd")],
     "retries": [("retries", "n_retries", "num_retries", "retry_count")],
-    "error": [("error", "exception", "error_message")],
+    "error": [("error", "exception"), ("error_type", "exception_type"), ("error_message",)],
     "target": [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
 }
 # The column for each role in tables that evalkit exported (`evalkit.kinds.runs.exported`). There is none for the agent,

@@ -135,10 +135,12 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table["ended"] = "status " + ended.astype("str")
     if "exit_reason" in rows:
         table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
+    without_outcome = has_flag(rows, "no_outcome")
+    table["ended"] = table["ended"].mask(without_outcome, "")
     if "error" in rows:
-        of_vague = rows["error"].where(table["ended"].isin(["error", "status error", "status failed"]))
-        table["ended"] = of_vague.astype("str").str.extract(RAISED, expand=False).fillna(table["ended"])
-    table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "")
+        errors = rows["error"].where(table["ended"].isin(["", "error", "status error", "status failed"])).astype("str")
+        texts = errors.where(without_outcome).map(lambda error: plain(error, MOST_SCORER), na_action="ignore")
+        table["ended"] = errors.str.extract(RAISED, expand=False).fillna(texts).fillna(table["ended"])
     table["condition"] = _conditions(rows, kind)
     compared_by = compared_in(runs)
     if compared_by:

@@ -870,6 +870,15 @@ def test_where_no_run_was_measured_the_first_sentence_says_how_runs_ended(tmp_pa
     assert finding_text(compare.findings(compare.leaderboard(logs.runs))[0]).startswith(said)
 
 
+def test_samples_without_a_score_in_a_cancelled_evaluation_are_cancelled(tmp_path):
+    samples = [make.sample("s0"), *(make.sample(f"s{n}", scores={}) for n in range(1, 4))]
+    make.write(tmp_path / "a.json", make.inspect_log(*samples, status="cancelled"))
+    assert evalkit.load(tmp_path).runs["status"].tolist() == ["completed"] + ["cancelled"] * 3
+    make.write(tmp_path / "a.json", make.inspect_log(*samples[1:], status="cancelled"))
+    runs = evalkit.load(tmp_path).runs
+    assert describe_comparison(runs).startswith("3 of 3 runs ended with cancellation: no run was measured.")
+
+
 @pytest.mark.parametrize(
     ("status", "error", "said"),
     [
@@ -877,6 +886,8 @@ def test_where_no_run_was_measured_the_first_sentence_says_how_runs_ended(tmp_pa
         ("failed", "KeyError('x')", "KeyError"),
         ("error", "no space left", "status error"),
         ("cancelled", "ValueError: x", "status cancelled"),
+        ("", "httpx.ReadTimeout: 30 s", "ReadTimeout"),  # only the error says that a run has no outcome
+        ("completed", "disk is full", "disk is full"),
     ],
 )
 def test_the_class_of_an_exception_says_how_runs_ended_also_to_failures_and_audit(tmp_path, status, error, said):
