@@ -15,7 +15,7 @@ import pandas as pd
 from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, did_you_mean
 from evalkit.io.paths import INSIDE, SourceError, absolute
-from evalkit.io.sources import expand
+from evalkit.io.sources import expand, without_projects
 from evalkit.io.text import short_paths
 from evalkit.kinds.ids import find_runs
 from evalkit.kinds.kind import Assembled, LogKind
@@ -75,7 +75,7 @@ def name_by_source(
         places += [absolute(path).rstrip("/") for path in paths]
     names = short_paths(places)
     for place, name in names.items():  # in the name of a model, the text before a / is a provider
-        names[place] = f"{name}/".replace(INSIDE, "/").strip("/").replace("/", " · ")
+        names[place] = without_projects(f"{name}/").replace(INSIDE, "/").strip("/").replace("/", " · ")
     outermost = sorted(names)  # a folder comes before the folders in it
     logs = runs["source"].map(absolute)
     found = {log: next((names[one] for one in outermost if f"{log}/".startswith(f"{one}/")), "") for log in set(logs)}

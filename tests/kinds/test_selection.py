@@ -298,6 +298,7 @@ def test_sources_that_share_models_are_compared_by_the_option_that_their_note_na
         (["kind", "stern"], {"kind", "stern"}),
         (["a/run", "b/run", "c"], {"a · run", "c"}),
         (["p/q", "r/q", "p/s", "r/s"], {"p · q", "r · s"}),
+        (["-home-jane-thesis", "notes"], {"project-dbdefa", "notes"}),  # as pages and reports name it
     ],
 )
 def test_names_from_sources_differ_in_more_than_a_provider(tmp_path, paths, names):

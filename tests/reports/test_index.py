@@ -92,6 +92,7 @@ def test_how_logs_were_read_stands_once_under_their_source(page):
     text, _ = page(*reports, record("one", "y", "/d/b", chosen=[score]))
     found = [html.unescape(line) for line in re.findall('<p class="quiet">(.*)</p>', text)]
     assert [line for line in found if line in (columns, score)] == [columns, score, score]
+    assert "<b>" not in text
 
 
 def test_a_report_is_shown_with_its_answer_and_how_it_was_made(page):
