@@ -135,12 +135,12 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table["ended"] = "status " + ended.astype("str")
     if "exit_reason" in rows:
         table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
-    without_outcome = has_flag(rows, "no_outcome")
-    table["ended"] = table["ended"].mask(without_outcome, "")
+    table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "").fillna("").astype("str")
     if "error" in rows:
         errors = rows["error"].where(table["ended"].isin(["", "error", "status error", "status failed"])).astype("str")
-        texts = errors.where(without_outcome).map(lambda error: plain(error, MOST_SCORER), na_action="ignore")
-        table["ended"] = errors.str.extract(RAISED, expand=False).fillna(texts).fillna(table["ended"])
+        texts = errors.where(table["ended"].eq("")).map(lambda error: plain(error, MOST_SCORER), na_action="ignore")
+        raised = errors.str.extract(RAISED, expand=False).fillna(texts.astype("str"))
+        table["ended"] = raised.fillna(table["ended"])
     table["condition"] = _conditions(rows, kind)
     compared_by = compared_in(runs)
     if compared_by:
