@@ -81,9 +81,7 @@ def _alike(names: Sequence[str], one: str) -> str:
     return f"perhaps one model: {listed(names)}; {' '.join(options)} (parameter rename) merges them"
 
 
-def _columns(
-    file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Sequence[str]], scores: Sequence[str] = ()
-) -> str:
+def _columns(file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Any], scores: Sequence[str]) -> str:
     text = f"columns of {file}: {', '.join(r if r == name else f'{r} = {name}' for r, name in meaning.items())}"
     for role, names in doubtful.items():
         one = shlex.quote(names[0])

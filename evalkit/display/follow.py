@@ -93,11 +93,8 @@ class Following:
         if being_written:
             status += f", {len(being_written)} being written"
         lines = [text]
-        if self.logs is not None:
-            files = self.logs.ledger
-        else:
-            table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
-            files = table[~table["context"].astype("bool")]
+        table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
+        files = table[~table["context"].astype("bool")] if self.logs is None else self.logs.ledger
         files = files[~files["source"].isin(being_written)]  # these have not failed yet
         if len(files):
             lines += ["", *file_lines(files, len(self.logs.runs) if self.logs else 0)]

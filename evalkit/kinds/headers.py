@@ -166,9 +166,13 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
 
 
 def _are_values(cells: pd.Series, role: str = "score") -> bool:
-    """Return whether all cells with a value are scores: numbers or truth values (outcomes: 0, 1 or truth values)."""
-    values = truths_or_numbers(cells[cells.notna() & ~cells.astype("str").str.strip().str.lower().isin(_MISSING)])
+    """Return whether all known cells are numbers or truth values; for outcomes, 0, 1 or truth values."""
+    values = truths_or_numbers(cells[_is_known(cells)])
     return bool((values.isin([0, 1]) if role == "is_successful" else values.notna()).all())
+
+
+def _is_known(cells: pd.Series) -> pd.Series:
+    return cells.notna() & ~cells.astype("str").str.strip().str.lower().isin(_MISSING)
 
 
 def columns_of_runs(
@@ -300,13 +304,8 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
 def choices_of(
     table: pd.DataFrame, meaning: Mapping[str, str], file: str, given: Iterable[str] = (), *, n_files: int = 1
 ) -> Notes:
-    """Note what columns of a table are used for, and unused scores; if none is the model, also other unused columns.
-
-    If the user gave a column for the model, it is the model.
-    """
-    told = {role: name for role, name in meaning.items() if (table[name].notna() & table[name].ne("")).any()}
-    if "model_name" in told and table[told["model_name"]].astype("str").str.strip().str.lower().isin(_MISSING).all():
-        del told["model_name"]
+    """Note the meanings of columns, and unused numbers; if no column is the model, `given` or not, all unused ones."""
+    told = {role: name for role, name in meaning.items() if _is_known(table[name]).any()}
     unused = [name for name in map(str, table) if name not in meaning.values()]
     doubtful = {}
     for role in sorted(_OPTIONAL.difference(meaning)):
@@ -322,25 +321,21 @@ def choices_of(
     if not agents and "agent" in told and table[told["agent"]].nunique() > 1:
         agents = told["agent"]
     left = {name: table[name].astype("str").nunique() for name in unused}
-    named = {
-        name: n for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))
-    }
-    likely = [name for name in named if not _are_outcomes(table[name]) and table[name].map(_is_name).any()]
-    if agents:  # they are the models, unless a column such as ``LLM used`` has several values within an agent
+    several = [name for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))]
+    likely = [name for name in several if not _are_outcomes(table[name]) and table[name].map(_is_name).any()]
+    if agents:  # they are the models, unless another column has several values within an agent and task
         of_run = [agents, *(meaning[role] for role in ("dataset", "task_id", "repetition") if role in meaning)]
-        texts = table[[*of_run, *likely]].astype("str")
-        likely = [
-            name
-            for name in likely
-            if texts.groupby(agents if _LIKE_MODEL.search(name) else of_run)[name].nunique().gt(1).any()
-        ]
+        for name in list(likely):
+            keys = [agents] if _LIKE_MODEL.search(name) else of_run
+            if table[[*keys, name]].astype("str").groupby(keys)[name].nunique().le(1).all():
+                likely.remove(name)
         if not likely:
             return chosen
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
-    likely += [name for name in named if _MODEL_NUMBER.search(name)] + list(filter(None, [told.get("seed")]))
-    first = next(iter(likely), "")
-    about = {"file": file, "rows": len(table), "n_files": n_files}
-    return note("no_model", **about, left=left, likely=first, agents=agents) + chosen
+    likely += [name for name in several if _MODEL_NUMBER.search(name)]
+    likely += _called([told.get("seed", "")], COLUMN_NAMES["seed"][0])
+    about = {"file": file, "rows": len(table), "n_files": n_files, "agents": agents}
+    return note("no_model", **about, left=left, likely=next(iter(likely), "")) + chosen
 
 
 def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:

@@ -62,17 +62,18 @@ def name_by_source(
 
     Otherwise, note the models to compare by folder: those that ran the same task in several folders. Other runs count
     together, as do runs of files that name models. With `compare_by`, all runs count together, unless it separates
-    sources by their column ``source_name``, which runs get if sources share models.
+    sources by their column ``source_name``, which runs get if sources share models. Of folders that one glob matches,
+    only those with runs of one model each, on the same tasks, are compared.
     """
     runs = assembled.frames[kind.runs]
-    if len(sources) < 2 or runs.empty:
-        return assembled
     places: list[str] = []
     for source in sources:
         paths = [source]
         with suppress(SourceError):  # raised if a dataset was collected from a folder that is gone
             _, paths = expand(source)
         places += [absolute(path).rstrip("/") for path in paths]
+    if len(places) < 2 or runs.empty:
+        return assembled
     names = short_paths(places)
     for place, name in names.items():  # in the name of a model, the text before a / is a provider
         names[place] = without_projects(f"{name}/").replace(INSIDE, "/").strip("/").replace("/", " · ")
@@ -86,9 +87,12 @@ def name_by_source(
     shared = set(model[runs.groupby(unit)["source_name"].transform("nunique") > 1])
     if not shared or "" in found.values():
         return assembled
-    assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     is_file = logs.isin(names)
     are_alone = model.equals(logged) and model.groupby(runs["source_name"]).nunique().max() == 1
+    n_places = runs.groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
+    if len(sources) < 2 and not (are_alone and n_places.max() > 1):  # such as all experiments of several models
+        return assembled
+    assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     if are_alone and not compare_by and (shared == {UNKNOWN} or not is_file.any()):
         name_of = pd.concat([runs.set_index(by)["source_name"] for by in ("run_id", "source")]).groupby(level=0).first()
         chosen = assembled.chosen.without("no_model") + note("named_by_folder", models=sorted(set(model)))

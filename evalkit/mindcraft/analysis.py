@@ -787,11 +787,10 @@ def trend_findings(runs: pd.DataFrame, trend: pd.DataFrame) -> list[Finding]:
     is_few = len(trend) <= 2  # few enough for a sentence each
     for row in trend[has_trend | is_few].to_dict("records"):
         found.append(Finding("trend", section, {"row": row}, template=words.trend))
-    if without and not is_few:
-        found.append(Finding("no_trend", section, {"models": without}, template=words.no_trend))
-    if not is_few and not is_tested.all():
-        untested = sorted(trend.loc[~is_tested, "model_name"])
-        found.append(Finding("no_trend", section, {"models": untested}, template=words.untested))
+    untested = sorted(trend.loc[~is_tested, "model_name"])
+    for models in filter(None, [] if is_few else [without, untested]):
+        values = {"models": models, "is_tested": models is without}
+        found.append(Finding("no_trend", section, values, template=words.no_trend))
     fresh = counted(cooking(runs))
     for model in without:
         tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()

@@ -167,10 +167,7 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
 
 
 def time_of(record: StepRecord) -> datetime | None:
-    """Return the time of a record in UTC, or None if it has none. A time without a zone is in UTC.
-
-    Times are in ISO 8601 (also with slashes), in RFC 2822, or in seconds or milliseconds since 1970.
-    """
+    """Return a record's time in UTC (ISO 8601, RFC 2822 or time since 1970), or None. Without a zone, it is in UTC."""
     text = record["timestamp"] or ""
     try:
         if re.fullmatch(r"\d{10}(\d{3})?(\.\d+)?", text, re.ASCII):
