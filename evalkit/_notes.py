@@ -102,8 +102,7 @@ def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str, agents
         text += f"; not used: {listed(unused, 8)}"
     if likely:
         return f"{text}; if one names the model: --column model={shlex.quote(likely)} (parameter columns)"
-    files = "; to compare the files, name each one instead of their folder"
-    return f"{text}; {_UNNAMED}{files if n_files > 1 else ''}"
+    return f"{text}; {_UNNAMED}" + ("; to compare the files, name each of them as a source" if n_files > 1 else "")
 
 
 def _told_apart(file: str, count: int, column: str, task: str, is_item: bool) -> str:

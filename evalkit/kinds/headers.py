@@ -81,8 +81,7 @@ MOST_NAMES = 50  # maximum number of different values in a column that may name 
 _LONGEST_NAME = 200  # maximum number of characters of a field's name if its nested fields may be columns
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine|foundation|backbone", re.IGNORECASE)
 _MODEL_NUMBER = re.compile(rf"({_LIKE_MODEL.pattern})s?(\W|_)*(id|no|number)?$", re.IGNORECASE)
-# numbers that do not measure a run
-_NO_SCORE = re.compile(r"(?i)(^|[\W_])(id|idx|index|row|no|number|version|seed|n|num|count|line|date|time)([\W_]|$)")
+_NO_SCORE = re.compile(r"(?i)(\b|_)(id|idx|index|row|no|num|number|version|seed|n|count|line|date|time)(\b|_)")
 
 
 def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[str, Any]] = ()) -> bool:
@@ -322,7 +321,7 @@ def choices_of(
         agents = told["agent"]
     left = {name: table[name].astype("str").nunique() for name in unused}
     several = [name for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))]
-    likely = [name for name in several if not _are_outcomes(table[name]) and table[name].map(_is_name).any()]
+    likely = [name for name in several if not _are_values(table[name])]
     if agents:  # they are the models, unless another column has several values within an agent and task
         of_run = [agents, *(meaning[role] for role in ("dataset", "task_id", "repetition") if role in meaning)]
         for name in list(likely):
@@ -373,10 +372,6 @@ def _is_binary(scores: pd.Series, datasets: pd.Series) -> pd.Series:
     is_between = size.gt(1e-6) & (scores - 1).abs().gt(1e-6)
     largest = size.groupby(datasets).transform("max")
     return ~is_between.groupby(datasets).transform("any") & ~largest.between(0, 0.5, inclusive="neither")
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and _number(value) is None
 
 
 def _number(value: Any) -> float | None:

@@ -62,8 +62,8 @@ def name_by_source(
 
     Otherwise, note the models to compare by folder: those that ran the same task in several folders. Other runs count
     together, as do runs of files that name models. With `compare_by`, all runs count together, unless it separates
-    sources by their column ``source_name``, which runs get if sources share models. Of folders that one glob matches,
-    only those with runs of one model each, on the same tasks, are compared.
+    sources by their column ``source_name``, which runs get if sources share models.
+    The folders of one glob are compared only if each has runs of one model, on the same tasks.
     """
     runs = assembled.frames[kind.runs]
     places: list[str] = []

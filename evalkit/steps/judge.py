@@ -37,8 +37,7 @@ from evalkit.steps.results import Check, Reading, Severity, check, read_result
 
 ENOUGH_WORDS = 20  # minimum number of distinct words in results to recognise a copy without times
 _CJK = r"\u3040-\u30ff\u3400-\u9fff"  # scripts without spaces: each character is a word
-# matches 88 in np.int64(88)
-_WORD = re.compile(rf"(?:\b(?:np|numpy)\.\w+\()?([{_CJK}]|(?:[^\W{_CJK}]|[.+-])+)")
+_WORD = re.compile(rf"(?:\b(?:np|numpy)\.\w+\()?([{_CJK}]|(?:[^\W{_CJK}]|[.+-])+)")  # matches 88 in np.int64(88)
 _log = logging.getLogger(__name__)
 _SEVERITIES: dict[str, Severity] = {SILENT: "error", "failure": "error", CRITICAL: "critical", "unknown": "warning"}
 

@@ -268,6 +268,8 @@ def test_no_report_is_planned_with_credentials(project, url):
         (["ft:gpt:x"], "ft_gpt_x"),
         (["/home/me/experiments/"], "experiments"),
         (["<script>"], "script"),
+        (["task!=a", "score>=0.5"], "task_not_a-score_at_least_0.5"),
+        (["score<1", "turns>9"], "score_below_1-turns_above_9"),
         ([["a", "b"]], "a_b"),
         (["."], Path.cwd().name),
         (["../"], Path.cwd().parent.name),

@@ -18,7 +18,7 @@ from evalkit.compare.terminal import answer, describe_comparison
 from evalkit.display.terminal import chosen_lines, summary
 from evalkit.display.words import finding_text
 from evalkit.failures.terminal import describe_failures
-from evalkit.io import SourceError
+from evalkit.io import SourceError, plain
 from evalkit.kinds import has_flag
 from evalkit.trajectories.parse import accepts, parse
 from tests.trajectories import folders as make
@@ -621,6 +621,14 @@ def test_the_title_of_scores_that_are_outcomes_names_their_column(tmp_path):
     assert kinds.outcomes(runs, "score").title == "mean score (final)"
     runs = table(tmp_path, "a.csv", "\n".join(["task,model,exact_match,f1", *rows])).runs
     assert kinds.outcomes(runs).title == "success rate (exact_match)"
+
+
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_a_name_of_a_column_may_span_lines(tmp_path, line):
+    header = f'Results of 5" screens{line}task,"Model{line}(full{line}name)","Pas{line}sed?",score'
+    logs = table(tmp_path, "a.csv", header + line + "\n".join(f"t{n},m,1,{n}" for n in range(4)))
+    assert logs.runs["score"].tolist() == [0, 1, 2, 3]
+    assert "; not used: Model (full name) (1 value) and Pas sed? (1 value)" in plain(str(logs.chosen))
 
 
 def test_columns_that_name_no_model_are_listed_first_with_the_option_to_type(tmp_path):

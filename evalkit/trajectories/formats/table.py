@@ -30,6 +30,7 @@ MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # usua
 CHATS = ("messages", "history")  # columns whose messages make a row a run even without a score
 _MOST_NAMED = 3  # maximum number of doubtful cells that the ledger names
 _MOST_HEADER = 2**24  # number of characters in which the header is searched
+_IN_CELL = re.compile(r'(?:\A|[,;\t|])"[^"]*\Z')  # the end of a line that breaks within a cell
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+\s*%?)\Z")
 csv.field_size_limit(2**28)  # characters; many transcripts exceed the default of 131,072
 
@@ -374,7 +375,12 @@ def _cells(text: str, doubts: list[str]) -> list[dict[str, Any]]:
 
 def _from_header(text: str) -> list[str]:
     """Return the first lines of a table from its header on, without a title or comments above it."""
-    lines = list(islice(io.StringIO(text[:_MOST_HEADER], newline=""), 10))
+    lines = list[str]()
+    for line in islice(io.StringIO(text[:_MOST_HEADER], newline=""), 10):
+        if lines and _IN_CELL.search(lines[-1]):
+            lines[-1] += line
+        else:
+            lines.append(line)
     cells = list(map(_fields, lines))
     known = (at for at, names in enumerate(cells) if is_table_of_runs(names))
     alike = (at for at, (one, below) in enumerate(pairwise(cells)) if len(one) > 1 and len(one) == len(below))
