@@ -128,8 +128,7 @@ class Evidence:
 
     def cite(self, findings: Iterable[Finding]) -> list[Finding]:
         """Turn the examples of findings into links, for `evalkit.show_findings`, and add warnings of the logs first."""
-        warned = self._logs.chosen.only(*WARNED).notes
-        cited = [Finding("conditions", "", {"notes": Notes((one,))}) for one in warned]
+        cited = [Finding("conditions", "", {"notes": Notes((one,))}) for one in self._logs.chosen.only(*WARNED).notes]
         for finding in findings:
             links = []
             for example in finding.examples:

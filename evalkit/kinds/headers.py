@@ -190,8 +190,7 @@ def columns_of_runs(
     file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
-        has_words = role in ("started", "model_name", *_NUMBERS)
-        missing = table[name].isna() | texts.isin(_MISSING if has_words else ("",))
+        missing = table[name].isna() | texts.isin(_MISSING if role in (*_NUMBERS, "started", "model_name") else ("",))
         values = table[name].astype("object").where(~missing, None)
         if role in ("score", "is_successful"):
             truths = _by_file(truths_or_numbers, values, file)

@@ -139,8 +139,8 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     if "error" in rows:
         errors = rows["error"].where(table["ended"].isin(["", "error", "status error", "status failed"])).astype("str")
         texts = errors.where(table["ended"].eq("")).map(lambda error: plain(error, MOST_SCORER), na_action="ignore")
-        raised = errors.str.extract(RAISED, expand=False).fillna(texts.astype("str"))
-        table["ended"] = raised.fillna(table["ended"])
+        texts = errors.str.extract(RAISED, expand=False).fillna(texts.astype("str"))
+        table["ended"] = texts.fillna(table["ended"])
     table["condition"] = _conditions(rows, kind)
     compared_by = compared_in(runs)
     if compared_by:

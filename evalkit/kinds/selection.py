@@ -89,16 +89,15 @@ def name_by_source(
         return assembled
     is_file = logs.isin(names)
     are_alone = model.equals(logged) and model.groupby(runs["source_name"]).nunique().max() == 1
-    n_places = runs.groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
-    if len(sources) < 2 and not (are_alone and n_places.max() > 1):  # such as all experiments of several models
+    counts = ~is_file & ~is_excluded(runs, kind) & model.isin(shared - {UNKNOWN})
+    n_folders = runs[counts].groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
+    if len(sources) < 2 and not (are_alone and n_folders.max() > 1):  # such as all experiments of several models
         return assembled
     assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     if are_alone and not compare_by and (shared == {UNKNOWN} or not is_file.any()):
         name_of = pd.concat([runs.set_index(by)["source_name"] for by in ("run_id", "source")]).groupby(level=0).first()
         chosen = assembled.chosen.without("no_model") + note("named_by_folder", models=sorted(set(model)))
         return changed(assembled, partial(named_by_id, names=name_of))._replace(chosen=chosen)
-    counts = ~is_file & ~is_excluded(runs, kind) & model.isin(shared - {UNKNOWN})
-    n_folders = runs[counts].groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
     compared = set[str]() if compare_by else set(model[counts][n_folders > 1])
     merged = set[str]() if "source_name" in str(compare_by) else shared - compared
     chosen = assembled.chosen

@@ -40,17 +40,16 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> list[Part]:
-    """Format the drop with blocked agents and rates by model; `everything`: also rates of all models, and trends."""
+    """Format the drop with blocked agents and rates by model; `everything`: also trends."""
     chosen = analysis.cooking(runs)
     levels = sorted(chosen["n_blocked_agents"].dropna().unique())
     if len(levels) < 2:
         return []
-    both = pd.concat([chosen.assign(model_name=analysis.ALL_MODELS), chosen]) if everything else chosen
+    both = pd.concat([chosen.assign(model_name=analysis.ALL_MODELS), chosen])
     cells = analysis.success_by(both, ["model_name", "n_blocked_agents"]).set_index(["model_name", "n_blocked_agents"])
     drops = analysis.cooking_drop(chosen)
-    shown = drops[drops["model_name"].isin(both["model_name"])]
     rows = []
-    for name, row in zip(group_names(shown["model_name"]), shown.to_dict("records"), strict=True):
+    for name, row in zip(group_names(drops["model_name"]), drops.to_dict("records"), strict=True):
         texts = {"cooking, by blocked agents [95 %]": name}
         for level in levels:
             key = (row["model_name"], level)

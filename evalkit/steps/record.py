@@ -170,9 +170,8 @@ def time_of(record: StepRecord) -> datetime | None:
     """Return a record's time in UTC (ISO 8601, RFC 2822 or time since 1970), or None. Without a zone, it is in UTC."""
     text = record["timestamp"] or ""
     try:
-        if re.fullmatch(r"\d{10}(\d{3})?(\.\d+)?", text, re.ASCII):
-            seconds = float(text)
-            return datetime.fromtimestamp(seconds if seconds < 1e11 else seconds / 1000, UTC)
+        if re.fullmatch(r"\d{10}(\d{3})?(\.\d+)?", text, re.ASCII):  # seconds, and their decimals
+            return datetime.fromtimestamp(float(f"{text[:10]}.{text[10:].replace('.', '')}"), UTC)
         is_mail = re.search("[A-Za-z]{3} ", text)
         time = parsedate_to_datetime(text) if is_mail else datetime.fromisoformat(text.replace("/", "-"))
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
