@@ -43,10 +43,8 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> Answer:
     if named > MOST_ANSWERED and len(known := best_first(rates(runs)).dropna(subset="estimate")):
         data, first = outcomes(runs), known.iloc[0]
         rate = format_interval(*first[["estimate", "low", "high"]], percent=data.is_share, unit=data.unit or None)
-        text = (
-            f"{named:,} models, sorted by rate, from {plain(first['model_name'], name_width())} with a {data.name} of"
-        )
-        return Answer(f"{text} {rate}; `evalkit compare` tests which are better.")
+        text = f"{named:,} models, sorted by rate; the first has a {data.name} of {rate}"
+        return Answer(f"{text}; `evalkit compare` tests which are better.")
     board = leaderboard(runs, planned=planned)
     in_sentences = with_short_names(board, name_width())
     ranking = ranked(in_sentences)
