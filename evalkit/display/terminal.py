@@ -95,15 +95,14 @@ def on_screen(parts: Iterable[Part], *, everything: bool, compared_by: Sequence[
     shown: list[list[str]] = []
     left_out: list[str] = []
     texts = [part.printed(None, width) for part in parts if part.always and not part.rows]
-    texts += [part.printed(FEWEST_ROWS, width) for part in parts if part.always and part.rows]
     room = SCREEN - len(_wrapped(_LEFT_OUT, width)) - sum(len(lines) + 1 for lines in texts)
-    for part in parts:
+    for place, part in enumerate(parts):
         most = len(part.rows) if part.most is None else min(part.most, len(part.rows))
-        if part.always and part.rows:
-            room += len(part.printed(FEWEST_ROWS, width)) + 1
         lines = part.printed(most, width)
-        if part.rows and part.most and room <= len(lines):
-            most = max(most - (len(lines) + 1 - room), min(FEWEST_ROWS, most))
+        tables = [other.printed(FEWEST_ROWS, width) for other in parts[place + 1 :] if other.always and other.rows]
+        left = room - sum(len(table) + 1 for table in tables)
+        if part.rows and part.most and left <= len(lines):
+            most = max(most - (len(lines) + 1 - left), min(FEWEST_ROWS, most))
             lines = part.printed(most, width)
         if part.always or len(lines) < room:
             shown.append(lines)

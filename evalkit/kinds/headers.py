@@ -330,8 +330,9 @@ def choices_of(
         if not likely:
             return chosen
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
-    likely += [name for name in several if _MODEL_NUMBER.search(name)]
-    likely += _called([told.get("seed", "")], COLUMN_NAMES["seed"][0])
+    likely += [name for name in several if _MODEL_NUMBER.search(name)] + _called(
+        [told.get("seed", "")], ("checkpoint",)
+    )
     about = {"file": file, "rows": len(table), "n_files": n_files, "agents": agents}
     return note("no_model", **about, left=left, likely=next(iter(likely), "")) + chosen
 

@@ -135,10 +135,11 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table["ended"] = "status " + ended.astype("str")
     if "exit_reason" in rows:
         table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
-    table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "").fillna("").astype("str")
+    table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "")
     if "error" in rows:
-        errors = rows["error"].where(table["ended"].isin(["", "error", "status error", "status failed"])).astype("str")
-        texts = errors.where(table["ended"].eq("")).map(lambda error: plain(error, MOST_SCORER), na_action="ignore")
+        known = table["ended"].fillna("")
+        errors = rows["error"].where(known.isin(["", "error", "status error", "status failed"])).astype("str")
+        texts = errors.where(known.eq("")).map(lambda error: plain(error, MOST_SCORER), na_action="ignore")
         texts = errors.str.extract(RAISED, expand=False).fillna(texts.astype("str"))
         table["ended"] = texts.fillna(table["ended"])
     table["condition"] = _conditions(rows, kind)
