@@ -330,9 +330,7 @@ def choices_of(
         if not likely:
             return chosen
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
-    likely += [name for name in several if _MODEL_NUMBER.search(name)] + _called(
-        [told.get("seed", "")], ("checkpoint",)
-    )
+    likely += [*filter(_MODEL_NUMBER.search, several), *_called([told.get("seed", "")], ("checkpoint",))]
     about = {"file": file, "rows": len(table), "n_files": n_files, "agents": agents}
     return note("no_model", **about, left=left, likely=next(iter(likely), "")) + chosen
 
