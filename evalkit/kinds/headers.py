@@ -319,8 +319,8 @@ def choices_of(
     if not agents and "agent" in told and table[told["agent"]].nunique() > 1:
         agents = told["agent"]
     left = {name: table[name].astype("str").nunique() for name in unused}
-    several = [name for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))]
-    likely = [name for name in several if not _are_values(table[name])]
+    options = [name for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))]
+    likely = [name for name in options if not _are_values(table[name])]
     if agents:  # they are the models, unless another column has several values within an agent and task
         of_run = [agents, *(meaning[role] for role in ("dataset", "task_id", "repetition") if role in meaning)]
         for name in list(likely):
@@ -330,9 +330,9 @@ def choices_of(
         if not likely:
             return chosen
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
-    likely += [*filter(_MODEL_NUMBER.search, several), *_called([told.get("seed", "")], ("checkpoint",))]
-    about = {"file": file, "rows": len(table), "n_files": n_files, "agents": agents}
-    return note("no_model", **about, left=left, likely=next(iter(likely), "")) + chosen
+    likely += [*filter(_MODEL_NUMBER.search, options), *_called([told.get("seed", "")], ("checkpoint",)), ""]
+    doubt = note("no_model", file=file, rows=len(table), left=left, likely=likely[0], agents=agents, n_files=n_files)
+    return doubt + chosen
 
 
 def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
