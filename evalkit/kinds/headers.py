@@ -221,7 +221,7 @@ def columns_of_runs(
         is_unread = values.notna() & runs[role].isna()
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
-    name = meaning.get("score") or meaning.get("is_successful", "score")
+    name = meaning.get("score", "score")
     if "score_key" not in meaning and not _called([name], ("score",)):
         runs["score_key"] = name  # such as wer: the name tells what the score is
     return runs, unread

@@ -12,7 +12,6 @@ from evalkit._text import as_list, check_columns, counted_noun, did_you_mean, se
 from evalkit.io.paths import SourceError
 from evalkit.io.text import plain
 from evalkit.kinds.errors import RAISED
-from evalkit.kinds.headers import roles_of
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.registry import kind_named
 from evalkit.stats.intervals import numbers
@@ -168,16 +167,18 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     has_rate = outcome.isin(MEASURED).any() or (may_succeed and rows["score"].isna().all())
     score = pd.Series(numbers(rows["score"]), rows.index)
     table["outcome"] = table["outcome"].mask(table["outcome"].eq("not measured") & score.notna(), "scored")
+    succeeded = table["outcome"].eq("success").astype("float64")
+    is_table = "format" in rows and rows["format"].eq("table").any()
+    are_outcomes = is_measured.any() and score.eq(succeeded).where(score.notna(), True).all()
     if value == "is_successful" or (not value and has_rate):
-        succeeded = table["outcome"].eq("success").astype("float64")
         if kind.rates.denominator == "all":
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
         table = table.assign(value=succeeded.where(is_measured))
-        is_table = "format" in rows and rows["format"].eq("table").any()
-        if is_table and ("is_successful" in roles_of([made.by]) or (score.notna() & score.ne(succeeded)).any()):
-            made = made._replace(by="")  # the outcomes are not from this score
-        return made._replace(table=table, kind="proportion", name=f"success rate{mark}")
+        by = made.by if are_outcomes or not is_table else ""  # then the outcomes are not from this score
+        return made._replace(table=table, kind="proportion", name=f"success rate{mark}", by=by)
+    if is_table and are_outcomes:
+        made = made._replace(name=f"success rate{mark}")
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     made = made._replace(table=table)
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")

@@ -235,7 +235,7 @@ def test_a_field_next_to_an_outcome_is_a_score_or_outcome_if_its_cells_are(colum
         (["reward"], {}, "reward", ""),
         (["judge.score", "other.score"], {"score": "other.score"}, "other.score", "not used: judge.score (--column"),
         (["Score (%)"], {}, None, ""),
-        (["passed", "my rating"], {}, "passed", "not used: my rating (--column score='my rating' makes one the score)"),
+        (["passed", "my rating"], {}, None, "not used: my rating (--column score='my rating' makes one the score)"),
         (["exact_match", "row_id", "seed no"], {}, "exact_match", ""),
     ],
 )

@@ -612,10 +612,10 @@ def test_a_score_in_an_object_is_not_replaced_by_the_outcome_and_titles_name_it(
     assert set(by_outcome.table["measure"]) == {"success rate"}
 
 
-def test_the_title_of_scores_that_are_outcomes_names_their_column(tmp_path):
+def test_scores_that_are_outcomes_are_called_success_rate(tmp_path):
     rows = [f"t{n},{model},{n % 2},{n % 3}" for n in range(6) for model in ("teal", "wren")]
     runs = table(tmp_path, "a.csv", "\n".join(["task,model,resolved,final", *rows])).runs
-    assert kinds.outcomes(runs, "score").title == "mean score (resolved)"
+    assert kinds.outcomes(runs, "score").title == "success rate"
     assert kinds.outcomes(runs).title == "success rate"
     runs = trajectories.load(tmp_path, columns=["success=resolved", "score=final"]).runs
     assert kinds.outcomes(runs, "score").title == "mean score (final)"

@@ -375,12 +375,11 @@ def _cells(text: str, doubts: list[str]) -> list[dict[str, Any]]:
 
 def _from_header(text: str) -> list[str]:
     """Return the first lines of a table from its header on, without a title or comments above it."""
-    lines = list[str]()
+    lines = [""]
     for line in islice(io.StringIO(text[:_MOST_HEADER], newline=""), 10):
-        if lines and _IN_CELL.search(lines[-1]):
-            lines[-1] += line
-        else:
-            lines.append(line)
+        if lines[-1] and not _IN_CELL.search(lines[-1]):
+            lines.append("")
+        lines[-1] += line
     cells = list(map(_fields, lines))
     known = (at for at, names in enumerate(cells) if is_table_of_runs(names))
     alike = (at for at, (one, below) in enumerate(pairwise(cells)) if len(one) > 1 and len(one) == len(below))
