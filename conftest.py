@@ -15,3 +15,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compare the outputs of notebooks only where `--nbval` asks for it: as an option of the project, lax would win."""
     config.option.nbval_lax = not config.option.nbval
     config.option.nbval_kernel_startup_timeout = 600  # seconds, of a busy machine
+    if not config.option.nbval:
+        from tests.one_kernel import share
+
+        share(config)

@@ -16,6 +16,7 @@ import json
 import os
 import random
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,14 @@ ERRORS = (
     "tool exited with code {n}",
     '{{"is_error": true, "message": "permission denied for item {n}"}}',
     '{{"success": false, "reason": "quota of {n} is used up"}}',
+    "Invalid order number: {n}",
+    "No such customer: {n}",
+    "No invoice found with id {n}",
+    "Item {n} is out of stock",
+    "Return {n} has been already booked",
+    "Internal error {n}, please call us",
+    '{{"result": "{{\\"error\\": \\"order {n} is closed\\"}}"}}',
+    '{{"type": "text", "value": "Error: order {n} is closed"}}',
 )
 SAFE = (
     "0 errors found in {n} files",
@@ -47,6 +56,11 @@ SAFE = (
     "Found {n} results",
     '{{"status": 200, "total": {n}}}',
     "Order {n}: failed deliveries 0, open claims 0",
+    "Invalid orders: {n}",
+    "No invoices found for customer {n}",
+    "Item {n} is available, {n} are in stock",
+    "The customer could not be reached; note {n} was left.",
+    '{{"result": "{{\\"error\\": null, \\"n\\": {n}}}"}}',
 )
 
 
@@ -91,7 +105,7 @@ class Chat:
     def noise(self) -> None:
         """Add one healthy event of a type that any run may have."""
         n = self.n()
-        kind = self.rng.randrange(7)
+        kind = self.rng.randrange(8)
         if kind == 0:  # a retry that succeeds
             self.has_failed = True
             query = {"query": f"item {n}"}
@@ -106,6 +120,10 @@ class Chat:
         elif kind == 3:  # results that only acknowledge a call
             for _ in range(3):
                 self.call("log_note", {"note": f"note {self.n()}"}, "ok")
+        elif kind == 4:  # polling with pauses
+            for state in ("queued", "queued", "queued", f"{n} is ready"):
+                self.call("wait", {"seconds": 30}, "ok")
+                self.call("get_status", {"job": n}, state)
         else:
             self.call("lookup", {"key": n}, self.rng.choice(SAFE).format(n=n))
 
@@ -179,8 +197,11 @@ def unknown_tool(chat: Chat) -> set[str]:
         "Error: tool '{}' not found",
         "Tool {} does not exist.",
         "{} is not a valid tool, try one of a, b",
+        "Function not found: {}",
+        "Tool {} not available. Available tools: a, b",
+        "{} is not in the list of known functions",
     )
-    chat.call(name, {}, "Error: " + chat.rng.choice(texts).format(name))
+    chat.call(name, {}, chat.rng.choice(("", "Error: ")) + chat.rng.choice(texts).format(name))
     chat.finish()
     return {"unknown_tool", "failed_call"}
 
@@ -201,6 +222,10 @@ def ignored_claim(chat: Chat) -> set[str]:
         "Your refund has been processed successfully.",
         "Done! The order is updated.",
         "All done, the task is complete.",
+        "Everything is set, you get your money on Monday.",
+        "The order is now on hold.",
+        "Your card has been unlocked.",
+        "Mission accomplished!",
     )
     chat.say("assistant", chat.rng.choice(texts))
     return {"ignored_error", "failed_call"}
@@ -209,7 +234,12 @@ def ignored_claim(chat: Chat) -> set[str]:
 def admitted(chat: Chat) -> set[str]:
     """Admit that a call failed, which is healthy."""
     chat.call("refund", {"order": chat.n()}, failing(chat))
-    chat.say("assistant", "I am sorry, the refund could not be completed.")
+    texts = (
+        "I am sorry, the refund could not be completed.",
+        "Only orders that are confirmed can be refunded.",
+        "Your delivery is scheduled for Monday.",
+    )
+    chat.say("assistant", chat.rng.choice(texts))
     return {"failed_call"}
 
 
@@ -439,7 +469,13 @@ def mindcraft(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
         if cause not in ("plan_not_started", "late_first_action"):
             noise(a)
         if cause not in ("unanswered_message", "late_first_action"):
-            tell(a, b, "Andy", f"Hello Jill, we meet at {next(numbers)}.")
+            said = (
+                "we meet at {}",
+                "I need 3 paper from chest {}",
+                "it takes {} minutes to get there",
+                "I made {} planks",
+            )
+            tell(a, b, "Andy", f"Hello Jill, {rng.choice(said).format(next(numbers))}.")
             tell(b, a, "Jill", f"Hello Andy, I am at {next(numbers)}.")
             noise(b)
         k = next(numbers)
@@ -484,14 +520,28 @@ def mindcraft(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
             noise(a)
             noise(a)
         elif cause == "recipe_asked":
-            tell(a, b, "Andy", rng.choice(("Do you have the recipe for a bookshelf?", "How do I craft a bookshelf?")))
+            asked = ("Do you have the recipe for a bookshelf?", "How do I craft a bookshelf?")
+            tell(
+                a,
+                b,
+                "Andy",
+                rng.choice((*asked, "How many planks does a bookshelf need?", "I don't know how to make it.")),
+            )
             tell(b, a, "Jill", "I have to look.")
         elif cause == "recipe_told":
-            recipes = ("You need 6 oak_planks and 3 books for it.", "The recipe is 6 planks, 3 books.")
+            recipes = (
+                "You need 6 oak_planks and 3 books for it.",
+                "The recipe is 6 planks, 3 books.",
+                "A book requires 3 paper.",
+                "It takes 3 paper to make a book.",
+                "Books are made of 3 paper.",
+                "You need 3 paper to craft a book.",
+            )
             tell(a, b, "Andy", rng.choice(recipes))
             tell(b, a, "Jill", "Understood.")
         elif cause == "wrong_item":
-            act(a, '!craftRecipe("cake", 1)', "Successfully crafted cake, you now have 1 cake.")
+            item = rng.choice(("cake", "snow_block", "white_wool", "birch_boat"))
+            act(a, f'!craftRecipe("{item}", 1)', f"Successfully crafted {item}, you now have 1 {item}.")
         elif cause == "death":
             say(a, "system", f"You died at position x: {k}, y: 64, z: 2.")
         elif cause == "restart":
@@ -752,24 +802,29 @@ def cpu_time() -> float:
 
 
 def speed(name: str, n: int) -> str:
-    """Describe the processor times of reading small runs and of finding their events and failure modes."""
+    """Describe the times of finding the events and failure modes of small runs, as multiples of reading the runs.
+
+    Times are processor times of all processes, with the cache on: both steps store their results. Elapsed times depend
+    on the number of processes: one process reads a single file, but several search 2,000 runs or more.
+    """
     kind, make = KINDS[name]
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "logs"
         folder.mkdir()
         make(random.Random(1), folder, n)
-        start = cpu_time()
+        start, began = cpu_time(), time.monotonic()
         logs = evalkit.load(folder, kind)
-        read = cpu_time() - start
-        start = cpu_time()
+        read, read_elapsed = cpu_time() - start, time.monotonic() - began
+        start, began = cpu_time(), time.monotonic()
         evalkit.failures.modes(logs)
-        searched = cpu_time() - start
+        searched, searched_elapsed = cpu_time() - start, time.monotonic() - began
         logs = evalkit.load(folder, kind)
         start = cpu_time()
         evalkit.failures.modes(logs)
         again = cpu_time() - start
     ratio = f"{searched / read:.2f} and, nothing changed, {again / read:.2f} times that"
-    return f"{n:,} runs of {name}: reading {read:.1f} s; events and modes {ratio}"
+    elapsed = f"elapsed {read_elapsed:.1f} s and {searched_elapsed / read_elapsed:.2f} times that"
+    return f"{n:,} runs of {name}: reading {read:.1f} s; events and modes {ratio}; {elapsed}"
 
 
 def tables(n: int, seed: int) -> Iterator[str]:

@@ -67,6 +67,13 @@ CORE = names(PROJECT["dependencies"])
 EXTRAS = {extra: names(texts) for extra, texts in {**OPTIONAL, **GROUPS}.items()}
 
 
+def called(function: ast.expr) -> str:
+    """The name of a function of a module, which may import a module itself; empty for others."""
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        return f"{function.value.id}.{function.attr}"
+    return ""
+
+
 def imported(source: str) -> set[str]:
     """The first names of the modules that a text of Python imports."""
     found = set()
@@ -75,7 +82,7 @@ def imported(source: str) -> set[str]:
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.partition(".")[0])
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("importorskip", "lazy_loader.load")):
+        elif isinstance(node, ast.Call) and called(node.func) in ("pytest.importorskip", "lazy_loader.load"):
             found.add(ast.literal_eval(node.args[0]).partition(".")[0])
     return found - OWN - ORACLES - sys.stdlib_module_names
 

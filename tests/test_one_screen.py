@@ -46,7 +46,7 @@ def trajectories(model: int, task: int) -> tuple[str, object]:
 def test_the_answer_stands_on_one_screen(tmp_path, monkeypatch, made, models):
     folder = write_all(tmp_path / "logs", dict(made(model, task) for model in range(models) for task in TASKS))
     write_all(folder, {f"{n}/broken_with_a_long_name_{n:050d}.json": b"{" + b"[" * n for n in range(9)})
-    commands = [made.__name__] if made is steps else [made.__name__, "compare"]
+    commands = [made.__name__, "compare"] if made in (crafter, trajectories) else [made.__name__]  # scores, and rates
     for command in commands:
         line = [command, str(folder)]
         if models > LINES:  # with fewer models, a narrow screen needs more lines

@@ -138,4 +138,7 @@ def print_runs(logs: Logs, which: Which, output: str | None) -> None:
 
 def print_paged(text: str) -> None:
     """Print a long text; in a terminal, use a pager."""
-    click.echo_via_pager(text) if sys.stdout.isatty() else print(text, end="")
+    if sys.stdout.isatty():
+        click.echo_via_pager(text)
+    else:
+        print(text, end="")

@@ -50,7 +50,8 @@ def findings(
     opposite = tuple(example for pair in sides for example in examples(discordant(board, *pair)))
     results = [Finding("conditions", ranking, {"notes": Notes((one,))}) for one in board.notes.only(*FIRST).notes]
     stated = list[str]()  # codes of notes that other findings include
-    results.append(best := ranked(board, ranking))
+    best = ranked(board, ranking)
+    results.append(best)
     if few := board.notes.only("variants"):
         results.append(Finding("variants", sections.DATA_QUALITY, {"notes": few}))
     head = best.values["headline"]

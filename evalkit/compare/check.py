@@ -159,7 +159,7 @@ class Audited:
         """
         if not isinstance(runs, Comparison):
             same = "is_successful" if self.board.outcomes.kind == "proportion" else "score"
-            runs = Comparison(outcomes(runs, same, self.logs.kind))
+            runs = Comparison.of(outcomes(runs, same, self.logs.kind))
         cells = runs.cells
         if len(cells.models) > MOST_ADJUSTED:
             means = pd.DataFrame(cells.over_conditions.means, columns=cells.models).mean()

@@ -263,7 +263,7 @@ def no_outcome(audited: Audited) -> Found:
         if first["n_measured"]:
             other = "measured" if "measured_estimate" in first else "lowest"
             rates = {"one": first["estimate"], "other": first[f"{other}_estimate"]}
-            notes = note("denominators", _two_rates, of=most, **rates, of_other="with the other denominator")
+            notes = note("both_rates", _two_rates, of=most, **rates, of_other="with the other denominator")
     is_counted = audited.logs.kind.rates.denominator == "all" and _has_rate(audited)
     alternative = audited.without(rows) if is_counted else audited.ending(rows, False)
     return Found(len(rows), len(audited.runs), rows, alternative, notes=notes)
@@ -507,23 +507,25 @@ def leaks(audited: Audited) -> Found:
     order = runs.groupby("model_name", dropna=False).cumcount().sort_values(kind="stable")
     is_chosen = runs.index.isin(order.index[:MOST_READ])
     seen = _seen_in(audited, runs[is_chosen], answers)
-    shares = seen["told"].astype("Float64").groupby(runs["model_name"]).mean()
+    shares = seen["shows_answer"].astype("Float64").groupby(runs["model_name"]).mean()
     if len(shares) > 1 and shares.ge(NEARLY_ALL).all():
-        seen["told"] = False
-        if not seen["looked"].any():
+        seen["shows_answer"] = False
+        if not seen["opens_files"].any():
             raise NotComputed("in_prompts", "nearly every prompt contains the answer, perhaps among several choices")
         answers = pd.Series()
-    models = runs["model_name"].reindex(seen.index[seen["told"].fillna(False) | seen["looked"]])
+    models = runs["model_name"].reindex(seen.index[seen["shows_answer"].fillna(False) | seen["opens_files"]])
     seen = pd.concat([seen, _seen_in(audited, runs[~is_chosen & runs["model_name"].isin(models)], answers)])
     if seen.empty:
         raise NotComputed("none_read", "no run has a transcript that can be read")
-    read = seen[seen["told"].notna() | seen["looked"]].fillna(False)
+    read = seen[seen["shows_answer"].notna() | seen["opens_files"]].fillna(False)
     if read.empty:
         raise NotComputed("short_answers", "the expected answers are too short to search for")
-    notes = _counted("told", "{count:run} that show the expected answer at the start", int(read["told"].sum()))
-    notes += _counted("looked", "{count:run} that open files of the benchmark", int(read["looked"].sum()))
+    notes = _counted(
+        "shows_answer", "{count:run} that show the expected answer at the start", int(read["shows_answer"].sum())
+    )
+    notes += _counted("opens_files", "{count:run} that open files of the benchmark", int(read["opens_files"].sum()))
     notes += _counted("unread", "{count:run} not read", len(runs) - len(seen))
-    rows = runs[runs.index.isin(read.index[read["told"] | read["looked"]])]
+    rows = runs[runs.index.isin(read.index[read["shows_answer"] | read["opens_files"]])]
     return Found(len(rows), len(read), rows, audited.without(rows), notes=notes)
 
 
@@ -542,11 +544,14 @@ def _seen_in(audited: Audited, runs: pd.DataFrame, answers: pd.Series) -> pd.Dat
         elif answer and len(answer) < SHORTEST_ANSWER:
             pattern = None
         start = "\n".join(turn.text.casefold() for turn in turns[:begin])
-        told = None if pattern is None else bool(pattern and re.search(pattern, start))
-        seen[run_id] = (told, any(turn.role == "action" and opens_own_file(turn.text) for turn in turns[begin:]))
+        shows_answer = None if pattern is None else bool(pattern and re.search(pattern, start))
+        seen[run_id] = (
+            shows_answer,
+            any(turn.role == "action" and opens_own_file(turn.text) for turn in turns[begin:]),
+        )
     places = pd.Series(runs.index, runs["run_id"])[list(seen)].to_numpy()
-    made = pd.DataFrame(list(seen.values()), places, columns=["told", "looked"])
-    return made.astype({"told": "boolean", "looked": "boolean"})
+    made = pd.DataFrame(list(seen.values()), places, columns=["shows_answer", "opens_files"])
+    return made.astype({"shows_answer": "boolean", "opens_files": "boolean"})
 
 
 def opens_own_file(call: str) -> bool:

@@ -29,16 +29,25 @@ MOST_SHOWN = 30  # number of models whose pairs are compared if there are too ma
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Comparison:
-    """The outcomes of runs, and their cells by task, model and condition, each computed once."""
+    """The outcomes of runs, and their cells by task, model and condition.
+
+    `of` computes the cells; all analyses of a page share them.
+    """
 
     outcomes: Outcomes
+    named_runs: pd.DataFrame  # the runs that name a model; all runs if no run that names one has a value
+    all_cells: Cells  # of all models in `named_runs`, including models without any outcome
 
-    @cached_property
-    def named_runs(self) -> pd.DataFrame:
-        """The runs that name a model; all runs if no run that names one has a value."""
-        table = self.outcomes.table
-        named = table[table["model_name"] != UNKNOWN]
-        return named if named["value"].notna().any() else table
+    @classmethod
+    def of(cls, outcomes: Outcomes) -> "Comparison":
+        """Return the comparison of runs with these outcomes."""
+        named = outcomes.table[outcomes.table["model_name"] != UNKNOWN]
+        if named["value"].isna().all():
+            named = outcomes.table
+        cells = cells_of(named, "model_name", "task", "value", *WITHIN)
+        if outcomes.only_shared:
+            cells = replace(cells, strata=None)
+        return Comparison(outcomes, named, cells)
 
     @cached_property
     def unnamed(self) -> Notes:
@@ -51,12 +60,6 @@ class Comparison:
         measured = rows.dropna(subset="value")
         rates = estimate_by(measured, "model_name", "value", "task", data.kind, families="family", seeds="seed")
         return note("unnamed_runs", **about, count=len(rows), n=len(data.table), rates=rates.to_dict("records"))
-
-    @cached_property
-    def all_cells(self) -> Cells:
-        """The cells of all models in `named_runs`, including models without any outcome."""
-        cells = cells_of(self.named_runs, "model_name", "task", "value", *WITHIN)
-        return replace(cells, strata=None) if self.outcomes.only_shared else cells
 
     @cached_property
     def cells(self) -> Cells:
@@ -113,7 +116,7 @@ class Comparison:
             failed[name] = failed["task"].map(table.groupby("task")[name].first())
         columns = ["task", "model_name", "value", *WITHIN]
         rows = pd.concat([table[columns], failed.reindex(columns=columns)], ignore_index=True)
-        return Comparison(self.outcomes._replace(table=rows))
+        return Comparison.of(self.outcomes._replace(table=rows))
 
 
 def _units_differ(table: pd.DataFrame) -> Notes:
@@ -144,7 +147,7 @@ def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:
     Raises ValueError if a given comparison compares another value than `value`.
     """
     if not isinstance(runs, Comparison):
-        return Comparison(outcomes(runs_of(runs), value))
+        return Comparison.of(outcomes(runs_of(runs), value))
     if value and (value == "is_successful") != (runs.outcomes.kind == "proportion"):
         raise ValueError(f"this comparison is one of {runs.outcomes.name}: pass the runs to compare {value}")
     return runs

@@ -107,7 +107,7 @@ def leaderboard(
     'alder-large'
     """
     runs = runs_of(runs).reset_index(drop=True)
-    compared = Comparison(outcomes(runs, value))
+    compared = Comparison.of(outcomes(runs, value))
     scored, cells = compared.outcomes, compared.cells
     rows = scored.table[scored.table["model_name"].isin(cells.models)]
     pairs = pairs_of(cells, scored, margin=margin)
@@ -147,7 +147,9 @@ def leaderboard(
     if scored.left_out and (copies := copied(runs, kind_of(runs))):
         notes += note("copied", pairs=copies)
     table, pairs = scored.marked(table), scored.marked(pairs)
-    board = Leaderboard(scored, table=table, pairs=pairs, basis=adjusted.basis, notes=notes)
+    board = Leaderboard(
+        scored, compared.named_runs, compared.all_cells, table=table, pairs=pairs, basis=adjusted.basis, notes=notes
+    )
     own = board.pairs_of_first
     if own["n_tasks"].any() and own["n_unshared"].any():
         shared, others = (sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared"))
@@ -280,8 +282,13 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
 
 def ranks_text(table: pd.DataFrame) -> list[str]:
     """Format the possible ranks of each model, such as ``1`` or ``2 – 4``; empty for models without a rank."""
-    places = zip(table["rank_low"], table["rank_high"], strict=True)
-    return ["" if pd.isna(low) else f"{low} – {high}" if high > low else str(low) for low, high in places]
+    texts = []
+    for low, high in zip(table["rank_low"], table["rank_high"], strict=True):
+        if pd.isna(low):
+            texts.append("")
+        else:
+            texts.append(f"{low} – {high}" if high > low else str(low))
+    return texts
 
 
 def headline(board: Leaderboard) -> dict[str, Any]:

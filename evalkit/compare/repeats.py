@@ -33,5 +33,5 @@ def reliability(runs: pd.DataFrame | Comparison, ks: Sequence[int] | None = None
     """
     data = comparison(runs, "is_successful")
     if len(data.all_cells.models) > MOST_MODELS:
-        data = Comparison(data.outcomes._replace(table=leading(data.outcomes.table)))
+        data = Comparison.of(data.outcomes._replace(table=leading(data.outcomes.table)))
     return data.outcomes.marked(reliability_of(data.all_cells, ks=ks, order="repetition"))

@@ -114,8 +114,10 @@ def describe_comparison(
         if place[row["model_b"]] < place[row["model_a"]]:  # the model that ranks higher comes first
             row |= {"model_a": row["model_b"], "model_b": row["model_a"]}
             row |= {"estimate": -row["estimate"], "low": -row["high"], "high": -row["low"]}
-        verdict = "better" if row["estimate"] > 0 else "worse"
-        verdict = verdict if row["decided"] else "equivalent" if row["equivalent"] is True else "not decided"
+        if row["decided"]:
+            verdict = "better" if row["estimate"] > 0 else "worse"
+        else:
+            verdict = "equivalent" if row["equivalent"] is True else "not decided"
         if why := why_undecided(row):
             verdict += f" ({why})"
         sides = {"model": row["model_a"], "against": row["model_b"], **_tasks(row, board.pairs)}

@@ -51,17 +51,24 @@ def count_hooks(hooks: Iterable[tuple[str, int, int]], counting: Counting) -> di
     return counts
 
 
+def _sign(points: float) -> str:
+    """Return the symbol of points in a trajectory; empty for 0."""
+    if points > 0:
+        return "+"
+    return "-" if points < 0 else ""
+
+
 def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) -> EventScore:
     """Score one event; `evalkit.crafter.evaluate_event` describes how."""
     score, symbol = 0.0, ""
     if hooks and counting == "achievement":
         counts = count_hooks(hooks, counting)
         score = round(sum(n * weights[name] for name, n in counts.items()), DIGITS) + 0.0
-        return EventScore(score, "+" if score > 0 else "-" if score < 0 else "0")
+        return EventScore(score, _sign(score) or "0")
     for name, _, known in hooks:
         if known:
             score += weights[name]
-            symbol = "+" if weights[name] > 0 else "-" if weights[name] < 0 else symbol
+            symbol = _sign(weights[name]) or symbol
     return EventScore(score, symbol if score else "")
 
 
@@ -150,7 +157,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     # for each episode and achievement: whether it was unlocked, and the turn of the first hook that names it
     unlocked = np.zeros((n, len(PLACE)), bool)
     turns = np.full(unlocked.shape, _NO_TURN)
-    for episode, names, turn in zip(episode_of.tolist(), listed["achievements"], listed["turn"], strict=True):
+    for episode, names, turn in zip(episode_of.tolist(), listed["achievements"], listed["game_turn"], strict=True):
         for place in map(PLACE.get, names.split(" ") if names else ()):
             if place is not None and not unlocked[episode, place]:
                 unlocked[episode, place] = True
@@ -162,7 +169,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         "achievement": list(ACHIEVEMENTS) * n,
         "tier": [*map(TIER_OF.get, ACHIEVEMENTS)] * n,
         "unlocked": pa.array(unlocked.ravel(), mask=~unlocked.ravel() & ~can_tell[each]),
-        "turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
+        "game_turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
     }
     score, suspects = np.array([scores[name] for name in ("score", "suspect_invalid_actions")], dtype=float)
     is_known = can_tell & (sizes > 0)

@@ -178,13 +178,13 @@ def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
     --------
     >>> axes = figures.unlocks(analysis.unlock_curve(achievements, episodes))
     """
-    last = curve.loc[curve["n"] >= ENOUGH, "turn"].max()
-    is_cut = bool(curve["turn"].max() > last)
-    xlabel = "turn, from 0"
+    last = curve.loc[curve["n"] >= ENOUGH, "game_turn"].max()
+    is_cut = bool(curve["game_turn"].max() > last)
+    xlabel = "turn of the game, from 0"
     if is_cut:
         xlabel += f"; of models with fewer than {ENOUGH} episodes, later turns are not shown"
     ylabel = "different achievements, mean"
-    ax = plots.curves(curve, "turn", "model_name", xlabel=xlabel, ylabel=ylabel, percent=False, steps=True, ax=ax)
+    ax = plots.curves(curve, "game_turn", "model_name", xlabel=xlabel, ylabel=ylabel, percent=False, steps=True, ax=ax)
     if is_cut:
         ax.set_xlim(right=last)
     return ax
@@ -218,7 +218,9 @@ def trajectories(episodes: pd.DataFrame, rows: int = 40, ax: Axes | None = None)
     room = max(1, rows // max(ranked["model_name"].nunique(), 1)) if len(ranked) > rows else len(ranked)
     groups = ranked.groupby("model_name")["score"]
     place, size = groups.cumcount(), groups.transform("size")
-    chosen = ranked[place * room // size != (place - 1) * room // size].head(rows)
+    # of each model's episodes, as many evenly spaced ones as there is room for
+    is_chosen = place * room // size != (place - 1) * room // size
+    chosen = ranked[is_chosen].head(rows)
     models = chosen["model_name"].map(distinct_names(chosen["model_name"], 26)).astype("str")
     names = models + "  " + chosen["score"].map("{:.2f}".format).astype("str")
     same = names.groupby(names).cumcount()

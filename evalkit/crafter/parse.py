@@ -70,6 +70,20 @@ class Judged(NamedTuple):
     recovered: str  # what was repaired when the file was read, for the ledger
 
 
+class EventRow(NamedTuple):
+    """A row of the table of events."""
+
+    event: int
+    game_turn: int | None
+    kind: str
+    actions: int | None = None
+    hooks: str | None = None
+    suspect_invalid_actions: int = 0
+    achievements: str | None = None
+    invalid: Sequence[str | None] = ()
+    reasons: Sequence[str] = ()
+
+
 def parse_file(path: str, data: bytes) -> Parsed:
     """Parse one file into rows of `table.RECORDS`: one for its episode, and one for each event."""
     try:
@@ -81,27 +95,29 @@ def parse_file(path: str, data: bytes) -> Parsed:
     return Parsed("used", judged.recovered, rows_of(judged))
 
 
-def rows_of(judged: Judged) -> dict[str, list[tuple]]:
+def rows_of(judged: Judged) -> dict[str, Sequence[tuple]]:
     """Return the rows of a trace for each table of `table.RECORDS`."""
-    rows = list[tuple]()
+    rows = list[EventRow]()
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
-        n = len(event.actions) if isinstance(event.actions, list) else None
-        if not any(verdict):  # most events
-            rows.append((position, event.turn, event.kind, n, None, 0, None, (), ()))
-            continue
-        hooks = " ".join([f"{name}:{count}:{known}" for name, count, known in verdict.hooks]) or None
-        achievements = " ".join(verdict.achievements) or None
-        suspects = sum([action.suspect for action in verdict.invalid])
-        names = [action.action for action in verdict.invalid]
-        reasons = [action.reason for action in verdict.invalid]
-        rows.append((position, event.turn, event.kind, n, hooks, suspects, achievements, names, reasons))
-    actions = [row[3] for row in rows if row[3] is not None]
+        row = EventRow(position, event.turn, event.kind)
+        if isinstance(event.actions, list):
+            row = row._replace(actions=len(event.actions))
+        if any(verdict):  # few events have any
+            row = row._replace(
+                hooks=" ".join([f"{name}:{count}:{known}" for name, count, known in verdict.hooks]) or None,
+                suspect_invalid_actions=sum([action.suspect for action in verdict.invalid]),
+                achievements=" ".join(verdict.achievements) or None,
+                invalid=[action.action for action in verdict.invalid],
+                reasons=[action.reason for action in verdict.invalid],
+            )
+        rows.append(row)
+    actions = [row.actions for row in rows if row.actions is not None]
     costs = [event.cost for event in judged.events if type(event.cost) in (int, float) and 0 <= event.cost < _DEAREST]
     tokens_in, tokens_out = tokens_of(judged.events)
     episode = {
         **judged.session,
         "events": len(rows),
-        "turns": len({row[1] for row in rows} - {None}) or None,
+        "turns": len({row.game_turn for row in rows} - {None}) or None,
         "actions": sum(actions) if actions else None,
         "can_tell": judged.unlocked is not None,
         "tokens_in": tokens_in,
@@ -158,10 +174,16 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
         "verdicts_disagree": disagree,
         "results_mismatch": can_tell and (differs or n_claimed not in (None, len(named))),
     }
-    finished = None if claimed is None and n_claimed is None else "finished"
+    status = None
+    if not events:
+        status = "aborted"
+    elif error is not None:
+        status = "error"
+    elif claimed is not None or n_claimed is not None:
+        status = "finished"
     session = {
         **read_session(trace, config, first_map(data)),
-        "status": "aborted" if not events else "error" if error is not None else finished,
+        "status": status,
         "flags": [*(flag for flag, is_so in flags.items() if is_so), *notes],
     }
     recovered = ", ".join([f"{name} ({value})" if value else name for name, value in notes.items()])

@@ -48,7 +48,7 @@ RECORDS = {
     ),
     "events": (
         Column("event", "int", "position in event_history, from 0"),
-        Column("turn", "int?", "turn or step in the game, from 0; differs from the number in the transcript"),
+        Column("game_turn", "int?", "turn or step as the game counts it, from 0; turns of transcripts count from 1"),
         Column("kind", "str", "language_model, runtime, environment or other"),
         Column("actions", "int?", "actions of a runtime event", "count"),
         Column("hooks", "str", "scored, in order: NAME:ACHIEVEMENTS:K; K is 1 if the original trace_eval scores it"),
@@ -90,7 +90,7 @@ EPISODES = run_columns(
 )
 EVENTS = (
     *_IDS,
-    *_of("events", "event", "turn", "kind", "actions"),
+    *_of("events", "event", "game_turn", "kind", "actions"),
     Column("score", "float", "score of this event; missing without a scored hook", "points"),
     *(Column(f"{name}s", "int", "counts of the event's hooks", "count") for name in WEIGHTS),
     *_of("events", "suspect_invalid_actions", "achievements", "invalid", "reasons"),
@@ -100,6 +100,6 @@ ACHIEVEMENT_ROWS = (
     Column("achievement", "str", "one of the 22"),
     Column("tier", "str", "easy, medium or hard"),
     Column("unlocked", "bool?", "whether this episode unlocked it; missing if not recorded"),
-    Column("turn", "int?", "turn of the first unlock in the game, from 0"),
+    Column("game_turn", "int?", "`game_turn` of the first unlock"),
 )
 TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}

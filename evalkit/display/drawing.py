@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -28,6 +29,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import PercentFormatter
 from PIL import Image
 
+from evalkit._html import render_macro
 from evalkit._text import columns_in_words
 from evalkit.display.tables import TITLES
 from evalkit.io import plain
@@ -368,9 +370,8 @@ def _page_svg(drawn: str, figure: Figure, alt: str) -> str:
         "font-family": FONTS,
         "stroke-linejoin": "round",
     }
-    shell = ElementTree.tostring(ElementTree.Element("svg", about), encoding="unicode")
-    style = f"<style>@media(prefers-color-scheme:dark){{{dark_rules(inner)}}}</style>" if follows_page else ""
-    return f"{shell.removesuffix(' />')}>{style}{inner}</svg>\n"
+    dark = Markup(dark_rules(inner)) if follows_page else ""
+    return render_macro("parts.html.j2", "svg", about, dark, Markup(inner)) + "\n"
 
 
 def _rounded(number: re.Match[str]) -> str:

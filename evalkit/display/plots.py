@@ -243,7 +243,12 @@ def _place(
     groups = with_data(table)
     by = list(dict.fromkeys(filter(None, (category, hue))))
     names = keys([*order, *(row[category] for row in groups)])
-    series = [None] if hue is None else names if hue == category else keys(row[hue] for row in groups)
+    if hue is None:
+        series = [None]
+    elif hue == category:
+        series = names
+    else:
+        series = keys(row[hue] for row in groups)
     look_of = drawing.looks(series)
     marks = []
     for row in groups:
@@ -276,7 +281,13 @@ def _draw_estimates(ax: Axes, marks: pd.DataFrame, *, pale: bool, small: bool = 
     for _, group in marks.dropna(subset=["x", "low", "high"]).groupby("series", sort=False, dropna=False):
         look: dict[str, Any] = {"color": group["colour"].iloc[0], "lw": 1.6 if pale or small else 2.4}
         ax.hlines(group["y"], group["low"], group["high"], alpha=alpha, zorder=2, **look)
-    draw_points(ax, marks[marks["x"].notna()], size=30 if pale else 40 if small else 56, alpha=alpha)
+    if pale:
+        size = 30
+    elif small:
+        size = 40
+    else:
+        size = 56
+    draw_points(ax, marks[marks["x"].notna()], size=size, alpha=alpha)
 
 
 def _write_beside(

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
 from IPython import get_ipython
 from IPython.display import display
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -20,7 +21,7 @@ from evalkit._html import asset, render_macro
 from evalkit._text import as_number, counted_noun, format_interval
 from evalkit._version import code_version, package_versions
 from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
-from evalkit.display.tables import answer_html, table_html
+from evalkit.display.tables import RunLink, answer_html, linked_parts, table_html
 from evalkit.display.terminal import chosen_lines
 from evalkit.display.words import abstract_text, finding_text, headline_text
 from evalkit.io import for_spreadsheets, plain
@@ -218,13 +219,6 @@ def show_answer(
         _show_html(_html("abstract", "Methods to copy", methods), f"Methods: {methods}")
 
 
-class RunLink(NamedTuple):
-    """A link to the page of a run: its label and address."""
-
-    label: str
-    href: str
-
-
 def show_findings(findings: Iterable[Finding]) -> None:
     """Show findings with links to their sections and runs, the first four unfolded, and pass them to the index.
 
@@ -239,10 +233,10 @@ def show_findings(findings: Iterable[Finding]) -> None:
     """
     items = []
     for finding in findings:
-        section = plain(finding.section)
-        # the anchor is the id of the heading in JupyterLab
-        item = {"text": plain(finding_text(finding)), "section": section, "anchor": quote(section.replace(" ", "-"))}
-        run = next((example for example in finding.examples if isinstance(example, RunLink)), None)
+        text, section = plain(finding_text(finding)), plain(finding.section)
+        item: dict[str, Any] = {"text": text, "parts": linked_parts(text, finding.examples), "section": section}
+        item["anchor"] = quote(section.replace(" ", "-"))  # the id of the heading in JupyterLab
+        run = next((link for link in finding.examples if isinstance(link, RunLink) and not link.in_text), None)
         if run and is_local_link(run.href):
             label = plain(run.label)
             # short, so that the sentence and the link fit on a line; the link's title is the whole label
@@ -342,7 +336,7 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
     data = headline_data(estimate, label, percent=percent)
     n = "" if data["n"] is None else f" (n = {data['n']:,.0f})"
     text = f"{data['label']}: {data['text']}{n}"
-    _show_html(_html("answer", text, False), text, {HEADLINE: data})
+    _show_html(_html("answer", [(text, "")], False), text, {HEADLINE: data})
 
 
 def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> dict[str, Any]:
@@ -358,7 +352,9 @@ def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> di
 def _sorting() -> str:
     """Return the script that sorts tables, for notebook output; a report's page contains the script once."""
     has_kernel = hasattr(get_ipython(), "kernel")
-    return f"<style>{_STYLE}</style><script>{SORTING}</script>" if has_kernel and REPORT not in os.environ else ""
+    if not has_kernel or REPORT in os.environ:
+        return ""
+    return render_macro("parts.html.j2", "sorting", Markup(_STYLE), Markup(SORTING))
 
 
 def _html(macro: str, *values: Any) -> str:

@@ -3,8 +3,8 @@
 import contextlib
 import math
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,7 @@ TITLES = {  # titles of common columns and of estimates; other columns have the 
     "is_successful": "success",
     "k": "runs per task (k)",
     "leading": "main reason",
+    "leading_mode": "main reason",
     "logged_model": "model as logged",
     "lowest_estimate": "if the unmeasured had failed",
     "mean_baseline": "mean of baseline",
@@ -103,11 +104,30 @@ _VALUES = {  # labels of the values of other columns
     },
 }
 _TECHNICAL = ("method", "target", "warning")  # columns shown as notes under a table, except warnings that differ
-# columns that become attributes of a row, not cells: its run, and the links of its first cell and of its cell `runs`
-_ATTRIBUTES = ["run_id", "href", "runs_href"]
+# columns that become attributes of a row: its run, and the link of its first cell; NAME_href has the link of cell NAME
+_ATTRIBUTES = ["run_id", "href"]
 _INTERVAL = " [95 %]"
 _NUMBER = Markup(' class="number"')
 ALIGNED = Markup(' style="text-align:left"')  # for text, which JupyterLab and VS Code align right
+
+
+class RunLink(NamedTuple):
+    """A link to the page of a run, or to rows of the table of runs: its label and address."""
+
+    label: str
+    href: str
+    in_text: bool = False  # whether the label is a part of the linked sentence
+
+
+def linked_parts(text: str, links: Iterable[Any]) -> list[tuple[str, str]]:
+    """Split a text at the labels of the links in it, into parts with their address; "" is no address."""
+    parts = []
+    inner = [link for link in links if isinstance(link, RunLink) and link.in_text and link.label in text]
+    for link in sorted(inner, key=lambda link: text.find(link.label)):
+        if is_local_link(link.href) and link.label:
+            before, label, text = text.partition(link.label)
+            parts += [(before, ""), (label, link.href)]
+    return [*parts, (text, "")]
 
 
 def answer_html(
@@ -115,7 +135,7 @@ def answer_html(
 ) -> tuple[str, str]:
     """Format the answer and the first rows of its table as HTML and as plain text."""
     text = plain(finding_text(finding))
-    page = render_macro("show.html.j2", "answer", text)
+    page = render_macro("show.html.j2", "answer", linked_parts(text, finding.examples))
     if len(table):
         rows = rows if len(table) > rows + 2 else len(table)  # hiding one or two rows would save no space
         shown, cells = table_html(table, caption, rows=rows, rest="in the tables below", bars=True, **options)
@@ -157,14 +177,16 @@ def table_html(
         alignment = _NUMBER if is_number and not is_drawn else ALIGNED
         columns.append({"name": plain(name), "title": plain(title), "alignment": alignment, "is_drawn": is_drawn})
     drawn = _bars(first, percent) if bars and "estimate" in first else [None] * len(first)
-    attributes = first.reindex(columns=_ATTRIBUTES).itertuples(index=False, name=None)
     body = []
     cells = shown.itertuples(index=False, name=None)
-    for texts, (run_id, href, runs_href), bar in zip(cells, attributes, drawn, strict=True):
+    for texts, row, bar in zip(cells, first.to_dict("records"), drawn, strict=True):
+        run_id = row.get("run_id")
+        parts = []
+        for place, (text, name) in enumerate(zip(texts, map(str, shown), strict=True)):
+            links: Any = row.get(f"{name}_href" if place else "href")  # the cell's address, or links of its parts
+            parts.append(linked_parts(text, links if isinstance(links, list) else [RunLink(text, links, True)]))
         run_id = plain(run_id) if isinstance(run_id, str) else ""
-        href = href if is_local_link(href) else ""
-        runs_href = runs_href if is_local_link(runs_href) else ""
-        body.append({"texts": texts, "run_id": run_id, "href": href, "runs_href": runs_href, "drawn": bar})
+        body.append({"texts": texts, "parts": parts, "run_id": run_id, "drawn": bar})
     page = render(
         "table.html.j2",
         caption=plain(caption or "table"),
@@ -211,7 +233,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
         folder = without_projects(common_folder(map(os.path.dirname, table["source"]))) if "source" in table else ""
     out: dict[str, list[str]] = {}
     bounds: set[str] = set()
-    hidden = [*_TECHNICAL, *_ATTRIBUTES]
+    hidden = [*_TECHNICAL, *_ATTRIBUTES, *(f"{name}_href" for name in table)]
     if "measure" in table and table["measure"].nunique() == 1:  # the title of the column estimate states it
         hidden.append("measure")
     for name in table.columns.drop(hidden, errors="ignore"):

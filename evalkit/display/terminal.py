@@ -194,8 +194,9 @@ def overview(runs: pd.DataFrame, kind: LogKind) -> tuple[list[dict[str, str]], p
     """Return success rates and mean scores by model, as formatted cells by header and as a frame."""
     rows: dict[str, dict[str, str]] = {}
     frames = []
-    for value in [name for name in ("is_successful", "score") if runs[name].notna().any()] or ["score"]:
-        data = outcomes(runs, value, kind)
+    by_value = {value: outcomes(runs, value, kind) for value in ("is_successful", "score")}
+    measured = {value: data for value, data in by_value.items() if data.table["value"].notna().any()}
+    for value, data in (measured or {"score": by_value["score"]}).items():
         table = rates(runs, value=value, kind=kind)
         frames.append(table.assign(value=value))
         for row in rate_rows(table, ["model_name"], data.title, percent=data.is_share):
@@ -342,7 +343,8 @@ def _write(table: list[dict[str, str]], left: int, *, broken: bool) -> str:
         lines = textwrap.wrap(whole, max(map(_cells, column)), break_long_words=False)
         heads[place] = [line.replace("\xa0", " ") for line in lines]
     height = max(map(len, heads))
-    rows = list(zip(*([""] * (height - len(head)) + head for head in heads), strict=True))
+    padded = [[""] * (height - len(head)) + head for head in heads]
+    rows = list(zip(*padded, strict=True))
     rules = ["-" * max(map(_cells, column)) for column in zip(*rows, *cells, strict=True)]
     align = ["left"] * left + ["right" if all(map(_NUMBER.match, column)) else "left" for column in columns[left:]]
     return tabulate([*rows, rules, *cells], tablefmt="plain", colalign=align, disable_numparse=True)

@@ -9,7 +9,7 @@ from evalkit._notes import NO_NOTES, Note, Notes, note
 from evalkit._text import as_number, counted_noun, fill_template, format_amount, format_interval, listed, sentence
 from evalkit.kinds import Finding
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.success_rates import PER_RUN
+from evalkit.kinds.success_rates import AMOUNTS, PER_RUN
 from evalkit.stats.intervals import LEVEL
 
 MOST_FLAGS = 2  # maximum number of flags listed in a sentence
@@ -19,13 +19,6 @@ MOST_ANSWERED = 2  # maximum number of models listed on each side of the answer,
 
 # findings that follow the answer in an abstract, in this order; "reasons" are the main reasons for failure
 ABSTRACT = ("conditions", "variants", "pair", "nearest_pair", "own_tasks", "plan", "reasons", "endings")
-_UNITS = {  # units of the amounts that a run takes
-    "cost (US dollars)": "US dollars",
-    "tokens in": "input tokens",
-    "tokens out": "output tokens",
-    "duration (seconds)": "seconds",
-    "turns": "turns",
-}
 
 Row = Mapping[Any, Any]  # a row of a table, or the values of a headline
 
@@ -50,7 +43,7 @@ def abstract_text(answer: Finding, others: Iterable[Finding], first: Row) -> str
             row = finding.values.get("row") if code == "nearest_pair" else None
             texts.append(short_pair(row) if row else finding_text(finding))
     amounts = []
-    for title, unit in _UNITS.items():
+    for title, unit in AMOUNTS.values():
         mean = as_number(first.get(f"{title}{PER_RUN}"))
         if mean is not None:
             amount = format_amount(mean)

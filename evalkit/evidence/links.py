@@ -18,20 +18,22 @@ import pandas as pd
 from IPython.display import display
 
 from evalkit._notes import Notes
-from evalkit._text import check_columns, counted_noun
+from evalkit._text import check_columns, columns_in_words, counted_noun
 from evalkit.compare.ranking import Leaderboard
 from evalkit.display import publish, show_table, show_text
 from evalkit.display.anchors import ALL_PAIRS, ALL_RUNS
 from evalkit.display.plots import key_of
-from evalkit.display.show import REPORT, RunLink
-from evalkit.display.tables import cell_texts
+from evalkit.display.show import REPORT
+from evalkit.display.tables import RunLink, cell_texts
 from evalkit.display.terminal import WARNED
 from evalkit.evidence.references import RUNS, page_name, reference
+from evalkit.io import plain
 from evalkit.kinds import Finding, Logs
 from evalkit.kinds.runs import counted
 
 EVIDENCE = "application/vnd.evalkit.evidence+json"  # data for the pages of runs; never part of a report's page
 MOST_RUNS = 200  # maximum number of runs that a report links to
+MOST_ROWS = 2_000  # maximum number of rows in the table of runs
 MOST_PAIRS = 100  # maximum number of pairs that a table links to
 LIMITED = f"Rows without a link: a report links to at most {MOST_RUNS} runs, a table to {MOST_PAIRS} pairs."
 _DECISION = "at=decision"  # fragment of an address: the turn that decided the run
@@ -113,16 +115,25 @@ class Evidence:
         self._renamed = renamed
         self._runs = counted(runs, logs.kind).reset_index(drop=True)
         self._columns = list(dict.fromkeys([*_COLUMNS[:2], *columns, *_COLUMNS[2:]]))
-        # choose evenly from models and statuses, and runs without a group, such as a failure mode, last
-        place = self._runs.groupby(["model_name", "status"], dropna=False).cumcount()
-        empty = self._runs[self._columns].map(lambda cell: isinstance(cell, list) and not cell).sum(axis=1)
-        self._shown = sorted(np.lexsort((place, empty))[:MOST_RUNS])
+        # choose a run of each item of lists and then, in turn, one of each model, status and main reason of failure
+        self._chosen_by = [name for name in ("model_name", "status", "leading_mode") if name in self._columns]
+        place = self._runs.groupby(self._chosen_by, dropna=False).cumcount()
+        is_first = pd.Series(data=False, index=place.index)
+        for name in self._columns:
+            if any(isinstance(cell, list) for cell in self._runs[name]):
+                items = self._runs[["model_name", name]].explode(name)
+                is_first |= (~items.duplicated()).groupby(level=0).any()
+        order = np.lexsort((place, ~is_first))[:MOST_ROWS]
+        self._chosen: list[Page] = [(run_id,) for run_id in self._runs["run_id"].iloc[order]]
+        self._shown = sorted(order)
         self._table = self._runs.loc[self._shown, [*self._columns, "run_id"]]
         for name in self._table.columns.difference(list(_RESULTS)):
             values = self._table[name].dropna()
             if pd.api.types.is_float_dtype(values) and len(set(cell_texts(values, name))) < values.nunique():
                 self._table[name] = self._table[name].map(str, na_action="ignore")  # rounded values would look equal
         self._pages = pages_of(logs)
+        for page in self._chosen[: MOST_RUNS // 4]:  # the others are for examples, and last for the rest of the table
+            self._pages.add(page)
         self._groups: dict[tuple[str, ...], dict[tuple[Any, ...], list[int]]] = {}
         self._texts: dict[str, dict[Any, str]] = {}
 
@@ -132,8 +143,12 @@ class Evidence:
         for finding in findings:
             links = []
             for example in finding.examples:
+                by = tuple(example.group)
                 page = (example.run_id, example.other) if example.other else (example.run_id,)
-                if has_run_pages() and self._pages.add(page):
+                if by and has_run_pages() and set(by) <= set(self._columns):
+                    href = self._group_link(by, tuple(example.group.values()))
+                    links.append(RunLink(plain(example.label), href, in_text=True))
+                elif has_run_pages() and self._pages.add(page):
                     links.append(RunLink(example.label, _address(page, example.turn, _DECISION)))
             cited.append(finding._replace(examples=tuple(links)))
         return cited
@@ -155,9 +170,8 @@ class Evidence:
         if not has_run_pages():
             return table
         if "run_id" in table:
-            shown = set(self._runs["run_id"].iloc[self._shown])
-            pages: list[Page] = [(run_id,) for run_id in table["run_id"].unique() if run_id in shown]
-            linked = {page for page in pages if self._pages.add(page)}
+            wanted = set(table["run_id"])
+            linked = {page for page in self._chosen if page[0] in wanted and self._pages.add(page)}
             return _with_links(table, _addresses(_run_pages(table), table.get("turn"), linked, _DECISION))
         keys = [tuple(map(key_of, row)) for row in grouped[list(by)].itertuples(index=False, name=None)]
         if not parts:
@@ -167,10 +181,10 @@ class Evidence:
         by = (*by, parts)
         return _with_links(table, [{name: self._group_link(by, (*key, name)) for name in names} for key in keys])
 
-    def link_counts(self, table: pd.DataFrame, by: str) -> pd.DataFrame:
-        """Link each cell `runs` of a table to the runs that have the row's value of the column `by`."""
-        groups = self.link(table[[by]])
-        return table.assign(runs_href=groups["href"]) if "href" in groups else table
+    def link_counts(self, table: pd.DataFrame, *by: str, count: str = "runs", **renamed: str) -> pd.DataFrame:
+        """Link cells of the column `count` to the runs with the row's values of `by`, which may be `renamed` there."""
+        groups = self.link(table[list(by)].rename(columns=renamed))
+        return table.assign(**{f"{count}_href": groups["href"]}) if "href" in groups else table
 
     def mark(self, events: pd.DataFrame) -> None:
         """Mark turns on the pages of runs. Call it before any function that shows a table with links to runs.
@@ -202,11 +216,13 @@ class Evidence:
         return _with_links(table, hrefs)
 
     def show(self, caption: str = "Runs") -> None:
-        """Show the table of runs, or a selection of 200 if there are more; pass on the data of all linked pages."""
-        show_runs(self._logs, self._table, caption, anchor=ALL_RUNS)
+        """Show the table of runs, or a selection of 2,000 if there are more; pass on the data of all linked pages."""
+        for page in self._chosen:
+            self._pages.add(page)
+        show_runs(self._logs, self._table, caption, anchor=ALL_RUNS, rows=MOST_ROWS)
         if len(self._shown) < len(self._runs):
-            chosen = "chosen evenly from each model and way of ending"
-            show_text(f"{len(self._shown):,} of {counted_noun(len(self._runs), 'run')}, {chosen}.")
+            n = f"{len(self._shown):,} of {counted_noun(len(self._runs), 'run')}"
+            show_text(f"{n}, chosen evenly by {columns_in_words(self._chosen_by)}. So links may show fewer runs.")
 
     def _group_link(self, by: tuple[str, ...], key: tuple[Any, ...]) -> str:
         """Return a link to the only run of a group, or to the rows of its runs; "" if no run is shown."""
@@ -293,7 +309,7 @@ def _show_linked(
 ) -> None:
     """Show a table whose rows link to pages, at most `most`, and publish the whole table without links."""
     if name := options.pop("name", ""):
-        publish(**{name: table.drop(columns="runs_href", errors="ignore")})
+        publish(**{name: table.drop(columns=[f"{column}_href" for column in table], errors="ignore")})
     if not has_run_pages():
         show_table(shown, caption, **options)
         return

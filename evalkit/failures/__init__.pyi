@@ -14,7 +14,9 @@ from .search import events as events
 # Only commands and notebooks of evalkit use these; they are not part of the public interface and may change.
 from .answers import describe_rule as describe_rule
 from .answers import headline as headline
+from .answers import loops as loops
 from .answers import reasons as reasons
+from .answers import with_leading_mode as with_leading_mode
 from .answers import with_main_reason as with_main_reason
 from .failure_modes import with_modes as with_modes
 from .search import detectors as detectors

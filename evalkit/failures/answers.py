@@ -1,13 +1,14 @@
 """Make findings about failures: loops, the main reasons, and how failed runs differ from successful runs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from evalkit._text import sentence
 from evalkit.compare.ranking import leaderboard, ranked
+from evalkit.display.tables import RunLink
 from evalkit.failures import words
 from evalkit.failures.contrasts import comparable, contrast
 from evalkit.failures.failure_modes import (
@@ -58,7 +59,7 @@ def findings_of(
     """Make the result of `findings` from its tables: failed runs, their modes, groups of errors, and the contrast."""
     runs, rule = failed
     n_failed = table["run_id"].nunique()
-    found = _loops(logs, runs, rule)
+    found = loops(logs)
     if not n_failed:
         text = words.UNKNOWN if rule == "unknown" else words.NOTHING
         found.insert(0, Finding("no_failures", MODES, {}, (), text))
@@ -69,19 +70,16 @@ def findings_of(
     found.append(main)
     if table["model_name"].nunique() > 1:
         shares = mode_shares(table)
+        sizes = shares.groupby("model_name")["n"].first()
         for mode, _ in main.values["reasons"][:2]:
-            own = shares[shares["mode"] == mode].sort_values("estimate", ascending=False, kind="stable")
-            rows = own[["model_name", "runs", "n"]].to_dict("records")
+            own = shares[shares["mode"] == mode].set_index("model_name")[["runs", "estimate"]]
+            own = own.reindex(sizes.index, fill_value=0).assign(n=sizes)  # also models without this mode
+            rows = own.sort_values("estimate", ascending=False, kind="stable").reset_index().to_dict("records")
             found.append(Finding("mode", MODES, {"mode": mode, "rows": rows}, (), words.mode_of_models))
     if len(groups):
         top = groups.iloc[0]
-        values = {
-            "calls": int(groups["calls"].sum()),
-            "groups": len(groups),
-            "error": top["error"],
-            "n": int(top["calls"]),
-            "runs": int(top["runs"]),
-        }
+        first = {"error": top["error"], "n": int(top["calls"]), "runs": int(top["runs"])}
+        values = {"calls": int(groups["calls"].sum()), "groups": len(groups), "rule": rule, **first}
         example = Example("the error", top["run_id"], turn=int(top["turn"]))
         found.append(Finding("errors", "Errors", values, (example,), words.errors))
     if rule != "events":
@@ -96,22 +94,19 @@ def findings_of(
 def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
     """Make the finding on the modes that lead most often, with an example of each."""
     lead = table[table["leads"]]
-    counts = lead["mode"].value_counts()
-    reasons = [(str(mode), int(n)) for mode, n in counts.items() if mode not in (UNEXPLAINED, UNSEARCHED)]
+    counts: dict[Any, int] = lead["mode"].value_counts().to_dict()
+    reasons = [(mode, n) for mode, n in counts.items() if mode not in (UNEXPLAINED, UNSEARCHED)]
     first = lead.drop_duplicates("mode").set_index("mode")
-    examples = tuple(Example(mode, first["run_id"][mode], turn=int(first["turn"][mode])) for mode, _ in reasons[:3])
-    values = {
-        "failed": len(lead),
-        "rule": rule,
-        "reasons": reasons,
-        "unexplained": int(counts.get(UNEXPLAINED, 0)),
-        "unsearched": int(counts.get(UNSEARCHED, 0)),
-    }
-    return Finding("reasons", section, values, examples, words.leading)
+    examples = [Example(mode, first["run_id"][mode], turn=int(first["turn"][mode])) for mode, _ in reasons[:3]]
+    examples += [Example(words.reason(mode, n), "", group={"leading_mode": mode}) for mode, n in counts.items()]
+    rest = {"unexplained": counts.get(UNEXPLAINED, 0), "unsearched": counts.get(UNSEARCHED, 0)}
+    values = {"failed": len(lead), "rule": rule, "reasons": reasons, **rest}
+    return Finding("reasons", section, values, tuple(examples), words.leading)
 
 
-def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
+def loops(logs: Logs, section: str = MODES) -> list[Finding]:
     """Make a finding on failed runs that repeat one call many times, if any do; without outcomes, on all runs."""
+    runs, rule = failed_runs(logs)
     if rule == "unknown":
         runs = logs.runs
     elif rule != "events":
@@ -127,22 +122,14 @@ def _loops(logs: Logs, runs: pd.DataFrame, rule: str) -> list[Finding]:
     by_model = runs.assign(has=runs["run_id"].isin(ids)).groupby("model_name", dropna=False)["has"]
     counts = by_model.agg(["sum", "size"]).sort_values("sum", ascending=False, kind="stable")
     model = counts.index[0] if len(counts) > 1 and isinstance(counts.index[0], str) else ""
-    values = {
-        "n": len(ids),
-        "total": len(runs),
-        "least": LONG_LOOP,
-        "rule": rule,
-        "most": int(long["times"].iloc[0]),
-        "call": long["evidence"].iloc[0].partition(" → ")[0][:80],
-        "model": model,
-        "of_model": int(counts["sum"].iloc[0]),
-        "n_model": int(counts["size"].iloc[0]),
-    }
+    longest = {"most": int(long["times"].iloc[0]), "call": long["evidence"].iloc[0].partition(" → ")[0][:80]}
+    first = {"model": model, "of_model": int(counts["sum"].iloc[0]), "n_model": int(counts["size"].iloc[0])}
+    values = {"n": len(ids), "total": len(runs), "least": LONG_LOOP, "rule": rule, **longest, **first}
     examples = tuple(
         Example(f"{row['times']:.0f} times", row["run_id"], turn=row["turn"])
         for row in long.drop_duplicates("run_id").head(3).to_dict("records")
     )
-    return [Finding("loops", MODES, values, examples, words.loops)]
+    return [Finding("loops", section, values, examples, words.loops)]
 
 
 def _modes_to_name(logs: Logs) -> tuple[pd.DataFrame, str] | None:
@@ -156,26 +143,34 @@ def _modes_to_name(logs: Logs) -> tuple[pd.DataFrame, str] | None:
     return None if rule == "score" else (modes_of(logs, runs), rule)
 
 
-def with_main_reason(table: pd.DataFrame, logs: Logs) -> pd.DataFrame:
+def with_leading_mode(runs: pd.DataFrame, logs: Logs) -> pd.DataFrame:
+    """Add the column leading_mode to runs; it is empty if a run did not fail, and where `reasons` finds nothing."""
+    named = _modes_to_name(logs)
+    lead: Any = {} if named is None else named[0].drop_duplicates("run_id").set_index("run_id")["mode"]
+    return runs.assign(leading_mode=runs["run_id"].map(lead).fillna(""))
+
+
+def with_main_reason(table: pd.DataFrame, runs: pd.DataFrame, link: Callable[..., Any] = pd.DataFrame) -> pd.DataFrame:
     """Add the column main_reason to a table of models: the mode that leads most often, with its number of runs.
 
-    Of equally frequent modes, the first one counts, but ``unexplained`` comes last. Runs without a transcript are
-    excluded. The column is empty for models without a failed run. The table is returned unchanged if no run has a
-    transcript, if logs only have scores, or for more than 20,000 runs, because searching them takes long.
+    `runs` is a result of `with_leading_mode`, `link` the method of `Evidence`. Runs without a transcript are excluded.
+    Of equally frequent modes, the first one counts, but ``unexplained`` comes last. If it leads, the next mode follows.
     """
-    named = _modes_to_name(logs)
-    if named is None:
-        return table
-    modes, _ = named
-    lead = modes[modes["leads"] & (modes["mode"] != UNSEARCHED)]
-    if lead.empty:
-        return table
-    texts = {}
-    for model, own in lead.groupby("model_name", observed=True)["mode"]:
+    texts, links = {}, {}
+    lead = runs[~runs["leading_mode"].isin(["", UNSEARCHED])]
+    for model, own in lead.groupby("model_name", observed=True)["leading_mode"]:
         counts = Counter(own)
-        mode = max(counts, key=lambda name: (counts[name], name != UNEXPLAINED))  # `max` returns the first maximum
-        texts[model] = f"{mode} ({counts[mode]} of {len(own)})"
-    return table.assign(main_reason=table["model_name"].map(texts).fillna(""))
+        modes = sorted(counts, key=lambda mode: (-counts[mode], mode == UNEXPLAINED))
+        modes = modes[: 2 if modes[0] == UNEXPLAINED else 1]
+        labels = [f"{mode} ({counts[mode]} of {len(own)})" for mode in modes]
+        texts[model] = ", ".join(labels)
+        groups = link(pd.DataFrame({"model_name": model, "leading_mode": modes}))
+        if "href" in groups:
+            links[model] = [RunLink(*one, in_text=True) for one in zip(labels, groups["href"], strict=True)]
+    if not texts:
+        return table
+    table = table.assign(main_reason=table["model_name"].map(texts).fillna(""))
+    return table.assign(main_reason_href=table["model_name"].map(links)) if links else table
 
 
 def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> list[Finding]:

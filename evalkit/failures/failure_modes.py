@@ -211,12 +211,12 @@ def mode_shares(table: pd.DataFrame, by: str | Sequence[str] = "model_name") -> 
 
 
 def with_modes(logs: Logs) -> pd.DataFrame:
-    """Return the runs with columns of lists: each run's modes, the names of its events, and its groups of errors."""
+    """Return the runs with the mode that leads, and lists of the run's modes, events and groups of errors."""
     lists: dict[str, Any] = {}
     for name, table in (("mode", modes(logs)), ("event", events(logs)), ("error_group", _grouped_errors(logs))):
         of_run = table.drop_duplicates(["run_id", name]).groupby("run_id")[name].agg(list).to_dict()
         lists[name] = [of_run.get(run_id, []) for run_id in logs.runs["run_id"]]
-    return logs.runs.assign(**lists)
+    return logs.runs.assign(leading_mode=[own[0] if own else "" for own in lists["mode"]], **lists)
 
 
 def masked_text(text: str) -> str:

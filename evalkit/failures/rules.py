@@ -46,21 +46,31 @@ _DONE = (
     r"(?:re)?(?:completed?|done|fixed|resolved|finished|booked|cancell?ed|updated|changed|placed|processed|refunded|confirmed"
     r"|scheduled|deleted|added|removed|delivered|deployed|uploaded|sent|saved|created|crafted|built|installed|issued"
     r"|written|implemented|submitted|set up|solved|passing|working|in (?:place|order)|live|reserved|rescheduled|moved"
-    r"|renamed|replaced|transferred|activated|published|merged|restored|upgraded|registered|green)"
+    r"|renamed|replaced|transferred|activated|published|merged|restored|upgraded|registered|green|(?:un)?(?:b?locked)"
+    r"|secured|extended|renewed|reset|credited|returned|waived|turned (?:off|on)|applied|sorted|on (?:its|their) way"
+    r"|corrected|enabled|disabled|exchanged|put [^.\n]{1,40} on hold|(?<!line is )on hold|yours|taken care of)"
 )
 _DO = r"(?:complete|finish|fix|resolve|book|cancel|update|change|place|process|refund|schedule|delete|add|move|send)"
 _CLAIM = re.compile(
-    r"\bsuccessfully\b|\b(?:(?:is|are|has been|have been|I've|I have|it's|all|now|we've)\s+|['’]s been "
+    r"\bsuccessfully\b|\b(?:(?:(?:is|are)(?! scheduled (?:for|at|to)\b)|has been|have been|I've|I have|it's|you're"
+    r"|all|now|we've|everything's)(?![^.\n]{0,40} by (?:another|others?|someone|your)\b)\s+|['’]s been "
     r"|(?:was|were)(?![^.\n]{0,40} (?:by|on)\b)\s+)"  # excludes "was booked by …", which is about others
     rf"(?:now |all |been |just |gone ahead and |successfully ){{0,4}}{_DONE}\b"
     rf"|\bI (?:just |then |also |now |went ahead and )?(?!set up|live|in ){_DONE}\b|\bI (?:was able|managed) to {_DO}\b"
-    r"|\btask (?:is )?(?:completed?|done|finished)\b|\bwe (?:just |finally )?(?:finished|completed|did it|made it)\b"
+    r"|\b(?:task (?:is )?(?:completed?|done|finished)|mission accomplished|consider it done|everything is set)\b"
+    r"|\bI(?: have|'ve)? made (?:the|your|all|this) (?:\w+ )?(?:change|booking|payment)s?\b|\btook care of\b"
+    r"|\bwe (?:just |finally )?(?:finished|completed|did it|made it)\b"
     r"|\b(?:is|are) (?:now )?ready\b(?! (?:to|for|when))|\bsucceeded\b|\ball set\b"
     rf"|^\W*(?:(?:success|(?:problem )?{_DONE}(?=\W*$|\W*[.!:,–—-]))\b|\w+ (?:made|{_DONE})\W*$)"
-    r"|\b(?:everything|it) (?:now )?works\b|\bwent through\b|\b(?:all|the) (?:\d+ )?(?:tests|checks) (?:now )?pass",
+    r"|\b(?:(?:everything|it) (?:now )?works|(?:went|gone) through)\b"
+    r"|\b(?:all|the) (?:\d+ )?(?:tests|checks) (?:now )?pass|(?<!no )\bha sido \w+d[oa]\b"
+    r"|\b(?<!nicht )(?:erfolgreich|avec succès|con éxito|com sucesso|con successo)\b",
     re.IGNORECASE,
 )
-_IF = re.compile(r"\b(?:if|once|when|unless|until|before|after|will|would|shall|should|to be)\b|\?", re.IGNORECASE)
+_IF = re.compile(
+    r"\b(?:if|once|when|unless|(?<!hold )until|before|after|will|would|shall|should|to be)\b|^\W*only\b|\?|s that are",
+    re.IGNORECASE,
+)
 _ADMITTED = re.compile(
     r"\b(?:unable|cannot|(?:could|did|was|were|has|have|is|are|does|can)(?: not|n['’]t)|can['’]t|not (?:able"
     r"|possible|been)|failed|fails|failure|failing|sorry|unfortunately|apologi[sz]e|unsuccessful\w*|nothing|unfinished"
@@ -70,10 +80,12 @@ _ADMITTED = re.compile(
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 # results that only acknowledge a call: repeating them does not mean that there is no progress
 _ACKNOWLEDGED = re.compile(
-    r"\W*(?:(?:the |your |file |edit |tool |command |changes? |code output:? ?"
+    r"\W*(?:(?:the |your |file |edit |tool |command |changes? |thought |note |message |memory |plan |event |answer "
+    r"|todos? |list |key |action |(?:has|have|was) (?:been )?|code output:? ?"
     r"|action output:? ?)*(?:ok(?:ay)?|done|success"
     r"(?:ful(?:ly)?)?|true|null|none|created|updated|saved|written|wrote|added|deleted|removed|applied|sent|accepted"
-    r"|received|moved|collected|placed|crafted|ran|executed|completed?)\b.{0,80})\Z"
+    r"|received|moved|collected|placed|crafted|ran|executed|completed?|noted"
+    r"|(?:logged|recorded|stored)(?! in\b|:? \w+:)|copied|clicked|typed|pressed)\b.{0,80})\Z"
     r"|.{0,60}\b(?:successfully|has been (?:updated|edited|created|written|saved))\b.{0,80}\Z"
     r"|\{\W*(?:ok|success|status|result)\W+(?:true|ok|success|done)\W*\}\Z",
     re.IGNORECASE | re.DOTALL,
@@ -92,8 +104,11 @@ _LIMIT = re.compile(  # a limit that is reached, in a message at the end of a ru
 )
 _UNIT = r"(?:steps?|turns?|iterations?|rounds?|recursion|tokens?|context|tool calls?)"
 _OWN_LIMIT = re.compile(  # a limit in a short message that a framework writes in place of the agent's answer
-    r"(?=.*\b(?:reach|exceed|exhaust|hit\b|stopp|ran out|need more)).*\b(?:(?:max(?:imum)?|limit|out of"
-    r"|need more)\b.{0,20}"
+    # answers to a user often name limits of cost and time, so the message must begin with it
+    r"\W*(?:stopp\w+\W+|error\W+)?(?:max(?:imum)? |execution )?(?:cost|time|budget|conversation)(?: limit)?(?: of \S+)?"
+    r"(?: [a-z]+)? (?:exceeded|reached|exhausted)\b(?! for)"
+    r"|(?=.*\b(?:reach|exceed|exhaust|hit\b|stopp|r[au]n out|used up|need more)).*\b(?:(?:max(?:imum)?|limit|out of"
+    r"|need more|used up)\b.{0,20}"
     rf"\b{_UNIT}|{_UNIT} (?:limit|budget|window))\b",
     re.IGNORECASE | re.DOTALL,
 )
@@ -105,6 +120,18 @@ _LIMIT_STATUS = re.compile(  # a status that names a limit, but not a time-out o
     r"|exhausted|budget)",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+_WAITS = re.compile(  # a name and arguments
+    r"(?:\S*[_.!:/-])?(?:wait|sleep|pause|delay)(?:_(?:for_)?(?:ms|seconds|minutes|time))? .*"
+    r"|\S+ (?:\W*\w+)??\W*sleep [\d.]+\w?\W*",
+    re.IGNORECASE,
+)
+
+
+def _only_waits(made: Made) -> bool:
+    """Return whether a call only waits, as between two looks at a job."""
+    return not made.has_failed and _WAITS.fullmatch(f"{made.name[:99]} {made.arguments[:99]}") is not None
 
 
 def _in_turn(keys: Sequence[object], period: int) -> Iterator[tuple[int, int]]:
@@ -125,11 +152,12 @@ def _in_turn(keys: Sequence[object], period: int) -> Iterator[tuple[int, int]]:
 def cycle(transcript: Seen) -> Iterator[Found]:
     """Find two or three different calls that alternate at least three times, each with the same result every time.
 
-    The detail is the number of rounds.
+    Calls that only wait don't count. The detail is the number of rounds.
     """
-    for calls in transcript.calls_of_agents.values():
-        if len(calls) < 2 * LEAST_REPEATS:
+    for agent, calls in transcript.calls_of_agents.items():
+        if transcript.repeats[agent] < 2 * (LEAST_REPEATS - 1):
             continue
+        calls = [made for made in calls if not _only_waits(made)]
         keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]
         done = 0  # end of the last cycle, so that no call belongs to two cycles
         for period in (2, 3):
@@ -144,11 +172,11 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
     """Find a call that an agent makes at least three times with the same arguments and the same result.
 
     Other calls may occur in between, as in a cycle. If the next equal call returns something else, the repetition is
-    healthy polling, unless ten calls returned the same before or the agent made other calls in the meantime. The turn
-    is the turn of the first call, and the detail is the number of calls.
+    healthy polling, unless ten calls returned the same before or the agent made other calls in the meantime. Calls that
+    only wait don't count. The turn is the turn of the first call, and the detail is the number of calls.
     """
-    for calls in transcript.calls_of_agents.values():
-        if len(calls) < LEAST_REPEATS:
+    for agent, calls in transcript.calls_of_agents.items():
+        if transcript.repeats[agent] < LEAST_REPEATS - 1:
             continue
         equal: dict[tuple[str, str], list[tuple[int, Made]]] = {}
         last: dict[str, int] = {}  # the last call of each name so far
@@ -162,7 +190,7 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
         while (width := 2 ** len(earliest)) <= len(calls):
             earliest.append(list(map(min, earliest[-1], earliest[-1][width // 2 :])))
         for numbered in equal.values():
-            if len(numbered) < LEAST_REPEATS:
+            if len(numbered) < LEAST_REPEATS or _only_waits(numbered[0][1]):
                 continue
             stretches = [list(same) for _, same in groupby(numbered, lambda one: one[1].result)]
             for stretch, following in zip_longest(stretches, stretches[1:]):
@@ -245,7 +273,7 @@ def no_progress(transcript: Seen) -> Iterator[Found]:
     that only acknowledge a call, such as ``ok`` or ``file written``, don't count. The detail is the number of calls.
     """
     for calls in transcript.calls_of_agents.values():
-        if len(calls) < DIFFERENT_CALLS:
+        if len(calls) < DIFFERENT_CALLS or len(calls) - len({made.result for made in calls}) < STALE_CALLS:
             continue
         results: dict[str, dict[tuple[str, str], Made]] = {}
         for made in calls:

@@ -269,8 +269,8 @@ def _find(transcript: Seen, known: Sequence[Detector], raised: list[tuple[str, s
         try:
             for turn, detail, evidence in one.find(transcript) or ():
                 number = int(turn)
-                if not 1 <= number <= max(len(turns), 1):
-                    raise ValueError(f"there is no turn {number} of {len(turns)}")
+                if number != float(turn) or not 1 <= number <= max(len(turns), 1):
+                    raise ValueError(f"there is no turn {turn} of {len(turns)}")
                 agent = agent_of(turns[number - 1]) if turns else ""
                 texts = cut_end(str(detail), LONGEST), cut_end(str(evidence), LONGEST + 1)
                 own.append((number, agent, one.name, *texts))

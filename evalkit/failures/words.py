@@ -5,6 +5,7 @@ from typing import Any
 
 from evalkit._text import counted_noun, listed, sentence
 from evalkit.failures.contrasts import FEWEST_TASKS
+from evalkit.failures.failure_modes import UNEXPLAINED, UNSEARCHED
 from evalkit.io import shorten
 
 NOTHING = "No run failed, so there are no reasons to count."
@@ -28,10 +29,19 @@ def loops(
     """Describe how many runs (failed ones if logged) repeat a call many times, and the longest repetition."""
     noun = counted_noun(total, _noun(rule) if rule in ("events", "unknown") else "failed run")
     verb = "repeats" if n == 1 else "repeat"
-    text = f"{n:,} of {noun} {verb} one call at least {least} times with the same result"
+    text = f"{n:,} of {noun} {verb} one call at least {least} times without effect"
     if model and n > of_model:
         text += f", {of_model:,} of {n_model:,} of {model}"
     return f"{text}; the longest repetition is {most:,} times: {call.rstrip('.')}."
+
+
+def reason(mode: str, n: int) -> str:
+    """Count the runs in which a mode leads."""
+    if mode == UNEXPLAINED:
+        return f"no rule explains {n:,}"
+    if mode == UNSEARCHED:
+        return f"{n:,} {'has' if n == 1 else 'have'} no transcript"
+    return f"{mode} ({n:,})"
 
 
 def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplained: int, unsearched: int) -> str:
@@ -42,16 +52,16 @@ def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplai
     if not reasons:
         without = f", {unsearched:,} of them without a transcript" if unsearched else ""
         return f"No rule explains any of {noun}{without}."
-    shown = listed((f"{mode} ({count:,})" for mode, count in reasons), 3, "{} more")
-    rest = f"no rule explains {unexplained:,}" if unexplained else "all are explained by a rule"
+    shown = listed((reason(*one) for one in reasons), 3, "{} more")
+    rest = reason(UNEXPLAINED, unexplained) if unexplained else "all are explained by a rule"
     if unsearched:
-        rest += f", and {unsearched:,} {'has' if unsearched == 1 else 'have'} no transcript"
+        rest += f", and {reason(UNSEARCHED, unsearched)}"
     return f"Main reasons of {noun}: {shown}; {rest}."
 
 
-def errors(calls: int, groups: int, error: str, n: int, runs: int) -> str:
+def errors(calls: int, groups: int, error: str, n: int, runs: int, rule: str) -> str:
     """Describe how many calls failed in all runs, and the most frequent error."""
-    failed = f"{counted_noun(calls, 'call')} failed"
+    failed = f"{counted_noun(calls, 'call')} failed{' or failed silently' if rule == 'events' else ''}"
     where = f"in {counted_noun(runs, 'run')}: {shorten(error, 60).rstrip('.')}."
     if groups == 1:
         return f"{failed} {where}"

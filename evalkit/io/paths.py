@@ -106,7 +106,9 @@ def is_secret_name(name: str) -> bool:
 
 def absolute(path: str) -> str:
     """Return a path that does not depend on the working directory. URLs are unchanged."""
-    return path if is_url(path) else os.path.abspath(path)
+    if is_url(path):
+        return path
+    return os.path.normpath(path) if path.startswith("/") else os.path.abspath(path)  # `abspath` is much slower
 
 
 def common_folder(folders: Iterable[str]) -> str:

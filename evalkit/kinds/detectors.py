@@ -6,7 +6,7 @@ Detectors for all kinds are in `evalkit.failures.rules`, and detectors for one k
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evalkit.io.text import cut_end
 from evalkit.kinds.errors import is_error
@@ -60,10 +60,13 @@ class Seen(Transcript):
         # the numbered turns in which each agent speaks or acts, without turns that are reasoning
         self.turns_of_agents: dict[str, list[tuple[int, Turn]]] = {}
         for number, turn in enumerate(turns, 1):
+            is_of_agent = turn.role in ("assistant", "action")
+            if turn.call is None and not is_of_agent:
+                continue
             if turn.role == "action" and turn.actor == "user":  # a call of a simulated user
                 continue
             agent = agent_of(turn)
-            if turn.role in ("assistant", "action") and "reasoning" not in turn.marks:
+            if is_of_agent and "reasoning" not in turn.marks:
                 self.turns_of_agents.setdefault(agent, []).append((number, turn))
             if call := turn.call:
                 result, has_failed = call.result, call.has_failed
@@ -77,6 +80,10 @@ class Seen(Transcript):
                 self.calls.append(made)
                 self.calls_of_agents.setdefault(agent, []).append(made)
         self.failed_calls = [made for made in self.calls if made.has_failed]
+        self.repeats: dict[str, int] = {}  # number of calls of each agent that an earlier call and its result equal
+        for agent, own in self.calls_of_agents.items():
+            self.repeats[agent] = len(own) - len({(made.name, made.arguments, made.result) for made in own})
+        self.shared: dict[str, Any] = {}  # what several detectors of a kind compute once, by name
 
 
 class Detector(NamedTuple):

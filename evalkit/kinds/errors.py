@@ -41,7 +41,7 @@ _PROGRAM = re.compile(
 _NAMED = re.compile(
     rf"{_EXCEPTION}|(?:[Ee]rr(?:or)?|ERR(?:OR)?|[Ff]atal|FATAL)[*_]*(?:: | - |\] )|E: "
     r"|(?i:fehler|erreur|errore?|erro|fout|fel|fe[ij]l|błąd|hata|virhe|chyba|hiba|lỗi|ошибка|помилка|خطأ|エラー"
-    r"|错误|錯誤|오류) ?(?:: |：)",
+    r"|错误|錯誤|오류)(?: ?: | ?：| (?:beim?|lors|durante|al|ao|tijdens)\b)",
     re.MULTILINE,
 )
 _CODE = r"[45]\d\d\b"
@@ -53,29 +53,36 @@ _DENIED = r"(?:\s*(?:[.:!,(]|$)| (?:to|for|by|on|in|with|when|because|due|error)
 _FIRST = re.compile(
     "|".join((
         r"something went wrong(?! in)",
-        rf"(?:temporary |transient )?fail(?:ed|ure)(?:{_THEN}|\s+(?:\w+ing|assertion|validation|\S*/\S+))",
+        rf"(?:temporary |transient )?fail(?:ed|ure)(?! to (?:thrive|appear)\b)(?:{_THEN}"
+        r"|\s+(?:\w+ing|assertion|validation|\S*/\S+))",
         r"(?:unable to|could ?n[o']t|cannot|can['’]?t)\b(?! (?:be (?:\w+er|beaten|missed)|recommend|wait|complain)\b)",
         r"fatal(?: error|\s*[:!-])|traceback \(most recent|\d+ validation errors? for ",
         r"(?:unknown|unrecogni[sz]ed|unsupported|undefined|no such|invalid|bad|missing) (?:\w+ ){0,2}?(?:tool|function"
         r"|command|action|argument|parameter|option|request|file|directory|path|table|column|method|input|value|item"
         r"|key|id|name|type|field|order|user|syntax|credentials)s?\b(?! handling)",
-        r"invalid [\w-]+(?:\s*[!(]|\.?\s*\Z|: (?!none\b))|duplicate (?:key|entry)\b",
+        r"(?:no such|(?:invalid|unsupported)(?: [\w-]+){0,2}) [\w-]+(?<!ed)(?:\s*[!(]|\.?\s*\Z|: (?!none\b)| \S*\d)",
+        r"duplicate (?:key|entry)\b|internal (?:\w+ )?(?:error|failure)(?: \d+)?\s*[,;]",
+        r"not enough (?!data)[\w ]{1,60}\.?\s*\Z",
+        r"expected [\w -]{1,40},? (?:but )?(?:got|received|found|was)\b|unexpected (?:end of|token|eof)|out of memory",
         r"you (?:do not|don['’]t) have (?:\w+ ){0,2}?(?:permissions?|access|rights?|privileges?)\b"
         r"|(?:the )?user (?:has )?(?:rejected|denied|declined) (?:the|this|your)\b",
         r"(?:insufficient \w+|(?:you (?:are not|aren['’]t) |not )(?:authori[sz]ed|authenticated|logged in"
         r"|allowed|permitted)"
-        r"|(?:the )?(?:payment|card|transaction|charge|request|(?:tool )?call|command|action|operation|login|permission"
-        rf"|access) (?:was |has been |is )?(?:declined|denied|rejected|refused)){_DENIED}",
-        r"no \w+ with (?:(?:that|this|the|such an?) )?(?:given )?(?:id|name|number|key|code|reference|email)\b",
+        r"|(?:th\w+ )?(?:payment|card|transaction|charge|request|(?:tool )?call|command|action|operation|login|access"
+        r"|permission|user) (?:was |has been |is )?(?:declined|denied|rejected|refused"
+        rf"|not (?:allowed|permitted|supported|authori[sz]ed|authenticated))){_DENIED}",
+        r"no \w+(?: (?<!s )found)? (?:with|for) (?:(?:that|this|the|such an?) )?(?:given )?"
+        r"(?:id|name|number|key|code|reference|email)\b|no \w+ (?<!s )found: \S",
         r"(?:unauthori[sz]ed|forbidden|not found|denied|rejected|aborted)\s*(?:[.:!,(]|$)",
         # messages of Python exceptions, of operating systems and networks, and of other languages
-        r"(?:list|tuple|string) index out of range|name '\w+' is not defined|'?\w+' object (?:is not|has no|does not)"
+        r"(?:\w+ )?index out of range|name '\w+' is not defined|'?\w+' object (?:is not|has no|does not)"
         r"|(?:\w+ )?division (?:or modulo )?by zero|invalid literal for|could not convert|expecting value: line"
         r"|(?:not enough|too many) values to unpack|unhashable type|unsupported operand|no module named"
         r"|[\w.]+\(\) (?:missing \d|got (?:an unexpected|multiple)|takes )|missing \d+ required",
         r"(?:the )?connection (?:reset|refused|aborted|closed|timed out|to .{1,80} (?:was|is) )|panic: "
         r"|(?:no route to host|name or service not known|network is unreachable|broken pipe|operation not permitted"
-        r"|no space left|too many requests|quota exceeded|deadline exceeded|internal server error|service unavailable"
+        r"|no space left|too many requests|(?:\w+ ){0,2}(?:limit|quota|deadline) exceeded|internal server error"
+        r"|(?:service|server|system|database) (?:is )?(?:temporarily )?(?:unavailable|busy|locked)|login required"
         rf"|bad gateway|gateway time-?out|bad request){_DENIED}",
         r"thread '[^'\n]*' panicked|your (?:proposed )?edit [^\n]{0,40}\b(?:error|not )|\S+' is not recognized as"
         r"|(?:success|ok)': False\b",
@@ -95,12 +102,18 @@ _FIRST = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )  # fmt: skip
 _OTHER_LANGUAGES = (  # not found, denied and failed
-    "nicht gefunden", "introuvable", "no encontrad", "não encontrad", "não foi encontrad", "non trovat",
+    "nicht gefunden", "introuvable", "non trouvé", "no encontrad", "não encontrad", "não foi encontrad", "non trovat",
     "niet gevonden", "не найден", "找不到", "未找到", "見つかりません", "찾을 수 없", "zugriff verweigert",
     "accès refusé", "acceso denegado", "permiso denegado", "acesso negado", "accesso negato", "toegang geweigerd",
     "доступ запрещ", "拒绝访问", "アクセスが拒否", "접근이 거부", "ist fehlgeschlagen", "a échoué", "не удалось",
     "konnte nicht ", "no se pudo", "impossible de", "não foi possível", "impossibile ",
 )  # fmt: skip
+_REFUSALS = (  # most of them must be the whole text
+    r"(?:[\w'\"#-]+ ){1,5}?(?:(?:is |are )?(?:(?:not|no longer) available|unavailable|out of stock)"
+    r"(?: (?:on|for|in|at) [\w ]{1,40})?|(?:is |was |has been )?already (?:taken|in use|\w+ed))[.!]?\s*\Z"
+    r"|(?:\w+ ){0,2}?(?:session|token|password|key|login) (?:has |is )?expired\s*(?:[.!,]|\Z)"
+    r"|(?:[\w' ]{1,60}[,.;!] )?(?:please )?try again(?: later)?\s*(?:[.!]|\Z)"
+)
 # forms that begin with words of the call; each contains one of the words in its key, which are faster to search for
 _AFTER_WORDS = {
     ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?"
@@ -112,7 +125,10 @@ _AFTER_WORDS = {
     ("failed",): rf"(?!(?:no|none|nothing)\b)(?:[a-z_]\w* ){{1,3}}failed\b(?!\s*[:=]\s*\d){_THEN}",  # Request failed
     ("not found", "be found"): r"(?:[\w'\"./#-]+ ){1,5}(?:not|not be|\w+n['’]t be) found"
     r"(?: on (?:this|the) server| in (?:the|our|this) (?:system|database|records|registry))?\s*(?:[.:!,(]|$)",
-    ("not be", "n't be", "n’t be"): r"(?:[\w'\"./#-]+ ){1,6}could(?: not|n['’]t) be (?!\w+er\b)\w+\b",
+    # not about people, as in: The guest could not be reached
+    ("not be", "n't be", "n’t be"): r"(?!(?:the |a )?(?:some|customer|client|guest|patient|recipient|person)s?\b)"
+    r"(?:[\w'\"./#-]+ ){1,6}could(?: not|n['’]t) be (?!\w+er\b)\w+\b",
+    ("available", "out of stock", "already", "expired", "again"): _REFUSALS,
     _OTHER_LANGUAGES: rf"[^\n.:：]{{0,60}}?(?:{'|'.join(_OTHER_LANGUAGES)})",
     ("required", "not of type"): r"(?:[\w.-]{1,60}['\"`]|(?-i:[a-z]\w*)) is (?:a required|required\s*(?:[.:!,(]|$))"
     r"|[^\s'\"]{1,60}['\"]? is not of type\b",
@@ -139,7 +155,7 @@ _IN_OUTPUT = re.compile(  # errors in lines of the output of programs, including
     re.MULTILINE,
 )
 _WORDS_OF_OUTPUT = ("rror", "xception", "Traceback", "***", "not found", "No such", "denied", ".go:")  # in every match
-_TOOL = re.compile(r"tool|function|command|action|call")  # every match of `_UNKNOWN_TOOL` contains one of these
+_TOOL = re.compile(r"tool|function|method|command|action|call")  # every match of `_UNKNOWN_TOOL` contains one of these
 _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs; a tool such as update_page changes them
     r"(?!(?:.*(?:__|[.:/]))?(?:move|book|update|create|delete|remove|submit|add|set|cancel|send|save|write|edit|insert)[_-])"
     r"(?:\w*[_.-])?(?:read|view|open|cat|grep|glob|find|ls|search|fetch|browse|visit|scrape|crawl|query|sql|http|url"
@@ -152,33 +168,45 @@ _SHELL_SHOWS = re.compile(  # shell commands that show files, pages, rows or log
     r"|less|more|nl|sed|awk|e?grep|rg|ag|find|ls|tree|diff|jq|zcat|strings|journalctl"
     r"|git (?:-\S+ )*(?:log|diff|show|blame|grep)|(?:docker|kubectl) logs)\b"
 )
-# a label and a count, such as ``failed: 3``; after words such as error or exit, a number may be a code instead
+# a label and a count, such as ``failed: 3``; after words such as error or exit, a number may be a code instead, and
+# after one thing, as in ``invalid room: 3``, its id
 _COUNT = re.compile(
-    r"(?![\w /-]*\b(?:error|exception|code|status|exit|http)\b)[\w /-]+[:=] *\d[\d.,]* *%?(?: \w+)? *(?:,|$)",
+    r"(?![\w /-]*\b(?:error|exception|code|status|exit|http)\b"
+    r"|(?:invalid|no such) (?:[\w-]+ ){0,2}[\w-]*(?:(?<!e)d|[^sd\W]|us|ss): *[1-9])"
+    r"[\w /-]+[:=] *\d[\d.,]* *%?(?: \w+)? *(?:,|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _RECOVERED = re.compile(  # a failure after which the same call succeeded
     r"\b(?:reconnected\b|(?:retry|attempt|fallback) (?:\w+ )?succeeded\b|succeeded (?:on|after) )", re.IGNORECASE
 )
 _NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
+_A_TOOL = r"(?:tool|function|method|command|action)"
+_KNOWN = r"(?:valid|known|allowed|registered|available|existing|recogni[sz]ed)"
 _UNKNOWN_TOOL = re.compile(
-    r"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+(?:tool|function"
-    r"|command name|command|action)s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
-    r"|(?:tool|function|command|action)(?: named| called| name)?:? \S{1,80} (?:does not exist|doesn't exist|is unknown"
-    r"|(?:is |(?<=['\"`] ))not (?:a (?:valid|known|registered|recogni[sz]ed)\b|defined|available|found|recogni[sz]ed"
-    r"|registered|supported|one of|in (?:the|my|your) |a )|(?:was )?not found|is (?:undefined|invalid))"
-    r"|\bno (?:tool|function|command|action) (?:named|called)\b"
-    r"|unsupported call: \w|not a (?:valid|known|registered|recogni[sz]ed) (?:tool|function|command|action)\b"
-    r"|there(?: is|'s) no (?:tool|function|command|action)\b|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
-    re.IGNORECASE,
+    rf"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+{_A_TOOL}(?! of)"
+    r"(?: name)?s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
+    rf"|(?<!payment )\b{_A_TOOL}(?: named| called| name)?:? (?!(?:output|result|item|argument|return)s?(?:ed)?\b)"
+    r"\S{1,80} (?:you \w+ )?(?:does not exist|doesn't exist|is unknown|(?:is |(?<=['\"`] ))not (?:defined|found"
+    r"|recogni[sz]ed|registered|supported|in (?:the|my|your) |a )|(?:is )?not available\b|(?:was )?not found"
+    r"|is (?:undefined|invalid))"
+    rf"|(?:^|[:\"'{{(]\s*)(?:the )?(?:requested )?{_A_TOOL} (?:(?<!command )not found|not (?:recogni[sz]ed|supported)"
+    r"|does not exist)\b(?=\s*(?:[:\"'(\[}]|$))"
+    rf"|(?:\bnot|isn['’]t) (?:an? {_KNOWN} {_A_TOOL}\b"
+    rf"|(?:in|on|one of|among) (?:the |my |your )?(?:list of )?(?:{_KNOWN} )?{_A_TOOL}s\b)"
+    rf"|\b(?:no|have an?) {_A_TOOL} (?:named|called|['\"`])|there(?: is|'s) no {_A_TOOL}\b|unsupported call: \w"
+    r"|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
+    re.IGNORECASE | re.MULTILINE,
 )
 _QUOTES = re.compile(r"[\"“?]")
+_WRAPPER = re.compile(
+    r"(?:tool)?(?:results?|output|response)|content|text|value|data|body"
+)  # keys of what was returned
 _NONE = ("none", "null", "false", "no", "0", "ok", "success")  # values of an error field that mean no error
 # keys of JSON that reports how a call went; JSON with other keys describes an object with a status or errors
 _REPORT = re.compile(
-    r"(?:http)?status(?:code)?|code|type|title|message|msg|errors?|error(?:message|msg|code)|details?|reason|description"
-    r"|success|ok|succeeded|data|body|results?|output|content|stdout|stderr|traceback|exception|instance|path|timestamp"
-    r"|(?:request|trace)id|method|url|help|hint"
+    r"(?:http)?status(?:code)?|code|type|title|value|message|msg|errors?|error(?:message|msg|code)|details?|reason"
+    r"|description|success|ok|succeeded|data|body|results?|output|content|stdout|stderr|traceback|exception|instance"
+    r"|path|timestamp|(?:request|trace)id|method|url|help|hint"
 )
 
 
@@ -193,15 +221,21 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     The name and arguments of the call identify calls that only show contents. For a tool that shows a page or rows,
     only the beginning and an exit code count. For a shell command that shows a file, only errors of the command count.
     """
+    judge = _remembered if len(result) <= EDGE else _judged
+    return judge(result, _SHELL_SHOWS.match(arguments) is not None, _shows_contents(name[:EDGE]) is not None)
+
+
+def _judged(result: str, is_shell: bool, shows: bool) -> bool:
+    """Return whether a result reports a failure, given which type of call shows contents, if any."""
     if result.startswith(("{", "[")):
         answer = _json_says(result)
         if answer is not None:
-            return answer and not _SHELL_SHOWS.match(arguments)
+            return answer and not is_shell
     head, tail = result[:EDGE], result[-EDGE:]
     first, last = head.partition("\n")[0], tail.rpartition("\n")[2]
     if _states_code(first) or (last != first and _states_code(last)) or _PROGRAM.match(head):
         return True
-    if _NO_ERROR.match(head) or _SHELL_SHOWS.match(arguments):
+    if _NO_ERROR.match(head) or is_shell:
         return False
     wrapping = _WRAPPING.match(head)
     start = wrapping.end() if wrapping else 0
@@ -215,11 +249,14 @@ def is_error(result: str, name: str = "", arguments: str = "") -> bool:
     unknown = unknown_tool_in(first)
     if unknown and not _QUOTES.search(first, 0, unknown.start()):
         return True
-    if _shows_contents(name[:EDGE]):
+    if shows:
         return False
     if last != first and (_NAMED.match(last) or _PROGRAM.match(last)):
         return True
     return _shows_error(head) or (len(result) > EDGE and _shows_error(tail))
+
+
+_remembered = lru_cache(maxsize=4096)(_judged)  # runs of the same task have many results in common
 
 
 def _shows_error(output: str) -> bool:
@@ -235,9 +272,13 @@ def _states_code(line: str) -> bool:
 def _json_says(text: str) -> bool | None:
     """Return whether JSON reports an error; None if the text is not valid JSON."""
     try:
-        value = msgspec.json.decode(text)
+        return _value_says(msgspec.json.decode(text))
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
         return None
+
+
+def _value_says(value: object) -> bool:
+    """Return whether a value in JSON reports an error."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):
@@ -250,10 +291,13 @@ def _json_says(text: str) -> bool | None:
             return True
     if any(str(keys.get(name)).lower() == "false" for name in ("success", "ok", "succeeded")):
         return True
-    if len(keys) == 1:
-        (only,) = keys.values()
-        if isinstance(only, str) and not only.startswith(("{", "[")):
-            return is_error(only)
+    if len(keys.keys() - {"type"}) == 1:
+        ((name, only),) = [(name, given) for name, given in keys.items() if name != "type"]
+        is_wrapper = _WRAPPER.fullmatch(name) is not None
+        if isinstance(only, str) and (is_wrapper or len(keys) == 1) and is_error(only):
+            return True
+        if is_wrapper and _value_says(only):
+            return True
         if isinstance(only, list) and "detail" in keys:  # FastAPI
             return all(isinstance(one, dict) and "msg" in one for one in only)
         if isinstance(only, dict) and "fault" in keys:  # SOAP
@@ -265,6 +309,6 @@ def _json_says(text: str) -> bool | None:
     if any(isinstance(code, int) and code for code in codes):
         return True
     stated = [keys.get(name) for name in ("status", "statuscode", "code", "httpstatus", "type")]
-    words = [one.replace("_", " ").lower() for one in stated if isinstance(one, str)]
+    words = [re.sub("[_-]", " ", one.lower()).removesuffix(" text") for one in stated if isinstance(one, str)]
     has_failed = any(isinstance(one, int) and 400 <= one < 600 for one in stated) or any(map(is_error, words))
     return (has_failed or "fail" in words) and all(map(_REPORT.fullmatch, keys))

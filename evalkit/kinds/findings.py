@@ -27,6 +27,7 @@ class Example(NamedTuple):
     run_id: str
     other: str = ""  # id of a run to compare it with; "" if there is none
     turn: int | None = None  # number of the turn to show, from 1; by default the turn that decided the run
+    group: Mapping[str, str] = {}  # values in columns of the runs to which the label, a part of the sentence, links
 
 
 class Finding(NamedTuple):

@@ -44,6 +44,8 @@ class Logs:
         Options that were used to read remote files.
     """
 
+    turns: pd.DataFrame  # built on first access
+
     def __init__(
         self,
         kind: LogKind,
@@ -65,7 +67,7 @@ class Logs:
             self._lazy.setdefault("turns", partial(turns_frame, self))
         vars(self).update(assembled.frames, **assembled.attributes)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # the frames of a kind, whose names are known only when it is loaded
         make = vars(self).get("_lazy", {}).get(name)
         if make is None:
             raise AttributeError(f"{name!r}: these logs have {', '.join(dir(self))}")

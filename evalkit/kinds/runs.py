@@ -62,7 +62,8 @@ class Outcomes(NamedTuple):
     @property
     def title(self) -> str:
         """Name of an estimate of the values, with the unit and the scorer if known."""
-        return " in ".join(filter(None, [self.name, self.unit])) + (f" ({self.by})" if self.by else "")
+        title = f"{self.name} in {self.unit}" if self.unit else self.name
+        return f"{title} ({self.by})" if self.by else title
 
     def marked(self, table: pd.DataFrame) -> pd.DataFrame:
         """Add what is estimated to a table of estimates of these outcomes, and the note on a judge to its warnings."""

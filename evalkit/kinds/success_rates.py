@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
@@ -28,12 +28,21 @@ Missing = Literal["", "failure", "exclude", "success"]  # how runs that were not
 _FILL = {"failure": 0.0, "exclude": float("nan"), "success": 1.0}
 _NOTHING = {"n": 0, "n_tasks": 0, "method": "", "target": ""}  # row of a group without counted runs
 PER_RUN = " per run"  # suffix of the columns that `with_usage` adds
-_TAKEN = {  # titles of the resources that a run uses
-    "duration": "duration (seconds)",
-    "turns": "turns",
-    "tokens_in": "tokens in",
-    "tokens_out": "tokens out",
-    "cost": "cost (US dollars)",
+
+
+class Amount(NamedTuple):
+    """An amount that a run takes."""
+
+    title: str  # title of the column
+    unit: str  # in a sentence
+
+
+AMOUNTS = {  # by column of runs
+    "duration": Amount("duration (seconds)", "seconds"),
+    "turns": Amount("turns", "turns"),
+    "tokens_in": Amount("tokens in", "input tokens"),
+    "tokens_out": Amount("tokens out", "output tokens"),
+    "cost": Amount("cost (US dollars)", "US dollars"),
 }
 _PRICE = ["per_success", "per_success_low", "per_success_high"]
 _WAYS: Sequence[tuple[Missing, str]] = (("exclude", "measured"), ("failure", "lowest"), ("success", "highest"))
@@ -228,19 +237,23 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     runs = counted(runs, kind).reset_index(drop=True)
     data = outcomes(runs, "is_successful", kind).table
     rows = runs[_list(by)].assign(task=data["task"], family=data["family"], succeeded=data["value"])
-    names = [name for name in _TAKEN if name not in kind.rates.lower_bounds]
+    names = [name for name in AMOUNTS if name not in kind.rates.lower_bounds]
     values = runs[names].astype("Float64").astype("float64")
-    parts = [rows.assign(quantity=_TAKEN[name], value=values[name]) for name in names]
+    parts = [rows.assign(quantity=AMOUNTS[name].title, value=values[name]) for name in names]
     long = pd.concat(parts, ignore_index=True).dropna(subset="value")
-    long["quantity"] = pd.Categorical(long["quantity"], categories=list(_TAKEN.values()), ordered=True)
+    long["quantity"] = pd.Categorical(
+        long["quantity"], categories=[amount.title for amount in AMOUNTS.values()], ordered=True
+    )
     keys = [*_list(by), "quantity"]
     groups = long.groupby(keys, dropna=False, observed=True)
-    table, made = groups.agg(median=("value", "median"), total=("value", "sum")), []
+    table = groups.agg(median=("value", "median"), total=("value", "sum"))
+    made = []
     for _, own in groups:
         mean = positive_mean_interval(own["value"], own["task"], families=own["family"])
         rated = own.dropna(subset="succeeded")
         price = ratio_interval(rated["value"], rated["succeeded"], rated["task"], rated["family"])
-        made.append((mean.n, mean.n_tasks, *mean[:3], *price[:3], mean.warning))
+        prices = dict(zip(_PRICE, price[:3], strict=True))
+        made.append(mean._asdict() | prices)
     names = ["n", "n_tasks", "estimate", "low", "high", *_PRICE, "warning"]
     table = table.join(pd.DataFrame(made, table.index, names))
     table = table.astype({"n": "int64", "n_tasks": "int64"})

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from markupsafe import Markup
-
+from evalkit._html import render_macro
 from evalkit.io import SourceError, plain
 from evalkit.labels.session import ANSWERS, Session
 
@@ -46,7 +45,7 @@ def label_widget(session: Session) -> Any:
 
     def show() -> None:
         done = f"{session.done} of {session.total} labelled"
-        question.value = Markup("<b>{}. {}</b>").format(done, plain(session.question))
+        question.value = render_macro("parts.html.j2", "question", done, plain(session.question))
         note.value = ""
         for button in buttons:
             button.disabled = not session.left
@@ -55,7 +54,7 @@ def label_widget(session: Session) -> Any:
             if session.left:
                 shown.value = session.transcript(session.left[0])._repr_html_()
         except SourceError as error:
-            shown.value = str(Markup("<p>{}</p>").format(plain(f"can't be read: {error}")))
+            shown.value = render_macro("parts.html.j2", "paragraph", plain(f"can't be read: {error}"))
 
     def press(button: Any) -> None:
         if button.description == LATER:

@@ -29,7 +29,6 @@ _TASK_COLUMNS = [column for column in RUNS if column.name in _OF_TASKS]
 _TASK_COLUMNS.append(Column("is_ambiguous", "bool", "several definitions fit the task"))
 _LOG_COLUMNS = (*(column for column in AGENTS if column.name in ("source", "agent_name")), *RECORDS["logs"])
 _COUNTS = [column.name for column in COUNT_COLUMNS[1:]]  # without message_count, which is `turns` in runs
-_UNSTATED = ("seed", "tokens_in", "tokens_out", "cost")  # columns of all kinds that Mindcraft does not log
 _NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
 
 
@@ -74,7 +73,8 @@ def assemble(
     ids = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"].to_numpy())
     logs = logs.join(ids.reset_index(drop=True))
     agents = frame_of(logs, AGENTS)
-    runs = frame_of(runs.assign(**dict.fromkeys(_UNSTATED)), RUNS)
+    not_logged = [column.name for column in RUNS if column.name not in runs]
+    runs = frame_of(runs.assign(**dict.fromkeys(not_logged)), RUNS)
     metrics = metrics_frame([metrics_of(task.definition) for task in tasks])
     if not metrics.columns.empty:
         runs = runs.join(metrics.take(places).reset_index(drop=True))
@@ -108,12 +108,14 @@ def _choices(runs: pd.DataFrame, others: Sequence[Mapping[str, Any]], root: str,
     if files:
         chosen += note("unused_definitions", files=listed(files, 3))
     # models whose scores are at most 1, like fractions, but are read as percentages because others exceed 1
-    scored = runs[runs["score_scale"].eq("percent") & (runs["raw_score"] > 0)]
-    scores = scored.groupby(["model_name", "experiment"], dropna=False)["raw_score"].agg(["max", "size"])
-    doubtful = scores.index[(scores["max"] <= 1) & (scores["size"] > 1)]
-    if scale == "auto" and len(doubtful):
+    is_in_percent = runs["score_scale"].eq("percent") & (runs["raw_score"] > 0)
+    if scale == "auto" and is_in_percent.any():
+        scored = runs[is_in_percent].groupby(["model_name", "experiment"], dropna=False)["raw_score"]
+        scores = scored.agg(["max", "size"])
+        doubtful = scores.index[(scores["max"] <= 1) & (scores["size"] > 1)]
         names = [f"{model} in {experiment}" for model, experiment in doubtful]
-        chosen += note("mixed_scales", names=listed(names, 3))
+        if names:
+            chosen += note("mixed_scales", names=listed(names, 3))
     if runs["model_source"].unique().tolist() == ["parent_folder"]:
         chosen += note("parent_folder")
     return chosen
@@ -326,8 +328,8 @@ def _originals(logs: pd.DataFrame, paths: pd.Series) -> pd.Series:
     logs = logs[["run", "agent_name", "task_start", "digest", "modified"]]
     original = pd.Series(-1, logs.index)
     for keys, unknown in ((["digest"], ""), (["agent_name", "task_start"], 0)):
-        known = logs[logs[keys[-1]].notna() & (logs[keys[-1]] != unknown)]
-        shared = known[known.duplicated(keys, keep=False)]
+        is_known = logs[keys[-1]].notna() & (logs[keys[-1]] != unknown)
+        shared = logs[is_known & logs.duplicated(keys, keep=False)]
         if shared.empty:
             continue
         starts = logs.groupby("run")["task_start"]
@@ -353,6 +355,10 @@ def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             named[-1][name] = value
             types.setdefault(name, set()).add(type(value))
     for name, own in types.items():
-        dtype = "bool?" if own == {bool} else "float" if own <= {int, float} else "str"
+        dtype = "str"
+        if own == {bool}:
+            dtype = "bool?"
+        elif own <= {int, float}:
+            dtype = "float"
         columns.append(Column(name, dtype, "metric of the definition"))
     return frame(named, columns)

@@ -38,16 +38,18 @@ COLUMNS = (
 def with_compat_names(runs: pd.DataFrame) -> pd.DataFrame:
     """Return runs with the columns `COLUMNS`, followed by columns that only some runs have, such as metrics."""
     raised = set(chain.from_iterable(runs["run_flags"]))
-    made = runs.assign(
-        overall_raw_score=runs["raw_score"],
-        overall_score=runs["score"],
-        overall_is_successful=runs["is_successful"].fillna(False).astype(bool),
-        overall_is_completed=runs["score"] > 0,
-        overall_completion_status=runs["status"],
-        message_count=runs["turns"],
+    made = {
+        **runs,
+        "overall_raw_score": runs["raw_score"],
+        "overall_score": runs["score"],
+        "overall_is_successful": runs["is_successful"].fillna(False).astype(bool),
+        "overall_is_completed": runs["score"] > 0,
+        "overall_completion_status": runs["status"],
+        "message_count": runs["turns"],
         **{f"flag_{name}": has_flag(runs, name) if name in raised else False for name in FLAGS},
-    )
-    return made[[*(column.name for column in COLUMNS), *(name for name in runs if name not in _NAMES)]]
+    }
+    names = [*(column.name for column in COLUMNS), *(name for name in runs if name not in _NAMES)]
+    return pd.DataFrame({name: made[name] for name in names}, runs.index)
 
 
 def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:

@@ -29,7 +29,9 @@ _WAIT = re.compile(
     r"|\bnot going anywhere\b",
 )
 # matches every message about a recipe, and is faster than the patterns for questions and answers
-_OF_RECIPES = re.compile(r"recipe|plan|ingredient|how |need|requir|take|ma[dk]e|craft|cook|smelt|combine| row\b|goes")
+_OF_RECIPES = re.compile(
+    r"recipe|plan|ingredient|how|need|requir|take|use|ma[dk]e|craft|cook|combine| row\b|what|give|=| in an? "
+)
 _RECIPE = r"(?:recipe|crafting plan)"
 _KNOW_HOW = rf"(?:{_RECIPE}|ingredients?)"
 _MAKE = r"(?:craft(?:ed)?|make|made|cook(?:ed)?|baked?|smelt(?:ed)?|build|built)"
@@ -39,33 +41,58 @@ _ASKED = re.compile(
     rf"|\b(?:what(?:'s| is| are)|which|tell|share|give|send|show|can you)\b[^.!?\n]{{0,99}}\b{_RECIPE}\b"
     r"|\b(?:how (?:do|can|should|would|to|is|are)|what do (?:i|we|you) need to)\b[^.!?\n]{0,99}"
     rf"\b{_MAKE}\b[^.!?\n]{{0,99}}\?|\bwhat goes into\b[^.!?\n]{{0,99}}\?)"
+    rf"|\bhow (?:many|much) [\w ]{{0,40}}\b(?:needed (?:for|to)|for (?:an?|the|one)|need to {_MAKE} (?:an?|the))\b"
+    r"|\b(?:what|how m[\w ]{3,40}) do(?:es)? (?:an?|the|one) (?!other|task)[\w ]{1,30}(?:need|take|require)\b"
+    r"|\b(?:what|which) (?!one|of|agent|bot|player)\w+ makes? an?\b|\bwhat(?: is|'s) in an? (?!chest|barrel|bag)"
+    r"|\bwhat(?: is|'s| are) (?:the )?(?:materials?|components?|ingredients?|items) (?:for|of|in|to)\b"
+    rf"|\b(?:(?:don't|anyone|not) know|no idea|not sure|find out) how (?:to|do i|do we|an?|the)[\w ]{{0,30}} {_MAKE}\b"
+    rf"|\b(?:how|what)(?: is|'s) (?:an?|the) [\w ]{{1,30}} {_MAKE}\b|\bwhat (?:should|can|do) (?:i|we) use to {_MAKE}\b"
     rf"|(?<!you )\b(?:need|want|like|looking for) (?:to (?:know|have|get) )?(?:the |a |your )?(?:\w+ )?{_RECIPE}\b"
-    rf"|\b(?:tell|show|teach|explain)\b[^.!?\n]{{0,20}}\bhow to {_MAKE}\b"
+    rf"|(?<!can )(?<!will )(?<!'ll )\b(?:tell|show|teach|explain)\b[^.!?\n]{{0,20}}\bhow to {_MAKE}\b"
     rf"|\b(?:what|which)\b[^.!?\n]{{0,99}}\bneed(?:ed)? (?:for|to {_MAKE})\b[^.!\n]{{0,99}}\?"
     r"|\b(?:what|which)\b(?![^.!?\n]{0,99}\b(?:task|goal)\b)[^.!?\n]{0,99}\brequire[ds]?\b[^.!?\n]{0,99}\?"
     rf"|\b(?:(?:do not|don't|not) (?:know|have)|lack)\b[^.!?\n]{{0,99}}\b{_RECIPE}\b",
 )
+_NUMBER = r"(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine)"
+_SOME = (  # a number of an ingredient, not in a question
+    rf"\b(?!an? ){_NUMBER} (?!(?:more|of|or|minutes|seconds|hours|days|blocks|stacks)\b)[a-z]\w+(?![^.!\n]{{0,99}}\?)"
+)
+_NEED = r"(?:you|we)(?:'ll|'d| will)? need"
 _TOLD = re.compile(
     rf"\b{_KNOW_HOW}\b[^.?!\n]{{0,99}}(?:\bis\b|\bare\b|:|\bneeds?\b|\brequires?\b|=)[^.?!\n]{{0,99}}"
     r"(?:\d|\w,|\band\b)(?![^.!\n]{0,99}\?)"
     rf"|\b{_RECIPE}\b[^.?!\n]{{0,80}}[.:]\s*(?:\W{{0,4}}|step )1\b"  # numbered steps follow
-    r"|\b(?:you(?:'ll)? need|we(?:'ll)? need|needs?|requires?|takes|(?:is|are) (?:made (?:of|from|with)|crafted with"
-    r"|just)?|craft(?:ed)?(?: it)? (?:with|from)|makes? \w+ (?:with|from))\s+(?:\d+|one|two|three|four|a|an)\s+"
+    rf"|\b(?:{_NEED}|needs?|requires?|takes|(?:is|are) (?:made (?:of|from|with)|crafted with"
+    rf"|just)?|craft(?:ed)?(?: it)? (?:with|from)|makes? \w+ (?:with|from))\s+{_NUMBER}\s+"
     r"[\w ]{1,99}(?:,| and | \+ | plus | surrounded by |in a row|in the (?:middle|centre|center))\s*"
     r"(?:\d+|one|two|three|a|an|some|in|[.!]|\Z)"
-    r"|(?<!\bi )\bcraft(?:ed)? (?:\w+ ){1,4}(?:with|from|using) \d+ \w+(?![^.!\n]{0,99}\?)"
-    r"|\b(?:place|put) (?:\d+|one|two|three|an?) \w+ in the (?:top|middle|cent|bottom|left|right|first|second|upper)"
+    # one ingredient is enough in a sentence about an item
+    r"|(?:(?<!goal )(?<!task )\brequires?|\b(?:an?|the|one) (?!other|agent|bot|player)\w+(?: \w+)? (?:needs|takes|uses)"
+    rf"|\b(?:is|are) {_MAKE} (?:of|from|with|using)) {_SOME}"
+    rf"|(?:\b{_NEED}|\bit (?:takes|needs)|(?:^|[.!?] |\byou )use) {_SOME}[\w ]{{0,30}} (?:to {_MAKE}|for (?:an?|the)) "
+    rf"|\bto {_MAKE} [\w ]{{1,40}}(?:,? {_NEED}|,? use|:) {_SOME}"
+    rf"|\w ?(?:= {_SOME}|: {_SOME}[\w ]{{0,30}}\bin an? \w+(?: \w+)? (?:shape|pattern))"
+    rf"|(?:^|[.!?\n]) ?{_SOME}(?: (?!and|then|to|we|you|i|can|will)\w+){{0,2}} (?:makes?|gives?) {_NUMBER} \w"
+    rf"|{_SOME}[\w ]{{0,30}}\b(?:is|are) (?:needed|required) (?:for|to)\b"
+    rf"|(?<!\bi )(?<!'ll )(?<!will )\b(?:craft(?:ed)?|make|bake) (?:\w+ ){{1,4}}(?:with|from|using) {_SOME}"
+    rf"|\b(?:place|put) {_NUMBER} \w+ (?:around|in the (?:top|middle|cent|bottom|left|right|first|second|upper))"
     r"|\b\d+ \w+ in a row\b"
     r"|\bcombine [^.!?\n]{0,99}\b(?:with|and|to make)\b"
     r"|\bfor (?:a |the |one )?\w[\w ]{0,30}? (?:you|we) need\b(?![^.!\n]{0,99}\?)",
 )
-_MADE = re.compile(r"Successfully (?:crafted|smelted|cooked)\s+(?:(?P<n>\d+)\s+)?(?P<item>[a-z_]+)", re.IGNORECASE)
+_MADE = re.compile(  # such as: Successfully smelted sand, got 2 glass
+    r"Successfully (?:crafted|(?:smelted|cooked)(?: [\w ]+, got)?)\s+(?:\d+\s+)?(?P<item>[a-z_]+)", re.IGNORECASE
+)
 _ITEM = re.compile(r"[a-z][a-z_]{2,}")
-# ingredients of other items, and tools: making one of these is not a mistake
+# ingredients of many items, and tools: making one of these is not a mistake
 _ON_THE_WAY = re.compile(
-    r"(?:.*_)?(?:planks|log|stick|sticks|ingot|nugget|dye|slab|wool|string|leather|paper|book|sugar|wheat|flour"
-    r"|bucket|coal|charcoal|torch|crafting_table|furnace|smoker|chest|glass|glass_pane|stone|cobblestone|brick"
-    r"|pickaxe|axe|shears|block|dust|redstone|egg|seeds|bone_meal|gunpowder|cocoa_beans|milk)"
+    r"(?:.*_)?(?:planks|log|stick|sticks|ingot|nugget|dye|string|leather|paper|sugar|wheat|flour|bucket|coal|charcoal"
+    r"|torch|crafting_table|furnace|smoker|chest|glass|glass_pane|brick|pickaxe|axe|shears|dust|bone_meal|gunpowder"
+    r"|cocoa_beans|milk)|(?:smooth_)?stone|cobblestone|redstone"
+)
+_NEEDED = re.compile(  # the last word of an item, and a word of a target that needs it
+    r"slab (?:barrel|lectern|composter|stand|detector)|wool (?:bed|carpet|banner|painting)|block (?:anvil|beacon|apple)"
+    r"|book (?:bookshelf|lectern|enchanting)|bowl (?:soup|stew)"
 )
 _REQUEST = re.compile(
     r"\?|\b(?:please|can you|could you|would you|need|give|bring|tell|send|show|share|help|let'?s|let us|come"
@@ -168,22 +195,22 @@ def _said(transcript: Seen, pattern: re.Pattern[str]) -> Iterator[Found]:
 def wrong_item(transcript: Seen) -> Iterator[Found]:
     """Find each item that an agent makes although the task neither asks for it nor names it, nor needs it on the way.
 
-    Planks, ingots, tools to mine and the like are needed on the way, and a bowl for soups and stews. The task's
-    definition or id gives the items that it asks for; if it gives none, no item is wrong. The detail is the item.
+    Planks, ingots, tools to mine and the like are needed on the way, as are wool for a bed and a bowl for soup. A
+    task's definition or id gives the items that it asks for; without any, no item is wrong. The detail is the item.
     """
     targets = set(_ITEM.findall(transcript.target.lower()))
     if not targets:
         return
     parts = {word for target in targets for word in target.split("_")}
-    if parts & {"soup", "stew"}:
-        parts.add("bowl")
-    told = " ".join(turn.text for turn in transcript.turns if turn.role == "system" and "goal" in turn.text).lower()
+    goals = [turn.text for turn in transcript.turns if turn.role == "system" and "goal" in turn.text]
+    goal_text = " ".join(goals).lower().replace("_", " ")
     for made in transcript.calls:
         match = _MADE.search(made.result or "")
         item = match["item"].lower() if match else ""
         if not item or item in targets or item.rstrip("s") in targets or _ON_THE_WAY.fullmatch(item):
             continue
-        if item not in parts and item.replace("_", " ") not in told.replace("_", " "):  # as a pumpkin for a pie
+        is_part = item in parts or any(_NEEDED.fullmatch(f"{item.rpartition('_')[2]} {part}") for part in parts)
+        if not is_part and item.replace("_", " ") not in goal_text:
             yield made.turn, item, shortened(made.result or "")
 
 

@@ -8,7 +8,7 @@ import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
@@ -72,6 +72,7 @@ FINAL_START = re.compile("|".join(map(re.escape, FINAL_STARTS)))
 _NO_SCORE = "Task ended (?:with|in) score"
 NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # to search in a longer text
 OUTCOME = re.compile(f"{_pattern('scored')}|{_pattern('succeeded')}|{_NO_SCORE}")
+ENDED = re.compile(_pattern("ended"))  # a final message without a score, which means that the run did not succeed
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)  # as JavaScript writes them
 
 EVENT = re.compile("|".join(f"^(?P<{name}>{text.pattern})" for name, text in EVENTS.items()), re.MULTILINE)
@@ -109,7 +110,7 @@ class Phrases:
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
-OUTCOME_START = "Task "  # every wording of `scored` and `succeeded` begins with it
+OUTCOME_PHRASES = Phrases([text.start for meaning in ("scored", "succeeded") for text in WORDINGS[meaning]])
 EVENT_PHRASES = Phrases([event.start for event in EVENTS.values()])
 
 # keys that distinguish agent logs from the other JSON files of an experiment
@@ -269,7 +270,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, contains a final message of the game that reports a score or success."""
-    return OUTCOME_START in text and OUTCOME.search(text) is not None
+    return OUTCOME_PHRASES.are_in(text) and OUTCOME.search(text) is not None
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
@@ -383,12 +384,18 @@ def _as_log(value: Any) -> AgentLog:
 
 def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, Any]:
     """Return the record of a log; `data` are the bytes of its file, `repaired` the flags of repairs."""
-    texts: dict[str | None, list[str]] = {"system": [], "assistant": [], "": []}
-    others = texts[""]
+    system: list[str] = []
+    agent: list[str] = []
+    others: list[str] = []
     for turn in log.turns:
-        if turn.content is not None:
-            texts.get(turn.role, others).append(turn.content)
-    system, agent = texts["system"], texts["assistant"]
+        if turn.content is None:
+            continue
+        if turn.role == "system":
+            system.append(turn.content)
+        elif turn.role == "assistant":
+            agent.append(turn.content)
+        else:
+            others.append(turn.content)
     messages = len(system) + len(agent) + len(others)
     # searching the joined texts is safe: no event, final message or command contains a line break
     logged = "\n".join(system)
@@ -416,7 +423,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     # the first time-out decides the status, else the first message with a score, else the first final message
     deciding = next(iter(timeouts or scored or unscored), None)
     score = scored[0].score if scored else None
-    scores = set(map(attrgetter("score"), scored))
+    scores = {final.score for final in scored}
 
     start = positive_number(log.taskStart, LATEST_START)
     # The digest is equal for copies of a log: length, checksum and start in milliseconds. The start distinguishes logs

@@ -132,7 +132,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
                 status, reason = "failed", str(error)
             definitions.ledger.add(file, status, reason)
             used[file] = status == "used"
-        if not any(map(used.__getitem__, files)):
+        if not any(used[file] for file in files):
             reasons = {entry.source: entry.reason for entry in definitions.ledger.entries}
             example = f", as {files[0]}: {reasons[files[0]]}" if files else ""
             raise SourceError(f"{path}: no task definition in its {counted_noun(len(files), 'JSON file')}{example}")
@@ -204,7 +204,12 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
         if isinstance(actions, dict):
             without = sum(isinstance(names, list) and PLAN_COMMAND in names for names in actions.values())
             agents = max(agent_count or 0, len(actions))
-            plan = "full" if without == 0 else "none" if without >= agents else "partial"
+            if without == 0:
+                plan = "full"
+            elif without >= agents:
+                plan = "none"
+            else:
+                plan = "partial"
         blocked, listed = None, task.get("blocked_access_to_recipe") or []
         if isinstance(listed, list):
             blocked = {str(agent) for agent in listed if isinstance(agent, (int, str))}

@@ -16,6 +16,7 @@ from evalkit.mindcraft import parse
 from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES, STATUSES
 
 _COMMAND = re.compile(r"(!(?<![\w!]!)[A-Za-z]\w*)(?:\(([^()\n]*)\))?")  # fast, as it begins with a literal
+_COMMA = re.compile(r"\s*,\s*")  # between arguments, with spaces that do not matter
 # commands that change nothing in the game
 LOOKS_OR_TALKS = frozenset((
     "!startConversation", "!endConversation", "!inventory", "!stats", "!nearbyBlocks", "!craftable", "!entities",
@@ -28,7 +29,7 @@ _FAILED = re.compile(  # beginning of the game's answer to a command that failed
     r"\s*(?:failed|could ?n[o']t|could not|cannot|can't|unable|invalid|(?:you )?(?:do not|don't) have"
     r"|you (?:do not|don't|cannot|have no\b)|not enough|there (?:is|are) no|no (?!more )\w+ |path not found(?!, but)"
     r"|collected 0 |!!code threw|code execution timed out|command !\S+ (?:does not|was given|requires)|incorrect"
-    r"|unknown|param|error|missing|i can't|does not exist|\S+ is (?:either )?not an? |crafting \S+ requires"
+    r"|block type|unknown|param|error|missing|i can't|does not exist|\S+ is (?:either )?not an? |crafting \S+ requires"
     r"|the \w+ (?:does not|doesn't) (?:have|contain)"
     r"|pathfinding stopped|took to+ long|(?:the )?furnace is currently|inventory (?:is )?full)",
     re.IGNORECASE,
@@ -144,11 +145,11 @@ def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
                 first = found[0]
                 same = " ".join([f"{match[1]}({match[2] or ''})" for match in found])
                 events = ("command",)
-                call = Call(first[1], canonical(first[2] or ""))
+                call = Call(first[1], canonical(_COMMA.sub(", ", first[2] or "")))
                 if number + 1 < len(own):
                     call = _answered(call, *own[number + 1], places[i, number + 1] - place)
                 values = {"words": content[: first.start()].strip(), "acts": call.name not in LOOKS_OR_TALKS}
-        states_outcome = parse.states_outcome(content)
+        states_outcome = parse.states_outcome(content) or parse.ENDED.fullmatch(content.strip()) is not None
         shown.append(Turn(actor, role, content, marks, events, "", same, (), agent, call, values, states_outcome))
     return shown
 
@@ -274,7 +275,7 @@ def _facts(record: Mapping[str, Any]) -> list[str]:
     if record["raw_score"] is None or record["timed_out"]:
         facts.insert(0, STATUSES[record["completion_status"]].label)
     if record["flags"]:
-        facts.append(f"flags: {', '.join(map(FLAG_LABELS.__getitem__, record['flags']))}")
+        facts.append(f"flags: {', '.join(FLAG_LABELS[flag] for flag in record['flags'])}")
     return facts + record["parsing_errors"]
 
 

@@ -311,5 +311,9 @@ def texts_of(value: Any) -> list[str]:
     """List all strings in a value: itself, the items of a list, the keys and values of a mapping."""
     if isinstance(value, str):
         return [value]
-    items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    items: list[Any] = []
+    if isinstance(value, dict):
+        items = [*value, *value.values()]
+    elif isinstance(value, list):
+        items = value
     return [text for item in items for text in texts_of(item)]

@@ -12,6 +12,7 @@ import nbformat
 from bleach.css_sanitizer import CSSSanitizer
 from bleach.sanitizer import Cleaner
 from jinja2 import pass_context
+from markupsafe import Markup
 from nbconvert.exporters.html import HTMLExporter
 from nbconvert.exporters.templateexporter import TemplateExporter
 from nbconvert.filters.ansi import strip_ansi
@@ -20,7 +21,7 @@ from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from evalkit._html import TEMPLATES, asset, policy_of
+from evalkit._html import TEMPLATES, asset, policy_of, render_macro
 from evalkit.display.anchors import RESERVED, heading_anchor
 from evalkit.display.show import HIDDEN, SAFE, SORTING
 from evalkit.evidence.references import RUNS
@@ -86,7 +87,7 @@ class PageExporter(HTMLExporter):
             page["anchors"].add(anchor)
             if level in (2, 3):
                 page["contents"].append((level, anchor, html.escape(words)))
-            return f'<h{level} id="{anchor}">{inner}</h{level}>'
+            return render_macro("parts.html.j2", "heading", level, anchor, Markup(inner))
 
         return re.sub(r"<h([1-6])>(.*?)</h\1>", anchored, super().markdown2html(context, source), flags=re.DOTALL)
 
@@ -141,7 +142,9 @@ def render(
 
     def linked(match: re.Match) -> str:
         anchor = heading_anchor(unquote(html.unescape(match[1])))
-        return f'<a class="evalkit-section" href="#{anchor}">{match[2]}</a>' if anchor in anchors else ""
+        if anchor not in anchors:
+            return ""
+        return render_macro("parts.html.j2", "section_link", anchor, Markup(match[2]))
 
     # link findings to their sections; drop links to sections that were left out
     text = re.sub(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]*)</a>', linked, text)
@@ -185,7 +188,7 @@ def drawn(output: NotebookNode, page: dict) -> str:
 def sanitised(text: str) -> str:
     """Sanitise HTML: remove scripts, frames, forms and anything that loads a resource; keep pandas' style sheets."""
     text = plain(text, keep_lines=True)
-    styles = "".join(f"<style>{style}</style>" for style in _STYLE.findall(text))
+    styles = render_macro("parts.html.j2", "styles", map(Markup, _STYLE.findall(text)))
     return styles + _CLEANER.clean(_STYLE.sub("", text))
 
 

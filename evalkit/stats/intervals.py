@@ -355,8 +355,13 @@ def jackknife_interval(
     method, target = ("jackknife t", NEW_VALUES) if clusters is None else ("cluster jackknife t", "new tasks")
     result = Estimate(estimate, math.nan, math.nan, n, count, method, target, lost)
     if count < 2:
-        reason = note("no_values" if not n else "one_cluster" if n > 1 else "one_value")
-        return result._replace(warning=reason + lost)
+        if n == 0:
+            reason = "no_values"
+        elif n == 1:
+            reason = "one_value"
+        else:
+            reason = "one_cluster"
+        return result._replace(warning=note(reason) + lost)
     if math.isnan(estimate):
         return result
     without = np.array([float(statistic(values[codes != i])) for i in range(count)])

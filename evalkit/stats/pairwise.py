@@ -184,7 +184,9 @@ def pair_rows(
                 on_shared = on_shared._replace(low=-1.0, high=1.0, warning=Notes())
             compared, weight = pair_tests.combine(on_shared, differences, variance, apart, shares, least)
             own = np.bincount(clusters, weights=apart.parts, minlength=len(parts))
-            own = _unit(own if own.any() else np.bincount(clusters, cells.sizes[:, a] + cells.sizes[:, b]) * 1.0)
+            if not own.any():
+                own = np.bincount(clusters, weights=cells.sizes[:, a] + cells.sizes[:, b])
+            own = _unit(own)
             parts[:, number] = math.sqrt(weight) * parts[:, number] + math.sqrt(1 - weight) * own
             ran = list(apart[:2])
             if weight:

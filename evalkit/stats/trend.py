@@ -139,7 +139,8 @@ def trend_test(
         is_shown = ((steps["low"] if sign > 0 else -steps["high"]) > 0).all()
         is_overall = (sign * steps["estimate"] >= 0).all()
         direction = "falls" if sign < 0 else "rises"
-        direction += "" if is_shown else " overall" if is_overall else ", not steadily"
+        if not is_shown:
+            direction += " overall" if is_overall else ", not steadily"
     return Trend(odds, low, high, p_value, total, count, method, direction, separated + few + doubt + lost)
 
 

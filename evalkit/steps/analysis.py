@@ -151,7 +151,7 @@ def total(runs: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
 
 def _summarise(runs: pd.DataFrame, steps: pd.DataFrame, rates: pd.DataFrame) -> pd.DataFrame:
     """Build one row per label in `runs` from the counts of runs, the verdicts on steps, and the rates."""
-    out = runs.groupby("history", sort=False)[["records", "loops", "cut"]].sum()
+    out = runs.rename(columns={"turns": "records"}).groupby("history", sort=False)[["records", "loops", "cut"]].sum()
     verdicts = steps.groupby(["history", "verdict"]).size().unstack(fill_value=0)
     out = out.join(verdicts.reindex(index=out.index, columns=list(VERDICTS), fill_value=0))
     for which in (REPORTED, CONFIRMED):

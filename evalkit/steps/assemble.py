@@ -103,7 +103,6 @@ def _run_row(history: History) -> dict[str, Any]:
         "thread": history.thread,
         "history": history.label,
         "copy_of": history.copy_of,
-        "records": records,
         "judged": n,
         "reported": verdicts["success"] + verdicts[SILENT],
         "confirmed": verdicts["success"],

@@ -19,7 +19,8 @@ _NOT_GIVEN = re.compile(
     r"(?:None|null|empty|blank)|\b(?:please|must|have to|need to) (?:provide|specify|supply|pass|give) (?!(?:an? )?"
     r"(?:more|fewer|less|different|other|another|smaller|larger|valid|new|at|one|it)\b)(?:(?:an?|the) )?(?:value for )?"
     rf"\W?(?P<asked>\w+)|\bno (?P<without>\w+) (?:was |were )?{_GIVEN}\b(?! by)"
-    r"|^(?=(?:KeyError: )?'\w+'$|\W?\w+\W? (?:is|was) missing\b)(?:KeyError: )?\W?(?P<data>\w+)",  # perhaps of the data
+    r"|^(?=(?:\w+Error: )?(?:'\w+'$|\W?\w+\W? (?:(?:is|was) (?:missing|(?-i:None)(?! of))|has no value)\b))"
+    r"(?:\w+Error: )?\W?(?P<data>\w+)",  # perhaps of the data
     re.IGNORECASE | re.MULTILINE,
 )
 _NAME = re.compile(r'"(\w+)":')

@@ -363,7 +363,11 @@ def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> 
         why = "only the beginning of the result was kept" if is_cut else ""
         made = check("text_kept", not is_cut, completeness, why, "warning" if is_cut else "info")
     else:
-        severity: Severity = "error" if quality == results.UNEXPECTED else "warning" if issues else "info"
+        severity: Severity = "info"
+        if quality == results.UNEXPECTED:
+            severity = "error"
+        elif issues:
+            severity = "warning"
         made = check("structure", not issues, completeness, "; ".join(issues), severity)
     return {"data_quality": quality, "data_completeness": completeness, "parsing_issues": issues}, made
 
@@ -525,7 +529,7 @@ def end_of_route(records: Any) -> tuple[str, int]:
         # if the history did not advance, a success still moves the index by one
         has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
-        tries = executions(map(history.records.__getitem__, range(i, -1, -1)), index)
+        tries = executions((history.records[j] for j in range(i, -1, -1)), index)
         judged = history.evaluations[i] | {"retry_cap_reached": tries >= history.options.retry_cap}
         # past the end of the plan, the executor ends the workflow without judging this step
         route = "complete" if index > n_steps else route_after(judged, index, n_steps)

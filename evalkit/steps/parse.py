@@ -93,7 +93,12 @@ def parse_file(path: str, data: bytes) -> Parsed:
     value = values if suffix in LINES else values[0]
     value = to_jsonable(value) if is_deep(value) else value  # too deep to handle safely
     state = state_in(value)
-    entries = state[HISTORY_KEY] if state else [value] if is_record(value) else value
+    if state:
+        entries = state[HISTORY_KEY]
+    elif is_record(value):
+        entries = [value]
+    else:
+        entries = value
     if not isinstance(entries, list):
         return _OTHER
     records = [entry for entry in entries if is_record(entry, in_history=state is not None)]
@@ -119,7 +124,11 @@ def _parse_checkpoints(path: str, data: bytes) -> Parsed:
             _add_history(rows, thread, to_jsonable(values[HISTORY_KEY]), to_jsonable(values.get(PLAN_KEY)))
         else:
             without += 1
-    status: Status = "used" if rows["histories"] else "failed" if reasons else "skipped"
+    status: Status = "skipped"
+    if rows["histories"]:
+        status = "used"
+    elif reasons:
+        status = "failed"
     if without:
         reasons.append(f"{without} threads without {HISTORY_KEY}")
     if not (reasons or rows["histories"]):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypedDict, get_args
 
-from evalkit.steps.literals import as_bool, as_count, as_text
+from evalkit.steps.literals import as_bool, as_count, as_text, read_literal, to_jsonable
 
 ResultType = Literal["structured", "visualization", "text", "skipped", "validation"]
 
@@ -110,7 +110,11 @@ def normalise_record(raw: Any, options: Options = DEFAULTS) -> StepRecord:
     function = given if isinstance(given, str) else step.get("function_name", raw.get("function_name"))
     step["function_name"] = as_text(function)
     parameters = step.get("parameters", raw.get("parameters"))
-    step["parameters"] = dict(parameters) if isinstance(parameters, Mapping) else {}
+    if isinstance(parameters, str) and type(given := read_literal(parameters)) is dict:  # whole, not a `CutDict`
+        parameters = to_jsonable(given)
+    if not isinstance(parameters, Mapping):
+        parameters = {"": parameters} if parameters else {}
+    step["parameters"] = dict(parameters)
 
     if shape not in ("A", "B", "C") or "step" not in raw:
         shape = "A" if kind is None else "B"

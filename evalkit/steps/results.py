@@ -389,8 +389,10 @@ def _read_search(record: StepRecord, reading: Reading, options: Options) -> None
     given = reading.value if isinstance(reading.value, str) else given
     message = str(given) if given else None
 
-    label = "unknown" if total is None else "matches" if total else "no matches"
-    score = None if total is None else total > 0
+    label, score = "unknown", None
+    if total is not None:
+        label = "matches" if total else "no matches"
+        score = total > 0
     reading.checks.append(check("search_matches", score, label, message or "", "info" if total else "warning"))
     reading.evaluation = {"search_evaluation": {"total_matches": total, "top_results": found[:3], "message": message}}
     reading.found |= {"total_matches": total, "results": found, "message": message}
@@ -431,7 +433,11 @@ def _read_plot(record: StepRecord, reading: Reading, options: Options) -> None:
         status = "no_plot" if n == 0 else "generated"
         lengths, reasons = [page[1] for page in pages], [page[2] for page in pages]
         length = None if n is None or None in lengths else sum(filter(None, lengths))
-        reading.failure = _NO_PLOT_MADE if n == 0 else reasons[0] if n and all(reasons) else None
+        reading.failure = None
+        if n == 0:
+            reading.failure = _NO_PLOT_MADE
+        elif n and all(reasons):
+            reading.failure = reasons[0]
     elif kind == "html" and reading.is_cut:
         length = None
     is_made = None if kind == "unknown" else status in ("generated", "stored_in_file")

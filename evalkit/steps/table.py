@@ -31,7 +31,6 @@ RUNS = run_columns(
     _THREAD,
     _HISTORY,
     _COPY_OF,
-    Column("records", "int", "records in it"),
     Column("judged", "int", "judged steps: all except skipped and unknown ones"),
     Column("reported", "int", "judged steps that report success"),
     Column("confirmed", "int", "judged steps that succeeded, without silent failures"),

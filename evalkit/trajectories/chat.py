@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any
 
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
 _ROLES = ("system", "user", "assistant", "tool")
+_OF_OTHER_APIS = frozenset(("type", "parts", "object"))  # keys of messages in another form than that of a chat API
+_DETAILS = _OF_OTHER_APIS | {"function_call", "extra", "reasoning_content", "thought", "timestamp", "usage", "cost"}
 _NAMED = {"human": "user", "ai": "assistant", "model": "assistant", "system": "system", "tool": "tool"}  # by framework
-# parts of messages, recognised by their type or their key
-_CALLS = ("tool_use", "tool-call", "functionCall", "toolUse")
-_RESULTS = ("tool_result", "tool-result", "functionResponse", "toolResult")
+_NAMED["ipython"] = "tool"  # Llama
+# parts of messages, recognised by their key or the end of their type, such as server_tool_use
+_CALLS = ("tool_use", "tool-call", "function_call", "functionCall", "toolUse")
+_RESULTS = ("tool_result", "tool-result", "function_response", "functionResponse", "toolResult")
 _OF_RESULT = {
     "tool_call_id": ("tool_use_id", "toolCallId", "toolUseId", "id"),
     "content": ("content", "result", "output", "response"),
@@ -50,6 +53,8 @@ class Message:
 
 def content_text(content: Any) -> str:
     """Return the text of a message's content or its parts. Other parts are named, such as ``[image: dog.png]``."""
+    if isinstance(content, str):
+        return content
     if not isinstance(content, list):
         return text_of(content)
     return "\n".join(filter(None, map(_part_text, content)))
@@ -63,7 +68,7 @@ def _part_text(part: Any) -> str:
     kind = text_of(part.get("type")) or "part"
     if kind in ("reasoning", "thinking"):
         return ""
-    source = part_of(part, "source", "path") or part_of(part, "image_url", "url") or part.get(kind)
+    source = part_of(part, "source", "path") or part_of(part, "image_url", "url") or part.get(kind, part.get("url"))
     name = source if isinstance(source, str) and not source.startswith("data:") else ""
     return f"[{kind}: {name}]" if name else f"[{kind}]"
 
@@ -72,65 +77,92 @@ def chat_messages(messages: Any) -> list[Message]:
     """Read messages in the format of a chat API. The reply of a tool becomes the result of its call."""
     out: list[Message] = []
     called: dict[str, ToolCall] = {}  # by call id
-    for message in chain.from_iterable(_apart(_as_chat(given)) for given in objects(messages)):
-        extra = message.get("extra")
-        actor = text_of(message.get("name"))
-        role = text_of(message.get("role")) or (actor if actor in _ROLES else "user")
-        text = content_text(message.get("content"))
-        returned, error = part_of(extra, "returncode"), message.get("error") or message.get("tool_error")
-        is_answer = role == "tool" or returned is not None  # mini-swe-agent returns results as user messages
-        ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # a list in SWE-agent
-        if is_answer and (call := called.get(text_of(ids[0]))):
-            call.result = text or ("" if isinstance(error, bool) else error_text(error))
-            call.is_error = bool(error) or message.get("status") == "error" or returned not in (None, 0)
-            continue
-        calls = list(map(_chat_call, objects(message, "tool_calls")))
-        calls = calls or [ToolCall("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
-        called |= {call.call_id: call for call in calls}
-        usage = message.get("usage") or part_of(extra, "response", "usage")
-        when = message.get("timestamp") or part_of(extra, "timestamp")
-        if not isinstance(when, str):
-            when = time.isoformat() if when and (time := time_of(when)) else ""
-        read, written = count_of(part_of(usage, "prompt_tokens")), count_of(part_of(usage, "completion_tokens"))
-        cost = number_of(message.get("cost", part_of(extra, "cost")))
-        out.append(Message(role, text, actor, _reasoning(message), calls, when, read, written, cost))
+    for given in objects(messages):
+        is_plain = _DETAILS.isdisjoint(given) and given.get("role") in _ROLES and isinstance(given.get("content"), str)
+        for message in [given] if is_plain else _apart(_as_chat(given)):
+            extra = message.get("extra")
+            if not isinstance(extra, dict):
+                extra = {}
+            actor = text_of(message.get("name"))
+            role = text_of(message.get("role")) or (actor if actor in _ROLES else "user")
+            text = content_text(message.get("content"))
+            returned = extra.get("returncode")
+            if role == "tool" or returned is not None:  # mini-swe-agent returns results as user messages
+                ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]  # of SWE-agent
+                if call := called.get(text_of(ids[0])):
+                    error = message.get("error") or message.get("tool_error")
+                    call.result = text or ("" if isinstance(error, bool) else error_text(error))
+                    call.is_error = bool(error) or message.get("status") == "error" or returned not in (None, 0)
+                    continue
+            calls = [_chat_call(call) for call in objects(message.get("tool_calls"))]
+            if extra and not calls:
+                calls = [ToolCall("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
+            for call in calls:
+                called[call.call_id] = call
+            spoken = Message(role, text, actor, calls=calls)
+            if not is_plain:
+                _add_details(spoken, message, extra)
+            out.append(spoken)
     return out
+
+
+def _add_details(spoken: Message, message: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
+    """Set the reasoning, time, tokens and cost of a message."""
+    spoken.reasoning = _reasoning(message)
+    when = message.get("timestamp") or extra.get("timestamp") or ""
+    if not isinstance(when, str):
+        when = time.isoformat() if (time := time_of(when)) else ""
+    spoken.when = when
+    if usage := message.get("usage") or part_of(extra, "response", "usage"):
+        spoken.tokens_in = count_of(part_of(usage, "prompt_tokens"))
+        spoken.tokens_out = count_of(part_of(usage, "completion_tokens"))
+    spoken.cost = number_of(message.get("cost", extra.get("cost")))
 
 
 def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
     """Split a message with tool calls and results as parts (Anthropic), or with a ``function_call`` (OpenAI)."""
     if isinstance(message.get("function_call"), dict) and not message.get("tool_calls"):
         return [message | {"tool_calls": [message["function_call"]]}]
-    parts = objects(message.get("content"))
+    content = message.get("content")
+    parts = objects(content) if isinstance(content, list) else []
     if not parts:
         return [message]
-    calls = [call for part in parts for call in _within(part, _CALLS)]
-    results = [result for part in parts for result in _within(part, _RESULTS)]
-    if not calls and not results:
+    if not any(_within(part, (*_CALLS, *_RESULTS)) for part in parts):
         return [message]
     apart = []
-    for result in results:
-        answer = {name: _first(result, *keys) for name, keys in _OF_RESULT.items()}
-        apart.append(answer | {"role": "tool", "status": result.get("status")})
-    rest = [part for part in parts if not _within(part, _CALLS) and not _within(part, _RESULTS)]
-    if rest or calls:
-        apart.append(message | {"content": rest, "tool_calls": calls})
+    whole = message  # with its usage and cost, for the first of the messages
+    for has_results, some in groupby(parts, lambda part: bool(_within(part, _RESULTS))):
+        own = list(some)
+        if has_results:
+            for result in chain.from_iterable(_within(part, _RESULTS) for part in own):
+                answer = {name: _first(result, *keys) for name, keys in _OF_RESULT.items()}
+                apart.append(answer | {"role": "tool", "status": result.get("status")})
+            continue
+        calls = [call for part in own for call in _within(part, _CALLS)]
+        rest = [part for part in own if not _within(part, _CALLS)]
+        apart.append(whole | {"content": rest, "tool_calls": calls})
+        whole = {"role": message.get("role")}
     return apart
 
 
-def _within(part: dict[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the part itself if its type is one of the names, or else the objects under these keys."""
-    return [part] if part.get("type") in names else objects([part.get(name) for name in names])
+def _within(part: dict[str, Any], names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the part itself if its type ends with one of the names, or else the objects under these keys."""
+    is_named = text_of(part.get("type")).endswith(names)
+    return [part] if is_named else objects([part.get(name) for name in names])
 
 
 def _first(value: Mapping[str, Any], *keys: str) -> Any:
     """Return the first value that is not None under the given keys."""
-    return next((value[key] for key in keys if value.get(key) is not None), None)
+    for key in keys:
+        found = value.get(key)
+        if found is not None:
+            return found
+    return None
 
 
 def _as_chat(message: dict[str, Any]) -> dict[str, Any]:
     """Convert a message of another API (OpenAI Responses, Gemini, LangChain) to the format of a chat API."""
-    if message.get("role") in _ROLES and not message.keys() & {"type", "parts", "object"}:  # already in the format
+    if message.get("role") in _ROLES and _OF_OTHER_APIS.isdisjoint(message):  # already in the format
         return message
     kind = text_of(message.get("type"))
     if kind.endswith("_call_output"):
@@ -164,9 +196,9 @@ def _chat_call(call: Mapping[str, Any]) -> ToolCall:
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
-    thought = content_text(message.get("reasoning_content") or message.get("thought"))
-    texts = [thought] if thought and thought != content_text(message.get("content")) else []
-    if not isinstance(message.get("content"), list):
+    thought, content = content_text(message.get("reasoning_content") or message.get("thought")), message.get("content")
+    texts = [thought] if thought and thought != content_text(content) else []
+    if not isinstance(content, list):
         return "".join(texts)
     thinking = [part for part in objects(message, "content") if part.get("type") in ("reasoning", "thinking")]
     texts += [text_of(part.get("reasoning") or part.get("thinking") or part.get("summary")) for part in thinking]

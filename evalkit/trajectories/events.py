@@ -25,7 +25,10 @@ _ANSWERS = re.compile(r"(?:.*_)?answer|submit_\w+|respond|attempt_completion", r
 _GOES_ON = re.compile(r'"(?:is_)?task_complete"\s*:\s*false')  # in the answers of Terminus, which are JSON
 _STOPS = re.compile(r"###(?:STOP|TRANSFER|OUT-OF-SCOPE)###", re.IGNORECASE)
 _BYE = re.compile(
-    r"[^?]{0,120}\b(?:thanks?|thank you|(?:good)?bye|see you|have a (?:nice|good|great))\b[^?]{0,120}", re.IGNORECASE
+    r"(?![^?]*\b(?:please|also|can you) (?!have|enjoy))[^?]{0,120}\b(?:thanks?|thank you|thx|(?:good)?bye|see you"
+    r"|have a (?:nice|good|great)|danke|merci(?! d)|gracias|obrigad[oa]|grazie|спасибо|谢谢)(?:\b[^?]{0,120}|\W*)"
+    r"|(?:[\w']{1,10}\W{1,3}){0,2}that(?:['’]s| is| was| will be) (?:all|it|everything)(?: for now| i need(?:ed)?)?\W*",
+    re.IGNORECASE,
 )
 # words in the names of tools and their arguments, matched whole
 _TESTS = {"test", "tests", "pytest", "unittest", "jest"}
@@ -38,6 +41,9 @@ _MOVES = {"delete", "remove", "move", "rename", "copy", "download"}
 _FILES = {"file", "files", "notebook", "diff"}
 _OF_FILE = _FILES | {"path", "filename", "filepath", "patch", "old", "line", "start", "search"}  # words of arguments
 _OF_TEXT = {"str", "string", "text", "line", "lines", "block", "search", "and", "based", "tool", "in", "into", "multi"}
+_RUNS = {"run", "execute", "exec"}
+_OF_TOOLS = _TESTS | _SHELLS | _LANGUAGES | _EDITS | _READS | _FILES | _RUNS  # in the name of each tool
+_KEYS_OF_SHELLS = {"cmd", "keystrokes"}  # names of arguments that only a shell has
 _MESSAGES = {"message", "summary", "reason", "comment", "explanation", "thought"}
 _COMMANDS = ("command", "cmd", "keystrokes", "commands", "cmds", "script", "code", "input")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -78,7 +84,12 @@ _SWAP = re.compile(  # the old and the new text of an edit, in JSON or as option
 _SED = re.compile(  # the old and the new text of a substitution, and the files
     r"\b(?:sed|perl)\s+(?:-\S+\s+)+[\\'\"]+s(?P<by>[/|#,@])(?P<old>.{1,200}?)(?P=by)(?P<new>.{0,200}?)(?P=by)\w*[\\'\"]+(?P<path>[^;&|\"\n]+)"
 )
-_PATH = re.compile(r"\"(?:file_?)?(?:path|name)\":\s*\"([^\"]*)\"|str_replace_editor \w+ (\S+)", re.IGNORECASE)
+_PATCHED = re.compile(r"^([-+])(?!--|\+\+)(.*)", re.MULTILINE)  # lines that a patch removes or adds
+_PATH = re.compile(
+    r"\"(?:file_?)?(?:path|name)\":\s*\"([^\"]*)\"|str_replace_editor \w+ (\S+)"
+    r"|\*\*\* \w+ File: ([^\n\\]+)|\+\+\+ (?:b/)?([^\s\\]+)",
+    re.IGNORECASE,
+)
 _TEST = re.compile(
     rf"{_BEFORE}(?:(?:python[\d.]*|node|bash|sh|ruby|perl|php|elixir)\s+(?:-\S+\s+)*\S*(?:test|repro|check|verify|unit\b)"
     r"|(?:npm|yarn|pnpm|go|cargo|make|mvnw?|gradlew?|mix|dotnet|bundle|lein|swift|bazel|rake|composer|sbt|deno|bun|hatch"
@@ -155,7 +166,8 @@ _ASKS = [
 
 def _last_act(transcript: Seen) -> tuple[int, Turn] | None:
     """Return the number and the turn of the agent's last message or call, or None."""
-    for number, turn in reversed(list(enumerate(transcript.turns, 1))):
+    for number in range(len(transcript.turns), 0, -1):
+        turn = transcript.turns[number - 1]
         if turn.role in ("assistant", "action") and "reasoning" not in turn.marks and turn.actor != "user":
             return number, turn
     return None
@@ -213,18 +225,26 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
     if last is None or last[1].call is not None or not last[1].text.strip():
         return
     number, turn = last
-    for told in transcript.turns[: number - 1]:
-        if told.role in ("assistant", "action"):
+    for earlier in transcript.turns[: number - 1]:
+        if earlier.role in ("assistant", "action"):
             return
-        for sentence in _SENTENCES.split(told.text) if told.role in ("system", "user") else ():
-            for asks, given in _ASKS:
-                if (match := asks.search(sentence)) and not _MADE.search(sentence):
-                    # after ReAct's words, which may belong to the answer
-                    texts = (turn.text.strip(), turn.text.rpartition("Final Answer:")[2].strip())
-                    said = given or re.compile(re.escape(match["said"]), re.IGNORECASE)
-                    if not any(map(said.search, texts)):
-                        yield number, shortened(match[0])[:80], shortened(turn.text)
-                    return
+        for sentence in _SENTENCES.split(earlier.text) if earlier.role in ("system", "user") else ():
+            if asked := _form_asked(sentence):
+                instruction, given = asked
+                # after ReAct's words, which may belong to the answer
+                texts = (turn.text.strip(), turn.text.rpartition("Final Answer:")[2].strip())
+                if not any(map(given.search, texts)):
+                    yield number, shortened(instruction)[:80], shortened(turn.text)
+                return
+
+
+@lru_cache(maxsize=1024)  # the runs of a benchmark have the same instructions
+def _form_asked(sentence: str) -> tuple[str, re.Pattern] | None:
+    """Return the instruction about the form of the answer in a sentence, and the pattern of such answers."""
+    for asks, given in _ASKS:
+        if (match := asks.search(sentence)) and not _MADE.search(sentence):
+            return match[0], given or re.compile(re.escape(match["said"]), re.IGNORECASE)
+    return None
 
 
 class _Work(NamedTuple):
@@ -241,16 +261,18 @@ class _Work(NamedTuple):
     stashes: bool = False  # it sets edits aside with git
 
 
-@lru_cache(maxsize=1024)  # several detectors examine the same calls
 def _work(name: str, arguments: str) -> _Work:
     """Return what a call does, judged by its name and arguments (only the first part of long commands)."""
-    given, words = _given(arguments), _words(name)
-    tool = _tool(words, given)
-    work = _Work(tool, submits=_FINISHES.fullmatch(name) is not None, undoes="undo" in words)
+    work, may_be_tool = _named_work(name)
+    if not may_be_tool and not any(key in arguments for key in _KEYS_OF_SHELLS):
+        return work
+    given = _given(arguments)
+    tool = _tool(_words(name), given)
+    if not tool:
+        return work
+    work = work._replace(tool=tool)
     if tool in ("shell", "code"):
         return _command_work(_command(given)[:MOST_READ], work)
-    if not tool:
-        return work._replace(may_change=bool(words & _MOVES))
     action = str(given.get("command") or given.get("action") or "")
     edits = tool == "editor" and action not in ("view", "read", "open", "show")
     paths = [str(value) for key, value in given.items() if _words(key) & {"path", "file", "filename", "filepath"}]
@@ -262,6 +284,15 @@ def _work(name: str, arguments: str) -> _Work:
         tests=tool == "test",
         undoes=work.undoes or "undo" in action,
     )
+
+
+@lru_cache(maxsize=1024)  # the same names recur in many calls
+def _named_work(name: str) -> tuple[_Work, bool]:
+    """Return what a call without a tool of `_tool` does, and whether its arguments may make it such a tool."""
+    words = _words(name)
+    is_end = _FINISHES.fullmatch(name) is not None
+    work = _Work(submits=is_end, may_change=bool(words & _MOVES), undoes="undo" in words)
+    return work, not words.isdisjoint(_OF_TOOLS)
 
 
 def _command_work(text: str, work: _Work) -> _Work:
@@ -307,7 +338,7 @@ def _tool(words: frozenset[str], given: Mapping[str, Any]) -> str:
             return "editor"
     if words & _LANGUAGES or words in ({"run", "code"}, {"execute", "code"}):
         return "code"
-    if words & _SHELLS or (words and words <= {"run", "execute", "exec"}) or given.keys() & {"cmd", "keystrokes"}:
+    if words & _SHELLS or (words and words <= _RUNS) or given.keys() & _KEYS_OF_SHELLS:
         return "shell"
     if words & _READS or ("get" in words and words & _FILES):
         is_of_file = any(_words(key) & _OF_FILE or _NAME_OF_FILE.search(str(value)) for key, value in given.items())
@@ -326,9 +357,16 @@ def _command(given: Mapping[str, Any]) -> str:
     return parts[2] if is_wrapped else " ".join(parts)
 
 
+def _calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
+    """Return the calls of a run, with what each does."""
+    if "calls" not in transcript.shared:
+        transcript.shared["calls"] = [(made, _work(made.name, made.arguments)) for made in transcript.calls]
+    return transcript.shared["calls"]
+
+
 def _code_calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
     """Return the calls of a run, with what each does; no calls if the run has no editor and no shell."""
-    calls = [(made, _work(made.name, made.arguments)) for made in transcript.calls]
+    calls = _calls(transcript)
     return calls if any(work.tool in ("shell", "editor") or work.edits for _, work in calls) else []
 
 
@@ -366,6 +404,10 @@ def edit_undone(transcript: Seen) -> Iterator[Found]:
             path = next(filter(None, (group for match in _PATH.finditer(text) for group in match.groups())), "")
             if sed := _SED.search(text):
                 texts, path = sed.groupdict(), sed["path"]
+            elif "@@" in text or "*** Begin Patch" in text:
+                lines = _PATCHED.findall(text.replace("\\n", "\n"))
+                texts["old"] = "\n".join(line for sign, line in lines if sign == "-")
+                texts["new"] = "\n".join(line for sign, line in lines if sign == "+")
             if "old" in texts and "new" in texts and texts["old"] != texts["new"]:
                 if (path, texts["new"], texts["old"]) in swaps:
                     yield made.turn, "", made.text
@@ -379,8 +421,7 @@ def file_read_again(transcript: Seen) -> Iterator[Found]:
     """
     readings: dict[tuple[str, str], list[Made]] = {}
     found: list[list[Made]] = []
-    for made in transcript.calls:
-        work = _work(made.name, made.arguments)
+    for made, work in _calls(transcript):
         if work.reads and made.result and not made.has_failed:
             same = readings.setdefault(made.call, [])
             if not same or same[0].result == made.result:

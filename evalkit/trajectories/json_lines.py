@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -52,6 +52,28 @@ def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> It
         left_out.append(f"{counted_noun(broken, 'broken line')} left out")
     if others:
         left_out.append(f"{counted_noun(others, 'line')} without an object left out")
+
+
+class Lines(Sequence[dict[str, Any]]):
+    """The objects in the lines of a file, as `read_lines` yields them. Each access decodes a line; none is kept."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = without_mark(data)[0]
+        self._places: list[slice] = []  # the lines with an object
+        start = 0
+        for line in io.BytesIO(self._data):
+            end = start + len(line)
+            if any(True for _ in read_lines(line, (), [])):
+                self._places.append(slice(start, end))
+            start = end
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[at] for at in range(len(self))[place]]
+        return next(read_lines(self._data[self._places[place]], (), []))
 
 
 def decoded(value: Any) -> Any:

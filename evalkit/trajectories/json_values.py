@@ -19,8 +19,10 @@ def part_of(value: Any, *keys: str) -> Any:
 
 def objects(value: Any, *keys: str) -> list[dict[str, Any]]:
     """Return the objects in the list at a path of keys; an empty list if there is no list."""
-    items = part_of(value, *keys)
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    items = part_of(value, *keys) if keys else value
+    if not isinstance(items, list):
+        return []
+    return [item for item in items if isinstance(item, dict)]
 
 
 def text_of(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Any, BinaryIO
 
 import msgspec
@@ -88,8 +87,11 @@ def is_inspect(data: bytes) -> bool:
 
 def _session(records: list[Any]) -> tuple[Any, str]:
     """Return the module that reads a session and its title, judged by some records; None and "" for other files."""
-    titles = ((one, one.recognises(record)) for one in SESSIONS for record in records)
-    return next(filter(itemgetter(1), titles), (None, ""))
+    for reader in SESSIONS:
+        for record in records:
+            if title := reader.recognises(record):
+                return reader, title
+    return None, ""
 
 
 def _session_format(path: str, head: bytes) -> Any:
@@ -155,8 +157,12 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
                 lines, lost = decode_json(data)
             return lines_of, lines_of.by_part(lines) if messages else lines, lost
         rows, left_out = table.read_rows(data, messages=messages)  # each line may also be a document of some format
-        reader = next((one for one in FORMATS if one.recognises(rows[:1])), table)
-        return reader, _for_messages(reader, rows) if messages else rows, left_out
+        reader = next((one for one in FORMATS if one.recognises(rows[:1])), None)
+        if reader is None:
+            return table, rows, left_out
+        return reader, _for_messages(reader, list(rows)) if messages else rows, left_out
+    if messages and (parts := tau2.encoded_parts(data)) is not None:
+        return tau2, parts, []
     value, recovered = decode_json(data)
     reader = next((one for one in FORMATS if one.recognises(value)), None)
     records = value if isinstance(value, list) else [value]

@@ -17,7 +17,8 @@ from evalkit.trajectories.json_values import count_of, number_of, seconds_betwee
 
 TITLE = "agent trajectory"
 
-_AGENT_FAILED = {  # by format: statuses of runs that failed because of their agent, unless there is a score
+# A status means the same in all formats, and in tables of runs. The keys only state which format writes it first.
+_AGENT_FAILED = {  # statuses of runs that failed because of their agent, unless there is a score
     "harbor": (
         "AgentTimeoutError ContextWindowExceededError OutputTokenExceededError ContextLengthExceededError"
         " OutputLengthExceededError AgentSafetyRefusalError ContentPolicyViolationError"
@@ -27,7 +28,7 @@ _AGENT_FAILED = {  # by format: statuses of runs that failed because of their ag
     "SWE-bench": "empty_patch unresolved",
     "Terminal-Bench": "agent_timeout context_length_exceeded output_length_exceeded fatal_llm_parse_error",
 }
-_ENDED = {  # by format: statuses of runs that ended regularly, whose score is the outcome
+_ENDED = {  # statuses of runs that ended regularly, whose score is the outcome
     "": "completed",
     "inspect_ai": "limit_operator limit_custom",
     "tau2-bench": "user_stop agent_stop",
@@ -122,6 +123,36 @@ RECORDS = {
     "calls": CALLS,
     "tools": TOOLS,
 }
+
+
+class Plan(NamedTuple):
+    """A row of `PLANS`."""
+
+    model_name: str | None = None
+    dataset: str | None = None
+    task_id: str = ""
+    planned: int | None = None
+    retried: int | None = None
+
+
+class Figure(NamedTuple):
+    """A row of `PUBLISHED`."""
+
+    model_name: str | None = None
+    agent: str | None = None
+    dataset: str | None = None
+    metric: str | None = None
+    value: float | None = None
+    n: float | None = None
+
+
+class Fact(NamedTuple):
+    """A row of `FACTS`."""
+
+    fact: str
+    task_id: str = ""
+    model_name: str = ""
+    value: str = ""
 
 
 LOGGED = ("source", *(column.name for column in RUNS))

@@ -30,7 +30,7 @@ _WRITTEN = re.compile(
     r"^\**Action(?: \d+)?:\**\s*(?P<act>\w[\w.-]*)"
     r"(?:\s*[\[(](?P<in>)|\s*\n\**Action Input(?: \d+)?:\**\s*(?P<input>)|(?=(?:\s*^Observation[ \d]*:)?\Z))"
     r"|```(?P<language>bash|sh|shell|mswea_bash_command|python|py|tool_code)\n(?P<block>)"
-    r"|(?:<(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\])\s*(?=[{\[])(?P<json>)"
+    r"|(?:<(?:(?:tool|function)_call|tool_use)>|\[TOOL_CALLS\]|<\|python_tag\|>)\s*(?=[{\[])(?P<json>)"
     r"|(?:\A|```(?:json)?)\s*(?=\{)(?P<answer>)"
     r"|```(?P<other>[\w+-]*)\n(?P<fence>)"
     r"|<(?:\w+:)?(?=(?P<tag>\w+))(?:(?!(?:tool|function)_)[a-z]+_[a-z_]+>(?P<code>)"
@@ -42,14 +42,14 @@ _ENDS = {  # the end of a call by its form; calls in a tag end with the closing 
     "in": re.compile(r"[\])](?:\s*^Observation[ \d]*:)?\Z", re.MULTILINE),
     **dict.fromkeys(("act", "input"), re.compile(r"(?:^Observation[ \d]*:)?\Z", re.MULTILINE)),
     **dict.fromkeys(("block", "fence"), re.compile("```")),
-    "json": re.compile(r"(?<=[}\]])\s*(?:</|\Z)"),
+    "json": re.compile(r"(?<=[}\]])\s*(?:<[/|]|\Z)"),
     "answer": re.compile(r"(?<=\})\s*(?:```|\Z)"),
     "values": re.compile(r"\)\]\Z"),
 }
 _CLOSING = re.compile(r"</(?:\w+:)?(?P<tag>\w+)>")
 _SEEMS_WRITTEN = re.compile(
     r"^\**Action(?: \d+)?:[\s*]*+(?:[^\s\[(]++\s*+)?(?:[\[(]|(?<=\n)\**Action Input)"
-    r"|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]",
+    r"|<(?:\w+:)?(?:invoke|function=|tool_call\b)|\[TOOL_CALLS\]|<\|python_tag\|>",
     re.MULTILINE,
 )
 _CERTAIN = ("act", "in", "input", "json", "body")  # forms that are always calls; others may be part of an answer
@@ -107,11 +107,14 @@ def answer_in_order(turns: list[Turn]) -> None:
     some text of the same form has a result.
     """
     waiting: list[int] = []
+    written: list[int] = []
     with_results = set[str]()  # forms of written calls that have a result
     for place, turn in enumerate(turns):
         before = turns[place - 1]
         if turn.call and turn.call.result is None:
             waiting.append(place)
+            if "written" in turn.values:
+                written.append(place)
         elif turn.role == "assistant":
             waiting.clear()
         elif waiting:
@@ -126,15 +129,15 @@ def answer_in_order(turns: list[Turn]) -> None:
             results = _NEXT_RESULT.split(turn.text)
             for asked, result in zip(waiting, results, strict=False):
                 if call := turns[asked].call:
-                    call = call._replace(result=_unwrapped(result), has_failed=has_failed, result_after=place - asked)
+                    call = Call(call.name, call.arguments, _unwrapped(result), has_failed, place - asked)
                     turns[asked] = turns[asked]._replace(call=call)
             del waiting[: len(results)]
         elif before.role == "assistant" and "```" in before.text and _is_result(turn.text):
             turns[place - 1] = before._replace(values={"unread_call": True})
-    for place, turn in enumerate(turns):
-        form = turn.values.get("written", "")
-        if form and form not in with_results and form not in _CERTAIN:
-            turns[place] = turn._replace(call=None)
+    for place in written:
+        form = turns[place].values["written"]
+        if form not in with_results and form not in _CERTAIN:
+            turns[place] = turns[place]._replace(call=None)
 
 
 def _is_result(text: str) -> bool:
@@ -166,7 +169,7 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
     if message.reasoning:
         shown.append((Turn(actor, message.role, message.reasoning, ("reasoning",), when=message.when), None))
     if message.text or not (message.calls or message.reasoning):
-        may_call = message.role == "assistant" and not message.calls
+        may_call = message.role == "assistant" and not message.calls and _may_call(message.text)
         written = _written(message.text) if may_call else []
         is_reward = message.actor == "verifier"
         turn = Turn(actor, message.role, message.text, when=message.when, states_outcome=is_reward)
@@ -191,6 +194,13 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
     return shown
 
 
+def _may_call(text: str) -> bool:
+    """Return whether `_WRITTEN` or `_SEEMS_WRITTEN` may match a text. This quick test rules out most messages."""
+    if "Action" in text or "```" in text or "<" in text or "[TOOL_CALLS]" in text:
+        return True
+    return text.lstrip()[:1] in ("{", "[")
+
+
 def _written(text: str) -> list[tuple[str, Call]]:
     """Return the forms and calls in the text of a message. Several calls count only if all their forms are certain."""
     calls: list[tuple[str, Call]] = []
@@ -200,7 +210,8 @@ def _written(text: str) -> list[tuple[str, Call]]:
             with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
                 calls += [(form, made) for made in _json_calls(msgspec.json.decode(given), form == "json")]
             continue
-        found = {one["name"] or one["tag"]: value.strip("\n") for one, value in _enclosed(_PARAMETER, given)}
+        parameters = _enclosed(_PARAMETER, given) if "<" in given else ()
+        found = {one["name"] or one["tag"]: value.strip("\n") for one, value in parameters}
         is_tag = form == "body" or (form == "code" and (bool(found) or begin["tag"].startswith("execute_")))
         if found and is_tag:
             with suppress(UnicodeError):
@@ -220,14 +231,17 @@ def _written(text: str) -> list[tuple[str, Call]]:
 
 def _enclosed(begins: re.Pattern, text: str) -> Iterator[tuple[re.Match, str]]:
     """Yield each match, and the text between it and its end, in time linear in the text."""
-    if not begins.search(text):
-        return
-    ends = {form: list(pattern.finditer(text))[::-1] for form, pattern in _ENDS.items()}  # the first is last
-    for closing in list(_CLOSING.finditer(text))[::-1]:
-        ends.setdefault(f"<{closing['tag']}", []).append(closing)
+    ends: dict[str, list[re.Match]] = {}  # ends by form, or by tag after "<"; the first end is last
     place = 0
     while begin := begins.search(text, place):
-        left = ends.get(f"<{begin['tag']}" if begin["tag"] else begin.lastgroup or "", [])
+        form = f"<{begin['tag']}" if begin["tag"] else begin.lastgroup or ""
+        if form in _ENDS and form not in ends:
+            ends[form] = list(_ENDS[form].finditer(text))[::-1]
+        elif begin["tag"] and "tags" not in ends:  # the closing tags are searched once
+            ends["tags"] = list(_CLOSING.finditer(text))[::-1]
+            for closing in ends["tags"]:
+                ends.setdefault(f"<{closing['tag']}", []).append(closing)
+        left = ends.get(form, [])
         while left and left[-1].start() < begin.end():
             left.pop()
         place = begin.start() + 1

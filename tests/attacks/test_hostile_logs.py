@@ -8,7 +8,7 @@ from evalkit import crafter, steps
 from evalkit.crafter.benchmark import load_runs
 from evalkit.display.follow import Following
 from evalkit.kinds import RunFiles, kind_named, transcript_of
-from tests.attacks.doors import KINDS, of_kinds, run
+from tests.attacks.entry_points import KINDS, of_kinds, run
 from tests.attacks.hostile import assert_plain, write_hostile
 
 COMMANDS = [

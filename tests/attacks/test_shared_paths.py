@@ -1,7 +1,6 @@
 """What is handed out of a folder of reports names no folder of its maker: neither that of the logs nor the home."""
 
 import os
-import shutil
 import zlib
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def test_a_path_begins_with_the_last_part_of_its_source(monkeypatch, sources, te
 def home(tmp_path_factory):
     """Return a home with logs of two kinds, and reports and pages on them that were made there."""
     home = tmp_path_factory.mktemp("users") / "anna-smith"
-    shutil.copytree(SAMPLES / "steps", home / "work/steps")
+    write_all(home / "work/steps", {"typed.json": (SAMPLES / "steps/typed.json").read_bytes()})
     logs = {f"{name}/task_{i}/Andy_0_0.json": float(name == "alder") for name in ("alder", "birch") for i in range(4)}
     write_all(home / "work/exp_1", logs)
     with pytest.MonkeyPatch.context() as patched:

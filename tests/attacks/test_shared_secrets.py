@@ -6,6 +6,7 @@ import math
 import stat
 import string
 import zipfile
+from contextlib import nullcontext
 from random import Random
 from urllib.parse import quote
 
@@ -29,6 +30,7 @@ from evalkit.kinds.headers import unread_cells
 from evalkit.reports import PlanError, plan
 from evalkit.reports.report import file_name
 from tests.mindcraft.builders import SCORE, log, turn, write_all
+from tests.undrawn import undrawn
 
 SOME = "abcdefghij0123456789ABCDEFGHIJ"
 AWS = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
@@ -199,7 +201,7 @@ def shown_of(pieces, text):
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_no_drawn_credential_is_shown_in_any_place_or_form(seed):
     random = Random(seed)
     for parts in DRAWN:
@@ -218,7 +220,8 @@ def test_no_drawn_credential_is_shown_in_any_place_or_form(seed):
 PIECES = [*UNSEEN, *(key[:4] for _, key in KEYS.values()), *(key for _, key in KEYS.values()), "a", " ", "\n", "@", ":"]
 
 
-@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=12).map("".join))
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=8).map("".join))
+@settings(max_examples=30)
 def test_masking_any_text_only_replaces_pieces_of_it(text):
     text = text.replace("…", "")
     place = 0
@@ -248,7 +251,7 @@ CUTS = {  # what makes texts shorter, or replaces characters in them
 
 @pytest.mark.parametrize("cut", CUTS)
 @given(seed=st.integers(0, 2**32), before=st.integers(0, 250), after=st.integers(0, 60))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_what_cuts_or_rewrites_a_text_leaves_no_part_of_a_credential(cut, seed, before, after):
     for parts in DRAWN:
         key, pieces = drawn(Random(seed), parts)
@@ -287,12 +290,14 @@ def test_other_text_stays_and_the_secret_of_an_aws_id_does_not():
     assert masked(f"AKIAIOSFODNN7EXAMPLE, then {AWS}") == "AKIA…, then …"
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", KEYS)
-def test_half_a_megabyte_of_the_beginnings_of_a_credential_is_masked(name):
+def test_a_quarter_of_a_megabyte_of_the_beginnings_of_a_credential_is_masked(name):
     _, key = KEYS[name]
-    escaped = [key.replace("/", "\\\\/")[:-4], key.replace("%2F", "%5C%2F")[:-6]]
-    for text in (key[:4], f"-{key[:4]}", key[:-4], f"{key[:8]} ", *escaped):  # quadratic time would take hours
-        assert masked(f"{key} {text * (500_000 // len(text))}")  # the first has all that a search looks for
+    texts = [key[:4], f"-{key[:4]}", key[:-4], f"{key[:8]} "]
+    texts += [key.replace(part, escaped)[:-6] for part, escaped in (("/", "\\\\/"), ("%2F", "%5C%2F")) if part in key]
+    for text in texts:  # quadratic time would take minutes for each
+        assert masked(f"{key} {text * (250_000 // len(text))}")  # the first has all that a search looks for
 
 
 BODIES = {
@@ -367,10 +372,11 @@ def test_the_name_of_a_report_has_no_key_of_the_folder_that_it_is_named_after():
 def test_no_file_of_a_report_holds_a_key_that_stands_anywhere_in_a_log(logs_with_keys):
     for flag in ([], ["--no-mask"]):
         out = logs_with_keys / f"out{len(flag)}"
-        result = CliRunner().invoke(main, ["report", "logs", "trajectories", "-o", str(out), *flag])
+        with undrawn() if flag else nullcontext():
+            result = CliRunner().invoke(main, ["report", "logs", "trajectories", "-o", str(out), *flag])
         assert result.exit_code == 0, result.output
         files = [path for path in out.rglob("*") if path.is_file()]
-        assert {path.suffix for path in files} >= {".html", ".csv", ".ipynb", ".json", ".svg"}
+        assert {path.suffix for path in files} >= {".html", ".csv", ".ipynb", ".json", *([] if flag else [".svg"])}
         found = {path.suffix for path in files if leaked(text_of(path))}
         assert found >= {".html", ".csv", ".ipynb"} if flag else found == set()
         assert str(logs_with_keys) not in "".join(map(text_of, files))

@@ -1,7 +1,9 @@
 """Audits: every planted defect is found, boards without one raise no alarm, and users add checks of their own."""
 
+from functools import cached_property
 from random import Random
 from types import SimpleNamespace
+from typing import Any, NamedTuple
 from unittest import mock
 
 import pandas as pd
@@ -9,18 +11,52 @@ import pytest
 from click.testing import CliRunner
 
 import evalkit
-from benchmarks.audit import DEFECTS, audited, board
+from benchmarks.audit import DEFECTS, audited, board, results
 from evalkit import compare, trajectories
 from evalkit.cli import main
 from evalkit.compare.audit import moved
-from evalkit.compare.check import CHECKS, Audited
+from evalkit.compare.check import CHECKS, Audited, NotComputed
 from evalkit.compare.checks import opens_own_file
 from evalkit.display.words import finding_text
-from evalkit.kinds.runs import kind_of
+from evalkit.kinds.runs import kind_of, outcomes
 from tests import messy
 from tests.compare.runs import runs_of
 from tests.trajectories import folders as make
 from tests.trajectories import test_lm_eval as lm_eval
+
+
+class Unranked(Audited):
+    """Runs to audit without a ranking, which takes most of the time of an audit and which few checks need."""
+
+    @cached_property
+    def board(self):
+        return compare.Comparison(outcomes(self.all_runs, self.value))
+
+
+OF_RANKS = ("settings", "undecided ranks")  # checks that need the ranking
+
+
+class Result(NamedTuple):
+    """The result of a check, as in a row of an audit's table, and the estimates of its alternative ranking."""
+
+    verdict: str
+    count: int | None = None
+    n: int | None = None
+    notes: Any = ""
+    order: pd.Series | None = None
+
+
+def result_of(check, logs):
+    """Run one check on logs."""
+    examined = Audited(logs, logs.runs) if check in OF_RANKS else Unranked(logs, logs.runs)
+    try:
+        found = CHECKS[check].function(examined)
+    except NotComputed as error:
+        return Result("not computed", notes=error.notes)
+    if not found.count:
+        return Result("fine", found.count, found.n, found.notes)
+    order = found.order if found.alternative is None else examined.estimates_of(found.alternative)
+    return Result(found.verdict, found.count, found.n, found.notes, order)
 
 
 @pytest.fixture
@@ -29,15 +65,24 @@ def checks():
         yield CHECKS
 
 
+def write_board(folder, logs):
+    """Write a board as `benchmarks.audit.audited` does, with the rates of its runs."""
+    for name, one in logs.items():
+        shift = one.pop("published", 0.0)
+        make.write(folder / name, one | {"results": results(one, shift)})
+
+
 @pytest.mark.parametrize("name", DEFECTS)
-def test_a_planted_defect_is_found_by_its_check(name):
+def test_a_planted_defect_is_found_by_its_check(name, tmp_path):
     check, plant = DEFECTS[name]
     rng = Random(0)
     logs = board(rng)
     plant(logs, rng)
-    row = audited(logs, [check]).loc[check]
-    assert row["verdict"] in ("look", "wrong")
-    assert 0 < row["count"] <= row["n"]
+    write_board(tmp_path, logs)
+    found = result_of(check, evalkit.load(str(tmp_path), "trajectories"))
+    assert found.verdict in ("look", "wrong")
+    assert 0 < found.count <= found.n
+    assert found.order is None or found.order.between(0, 1).all()
 
 
 def test_a_board_without_a_defect_raises_no_alarm():
@@ -95,7 +140,7 @@ def test_a_ranking_is_mentioned_only_if_there_are_two_models(tmp_path, successes
         for task, value in enumerate(values)
     ]
     pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
-    answer = finding_text(compare.audit(evalkit.load(str(tmp_path))).findings[0])
+    answer = finding_text(compare.audit(evalkit.load(str(tmp_path)), checks=["names"]).findings[0])
     assert said in answer
     assert ("changes the ranking" in answer) is ("changes" in said)
 
@@ -133,28 +178,29 @@ def test_a_check_of_ones_own_has_a_row_and_one_that_fails_does_not_stop_the_othe
         compare.audit(evalkit.load(runs), checks=["esy"])
 
 
-@pytest.mark.parametrize(
-    ("made", "cause"),
-    [
-        (lambda runs: compare.Found(0.75, 4), "TypeError: 'float' object cannot be interpreted as an integer"),
-        (lambda runs: compare.Found(1, "4"), "TypeError: 'str' object cannot be interpreted as an integer"),
-        (lambda runs: compare.Found(float("nan"), 4), "TypeError: 'float' object cannot be interpreted as an integer"),
-        (lambda runs: compare.Found(pd.NA, 4), "TypeError: boolean value of NA is ambiguous"),
-        (lambda runs: compare.Found(1, 4, verdict="awful"), "ValueError: "),
-        (lambda runs: compare.Found(1, 4, runs[["model_name"]]), "KeyError: 'run_id'"),
-        (lambda runs: [1, 4], "AttributeError: "),
-        (lambda runs: compare.Found(runs["task_id"].eq("0").sum(), 2, runs), ""),
-    ],
-)
-def test_a_wrong_result_of_a_check_does_not_stop_the_others(runs, checks, made, cause):
-    @compare.check("own", "Is this wrong?")
-    def own(audited):
-        return made(audited.runs)
+RETURNED = {  # what a check of a user may return by mistake, and the cause that is said; the last one is right
+    "a share": (lambda runs: compare.Found(0.75, 4), "TypeError: 'float' object cannot be interpreted as an integer"),
+    "a text": (lambda runs: compare.Found(1, "4"), "TypeError: 'str' object cannot be interpreted as an integer"),
+    "not a number": (
+        lambda runs: compare.Found(float("nan"), 4),
+        "TypeError: 'float' object cannot be interpreted as an integer",
+    ),
+    "missing": (lambda runs: compare.Found(pd.NA, 4), "TypeError: boolean value of NA is ambiguous"),
+    "an unknown verdict": (lambda runs: compare.Found(1, 4, verdict="awful"), "ValueError: "),
+    "runs without ids": (lambda runs: compare.Found(1, 4, runs[["model_name"]]), "KeyError: 'run_id'"),
+    "a list": (lambda runs: [1, 4], "AttributeError: "),
+    "a number of NumPy": (lambda runs: compare.Found(runs["task_id"].eq("0").sum(), 2, runs), ""),
+}
 
-    table = compare.audit(evalkit.load(runs), checks=["own", "names"]).table.set_index("check")
+
+def test_a_wrong_result_of_a_check_does_not_stop_the_others(runs, checks):
+    for name, (made, _) in RETURNED.items():
+        compare.check(name, "Is this wrong?")(lambda audited, made=made: made(audited.runs))
+    table = compare.audit(evalkit.load(runs), checks=[*RETURNED, "names"]).table.set_index("check")
     assert table.loc["names", "verdict"] == "fine"
-    assert table.loc["own", "verdict"] == ("not computed" if cause else "look")
-    assert str(table.loc["own", "notes"]).startswith(f"the check failed: {cause}" if cause else "")
+    for name, (_, cause) in RETURNED.items():
+        assert table.loc[name, "verdict"] == ("not computed" if cause else "look")
+        assert str(table.loc[name, "notes"]).startswith(f"the check failed: {cause}" if cause else "")
 
 
 @pytest.mark.parametrize(("gone", "said"), [(["a"], "b first, 1 model moves"), ([], "unchanged")])
@@ -286,12 +332,12 @@ def test_columns_of_tables_with_settings_are_compared_by_name(columns, found, tm
         for task in range(8)
     ]
     pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
-    row = compare.audit(evalkit.load(str(tmp_path / "runs.csv")), checks=["settings"]).table.iloc[0]
+    result = result_of("settings", evalkit.load(str(tmp_path / "runs.csv")))
     if found is None:
-        assert row["verdict"] == "not computed"
+        assert result.verdict == "not computed"
         return
-    assert (row["count"], row["n"]) == found[:2]
-    assert found[2] in str(row["notes"])
+    assert (result.count, result.n) == found[:2]
+    assert found[2] in str(result.notes)
 
 
 def test_a_run_with_a_score_was_measured():
@@ -316,7 +362,7 @@ def test_failures_of_tables_that_state_an_error_may_not_be_the_agent_s(cells, fo
     table = pd.DataFrame({"model": ["m", "m", "n", "n"], "task": ["p", "q", "p", "q"], "solved": [1, 0, 1, 0], **cells})
     table.to_csv(tmp_path / "runs.csv", index=False)
     logs = trajectories.load(tmp_path)
-    assert compare.audit(logs, checks=["infrastructure"]).table["count"].tolist() == [found]
+    assert result_of("infrastructure", logs).count == found
     notes = compare.leaderboard(logs.runs).notes.only("errors")
     assert bool(notes) == bool(found)
     assert str(notes).startswith(said)
@@ -337,10 +383,10 @@ def test_failures_of_tables_that_state_an_error_may_not_be_the_agent_s(cells, fo
 def test_endings_of_tables_are_classified_by_their_words(tmp_path, cells, broken, late):
     rows = pd.DataFrame({"model": ["m", "m", "n", "n"], "task": ["p", "q", "p", "q"], "solved": [1, 0, 1, 0], **cells})
     make.lines(tmp_path / "runs.jsonl", *rows.astype("object").where(rows.notna(), None).to_dict("records"))
-    checks = ["infrastructure", "time-outs that succeeded"]
-    table = compare.audit(evalkit.load(str(tmp_path)), checks=checks).table.set_index("check")
-    assert table.loc["infrastructure", "count"] == broken
-    assert f"{table.loc[checks[1], 'count']} of {table.loc[checks[1], 'n']}" == late
+    logs = evalkit.load(str(tmp_path))
+    assert result_of("infrastructure", logs).count == broken
+    of_late = result_of("time-outs that succeeded", logs)
+    assert f"{of_late.count} of {of_late.n}" == late
 
 
 def inspect_answers(folder, answers):
@@ -374,8 +420,7 @@ def test_a_success_with_an_empty_answer_in_a_log_is_an_error(tmp_path, write, an
     write(tmp_path, answers)
     logs = evalkit.load(str(tmp_path))
     assert logs.runs["answer_length"].tolist() == [len(answer.strip()) for answer in answers]
-    row = compare.audit(logs, checks=["success without an answer"]).table.iloc[0]
-    assert (0 if row["verdict"] == "not computed" else row["count"]) == count
+    assert (result_of("success without an answer", logs).count or 0) == count
 
 
 def inspect_figure(folder, value):
@@ -409,8 +454,8 @@ def swe_figure(folder, value):
 @pytest.mark.parametrize(("value", "verdict"), [(0.75, "fine"), (1.0, "wrong")])
 def test_figures_in_logs_are_compared_with_the_runs(tmp_path, write, value, verdict):
     write(tmp_path, value)
-    row = compare.audit(evalkit.load(str(tmp_path)), checks=["published figures"]).table.iloc[0]
-    assert (row["verdict"], row["n"]) == (verdict, 1)
+    found = result_of("published figures", evalkit.load(str(tmp_path)))
+    assert (found.verdict, found.n) == (verdict, 1)
 
 
 @pytest.mark.parametrize(
@@ -427,14 +472,13 @@ def test_rows_that_lie_twice_in_a_folder_are_copies_by_their_id(tmp_path, column
     for file in ("runs", "backup"):
         make.lines(tmp_path / f"{file}.jsonl", *rows)
     columns = "" if name != "item" else "task_id=item"
-    row = compare.audit(evalkit.load(str(tmp_path), columns=columns), checks=["copies"]).table.iloc[0]
-    assert row["verdict"] == ("not computed" if count is None else "look")
-    assert count is None or (row["count"], row["n"]) == (count, 8)
+    found = result_of("copies", evalkit.load(str(tmp_path), columns=columns))
+    assert found.verdict == ("not computed" if count is None else "look")
+    assert count is None or (found.count, found.n) == (count, 8)
 
 
 def test_reasons_are_in_words():
-    table = compare.audit(evalkit.load("samples:mindcraft"), checks=["infrastructure"]).table
-    assert "no score logged: 8" in str(table["notes"].iloc[0])
+    assert "no score logged: 8" in str(result_of("infrastructure", evalkit.load("samples:mindcraft")).notes)
 
 
 @pytest.mark.parametrize(
@@ -490,11 +534,11 @@ def test_a_submission_with_all_results_and_texts_of_another_is_a_copy(tmp_path, 
             said = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": text.format(at)}]
             rows.append({"model": f"m{model}", "task_id": at % 12, "score": int(is_solved), "messages": said})
     make.lines(tmp_path / "chats.jsonl", *rows)
-    table = compare.audit(trajectories.load(tmp_path), checks=["equal runs"]).table
-    assert table["verdict"].tolist() == [verdict]
+    found = result_of("equal runs", trajectories.load(tmp_path))
+    assert found.verdict == verdict
     if verdict == "wrong":
-        assert table["count"].tolist() == [12 * repeats]
-        assert "m1 repeats the runs of m0" in str(table["notes"][0])
+        assert found.count == 12 * repeats
+        assert "m1 repeats the runs of m0" in str(found.notes)
 
 
 @pytest.mark.parametrize(
@@ -515,12 +559,9 @@ def test_zeros_that_readers_take_as_missing_are_found(tmp_path, amounts, zeros, 
     ]
     make.write(tmp_path / "results.json", make.tb_summary(*trials))
     logs = trajectories.load(tmp_path, model="m")
-    table = compare.audit(logs, checks=["zero tokens or cost", "success without an answer"]).table.set_index("check")
-    found = {
-        check: None if row["verdict"] == "not computed" else f"{row['count']} of {row['n']}"
-        for check, row in table.iterrows()
-    }
-    assert found == {"zero tokens or cost": zeros, "success without an answer": silent}
+    for check, said in (("zero tokens or cost", zeros), ("success without an answer", silent)):
+        found = result_of(check, logs)
+        assert said == (None if found.verdict == "not computed" else f"{found.count} of {found.n}")
     assert (logs.runs[["tokens_in", "tokens_out"]] == 0).sum().sum() == 0
 
 
@@ -540,8 +581,7 @@ def test_only_runs_that_were_added_until_a_success_are_an_error(tmp_path, outcom
         for trial, value in enumerate(values)
     ]
     pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
-    table = compare.audit(evalkit.load(str(tmp_path)), checks=["retried until solved"]).table
-    assert table["verdict"].tolist() == [verdict]
+    assert result_of("retried until solved", evalkit.load(str(tmp_path))).verdict == verdict
 
 
 def tb_runs(folder, form, **changes):
@@ -555,25 +595,28 @@ def tb_runs(folder, form, **changes):
         make.write(folder / form.format(run, "run_metadata"), {**metadata, **own.get("run_metadata", {})})
 
 
-@pytest.mark.parametrize("form", ["{}/{}.json", "{}_{}.json", "{}__{}.json"])
+FORMS = ("{}/{}.json", "{}_{}.json", "{}__{}.json")  # of names of files of several runs in a folder
+
+
 @pytest.mark.parametrize(
-    ("changes", "verdict", "count"),
+    ("form", "changes", "verdict", "count"),
     [
-        ({}, "fine", 0),
-        ({"results": {"accuracy": 0.7}}, "wrong", 1),
-        ({"results": {"n_resolved": 9}}, "wrong", 1),
-        ({"run_metadata": {"accuracy": 0.5}}, "wrong", 1),
-        ({"run_metadata": {"accuracy": 0.5, "n_attempts": 3}}, "not computed", None),  # of more runs than there are
+        *[(form, {}, "fine", 0) for form in FORMS],
+        *[(form, {"results": {"accuracy": 0.7}}, "wrong", 1) for form in FORMS],
+        (FORMS[0], {"results": {"n_resolved": 9}}, "wrong", 1),
+        *[(form, {"run_metadata": {"accuracy": 0.5}}, "wrong", 1) for form in FORMS],
+        # of more runs than there are
+        (FORMS[1], {"run_metadata": {"accuracy": 0.5, "n_attempts": 3}}, "not computed", None),
     ],
 )
 def test_figures_of_several_runs_in_a_folder_are_compared_with_their_own(tmp_path, form, changes, verdict, count):
     tb_runs(tmp_path, form, **changes)
-    row = compare.audit(evalkit.load(str(tmp_path)), checks=["published figures"]).table.iloc[0]
-    assert (row["verdict"], row["count"] if count is not None else None) == (verdict, count)
+    found = result_of("published figures", evalkit.load(str(tmp_path)))
+    assert (found.verdict, found.count) == (verdict, count)
     if verdict == "not computed":
-        assert str(row["notes"]) == "not compared: 1 figure of other or unknown runs; 5 figures agree"
+        assert str(found.notes) == "not compared: 1 figure of other or unknown runs; 5 figures agree"
     else:
-        assert row["n"] == 6
+        assert found.n == 6
 
 
 @pytest.mark.parametrize(
@@ -605,8 +648,8 @@ def test_figures_of_lm_eval_are_compared_with_the_runs_of_their_stamp(tmp_path, 
         figures = {"sums_mc": {"acc,none": published if sum(values) else 0.0}}
         samples = [lm_eval.sample(at, value) for at, value in enumerate(values)]
         lm_eval.evaluation(tmp_path / "a", *samples, stamp=stamp, stated=lm_eval.results(results=figures))
-    row = compare.audit(evalkit.load(str(tmp_path)), checks=["published figures"]).table.iloc[0]
-    assert (row["verdict"], row["n"]) == (verdict, 2)
+    found = result_of("published figures", evalkit.load(str(tmp_path)))
+    assert (found.verdict, found.n) == (verdict, 2)
 
 
 @pytest.mark.parametrize(
@@ -625,8 +668,7 @@ def test_expected_answers_are_searched_unless_they_are_short(tmp_path, target, p
     chat = [{"role": "user", "content": prompt}, {"role": "assistant", "content": "Yes."}]
     rows = [{"task_id": at, "model": "m", "success": 1, "target": target, "messages": chat} for at in range(3)]
     make.lines(tmp_path / "runs.jsonl", *rows)
-    row = compare.audit(evalkit.load(str(tmp_path)), checks=["leaks"]).table.iloc[0]
-    assert row["verdict"] == verdict
+    assert result_of("leaks", evalkit.load(str(tmp_path))).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -641,19 +683,19 @@ def test_expected_answers_are_searched_unless_they_are_short(tmp_path, target, p
 def test_retries_in_a_column_of_a_table_are_found(tmp_path, column, values, count):
     table = pd.DataFrame({"model": list("mmnn"), "task": list("pqpq"), "solved": [1, 0, 1, 0], column: values})
     table.to_csv(tmp_path / "runs.csv", index=False)
-    row = compare.audit(evalkit.load(str(tmp_path)), checks=["retries"]).table.iloc[0]
-    assert row["verdict"] == ("not computed" if count is None else "look" if count else "fine")
-    assert count is None or row["count"] == count
+    found = result_of("retries", evalkit.load(str(tmp_path)))
+    assert found.verdict == ("not computed" if count is None else "look" if count else "fine")
+    assert found.count == count
 
 
 @pytest.mark.parametrize(("retried", "found"), [(3, (3, 4)), (0, (0, 4)), (None, None), (9, (4, 4))])
 def test_retries_of_a_job_are_found_though_it_names_no_runs(tmp_path, retried, found):
     job = make.harbor_job(tmp_path / "job", *(make.trial(f"t{at}") for at in range(4)))
     make.write(job / "result.json", {"n_total_trials": 5, "stats": {"n_retries": retried}})
-    table = compare.audit(evalkit.load(str(tmp_path)), checks=["retries", "missing trials"]).table.set_index("check")
-    row = table.loc["retries"]
-    assert found == (None if row["verdict"] == "not computed" else (row["count"], row["n"]))
-    assert str(table.loc["missing trials", "notes"]) == "openai/gpt-4o: 1"
+    logs = evalkit.load(str(tmp_path))
+    of_retries = result_of("retries", logs)
+    assert found == (None if of_retries.verdict == "not computed" else (of_retries.count, of_retries.n))
+    assert str(result_of("missing trials", logs).notes) == "openai/gpt-4o: 1"
 
 
 @pytest.mark.parametrize("column", ["agent", "scaffold", "Harness"])
@@ -669,8 +711,8 @@ def test_documents_of_lm_eval_without_a_sample_are_missing(tmp_path, planned, co
         samples = [lm_eval.sample(at, float(at % 2)) for at in range(size)]
         stated = lm_eval.results(n=planned if size == 4 else 3)
         lm_eval.evaluation(tmp_path / "a", *samples, stamp=stamp, stated=stated)
-    row = compare.audit(evalkit.load(str(tmp_path)), checks=["missing trials"]).table.iloc[0]
-    assert (row["count"], row["n"]) == ((count, planned + 3) if count is not None else (0, 3))
+    found = result_of("missing trials", evalkit.load(str(tmp_path)))
+    assert (found.count, found.n) == ((count, planned + 3) if count is not None else (0, 3))
 
 
 @pytest.mark.parametrize(
@@ -743,8 +785,7 @@ def test_a_success_in_a_chat_without_an_answer_is_an_error(tmp_path, name, answe
     ]
     rows += [{"task_id": at, "model": "m", "success": 1, "messages": [asked]} for at in range(answered, 12)]
     make.lines(tmp_path / "runs.jsonl", *rows)
-    row = compare.audit(evalkit.load(str(tmp_path)), checks=["success without an answer"]).table.iloc[0]
-    assert row["verdict"] == verdict
+    assert result_of("success without an answer", evalkit.load(str(tmp_path))).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -760,8 +801,8 @@ def test_a_success_in_a_chat_without_an_answer_is_an_error(tmp_path, name, answe
 def test_a_success_with_an_empty_answer_in_a_table_is_an_error(tmp_path, column, answers, verdict, count):
     rows = [{"task_id": at, "model": "m", "success": 1, column: one} for at, one in enumerate(answers)]
     make.lines(tmp_path / "runs.jsonl", *rows)
-    found = compare.audit(evalkit.load(str(tmp_path)), checks=["success without an answer"]).table.iloc[0]
-    assert (found["verdict"], None if count is None else found["count"]) == (verdict, count)
+    found = result_of("success without an answer", evalkit.load(str(tmp_path)))
+    assert (found.verdict, found.count) == (verdict, count)
 
 
 @pytest.mark.parametrize(
@@ -781,5 +822,5 @@ def test_each_pass_hat_k_is_compared_over_both_denominators(tmp_path, second, co
         for trial, value in enumerate(values)
     ]
     pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
-    row = compare.audit(evalkit.load(str(tmp_path)), checks=["pass^k"]).table.iloc[0]
-    assert (row["count"], row["n"]) == (count, 2)
+    found = result_of("pass^k", evalkit.load(str(tmp_path)))
+    assert (found.count, found.n) == (count, 2)

@@ -212,6 +212,9 @@ def test_the_printed_table_is_written_to_a_file(folder, tmp_path, more, column):
     path = tmp_path / "out.csv"
     CliRunner().invoke(main, ["compare", str(folder), *more, "--output", str(path)])
     assert column in pd.read_csv(path)
+
+
+def test_a_list_of_runs_is_written_to_a_file(folder, tmp_path):
     listed = tmp_path / "runs.xlsx"
     CliRunner().invoke(main, ["show", str(folder), "--list", "failed", "--output", str(listed)])
     assert len(pd.read_excel(listed)) == 45

@@ -41,7 +41,7 @@ def test_a_regression_that_new_tasks_leave_open_may_be_shown_on_these():
     assert "broken" in these
 
 
-def test_tasks_that_all_or_none_solve_and_those_against_the_order_are_told_apart():
+def test_tasks_that_all_solve_none_solves_or_that_contradict_the_order_are_distinguished():
     rates = {"a": 0.9, "b": 0.6, "c": 0.2}
     rows = [(m, f"t{t}", t < 10 * rate) for m, rate in rates.items() for t in range(10)]
     rows += [(m, "odd", m == "c") for m in rates]

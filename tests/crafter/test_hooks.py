@@ -46,7 +46,7 @@ def test_an_action_without_its_effect_is_invalid(before, action, after, reason):
         assert entry["description"] == f"Invalid {name}: {reason}"
 
 
-def test_achievements_are_told_apart_by_difficulty():
+def test_achievements_are_separated_by_difficulty():
     before, after = state(unlocked=["wake_up"]), state(unlocked=["wake_up", "collect_wood", "eat_cow", "defeat_zombie"])
     assert names(hooks.judge(before, "noop", after)) == [
         ("easy_achievement", ["collect_wood"]),

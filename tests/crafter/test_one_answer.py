@@ -1,4 +1,4 @@
-"""Command, printing, results and following give one answer; tests/test_doors.py holds the same for all kinds."""
+"""Command, printing, results and following give one answer (for all kinds: tests/test_same_answer_everywhere.py)."""
 
 import os
 import runpy
@@ -77,7 +77,7 @@ def budgets(tmp_path):
     return tmp_path
 
 
-def test_where_budgets_differ_every_door_says_so_and_no_mean_of_a_model_spans_them(budgets):
+def test_if_budgets_differ_every_command_says_so_and_no_mean_of_a_model_spans_them(budgets):
     episodes = load(budgets).episodes
     assert episodes["task_id"].nunique() == 2
     split = analysis.mean_scores(analysis.per_budget(episodes)).set_index("model_name")

@@ -7,14 +7,15 @@ import math
 import msgspec
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.crafter import WEIGHTS, evaluate_trace, load
 from evalkit.crafter.assemble import assemble
 from evalkit.crafter.format import Trace, fit
 from evalkit.crafter.kind import KIND
-from evalkit.crafter.parse import judge_trace, parse_file
+from evalkit.crafter.parse import EventRow, judge_trace, parse_file
+from evalkit.crafter.table import RECORDS
 from evalkit.crafter.transcript import transcript
 from evalkit.io.sources import Listing
 from evalkit.kinds import Records
@@ -242,6 +243,7 @@ LIKE_TRACES = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=25)
 @given(LIKE_TRACES)
 def test_anything_like_a_trace_goes_through_every_step(content):
     data = json.dumps(content).encode()
@@ -277,3 +279,7 @@ def test_reading_piece_by_piece_gives_what_strict_reading_gives(events):
     except msgspec.ValidationError:
         return
     assert fit(content, Trace) == strict
+
+
+def test_the_row_of_an_event_has_the_columns_of_its_table():
+    assert EventRow._fields == tuple(column.name for column in RECORDS["events"])

@@ -69,7 +69,7 @@ def test_all_twelve_files_are_in_the_tables_and_share_worlds():
     assert len(logs.events) == sum(numbers[6] for numbers in BY_HAND.values())
     aborted = logs.episodes[has_flag(logs.episodes, "aborted")].iloc[0]
     assert aborted[["score", "band", "trajectory", "unlocked", "progression"]].isna().all()
-    unlocks = logs.achievements.dropna(subset="turn").set_index(["source", "achievement"])["turn"]
+    unlocks = logs.achievements.dropna(subset="game_turn").set_index(["source", "achievement"])["game_turn"]
     assert unlocks[str(one("session_crafter_episode_2"))].to_dict() == {"collect_drink": 17, "defeat_skeleton": 16}
     first = {"collect_wood": 3, "make_wood_pickaxe": 9, "place_table": 8}
     assert unlocks[str(one("session_crafter_episode_1_2d1037f1"))].to_dict() == first

@@ -52,7 +52,7 @@ def intervals(ax: Axes) -> list[list[float]]:
     return sorted([*segment[:, 0], segment[0, 1]] for line in lines for segment in line.get_segments())
 
 
-@pytest.mark.parametrize(("models", "items", "stem"), [(1, 40, "model"), (12, 1, LONG), (12, 30, LONG)])
+@pytest.mark.parametrize(("models", "items", "stem"), [(1, 25, "model"), (9, 1, LONG), (9, 20, LONG)])
 def test_nothing_is_cut_off(models, items, stem):
     drawn = shapes(names(stem, models), names(f"item of {stem}", items))
     some = drawn if models * items < 100 else ("estimates by hue", "heatmap", "curves")
@@ -83,7 +83,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_axes_that_are_given_are_used_and_where_there_is_nothing_to_draw_it_is_said(name):
+def test_plots_use_given_axes_and_state_if_there_is_nothing_to_draw(name):
     full, empty = new_axes(9, 7, ncols=2)
     assert GIVEN[name](table(names("m", 2), names("i", 3)), full) is full
     assert GIVEN[name](EMPTY, empty) is empty

@@ -175,7 +175,7 @@ def test_the_abstract_sums_up_the_answer_the_difference_the_reasons_and_what_a_r
     assert abstract_text(answer, others, first) == (
         "oak is the best. Not decided: a (90 %) against b (20 %) on 9 tasks, difference 70 points [50, 80], p = 0.01. "
         "Most runs failed at the network. "
-        "A run of oak takes 0.25 US dollars, 12,346 input tokens and 1 second on average."
+        "A run of oak takes 1 second, 12,346 input tokens and 0.25 US dollars on average."
     )
     for unfit in ({"estimate": NAN}, {"model_name": "unknown"}):
         assert abstract_text(answer, [], first | unfit) == "oak is the best."

@@ -13,6 +13,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -29,6 +30,7 @@ from evalkit.failures import search
 from evalkit.io import resolve
 from evalkit.reports import Summary
 from evalkit.steps.judge import EVALUATORS
+from tests.undrawn import undrawn
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
@@ -118,12 +120,13 @@ def test_every_code_block_of_a_page_runs(path, place):
     names: dict = {"__name__": "__main__", "STATE": {}}
     setup = "\n".join(line.strip() for line in SETUP.get(str(path.relative_to(ROOT)), "").splitlines())
     exec(setup, names)
-    doors = ("evalkit.cli.reports.run", "evalkit.reports.batch.run") if path != MAKES_REPORTS else ()
+    makers = ("evalkit.cli.reports.run", "evalkit.reports.batch.run") if path != MAKES_REPORTS else ()
     with contextlib.ExitStack() as patches:
-        for door in doors:
-            patches.enter_context(mock.patch(door, _planned))
+        for maker in makers:
+            patches.enter_context(mock.patch(maker, _planned))
         # what is in memory is also in a forked process, whatever threads other tests have left
         patches.enter_context(mock.patch("evalkit.reports.planning.start_method", return_value="fork"))
+        patches.enter_context(undrawn())
         for registry in (EVALUATORS, CHECKS, search._OWN):
             patches.enter_context(mock.patch.dict(registry))  # a page registers one of its own
         page = path.read_text("utf-8")
@@ -168,6 +171,16 @@ def run_python(text: str, names: dict[str, Any], where: str, line: int) -> None:
     assert not said, "".join(said)
 
 
+def output_of(*words: str) -> str:
+    """Run a command of evalkit, and return what it printed."""
+    result = CliRunner().invoke(main, words, prog_name="evalkit", catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return "\n".join(line.rstrip() for line in result.output.strip().splitlines()) + "\n"
+
+
+output_once = cache(output_of)
+
+
 def run_commands(text: str, *_: Any) -> str:
     """Run the commands of evalkit in a block, and return what one that is alone in its block printed.
 
@@ -178,9 +191,8 @@ def run_commands(text: str, *_: Any) -> str:
         program, *words = shlex.split(line, comments=True) or [""]
         if program == "evalkit":
             words = words[: words.index(">")] if ">" in words else words
-            result = CliRunner().invoke(main, words, prog_name="evalkit", catch_exceptions=False)
-            assert result.exit_code == 0, result.output
-            outputs.append("\n".join(line.rstrip() for line in result.output.strip().splitlines()) + "\n")
+            is_same = words[-1].startswith("samples:")  # wherever it runs
+            outputs.append(output_once(*words) if is_same else output_of(*words))
     return outputs[0] if len(outputs) == 1 else ""
 
 

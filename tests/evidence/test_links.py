@@ -163,15 +163,17 @@ def test_hostile_names_stay_texts_in_addresses(logs, shown):
     assert "<script" not in shown[-1]["text/html"]
 
 
-def test_of_many_runs_points_and_groups_some_lead_to_pages_evenly_over_models_and_endings(logs, shown):
+def test_of_many_runs_points_and_groups_some_lead_to_pages_evenly_over_models_and_endings(logs, shown, monkeypatch):
+    monkeypatch.setattr(links, "MOST_ROWS", 250)
     many = pd.concat([logs.runs.iloc[[0]]] * 300 + [logs.runs.iloc[[2]]] * 3, ignore_index=True)
     many = many.assign(run_id=[f"m-{i}" for i in range(len(many))])
     logs.runs = many
     Evidence(logs, many).show()
     table = next(data for data in shown if "all-runs" in data.get("text/html", ""))
-    assert table["text/html"].count("<tr data-run") == links.MOST_RUNS
-    assert table["text/html"].count(">birch<") == 3
-    assert "200 of 303 runs, chosen evenly" in shown[-1]["text/plain"]
+    assert table["text/html"].count("<tr data-run") == 250
+    assert table["text/html"].count('href="../runs/') == links.MOST_RUNS
+    assert table["text/html"].count(">birch</") == 3
+    assert "250 of 303 runs, chosen evenly by model and status. So" in shown[-1]["text/plain"]
     points = Evidence(logs, many).link(many[["run_id"]])
     assert (points["href"] != "").sum() == links.MOST_RUNS
     links.show_runs(logs, many[["task_id", "run_id"]].assign(turn=7), "More", name="more")

@@ -31,6 +31,7 @@ NO_FOLDER = "no task folder in it: nothing is said"
 
 
 def audited(logs, source):
+    """Return the audit of logs as the command makes it."""
     return example.audit(logs.runs, example.read_folders(logs.runs, [str(source)]))
 
 
@@ -84,10 +85,10 @@ def of_items(answer, folder) -> dict[str, tuple]:
 
 @pytest.fixture(scope="module")
 def samples():
-    """The sample logs, and the totals of their audit."""
+    """The sample logs and their audit."""
     source = resolve("samples:mindcraft/runs")
     logs = load(source, "samples:mindcraft/tasks")
-    return logs, audited(logs, source).totals
+    return logs, audited(logs, source)
 
 
 class Asked:
@@ -155,7 +156,8 @@ class Asked:
 
 @live
 def test_every_group_of_the_samples_is_what_the_scripts_say(samples, tmp_path):
-    asked = Asked(*samples)
+    logs, found = samples
+    asked = Asked(logs, found.totals)
     assert len(asked.calls) == 10 + 2 * 4 + 2 * 4 + 4
     asked.check(call_all(asked.calls, tmp_path / "originals"))
 
@@ -169,7 +171,16 @@ def test_every_group_of_real_logs_is_what_the_scripts_say(tmp_path):
     asked.check(call_all(asked.calls, tmp_path / "originals"))
 
 
-def test_the_command_prints_what_the_scripts_say_with_their_names_and_commit(tmp_path):
+def test_the_command_prints_what_the_scripts_say_with_their_names_and_commit(samples, tmp_path, monkeypatch):
+    logs, found = samples
+
+    def audit(runs, folders):
+        """Return the audit of the samples, which takes seconds, for the same runs."""
+        pd.testing.assert_frame_equal(runs, logs.runs)
+        assert len(folders) >= runs["source"].nunique()
+        return found
+
+    monkeypatch.setattr(example, "audit", audit)
     options = ["--tasks", "samples:mindcraft/tasks", "--output", str(tmp_path)]
     out = CliRunner().invoke(example.main, ["samples:mindcraft/runs", *options]).stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["differences.csv", "totals.csv"]
@@ -181,9 +192,10 @@ def test_the_command_prints_what_the_scripts_say_with_their_names_and_commit(tmp
     assert "evaluation: a wording that the script does not know: 1\n" in out
 
 
-def test_ours_weighs_tasks_as_every_other_door_does(samples):
+def test_our_estimate_weighs_tasks_as_every_other_command_does(samples):
     """Several repetitions of a task weighed as several tasks here, and as one in `evalkit mindcraft`."""
-    logs, said = samples
+    logs, found = samples
+    said = found.totals
     runs, totals = logs.runs, said.set_index(["script", "folder", "group"])["our_rate"]
     cooking = runs[runs["task_type"] == "cooking"]
     assert totals["cooking", "", "all"] == pytest.approx(analysis.success_by(cooking, [])["estimate"][0])

@@ -12,7 +12,7 @@ from evalkit.crafter.events import repeated_noop
 from evalkit.kinds import Call, Transcript, Turn, read_log
 from evalkit.kinds.detectors import seen
 from evalkit.mindcraft.events import unanswered_message, wrong_item
-from evalkit.trajectories.chat import Message
+from evalkit.trajectories.chat import Message, chat_messages
 from evalkit.trajectories.transcript import turns_of
 
 WRITTEN = {  # a message with a call, the message with its result, and the name, arguments and result of the call
@@ -97,6 +97,7 @@ def test_any_text_is_read_for_calls(text):
 UNREAD = {
     "Action: find\nAction Input: a\nObservation: none\nAction: find\nAction Input: b\nObservation: none": True,
     "<tool_call>find a</tool_call>": True,
+    "<|python_tag|>find.call(a)": True,
     "Action: find\nAction Input: a": False,
     "Action: I wait for the others.": False,
 }
@@ -131,6 +132,23 @@ INTERFACES = {  # a call of `find` with {"n": 3} and its result "none", in the m
         {"role": "model", "parts": [{"functionCall": {"name": "find", "args": {"n": 3}}}]},
         {"role": "user", "parts": [{"functionResponse": {"name": "find", "response": "none"}}]},
     ),
+    "Google's client": (
+        {"role": "model", "parts": [{"function_call": {"name": "find", "args": {"n": 3}}}]},
+        {"role": "user", "parts": [{"function_response": {"name": "find", "response": "none"}}]},
+    ),
+    "Anthropic's servers, in one message": (
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "mcp_tool_use", "id": "x", "name": "find", "input": {"n": 3}},
+                {"type": "mcp_tool_result", "tool_use_id": "x", "content": [{"type": "text", "text": "none"}]},
+            ],
+        },
+    ),
+    "Llama": (
+        {"role": "assistant", "content": '<|python_tag|>{"name": "find", "parameters": {"n": 3}}<|eom_id|>'},
+        {"role": "ipython", "content": "none"},
+    ),
     "Bedrock": (
         {"role": "assistant", "content": [{"toolUse": {"toolUseId": "x", "name": "find", "input": {"n": 3}}}]},
         {"role": "user", "content": [{"toolResult": {"toolUseId": "x", "content": [{"text": "none"}]}}]},
@@ -161,6 +179,21 @@ def test_calls_of_other_interfaces_are_read(interface, tmp_path):
     turns = evalkit.trajectories.KIND.transcript([str(tmp_path / "runs.jsonl")], read_log).turns
     [made] = seen(Transcript("", [], turns)).calls
     assert (made.name, made.arguments, made.result) == ("find", '{"n":3}', "none")
+
+
+def test_parts_around_a_result_are_messages_of_their_own():
+    found = {"type": "fetch_result", "url": "https://a.example/n"}
+    parts = [
+        {"type": "text", "text": "I look it up."},
+        {"type": "server_tool_use", "id": "x", "name": "web_fetch", "input": {"n": 3}},
+        {"type": "web_fetch_tool_result", "tool_use_id": "x", "content": [found]},
+        {"type": "text", "text": "It is 3."},
+    ]
+    usage = {"prompt_tokens": 7, "completion_tokens": 5}
+    spoken = chat_messages([{"role": "assistant", "content": parts, "usage": usage}])
+    assert [message.text for message in spoken] == ["I look it up.", "It is 3."]
+    assert [message.tokens_in for message in spoken] == [7, None]
+    assert [call.result for call in spoken[0].calls] == ["[fetch_result: https://a.example/n]"]
 
 
 @pytest.mark.parametrize(
@@ -230,6 +263,11 @@ ITEMS = {
     ("bread", "bowl"): {"bowl"},
     ("rabbit_stew", "bowl"): set(),
     ("lantern", "torch"): set(),
+    ("ladder", "hay_block"): {"hay_block"},
+    ("oak_boat", "birch_boat"): {"birch_boat"},
+    ("anvil", "iron_block"): set(),
+    ("red_bed", "white_wool"): set(),
+    ("lantern", "white_wool"): {"white_wool"},
     ("bread", "baked_potato"): set(),  # the goal names it
 }
 
@@ -241,6 +279,12 @@ def test_an_item_is_wrong_if_the_task_neither_asks_for_it_nor_names_it(target, m
     turns = [goal, Turn("andy", "assistant", "!craftRecipe", call=call)]
     found = wrong_item(seen(Transcript("", [], turns), target))
     assert {item for _, item, _ in found} == ITEMS[target, made]
+
+
+def test_what_is_smelted_is_not_what_is_made():
+    call = Call("!smeltItem", "clay_ball", "Successfully smelted clay_ball, got 3 brick.")
+    turns = [Turn("andy", "assistant", "!smeltItem", call=call)]
+    assert not [*wrong_item(seen(Transcript("", [], turns), "flower_pot"))]
 
 
 @pytest.mark.parametrize(

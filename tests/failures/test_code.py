@@ -140,6 +140,7 @@ SWAP = "str_replace_editor str_replace {} --old_str 'a = {}' --new_str 'a = {}'"
 FIRST, BACK, OTHER = (bash(SWAP.format(*given)) for given in (("a.py", 1, 2), ("a.py", 2, 1), ("b.py", 2, 1)))
 CAT = bash("cat a.py", "x")
 EDIT, TEST, DONE = bash("sed -i s/a/b/ a.py"), bash("pytest", "3 passed"), say("The sum is right now.")
+PATCH = "*** Begin Patch\n*** Update File: {}\n@@ def f():\n-    return {}\n+    return {}\n*** End Patch"
 RUNS = {
     "an edit that is tested": ([EDIT, TEST, DONE], set()),
     "an edit after tests": ([TEST, EDIT, DONE], {"test_not_run"}),
@@ -150,6 +151,12 @@ RUNS = {
     "a substitution that is swapped back": (
         [bash("sed -i 's|x y|z|' lib/a.py"), bash("sed -i 's|z|x y|' lib/a.py"), TEST, DONE], {"edit_undone"},
     ),
+    "a patch that another one takes back": ([use("apply_patch", input=PATCH.format("a.py", *at)) for at in ("xy", "yx")]
+        + [TEST, DONE], {"edit_undone"}),
+    "a patch of another file": ([use("apply_patch", input=PATCH.format(*at)) for at in (("a.c", 1, 2), ("b.c", 2, 1))]
+        + [TEST, DONE], set()),
+    "a diff that another one takes back": ([bash(f"git apply <<'E'\n--- a/m.c\n+++ b/m.c\n@@ -1 +1 @@\n{at}\nE")
+        for at in ("+int n;", "-int n;")] + [TEST, DONE], {"edit_undone"}),
     "another substitution": ([EDIT, bash("sed -i s/b/c/ a.py"), bash("sed -i 's/b/a/' b.py"), TEST, DONE], set()),
     "an edit of another file": ([FIRST, OTHER, TEST, DONE], set()),
     "work that is handed in": ([EDIT, TEST, bash("submit")], set()),
@@ -175,6 +182,11 @@ RUNS = {
     "a call at the end": ([bash("ls", "a.py")], {"cut_off"}),
     "a question at the end": ([say("Done."), say("And the other one?", "user")], {"cut_off"}),
     "thanks at the end": ([say("Done."), say("Thank you, goodbye!", "user")], set()),
+    "thanks in German": ([say("Done."), say("Danke, das passt.", "user")], set()),
+    "thanks in Chinese": ([say("Done."), say("谢谢", "user")], set()),
+    "no more to do": ([say("Done."), say("Great, that will be all.", "user")], set()),
+    "thanks with a request": ([say("Done."), say("Thanks. Please move the second one too.", "user")], {"cut_off"}),
+    "a request in French": ([say("Done."), say("Merci de changer aussi la date", "user")], {"cut_off"}),
 }  # fmt: skip
 
 

@@ -176,6 +176,31 @@ La réservation de la salle a échoué
 gh: Not Found (HTTP 410)
 Sorry, this room could not be reserved.
 No room with code R7 exists.
+Invalid room: 7
+Invalid parking permit number: K7
+Invalid phone number
+No such terminal: 4
+No such terminal
+No crew found with id 7
+No gate found: C9
+Gate is not available
+Gate 4 is already taken
+Meal out of stock
+Booking already closed
+Not enough seats in row 9
+Your session has expired. Sign in.
+Expected number, but got text
+Internal error, call the desk
+The operation is not permitted for crew
+Upgrade limit exceeded
+Something happened, please try again
+{"result": "{\\"error\\": \\"gate closed\\"}"}
+{"output": {"success": false}}
+[{"type": "text", "text": "Error: gate closed"}]
+{"type": "text", "value": "Error: gate closed"}
+{"type": "error-text", "value": "gate closed"}
+Porte non trouvée
+Fehler beim Laden der Karte
 The requested page was not found on this server.
 tar: Exiting with failure status due to previous errors
 """
@@ -262,6 +287,22 @@ La salle a été trouvée
 部屋が見つかりました
 Rooms cannot be changed after booking.
 No breakfast with this room
+Invalid permits: 3
+Invalid permits: none
+No such luck today, all seats are taken
+No crews found with id below 7
+Gate is available
+Gate 4 opens at 9, gate 5 is not available today, use gate 6 instead
+Seats already taken: 4 of 9
+Expected arrival: 9:00
+Sessions expired today: 3
+Failure to appear, case 7
+Not enough data for a forecast
+Try again button: hidden
+The guest could not be reached; a note was left.
+{"result": "{\\"error\\": null}"}
+{"output": {"seats": 4}}
+{"type": "text", "text": "All seats are free"}
 """
 # results of calls that show what others wrote, by the name and the arguments of the call
 SHOWN = {

@@ -24,6 +24,7 @@ from evalkit.failures.rules import COMMON, repeated_call
 from evalkit.kinds import Call, Transcript, Turn
 from evalkit.kinds.detectors import seen
 from evalkit.kinds.registry import all_kinds
+from evalkit.kinds.transcript import transcripts
 from evalkit.trajectories.events import cut_off
 from tests.mindcraft import builders as game
 
@@ -64,7 +65,7 @@ def test_repeated_calls_are_found_with_work_in_between(calls):
 
 
 def test_repeated_calls_are_found_in_a_long_run():
-    keys = range(15_000)  # in quadratic time, this would take minutes
+    keys = range(6_000)  # in quadratic time, this would take minutes
     calls = [call("f", str(key), f"{half}{key}") for half in "rs" for _ in range(3) for key in keys]
     assert len(list(repeated_call(seen(Transcript("", [], calls), "", "")))) == len(keys)
 
@@ -81,7 +82,20 @@ RULES = {
     "polling whose result changes is healthy": ([call("a", "", str(i)) for i in range(9)], set()),
     "polling between which it sleeps is healthy": (
         [*[call("a", "", "wait"), call("sleep", "", "")] * 4, call("a", "", "done")],
-        {"repeated_call", "cycle"},
+        set(),
+    ),
+    "polling between which a shell sleeps is healthy": (
+        [*[call("bash", '{"cmd":"sleep 20"}', ""), call("a", "", "wait")] * 5, call("a", "", "done")],
+        set(),
+    ),
+    "polling without a change is repeated": (
+        [call("a", "", "wait"), call("browser_wait", '{"ms":9}', "waited")] * 3,
+        {"repeated_call"},
+    ),
+    "a list of those who wait is no pause": ([call("waitlist_show", "{}", "Ann, Bo")] * 3, {"repeated_call"}),
+    "a pause that fails is no pause": (
+        [call("wait", "{}", FAILED)] * 3,
+        {"repeated_call", "failed_call", "ignored_error"},
     ),
     "another answer after other work is no polling": (
         [*[call("a")] * 3, call("b"), call("a", "", "y")],
@@ -115,6 +129,9 @@ RULES = {
     ),
     "a limit by a message": ([call("a"), say("Maximum number of steps reached", "system")], {"limit_reached"}),
     "a limit in place of an answer": ([call("a"), say("Stopped: max iterations reached.")], {"limit_reached"}),
+    "a limit of cost in place of an answer": ([call("a"), say("Budget of 9 EUR exhausted.")], {"limit_reached"}),
+    "an answer about a limit of time": ([call("a"), say("The time limit for the tour is exceeded.")], set()),
+    "results that log thoughts are progress": ([call("a", str(i), "Thought recorded.") for i in range(20)], set()),
     "an answer about limits": ([call("a"), say("The baggage limit of your fare was reached.")], set()),
     "a limit in the middle is none": ([say("Maximum number of steps reached", "system"), call("a"), say("x")], set()),
     "five messages before the first call": ([*[say("hm")] * 5, call("a")], {"late_first_action"}),
@@ -150,7 +167,7 @@ def test_calls_of_two_agents_are_not_mixed():
 
 
 def test_failed_calls_of_a_long_run_are_searched_in_linear_time():
-    turns = [one for n in range(40_000) for one in (say("I try it."), call("a", str(n), FAILED))]
+    turns = [one for n in range(20_000) for one in (say("I try it."), call("a", str(n), FAILED))]
     transcript = seen(Transcript("", [], [*turns, say("I have updated it.")]), "", "")
     (rule,) = (one for one in COMMON if one.name == "ignored_error")
     assert [event[1] for event in rule.find(transcript)] == ["claimed success"]  # a quadratic search takes an hour
@@ -203,7 +220,7 @@ def test_no_detector_raises_and_all_turns_exist(turns, target):
 
 @pytest.mark.parametrize("name", planted.KINDS)
 def test_planted_causes_are_found_and_healthy_runs_are_not(name):
-    table, wrong = planted.measured(name, 60, 3)
+    table, wrong = planted.measured(name, 40, 3)
     assert (table["precision"] >= 0.95).all(), wrong
     assert (table["recall"] >= 0.9).all(), wrong
 
@@ -279,6 +296,7 @@ def after_two(transcript):
         (lambda transcript: [(1, "", "")], 12, ""),
         (after_two, 0, "failed in 12 runs: ValueError: stop"),
         (lambda transcript: [(1, "", ""), (0, "", "")], 0, "failed in 12 runs: ValueError: there is no turn 0 of"),
+        (lambda transcript: [(2.5, "", "")], 0, "failed in 12 runs: ValueError: there is no turn 2.5 of"),
         (lambda transcript: [(99, "", "")], 0, "failed in 12 runs: ValueError: there is no turn 99 of"),
     ],
 )
@@ -320,6 +338,7 @@ def test_every_failed_run_has_modes_of_which_one_leads(tmp_path):
     table = failures.modes(logs)
     assert table.loc[table["leads"], "run_id"].tolist() == logs.runs.loc[~logs.runs["is_successful"], "run_id"].tolist()
     assert set(table.loc[table["leads"], "mode"]) == {"repeats calls without effect"}
+    table = table[table["leads"]]  # without the modes of noise
     shares = failures.mode_shares(table)
     assert shares["estimate"].tolist() == [1.0, 1.0]
     assert shares["n"].sum() == 6
@@ -343,6 +362,16 @@ def test_a_final_message_after_a_command_of_mindcraft_is_no_answer_to_it(tmp_pat
     said = [("assistant", "Wait. !stay(5)"), ("system", "Agent waited"), ("assistant", "!stay(6)"), ("system", ending)]
     game.write(tmp_path / "cooking_a/andy_0.json", {"turns": [game.turn(*one) for one in said]})
     assert failures.events(evalkit.load(tmp_path, "mindcraft"))["event"].tolist() == ["limit_reached"]
+
+
+@pytest.mark.parametrize(
+    "ending", ["Agent ended goal", "No other agents found ended with code : 3", "Task ended in score: 1"]
+)
+def test_detectors_do_not_see_how_a_run_of_mindcraft_ended(tmp_path, ending):
+    said = [("assistant", "No other agents found here, I go on."), ("system", ending)]
+    game.write(tmp_path / "cooking_a/andy_0.json", {"turns": [game.turn(*one) for one in said]})
+    ((_, transcript),) = transcripts(evalkit.load(tmp_path, "mindcraft"))
+    assert [turn.text for turn in seen(transcript).turns] == [said[0][1], ""]
 
 
 def test_that_logs_do_not_say_what_failed_is_said_once(tmp_path):
@@ -420,7 +449,7 @@ def test_an_event_of_failed_runs_only_is_claimed_and_one_of_all_runs_is_not():
 
 @pytest.mark.parametrize("models", [1, 3])
 def test_contrasts_of_outcomes_that_no_event_relates_to_claim_little(models):
-    claims, samples = planted.null(30, 5, models)
+    claims, samples = planted.null(12, 5, models)
     assert claims <= 0.2 * samples
 
 

@@ -36,10 +36,15 @@ CASES = {
         "|What do I need to craft a compass?|Could you give me the crafting plan?|How is a cake made?"
         "|Which ingredients do we need for the cake?|Tell me the recipe for rabbit stew"
         "|Which items are needed to craft a lectern?|I'd like to know the recipe for cookies."
-        "|Tell me how to make bread|What goes into bread?|How are tiles smelted?|Which things does the loom require?",
+        "|Tell me how to make bread|What goes into bread?|How are tiles smelted?|Which things does the loom require?"
+        "|How many nuggets are needed to craft a chain?|How much wool does a banner require?"
+        "|how many bricks for a chimney|I have no idea how to build a loom|What are the materials for the lamp?"
+        "|What's in a trail mix?|Which dyes make a carpet?",
         "I have 3 wheat. Do you need it?|Let's craft a cake.|The recipe is 3 wheat.|How are you?|Where do I put it?"
         "|What does the task require?|I know the recipe, I need the ingredients.|Let me share the recipe with you."
-        "|Do you want the recipe?",
+        "|Do you want the recipe?"
+        "|How many nuggets do you carry?|Which bot makes a loom?|What's in a barrel over there?"
+        "|I will show Bo how to make a loom.|I don't know how far it is",
     ),
     "tells a recipe": (
         in_lower_case(_TOLD),
@@ -48,10 +53,18 @@ CASES = {
         "|A bookshelf is made of 6 planks and 3 books|You craft it with 3 wheat|Ingredients: wheat, sugar, egg."
         "|Here is the recipe for bread: Step 1: Cut the wheat."
         "|A golden carrot takes 1 carrot surrounded by 8 gold nuggets.|You make bread from 3 wheat and a bowl."
-        "|Craft arrows with 1 stick.|You can craft the loom using 2 string|To craft it, put 1 egg in the middle slot",
+        "|Craft arrows with 1 stick.|You can craft the loom using 2 string|To craft it, put 1 egg in the middle slot"
+        "|The anvil uses 4 ingots|It takes 9 nuggets to craft an ingot.|Lantern = 8 nuggets + 1 torch"
+        "|A chain requires 3 nuggets|You'd need 5 ingots to make a cauldron|Doors are made from 6 planks."
+        "|Boots: 4 leather in a U shape|To make the bed: 3 wool, 3 planks|8 planks make a chest"
+        "|Use 2 planks to make a button.|Make carpets from 2 wool|Put 4 sticks around the coal"
+        "|Six nuggets are needed for the rail.",
         "Do you have the recipe?|What is the recipe for cake?|I need 3 logs.|I have 3 wheat and 2 eggs.|Let's go."
         "|Thanks for the recipe, I look for wheat.|I crafted bread with 3 wheat|Can you craft a loom with 2 string?"
-        "|Put 3 logs in the chest so that I can craft",
+        "|Put 3 logs in the chest so that I can craft"
+        "|I need 9 nuggets to craft an ingot.|It takes 9 minutes to get there|The task requires 3 beds"
+        "|The other bot takes 4 torches|We need 2 more ingots to make it.|Do you need 4 sticks for the sign?"
+        "|I'll make soup with 2 mushrooms|Then we 2 make a bed",
     ),
     "announces a plan": (
         _PLAN.search,
@@ -75,18 +88,22 @@ CASES = {
         _FAILED.match,
         "Pathfinding stopped: Path was stopped before it could be completed!.|Took too long to decide path to goal!"
         "|The furnace is currently smelting potato.|Inventory full, no place to collect.|You have no fuel to smelt."
-        "|The barrel does not contain any wheat.",
-        "Took 3 sticks.|The furnace is ready.|You have now 3 sticks.|Inventory:|Collected 3 logs.",
+        "|The barrel does not contain any wheat."
+        "|Block type: goldblok not found.",
+        "Took 3 sticks.|The furnace is ready.|You have now 3 sticks.|Inventory:|Collected 3 logs."
+        "|Block of gold placed.",
     ),
     "needs a parameter": (
         _needs_parameter,
         "Parameter 'sample' must be provided|`sample` is required|ValueError: field required: sample"
         "|Missing required parameter: sample|sample must not be empty|ValueError: `sample` cannot be None"
         "|Please provide a sample|1 validation error for Plot\nsample\n  Field required [type=missing]|No sample given"
-        "|No value for the sample was given|You must specify the sample|KeyError: 'donor'|donor is missing",
+        "|No value for the sample was given|You must specify the sample|KeyError: 'donor'|donor is missing"
+        "|ValueError: donor is None|donor has no value",
         "The sample is fine|Parameter 'sample' is invalid|missing values in sample 3|KeyError: 'pca_30'|'pca_30'"
         "|pca_30 is missing|Please provide a valid sample|Please provide more samples|The matrix cannot be empty"
-        "|The table was not given enough rows|input contains NaN: missing values are not allowed",
+        "|The table was not given enough rows|input contains NaN: missing values are not allowed"
+        "|donor is None of the known ones|pca_30 is None",
     ),
     "claims success": (
         claims_success,
@@ -96,21 +113,35 @@ CASES = {
         "|Your room's been changed.|We're all set for tonight!|I was able to add the luggage.|The upload succeeded."
         "|I went ahead and rescheduled the call.|All 7 checks pass.|Refund processed.|The seat is now reserved."
         "|Fixed!|The payment went through.|I updated the record.|It works now.|The refund has been issued."
-        "|We finally made it!|Your room is now ready.|I've gone ahead and rescheduled you.|I resent the invoice.",
+        "|We finally made it!|Your room is now ready.|I've gone ahead and rescheduled you.|I resent the invoice."
+        "|Everything is set for your tour.|Your tickets are on their way!|I've put the tour on hold."
+        "|Mission accomplished.|Consider it done!|The seat has been unlocked.|I made the change."
+        "|I've turned off the alarm.|The fine was waived.|You're booked for the tour."
+        "|Der Sitz wurde erfolgreich getauscht.|Il tour è confermato con successo.|La cita ha sido confirmada.",
         "I could not update the order.|The update failed.|Unfortunately the booking was not completed.|Shall I proceed?"
         "|I will update it once you confirm.|There was an error, but I'm looking into it.|Once it is done I tell you."
         "|Nothing was changed.|The order remains unchanged.|I created nothing."
         "|The table was taken, it was reserved by another guest.|The call was placed on Monday.|I opened the file."
         "|Are you ready?|The boat is ready to leave.|I was able to see the order.|I verified the address."
-        "|I moved nothing.",
+        "|I moved nothing."
+        "|The tour is scheduled for noon.|Only seats that are booked online can be moved."
+        "|Tours that are booked cannot be moved."
+        "|The seat has been taken by another guest; it is booked by another guest."
+        "|La cita no ha sido confirmada.|The line is on hold.",
     ),
     "unknown tool": (
         is_unknown_tool,
         "Error: Tool 'x' is not available|No tool named x|Unknown function: x|Error: x is not a known tool"
         "|Tool x not found|tool_not_found: x|Error: function 'fly' is not defined|The tool `fly` does not exist"
         '|{"error": "unknown tool fly"}|ToolNotFoundError: fly|Unrecognized tool fly|There is no tool called fly'
-        "|Error: Function 'fly' not supported|Error: tool `fly` is not in the list of tools",
-        "Error: file not found|Error: unknown argument x|Invalid function arguments|Error: order not found",
+        "|Error: Function 'fly' not supported|Error: tool `fly` is not in the list of tools"
+        "|Method not found: seats.swap|Error: Function not found: swap"
+        "|Tool swap_seats not available. Use one of: find_seats|swap_seats is not in the list of allowed tools"
+        '|swap is not in the list of functions|{"error": {"message": "Method not found"}}'
+        "|Error: no method named swap|Tool call rejected: swap isn't one of the available tools",
+        "Error: file not found|Error: unknown argument x|Invalid function arguments|Error: order not found"
+        "|Error: payment method not found: cash|zsh: command not found: swap"
+        "|Error: the tool output is not available|Error: invalid method of payment",
     ),
     "limit": (
         _LIMIT.search,
@@ -164,9 +195,10 @@ def test_a_failed_call_has_a_group_of_causes(text):
 
 
 # Texts on which a search without bounds takes minutes: every word begins a match that fails at the end of the text
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("word", ["now ", "step (", "recipe:", "cat ", "a"])
 def test_long_texts_are_searched_in_time_that_is_proportional_to_them(word):
-    text = word * (200_000 // len(word))
+    text = word * (100_000 // len(word))
     assert not claims_success(text)
     assert not _LIMIT.search(text)
     assert not opens_own_file(text)

@@ -90,7 +90,7 @@ def test_what_is_broken_is_named_as_users_know_it(data, error):
 
 
 @pytest.mark.parametrize("data", [b"[]", b'{"a": "x"}', b'{"b": 1}', b'{"a": NaN}', b'{"a": 1.5}'])
-def test_another_shape_than_the_decoders_is_told_from_broken_bytes(data):
+def test_an_unexpected_shape_is_distinguished_from_broken_bytes(data):
     with pytest.raises(WrongShapeError, match=r"^TypeError"):
         decode_json(data, THING)
 

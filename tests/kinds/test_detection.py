@@ -52,7 +52,7 @@ TRACE = {"session_id": "a", "session_metadata": [], "event_history": []}
         ([{"step": "load", "success": True, "task": "q1", "model": "a"}], "trajectories"),
     ],
 )
-def test_a_kind_is_told_by_the_structure_that_it_needs(content, kind):
+def test_a_kind_is_recognised_by_the_structure_that_it_needs(content, kind):
     look = recognise(json.dumps(content).encode()[:HEAD])
     assert (look.kind if look else "") == kind
 
@@ -68,7 +68,7 @@ def test_the_beginning_of_a_file_is_decoded_wherever_it_is_cut(value, at):
 LOG = {"memory": "", "turns": [{"role": "user", "content": ""}]}
 
 
-def test_counts_of_a_part_of_the_files_are_not_told_as_those_of_all_and_no_folder_or_ending_is_left_out(tmp_path):
+def test_counts_of_some_files_are_not_stated_as_counts_of_all_and_no_folder_or_ending_is_left_out(tmp_path):
     write_all(tmp_path, {**{f"{number:03}.json": LOG for number in range(260)}, "z/trace.json": TRACE})
     (tmp_path / "003z.csv").write_text("model,task,score\na,t,1\n")  # none of the 200 by its place
     match = "read the others: --kind crafter or --kind trajectories; 200 of the files were looked at"

@@ -1,4 +1,4 @@
-"""Which runs are loaded and under which names, on every door and for every kind."""
+"""Every command loads the same runs under the same names, for every kind."""
 
 import os
 import pickle
@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import evalkit
 from evalkit.cli import main
-from evalkit.compare import leaderboard
+from evalkit.compare import pairs
 from evalkit.display.follow import Following
 from evalkit.io import SourceError
 from evalkit.kinds import outcomes, rates
@@ -125,7 +125,7 @@ def test_a_cluster_is_the_family_of_tasks_and_leaves_tasks_and_estimates_as_they
     assert set(outcomes(runs).table["family"]) == {kind}
     assert outcomes(runs).table["task"].equals(outcomes(plain).table["task"])
     assert rates(runs)["estimate"].equals(rates(plain)["estimate"])
-    found, expected = leaderboard(runs).pairs, leaderboard(plain).pairs
+    found, expected = pairs(runs), pairs(plain)
     # tasks that only one of two models ran are left out if their family has shared ones
     shared = [not {"partly_shared", "unpaired"} & {one.code for one in row.notes} for row in expected["warning"]]
     assert found["estimate"][shared].tolist() == pytest.approx(expected["estimate"][shared].tolist(), nan_ok=True)

@@ -147,8 +147,8 @@ def test_other_programs_read_the_tables_with_real_lists_and_maps(games, tmp_path
 @SETTINGS
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["write", "remove", "break", "rename"]), st.integers(0, 6), st.integers(0, 3)),
-        max_size=12,
+        st.tuples(st.sampled_from(["write", "remove", "break", "rename"]), st.integers(0, 4), st.integers(0, 2)),
+        max_size=8,
     )
 )
 def test_whatever_changed_the_frames_are_those_of_a_first_reading(tmp_path_factory, changes):

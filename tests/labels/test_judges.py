@@ -414,10 +414,11 @@ def test_rates_by_a_judge_are_marked_everywhere(tmp_path):
     source = "samples:trajectories/table/runs.csv"
     ids = evalkit.load(source).runs["run_id"]
     path = tmp_path / "outcomes.csv"
-    for judge, part, mark in (
-        ("judge-a", ids, " by a judge"),
-        ("judge-a", ids[::2], " partly by a judge"),
-        ("", ids, ""),
+    every = ("trajectories", "compare", "audit --check names", "failures")
+    for judge, part, mark, commands in (
+        ("judge-a", ids, " by a judge", every),
+        ("judge-a", ids[::2], " partly by a judge", ["compare"]),
+        ("", ids, "", every),
     ):
         pd.DataFrame({"run_id": part, "outcome": "success", "judge": judge}).to_csv(path, index=False)
         logs = evalkit.load(source, outcomes=str(path))
@@ -442,8 +443,8 @@ def test_rates_by_a_judge_are_marked_everywhere(tmp_path):
         assert mark in label
         assert [word in label for word in ("judge", "partly")] == [word in mark for word in ("judge", "partly")]
         assert ("warning" in compare.pairs_to_show(board.pairs)) == bool(judge)
-        for command in ("trajectories", "compare", "audit", "failures"):
-            text = CliRunner().invoke(main, [command, source, "--outcomes", str(path)]).output
+        for command in commands:
+            text = CliRunner().invoke(main, [*command.split(), source, "--outcomes", str(path)]).output
             assert ("by a judge" in text) == bool(judge)
 
 

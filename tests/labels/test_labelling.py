@@ -58,10 +58,10 @@ def test_any_first_units_have_the_models_and_outcomes_of_all(logs):
 
 
 def test_each_unit_is_as_likely_to_be_among_the_first(logs):
-    first = pd.concat([draw(logs, seed=seed).head(20) for seed in range(100)])
+    first = pd.concat([draw(logs, seed=seed).head(20) for seed in range(50)])
     counts = first["run_id"].value_counts().reindex(logs.runs["run_id"], fill_value=0)
-    assert abs(counts.mean() - 100 * 20 / 70) < 1e-9
-    assert counts.between(6, 55).all()  # 29 on average, standard deviation 4.5
+    assert abs(counts.mean() - 50 * 20 / 70) < 1e-9
+    assert counts.between(1, 30).all()  # 14 on average, standard deviation 3.2
 
 
 def test_keys_label_runs_and_a_later_session_goes_on(tmp_path):

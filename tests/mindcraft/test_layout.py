@@ -32,7 +32,7 @@ REPETITION, NUMBER, NAME, SINGLE = "last_number_is_repetition", "number_is_agent
         ("", 2, "none", {0: []}),
     ],
 )
-def test_repetitions_are_told_from_agents(files, agent_count, rule, expected):
+def test_repetitions_are_distinguished_from_agents(files, agent_count, rule, expected):
     repetitions = split_repetitions(tuple(f"{name}.json" for name in files.split()), agent_count)
     assert {repetition.number: list(repetition.agents) for repetition in repetitions} == expected
     assert {repetition.rule for repetition in repetitions} == {rule}

@@ -93,7 +93,7 @@ contents = st.binary(max_size=40) | values | st.just(log(f"{SCORE}1")) | st.text
 GOOD = {"good.json": {"good": task()}, "exp_0/good/Andy_0_0.json": log(f"{SCORE}1")}
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.dictionaries(st.tuples(folders, names).map("/".join), contents, max_size=6))
 @example({})
 @example(EXPERIMENT)

@@ -104,7 +104,7 @@ def test_a_folder_without_any_definition_is_an_error_that_names_it(tmp_path, fil
         ("own", "tasks/other.json", 3, 3, True),  # where it may be defined otherwise
     ],
 )
-def test_differing_definitions_are_told_by_the_file_else_by_the_logs_and_flagged(
+def test_differing_definitions_are_chosen_by_the_file_else_by_the_logs_and_flagged(
     tmp_path, tasks, task_id, task_path, logs, agents, ambiguous
 ):
     files = {f"runs/exp_1/{task_id}/{name}_0.json": 1 for name in ("Andy_0", "Jill_1", "Bob_2")[:logs]}
@@ -142,7 +142,7 @@ def test_every_file_of_a_folder_is_in_the_ledger_with_what_it_holds(tmp_path, co
     assert reason in entry.reason
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ANYTHING | st.dictionaries(st.sampled_from(["cook", "same", "goal"]), definition | ANYTHING))
 @example({"cook": {"goal": "x", "timeout": 10**400, "agent_count": 10**30, "difficulty_metrics": {"n": 10**400}}})
 def test_any_file_of_definitions_is_loaded(tmp_path, content):

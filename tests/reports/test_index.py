@@ -26,7 +26,7 @@ NEW = {"label": "rate", "text": "60 % [50, 70]", "estimate": 0.6, "n": 20, "perc
         (NEW, None, ""),
     ],
 )
-def test_a_changed_headline_is_told(old, new, said):
+def test_a_changed_headline_is_stated(old, new, said):
     previous = {"headline": old} if old else None
     assert index.change({"headline": new if new is None else NEW | new, "previous": previous}) == said
 

@@ -93,7 +93,7 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("case", EQUAL)
-def test_models_of_equal_means_are_seldom_told_apart(case):
+def test_models_with_equal_means_are_seldom_separated(case):
     tasks, draw = EQUAL[case]
     pairs = zip(*draw(np.random.default_rng(8), (600, tasks)), strict=True)
     found = [compared(a, b) for a, b in pairs]

@@ -307,7 +307,7 @@ MOST_BY_ONE_RUN, MOST_OF_FEW_SCORES, FEW_SCORES, FEWEST_TASKS = 0.8, 1.4, 16, 4
 def test_no_claim_jumps_when_one_run_is_removed_with_shared_tasks_and_without(are_scores):
     rng = np.random.default_rng(7)
     compared = {"shared only": 0, "partly shared": 0, "unshared only": 0}
-    for _ in range(100):
+    for _ in range(40):
         frame = of_scores(board(rng), rng) if are_scores else board(rng)
         without = frame.drop(index=rng.integers(len(frame)))
         if without["model"].nunique() < frame["model"].nunique():
@@ -322,8 +322,8 @@ def test_no_claim_jumps_when_one_run_is_removed_with_shared_tasks_and_without(ar
             assert abs(row["beyond"] - other.loc[pair, "beyond"]) <= most
             kind = "shared only" if not row["n_unshared"] else "partly shared" if row["n_tasks"] else "unshared only"
             compared[kind] += 1
-    assert compared["shared only"] >= 20
-    assert compared["partly shared"] >= 50
+    assert compared["shared only"] >= 8
+    assert compared["partly shared"] >= 20
 
 
 def test_a_difference_of_scores_is_claimed_from_a_level_without_a_step():

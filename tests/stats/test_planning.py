@@ -39,7 +39,7 @@ def planned(table, difference=0.5, **options):
     return plan(cells_of(table, "model", "task", "value"), difference, **options)
 
 
-def test_the_parts_of_the_variance_are_told_apart():
+def test_the_parts_of_the_variance_are_separated():
     found = planned(frame(3_000, 3))
     assert found["between"].iloc[0] == pytest.approx(0.5 * math.sqrt(2), rel=0.1)
     assert found["within"].iloc[0] == pytest.approx(math.sqrt(2), rel=0.05)

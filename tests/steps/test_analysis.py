@@ -24,7 +24,7 @@ def test_findings_lead_to_the_steps_they_count(logs):
 
 
 @given(st.lists(RECORD | JSON, max_size=4))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_any_history_becomes_frames(records):
     histories = [History("h.json", "", as_history(records).records, plan=records)]
     steps, checks = steps_df([{"function_name": "f", "success": True}, *records]), checks_df([{"step": {}}, *records])

@@ -71,7 +71,7 @@ def test_pickled_and_broken_checkpoints_are_named_and_the_rest_is_read():
 def test_a_database_behind_a_url_is_read_by_its_bytes(journal):
     data = database([thread(value=state(A, A))])
     fsspec.filesystem("memory").pipe("/steps/c.sqlite", data[:18] + journal + data[20:])
-    assert load("memory://steps/c.sqlite").runs["records"].tolist() == [2]
+    assert load("memory://steps/c.sqlite").runs["turns"].tolist() == [2]
     assert companions("s3://bucket/c.sqlite") == []
 
 

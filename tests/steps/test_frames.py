@@ -22,7 +22,7 @@ def test_a_run_is_a_row_with_the_common_columns(logs):
     assert [column.name for column in RUN_COLUMNS] == list(logs.runs)[: len(RUN_COLUMNS)]
     first = logs.runs.set_index("history").loc["execution_history.json"]
     assert first[["kind", "model_name", "status", "turns"]].tolist() == ["steps", "unknown", "aborted", 21]
-    counts = first[["records", "judged", "reported", "confirmed", "silent_failures", "failures", "loops", "cut"]]
+    counts = first[["turns", "judged", "reported", "confirmed", "silent_failures", "failures", "loops", "cut"]]
     assert counts.tolist() == [21, 21, 15, 11, 4, 6, 1, 9]
     assert first["score"] == 11 / 21
     assert first["run_flags"] == ["silent_failures", "critical_failures", "loops", "cut_results", "duplicate"]

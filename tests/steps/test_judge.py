@@ -14,6 +14,7 @@ from evalkit.steps import (
     plan_adherence,
 )
 from evalkit.steps.judge import as_history
+from evalkit.steps.record import normalise_record
 from tests.steps.cases import ENRICHMENT, make
 from tests.steps.records import JSON, RECORD
 
@@ -55,6 +56,26 @@ def test_failures_in_a_row_are_attempts_and_then_a_loop():
     assert [one["attempt"] for one in found] == [1, 2, 3, 4, 5, 1]
     labels = [[made["label"] for made in one["checks"] if made["name"] == "attempts"] for one in found]
     assert labels == [[], ["retry"], ["loop"], ["loop"], ["retry"], []]
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ('{"cell_type": "B", "n": 2}', {"cell_type": "B", "n": 2}),
+        ("{'cell_type': 'T', 'all': True}", {"cell_type": "T", "all": True}),
+        ("{'cell_type': 'T', 'genes': ['A', ", {"": "{'cell_type': 'T', 'genes': ['A', "}),  # cut
+        ("{1: 2, 'b': 3}", {"1": 2, "b": 3}),
+        (["B", 3], {"": ["B", 3]}),
+        ("B cells", {"": "B cells"}),
+        (None, {}),
+        ("", {}),
+    ],
+)
+def test_parameters_may_be_text_or_a_list(given, read):
+    for raw in ({"function_name": "f", "parameters": given, "success": False}, {"step": {"parameters": given}}):
+        record = normalise_record(raw)
+        assert record["step"]["parameters"] == read
+        assert normalise_record(record) == record
 
 
 @given(st.lists(RECORD | JSON, min_size=1, max_size=5), JSON)

@@ -59,7 +59,7 @@ def test_what_was_written_to_a_database_last_is_seen(tmp_path, settled):
             connection.commit()
             for file in tmp_path.glob("c.sqlite*") if settled else ():
                 os.utime(file, (OLD, OLD))
-            assert load(path).runs["records"].tolist() == [number]
+            assert load(path).runs["turns"].tolist() == [number]
 
 
 def test_options_apply_to_what_is_stored_and_the_order_of_sources_stays(resting):

@@ -18,6 +18,7 @@ from evalkit.display.words import finding_text
 from evalkit.evidence import write_view
 from evalkit.io import SourceError
 from evalkit.kinds import pipeline
+from evalkit.kinds.runs import outcomes
 from evalkit.trajectories import analysis, transcript
 from tests.trajectories import folders as make
 
@@ -232,9 +233,9 @@ def test_of_a_table_with_a_row_for_each_score_one_score_counts(tmp_path, column)
         trajectories.load(tmp_path, score="rouge")
     for key, title in (("pass", "success rate (pass)"), ("seconds", "mean score (seconds)")):
         logs = trajectories.load(tmp_path, score=key)
-        board = compare.leaderboard(logs.runs)
-        row = board.table.iloc[0]
-        assert (board.outcomes.title, row["n"], row["estimate"]) == (title, 3, pytest.approx(np.mean(values[key])))
+        (row,) = kinds.rates(logs.runs).to_dict("records")
+        assert (row["n"], row["estimate"]) == (3, pytest.approx(np.mean(values[key])))
+        assert outcomes(logs.runs).title == title
         assert "shared by rows" not in str(logs.chosen)
 
 
@@ -338,7 +339,7 @@ def test_a_line_that_is_still_being_written_is_left_out_and_said(tmp_path):
     assert "1 broken line left out" in logs.ledger["reason"].item()
 
 
-def test_a_table_of_other_columns_says_what_it_has_until_it_is_told_what_they_mean(tmp_path):
+def test_a_table_with_unknown_columns_lists_them_until_the_user_states_their_meaning(tmp_path):
     path = make.write(tmp_path / "ours.csv", "Who did it,Riddle,How well,score\na,t,1,9\nb,t,0,9\n")
     result = CliRunner().invoke(main, ["compare", str(path)])
     assert result.exit_code == 2
@@ -372,8 +373,9 @@ def test_rows_that_repeat_a_repetition_are_named(tmp_path, more, said):
     assert said in str(logs.chosen)
     assert ("equal to others" in str(logs.chosen)) == ("equal to others" in said)
     assert len(logs.runs) == 4
-    boards = [compare.leaderboard(one).table["n"].tolist() for one in (table, table.set_index(["model", "task"]))]
-    assert boards == [compare.leaderboard(logs.runs).table["n"].tolist()] * 2
+    of_frames = [pipeline.runs_of(one) for one in (table, table.set_index(["model", "task"]))]
+    counts = [kinds.rates(runs)["n"].tolist() for runs in (logs.runs, *of_frames)]
+    assert counts == [counts[0]] * 3
 
 
 @pytest.mark.parametrize(
@@ -396,7 +398,7 @@ def test_what_scores_are_is_decided_before_runs_are_selected(tmp_path, of_few, o
     found = [one.set_index("model_name").loc["few"] for one in map(kinds.rates, (runs, chosen.runs, runs.head(4)))]
     bounds = [one[["estimate", "low", "high"]].tolist() for one in found]
     assert bounds == [bounds[0]] * 3
-    assert compare.leaderboard(chosen.runs).outcomes.title == title
+    assert outcomes(chosen.runs).title == title
     assert [one.code for one in chosen.chosen.only("amounts").notes] == ([code] if code else [])
 
 

@@ -1,5 +1,6 @@
 """Terminal-Bench and tau-bench: what their files say of each other, and which of several copies is a run."""
 
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -53,8 +54,13 @@ DESCRIBING = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("describing", DESCRIBING)
+@pytest.mark.parametrize(
+    ("layout", "describing"),
+    [
+        *product(LAYOUTS, ["both", "none"]),
+        *product(["files and summary", "flat, two underscores"], ["metadata", "lock", "no model"]),
+    ],
+)
 def test_a_trial_is_one_run_in_every_layout_and_the_nearest_files_name_its_model(tmp_path, layout, describing):
     start, files, parts = LAYOUTS[layout]
     described, own = DESCRIBING[describing]

@@ -19,7 +19,8 @@ from evalkit.display.terminal import chosen_lines, summary
 from evalkit.display.words import finding_text
 from evalkit.failures.terminal import describe_failures
 from evalkit.io import SourceError
-from evalkit.kinds import has_flag
+from evalkit.kinds import has_flag, outcomes
+from evalkit.trajectories import records
 from evalkit.trajectories.parse import accepts, parse
 from tests.trajectories import folders as make
 
@@ -345,6 +346,25 @@ def test_predictions_name_the_model_of_a_trajectory_that_does_not(tmp_path, name
     assert logs.runs["model_name"].tolist() == ["gpt-5"]
     assert logs.messages["text"].tolist() == ["s", "t", "r"]
     assert told(logs.tool_calls, "arguments", "result") == [["ls", "x"]]
+
+
+def test_messages_belong_to_their_row_if_other_lines_are_broken(tmp_path):
+    chat = '{"task_id": "%s", "success": true, "messages": [{"role": "assistant", "content": "%s"}], "seed": %s}'
+    lines = [chat % ("a", "one", 1), "", '{"task_id": "x", "messages": [', chat % ("b", "two", "NaN"), "7", "  "]
+    lines += [chat % ("c", r"\ud800 three", 3), chat % ("d", r"\x", 4), chat % ("e", "fünf", 5)]
+    logs = trajectories.load(make.write(tmp_path / "runs.jsonl", "\n".join(lines)))
+    assert logs.runs["task_id"].tolist() == ["a", "b", "c", "e"]
+    assert logs.messages["text"].tolist() == ["one", "two", "� three", "fünf"]
+    assert logs.messages["run_id"].tolist() == logs.runs["run_id"].tolist()
+
+
+def test_messages_of_simulations_survive_repairs_of_their_file(tmp_path):
+    results = make.tau2(make.simulation("0", 0, 1.0), make.simulation("1", 0, 1.0))
+    for place, simulation in enumerate(results["simulations"]):
+        simulation["messages"] = [{"role": "assistant", "content": f"answer {place} \ud800", "cost": float("nan")}]
+    results["simulations"].insert(0, 7)
+    logs = trajectories.load(make.write(tmp_path / "results.json", json.dumps(results)))
+    assert logs.messages["text"].tolist() == ["answer 0 �", "answer 1 �"]
 
 
 def test_each_line_of_a_file_may_be_a_trajectory(tmp_path):
@@ -715,13 +735,13 @@ def test_the_user_states_what_words_of_outcomes_mean(tmp_path, words, cells, out
 def test_the_name_of_a_column_of_scores_tells_whether_lower_is_better(tmp_path, name):
     rows = [f"t{n},{model},{n / 20 + base}" for n in range(9) for model, base in {"elm": 0.1, "oak": 0.5}.items()]
     make.write(tmp_path / "a.csv", "\n".join([f"task,model,{name}", *rows]))
-    said = describe_comparison(trajectories.load(tmp_path, columns=f"score={name}").runs)
-    assert f"mean score ({name})" in said
-    assert ("lower scores may be better" in said) == (name != "brevity")
+    runs = trajectories.load(tmp_path, columns=f"score={name}").runs
+    assert outcomes(runs).title == f"mean score ({name})"
+    assert ("lower scores may be better" in answer(runs)[0]) == (name != "brevity")
 
 
 @pytest.mark.parametrize(("encoding", "is_told"), [("utf-8", False), ("utf-16", False), ("gb18030", True)])
-def test_a_file_of_unknown_encoding_is_told(tmp_path, encoding, is_told):
+def test_a_file_with_an_unknown_encoding_is_named(tmp_path, encoding, is_told):
     (tmp_path / "a.csv").write_text("model,task,score\n模型,x,1\n模型,y,0\n", encoding=encoding)
     assert ("not UTF-8: read as Windows-1252" in str(trajectories.load(tmp_path).chosen)) == is_told
 
@@ -902,9 +922,9 @@ def test_the_class_of_an_exception_says_how_runs_ended_also_to_failures_and_audi
     rows = [f't{n},oak,,{status},"{error}"' for n in range(4)]
     logs = table(tmp_path, "a.csv", "\n".join(["task,model,score,status,error", *rows]))
     first = f"4 of 4 runs ended with {said}: no run was measured."
-    assert describe_comparison(logs.runs).startswith(first)
+    assert answer(logs.runs)[0].startswith(first)
     assert describe_failures(logs).startswith(first)
-    assert finding_text(compare.audit(logs).findings[0]).startswith(first)
+    assert finding_text(compare.audit(logs, checks=["names"]).findings[0]).startswith(first)
 
 
 @pytest.mark.parametrize(("successes_of_elm", "is_adjusted"), [(9, True), (6, False)])
@@ -949,3 +969,10 @@ def test_the_scorer_is_named_in_the_title_of_rates_and_the_others_beside_it(tmp_
     shown = evalkit.load(tmp_path / "a.json").show(logs.runs["run_id"].iloc[0])
     facts = {"model a", "task s1", "repetition 0", "score 1", "target 3 three", "scorer includes"}
     assert facts <= {" ".join(fact.split()) for fact in shown.facts}
+
+
+@pytest.mark.parametrize(
+    ("row", "columns"), [(records.Plan, "plans"), (records.Figure, "published"), (records.Fact, "facts")]
+)
+def test_a_named_row_has_the_columns_of_its_table(row, columns):
+    assert row._fields == tuple(column.name for column in records.RECORDS[columns])

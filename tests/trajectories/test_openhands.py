@@ -6,7 +6,7 @@ from typing import Any
 import fsspec
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit import trajectories
@@ -277,6 +277,7 @@ def test_the_index_has_outcomes_costs_models_agents_and_published_figures(tmp_pa
 
 
 @pytest.mark.parametrize("shape", [line(), METADATA, {"a": {"resolved": True, "cost": 1}}, report(a="resolved")])
+@settings(max_examples=25)
 @given(data=st.data())
 def test_parsing_never_raises_whatever_a_document_holds(shape, data):
     assert_parsing_never_raises(shape, data, "output.jsonl", "output.json", "scores.json")

@@ -65,7 +65,7 @@ def test_real_sessions_are_runs_and_their_tokens_are_those_of_a_plain_count():
     assert "future_synthetic_record" in codex.ledger["reason"].str.cat()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=30))
 def test_tokens_of_files_that_hold_the_same_messages_are_counted_once(tmp_path_factory, calls):
     folder = tmp_path_factory.mktemp("projects")
@@ -656,7 +656,7 @@ def mutated(value: object, data: st.DataObject) -> object:
     return [mutated(one, data) for one in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(RECORDS), max_size=6), st.data())
 def test_reading_sessions_never_raises_whatever_their_lines_hold(own, data):
     text = "\n".join(json.dumps(mutated(one, data)) for one in own).encode()

@@ -9,7 +9,7 @@ from typing import Any
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_values import number_of, objects, part_of, text_of, total
-from evalkit.trajectories.records import run_row, used
+from evalkit.trajectories.records import Fact, run_row, used
 
 _USAGE = {  # keys in the metrics of a step; totals of a trajectory have the prefix `total_`
     "tokens_in": "prompt_tokens",
@@ -31,7 +31,7 @@ def parse(path: str, value: Any) -> Parsed:
     """Return the runs of one or several trajectories, and as facts the files that they name as subagents."""
     several = [(one, str(at)) for at, one in enumerate(value)] if isinstance(value, list) else [(value, "")]
     named = [{text_of(ref.get("trajectory_path")) for step in _steps(one) for ref in _refs(step)} for one, _ in several]
-    facts = [("subagent", "", "", file) for files in named for file in sorted(files) if file]
+    facts = [Fact("subagent", value=file) for files in named for file in sorted(files) if file]
     versions = Counter(text_of(one["schema_version"]) for one, _ in several)
     doubts = [f"schema_version {name} is unknown ({n})" for name, n in versions.items() if not _VERSION.fullmatch(name)]
     return used([_run(path, one, part) for one, part in several], facts=facts, reason=", ".join(doubts))

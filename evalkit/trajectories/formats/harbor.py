@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of, total
-from evalkit.trajectories.records import AGENT_FAILED, Rows, Runs, run_row, score_rows, used
+from evalkit.trajectories.records import AGENT_FAILED, Figure, Plan, Rows, Runs, run_row, score_rows, used
 
 _USAGE = {
     "tokens_in": "n_input_tokens",
@@ -39,17 +39,19 @@ def parse(path: str, value: Any) -> Parsed:
             (text_of(part_of(trial, "task", "name")), text_of(part_of(trial, "agent", "model_name")))
             for trial in objects(value, "trials")
         )
-        return used(plans=[(model or None, None, task, n, None) for (task, model), n in planned.items()])
+        return used(plans=[Plan(model or None, None, task, planned=n) for (task, model), n in planned.items()])
     if "trial_name" not in value:
         trials, retried = count_of(value.get("n_total_trials")), count_of(part_of(value, "stats", "n_retries"))
-        published: list[tuple] = []
+        published: list[Figure] = []
         for name, one in (part_of(value, "stats", "evals") or {}).items():  # the name is AGENT__MODEL__DATASET
             agent, *model = name.split("__")[:-1]
             rates = {f"pass@{k}": rate for k, rate in (part_of(one, "pass_at_k") or {}).items()}
             for metric, rate in ChainMap(rates, *objects(one, "metrics")).items():
                 n = count_of(part_of(one, "n_trials"))
-                published.append(("__".join(model) or None, agent, None, metric, number_of(rate), n))
-        return used(plans=[(None, None, "", trials, retried)] if trials or retried else [], published=published)
+                figure = Figure("__".join(model) or None, agent, metric=metric, value=number_of(rate), n=n)
+                published.append(figure)
+        plans = [Plan(planned=trials, retried=retried)] if trials or retried else []
+        return used(plans=plans, published=published)
     parts = [value, *objects(value, "step_results")]
     error = min(_errors(parts), key=_is_measured, default={})
     status = error.get("exception_type") or ("completed" if value.get("finished_at") else "running")

@@ -29,7 +29,7 @@ from evalkit.kinds import Parsed
 from evalkit.kinds.errors import RAISED
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, error_text, objects, part_of, seconds_between, text_of, total
-from evalkit.trajectories.records import run_rows, score_rows, used
+from evalkit.trajectories.records import Figure, Plan, run_rows, score_rows, used
 
 # scores of grades: correct, incorrect, partly correct, no answer; the rest as in `value_to_float` of inspect_ai
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
@@ -165,11 +165,11 @@ def parse(path: str, data: bytes) -> Parsed:
     planned = count_of(part_of(log.results, "total_samples"))
     if not planned and (size := count_of(part_of(evaluation.dataset, "samples"))):
         planned = min(size, count_of(config.get("limit")) or size) * epochs
-    plans: list[tuple] = []
+    plans: list[Plan] = []
     if ids and isinstance(ids, list):
-        plans = [(model, dataset, text_of(one), epochs, None) for one in ids]
+        plans = [Plan(model, dataset, text_of(one), planned=epochs) for one in ids]
     elif planned or not samples:
-        plans = [(None, None, "", planned or None, None)]
+        plans = [Plan(planned=planned or None)]
     own_id = evaluation.eval_id or f"{evaluation.task_id} {evaluation.created}"  # no eval_id in 2024
     ended = [(*_ending(one, log.status), *_usage(one)) for one in samples]
     columns = {
@@ -196,13 +196,14 @@ def parse(path: str, data: bytes) -> Parsed:
     if not log.samples:
         reasons.append("it contains no samples; scores are over all epochs" if runs else "it contains no samples")
         reasons.append(error_text(log.error))
-    published: list[tuple] = []
+    published: list[Figure] = []
+    solver = text_of(evaluation.solver) or None
     for one in objects(log.results, "scores"):
         values = (part_of(one, "metrics", metric, "value") for metric in ("accuracy", "mean"))
         value = next((value for value in values if isinstance(value, int | float)), None)
         is_whole = count_of(part_of(log.results, "total_samples")) in (None, len(samples))  # else it is of other runs
         if is_whole and one.get("reducer") in (None, "mean"):
-            published.append((model, text_of(evaluation.solver) or None, dataset, one.get("name"), value, len(samples)))
+            published.append(Figure(model, solver, dataset, metric=one.get("name"), value=value, n=len(samples)))
     return used(runs, scores, plans, published=published, reason=", ".join(filter(None, reasons)))
 
 

@@ -25,7 +25,19 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Joined, Rows, Runs, by_file, run_rows, score_rows, stated_by, used
+from evalkit.trajectories.records import (
+    Fact,
+    Figure,
+    Joined,
+    Plan,
+    Rows,
+    Runs,
+    by_file,
+    run_rows,
+    score_rows,
+    stated_by,
+    used,
+)
 
 FORMAT = "lm-eval"
 ENCODED = frozenset(("doc", "arguments", "resps", "filtered_resps"))  # large values, mostly for transcripts only
@@ -163,19 +175,19 @@ def _results(value: dict[str, Any]) -> Parsed:
     named = next(filter(None, (text_of(part_of(arguments, name)) for name in _MODEL_ARGUMENTS)), "")
     model = _HOME.sub("~", text_of(value.get("model_name")) or named)
     prompts = {name: value.get(name) for name in ("chat_template", "system_instruction", "fewshot_as_multiturn")}
-    facts: list[tuple] = []
-    published: list[tuple] = []
-    plans: list[tuple] = []
+    facts: list[Fact] = []
+    published: list[Figure] = []
+    plans: list[Plan] = []
     for task, scores in sorted(value["results"].items()):
         documents = count_of(part_of(value, "n-samples", task, "effective"))
         for key, given in scores.items() if isinstance(scores, dict) else ():
             metric, number = key.rpartition(",")[0], number_of(given)
             if metric and not metric.endswith("_stderr") and number is not None and _is_mean(value, task, metric):
-                published.append((model or None, FORMAT, task, key, number, documents))
+                published.append(Figure(model or None, FORMAT, dataset=task, metric=key, value=number, n=documents))
         if part_of(value, "group_subtasks", task):
             continue  # groups have no samples
         if documents:
-            plans.append((model or None, task, "", documents, None))
+            plans.append(Plan(model or None, dataset=task, planned=documents))
         generation = part_of(value, "configs", task, "generation_kwargs")
         about = {
             "version {}": part_of(value, "versions", task),
@@ -195,7 +207,7 @@ def _results(value: dict[str, Any]) -> Parsed:
             "documents": documents,
             "filters": [text_of(one.get("name")) for one in objects(value, "configs", task, "filter_list")],
         }
-        facts.append((FORMAT, task, "", text_of(settings)))
+        facts.append(Fact(FORMAT, task, value=text_of(settings)))
     reason = "" if model and (named or not config) else "model_args name no model: its name is a random id"
     return used(plans=plans, facts=facts, published=published, reason=reason)
 

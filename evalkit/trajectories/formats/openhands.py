@@ -19,7 +19,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import decoded, named_counts
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Rows, Runs, counted, run_row, score_rows, stated_by, used
+from evalkit.trajectories.records import Fact, Figure, Rows, Runs, counted, run_row, score_rows, stated_by, used
 
 FORMAT = "OpenHands"
 ENCODED = frozenset(("history", "instance", "instruction"))  # large values that stay encoded until they are needed
@@ -66,7 +66,7 @@ def parse(path: str, value: Any) -> Parsed:
     """Return the runs in an output log or an index file, or the facts about runs in any other file."""
     title = recognises(value) if isinstance(value, (dict, list)) else ""
     if title == _METADATA:
-        return used(facts=[(FORMAT, "", "", text_of(_shared(value)))])
+        return used(facts=[Fact(FORMAT, value=text_of(_shared(value)))])
     if title == _INDEX_SCORES:
         return _index_scores(value)
     if title == _INDEX:
@@ -78,7 +78,7 @@ def _output(rows: Iterable[Any]) -> Parsed:
     """Return the runs in an output log and the outcomes that its lines report. The last line of an instance counts."""
     runs: dict[str, tuple] = {}
     scores: dict[str, list[tuple]] = {}
-    facts: dict[str, tuple] = {}
+    facts: dict[str, Fact] = {}
     unknown = Counter[str]()
     others = repeated = 0
     for row in rows:
@@ -91,7 +91,7 @@ def _output(rows: Iterable[Any]) -> Parsed:
         runs[instance] = _run(instance, row, unknown)
         scores[instance] = score_rows(instance, _scores(result))
         if verdict := _verdict(part_of(result, "report")):
-            facts[instance] = ("outcome", instance, "", verdict)
+            facts[instance] = Fact("outcome", instance, value=verdict)
     reasons = [named_counts(unknown, "event")]
     if others:
         reasons.append(f"{counted_noun(others, 'line')} without an instance left out")
@@ -100,7 +100,7 @@ def _output(rows: Iterable[Any]) -> Parsed:
     if not runs:
         return Parsed("failed", "no line of it is of an instance")
     every_score = [row for own in scores.values() for row in own]
-    stated = [*facts.values(), *(("unknown", name, "", str(n)) for name, n in unknown.items())]
+    stated = [*facts.values(), *(Fact("unknown", name, value=str(n)) for name, n in unknown.items())]
     return used([*runs.values()], every_score, facts=stated, reason=", ".join(filter(None, reasons)))
 
 
@@ -219,17 +219,19 @@ def _index_runs(path: str, value: dict[str, Any]) -> Parsed:
 
 def _index_scores(value: list[Any]) -> Parsed:
     """Return the figures that the index publishes (rates as shares), and the agent's version for each benchmark."""
-    facts, published = list[tuple](), list[tuple]()
+    facts, published = list[Fact](), list[Figure]()
     for one in objects(value):
         benchmark, components = text_of(one.get("benchmark")), part_of(one, "component_scores")
-        facts.append((FORMAT, benchmark, "", text_of({"agent_version": text_of(one.get("agent_version"))})))
+        about = text_of({"agent_version": text_of(one.get("agent_version"))})
+        facts.append(Fact(FORMAT, benchmark, value=about))
         figures = {text_of(one.get("metric")) or "score": one.get("score")}
         figures |= {name: figure for name, figure in (components or {}).items() if name.endswith("_accuracy")}
         amounts = {name: one.get(name) for name in ("cost_per_instance", "average_runtime")}
         for metric, figure in (figures | amounts).items():
             if (number := number_of(figure)) is not None:
                 n = count_of(part_of(components, f"{metric.removesuffix('_accuracy')}_total"))
-                published.append((None, None, benchmark, metric, number if metric in amounts else number / 100, n))
+                shown = number if metric in amounts else number / 100
+                published.append(Figure(dataset=benchmark, metric=metric, value=shown, n=n))
     return used(facts=facts, published=published)
 
 

@@ -17,7 +17,7 @@ from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
 from evalkit.trajectories.json_values import text_of
-from evalkit.trajectories.records import counted, run_row, used
+from evalkit.trajectories.records import Fact, counted, run_row, used
 
 EXCERPT = b'{"excerpt_of_session":'  # first bytes of each excerpt
 HEAD = 65_536  # bytes to examine when recognising a session
@@ -174,8 +174,11 @@ def parsed(summary: Callable[[str, BinaryIO], Session], path: str, data: bytes) 
         turns=session.turns,
         **counted(cost=session.cost),
     )
-    facts = [(name, "", "", value) for name in ("part_of", "forked_from") if (value := getattr(session, name))]
-    facts += [("unknown", name, "", str(n)) for name, n in named.items()]
+    facts = [Fact("unknown", name, value=str(n)) for name, n in named.items()]
+    if session.part_of:
+        facts.append(Fact("part_of", value=session.part_of))
+    if session.forked_from:
+        facts.append(Fact("forked_from", value=session.forked_from))
     calls = [*map(msgspec.structs.astuple, [*session.calls.values(), *session.totals])]
     tools = [*map(msgspec.structs.astuple, session.tools.values())]
     return used([run], facts=facts, reason="; ".join(doubts), calls=calls, tools=tools)

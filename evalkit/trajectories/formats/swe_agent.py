@@ -1,6 +1,7 @@
 """SWE-agent 1, mini-swe-agent 1 and 2: trajectories, predictions (with models), SWE-bench reports (with outcomes)."""
 
 import posixpath
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -10,7 +11,7 @@ import msgspec
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of, total
-from evalkit.trajectories.records import run_row, used
+from evalkit.trajectories.records import Fact, Figure, run_row, used
 
 # statuses, each with a list of tasks in a report, such as `resolved_ids`; if several lists name a task, the last counts
 _VERDICTS = ("incomplete", "unresolved", "empty_patch", "error", "resolved")
@@ -18,7 +19,11 @@ _VERDICTS = ("incomplete", "unresolved", "empty_patch", "error", "resolved")
 
 def recognises(value: Any) -> str:
     """Return the title of a trajectory, a predictions file or a report; empty for anything else."""
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    items: Iterable[Any] = ()
+    if isinstance(value, dict):
+        items = value.values()
+    elif isinstance(value, list):
+        items = value
     first = next(iter(items), None)
     if any("model_patch" in one and "resolved" not in one for one in (value, first) if isinstance(one, dict)):
         return "SWE-bench predictions"
@@ -46,7 +51,7 @@ def parse(path: str, value: Any) -> Parsed:
     if title == "SWE-bench predictions":
         tasks = value if isinstance(value, dict) else {text_of(one.get("instance_id")): one for one in value}
         models = {task: text_of(part_of(item, "model_name_or_path")) for task, item in tasks.items()}
-        return used(facts=[("model", task, "", model) for task, model in models.items() if model])
+        return used(facts=[Fact("model", task, value=model) for task, model in models.items() if model])
     if title == "SWE-bench report":
         model = name.rpartition(".")[0].rpartition(".")[0]  # <model>.<run>.json
         if "resolved_ids" in value:  # the report covers all runs of a model
@@ -55,8 +60,10 @@ def parse(path: str, value: Any) -> Parsed:
             verdicts = {task: "resolved" if part_of(item, "resolved") else "unresolved" for task, item in value.items()}
         resolved, submitted = (number_of(value.get(f"{name}_instances")) for name in ("resolved", "submitted"))
         rate = resolved / submitted if resolved is not None and submitted else None
-        published = [(model.replace("__", "/"), None, None, "resolved", rate, submitted)] if rate is not None else []
-        return used(facts=[("outcome", task, model, one) for task, one in verdicts.items()], published=published)
+        published = list[Figure]()
+        if rate is not None:
+            published.append(Figure(model.replace("__", "/"), metric="resolved", value=rate, n=submitted))
+        return used(facts=[Fact("outcome", task, model, one) for task, one in verdicts.items()], published=published)
     spoken, value = messages(value), value if isinstance(value, dict) else {}
     info, is_mini = value.get("info"), title.startswith("mini")
     stats, agent = part_of(info, "model_stats"), part_of(info, "config", "agent")

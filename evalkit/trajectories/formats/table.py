@@ -6,7 +6,7 @@ import io
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from evalkit.io.read import without_mark
 from evalkit.kinds import Parsed
 from evalkit.kinds.headers import OWN_TASK, fields, is_table_of_runs, roles_of
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
-from evalkit.trajectories.json_lines import read_lines
+from evalkit.trajectories.json_lines import Lines, read_lines
 from evalkit.trajectories.json_values import objects, text_of
 from evalkit.trajectories.records import run_rows, used
 
@@ -126,7 +126,7 @@ def parse(path: str, rows: list[dict[str, Any]]) -> Parsed:
     return used(runs) if runs else Parsed("skipped", "a table without rows")
 
 
-def messages(rows: list[dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
+def messages(rows: Sequence[dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a row."""
     row = rows[int(part)]
     found = row.get(_messages_name(row))
@@ -150,8 +150,11 @@ def _is_conversation(cell: Any) -> bool:
     return not speakers.isdisjoint(("assistant", "ai", "model"))
 
 
-def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the rows of a table (bytes or a decoded document) and doubts about them; ValueError if it is broken."""
+def read_rows(data: Any, *, messages: bool = True) -> tuple[Sequence[dict[str, Any]], list[str]]:
+    """Return the rows of a table (bytes or a decoded document) and doubts about them; ValueError if it is broken.
+
+    With `messages`, rows in JSON lines are decoded when they are accessed, and Parquet columns of messages are read.
+    """
     doubts: list[str] = []
     if not isinstance(data, bytes):
         rows = _listed(data)
@@ -159,11 +162,14 @@ def read_rows(data: Any, *, messages: bool = True) -> tuple[list[dict[str, Any]]
         rows = _parquet_rows(data, messages=messages)
     else:
         _check_lines(data)
-        data = _text(data, doubts).encode()
+        if not data.isascii() or b"\0" in data[:2]:
+            data = _text(data, doubts).encode()
         start = data[:_MOST_HEADER].lstrip()[:1]
         if start == b"[":
             rows = decode_json(data)[0]
         elif start == b"{":
+            if messages:
+                return Lines(data), doubts
             rows = list(read_lines(data, (), doubts))
         else:
             rows = _cells(data.decode(), doubts)

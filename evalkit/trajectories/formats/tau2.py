@@ -2,16 +2,34 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
+import msgspec
+
+from evalkit.io import BrokenFileError, decode_json
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import Rows, Runs, run_row, score_rows, stated_by, used
+from evalkit.trajectories.records import Fact, Plan, Rows, Runs, run_row, score_rows, stated_by, used
 
 FORMAT = "tau2-bench"
 _KEYS = {"task_id", "termination_reason"}  # keys of every simulation
+
+
+class _Results(msgspec.Struct):
+    """A results file with encoded simulations."""
+
+    info: dict[str, Any]
+    simulations: list[msgspec.Raw]
+
+
+class _Simulation(msgspec.Struct):
+    id: Any = None
+
+
+_RESULTS = msgspec.json.Decoder(_Results)
 
 
 def recognises(value: Any) -> str:
@@ -25,7 +43,7 @@ def parse(path: str, value: Any) -> Parsed:
     """Return the runs and the plan in a results file, or the run of a single simulation."""
     simulations: list[dict[str, Any]] = [value]
     shared: dict[str, Any] = {}
-    plans, facts = list[tuple](), list[tuple]()
+    plans, facts = list[Plan](), list[Fact]()
     scores: list[tuple] = []
     if not value.keys() >= _KEYS:
         simulations, info = objects(value, "simulations"), value["info"]
@@ -38,12 +56,12 @@ def parse(path: str, value: Any) -> Parsed:
             "limits": ", ".join(f"{key} {value}" for key, value in limits.items()),
             "temperature": number_of(part_of(info, "agent_info", "llm_args", "temperature")),
         }
-        facts = [(FORMAT, "", "", text_of(shared))]
+        facts = [Fact(FORMAT, value=text_of(shared))]
         trials = count_of(info.get("num_trials"))
         tasks = {text_of(task.get("id")) for task in objects(value, "tasks")}
         tasks |= {text_of(one.get("task_id")) for one in (*simulations, *objects(value, "simulation_index"))}
         model, dataset = (text_of(shared[name]) or None for name in ("model_name", "dataset"))
-        plans = [(model, dataset, task, trials, None) for task in sorted(tasks) if trials]
+        plans = [Plan(model, dataset, task, planned=trials) for task in sorted(tasks) if trials]
     for one in simulations:
         if isinstance(given := one.get("reward_info"), dict):  # the reward first, since the first score counts
             rewards = {"reward": given.get("reward"), **(given.get("reward_breakdown") or {})}
@@ -68,9 +86,27 @@ def by_part(values: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {text_of(one.get("id")): one for one in chain.from_iterable(lists)}
 
 
-def messages(parts: Mapping[str, dict[str, Any]], part: str, open_named: OpenNamed) -> list[Message]:
+def encoded_parts(data: bytes) -> dict[str, msgspec.Raw] | None:
+    """Return the simulations of a results file like `by_part`, but encoded, to save memory; None for other files."""
+    try:
+        results = decode_json(data, _RESULTS)[0]
+    except BrokenFileError:
+        return None
+    if not recognises({"info": results.info}):
+        return None
+    parts = {}
+    for one in results.simulations:
+        with suppress(msgspec.ValidationError):  # not an object
+            parts[text_of(msgspec.json.decode(one, type=_Simulation).id)] = one
+    return parts
+
+
+def messages(parts: Mapping[str, dict[str, Any] | msgspec.Raw], part: str, open_named: OpenNamed) -> list[Message]:
     """List the messages of a simulation."""
-    return chat_messages(_chat(parts[part])) if part in parts else []
+    simulation = parts.get(part, {})
+    if isinstance(simulation, msgspec.Raw):
+        simulation = decode_json(bytes(simulation))[0]
+    return chat_messages(_chat(simulation))
 
 
 def _chat(simulation: dict[str, Any]) -> list[dict[str, Any]]:

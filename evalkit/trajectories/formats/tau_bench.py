@@ -11,7 +11,7 @@ from evalkit._text import counted_noun
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of
-from evalkit.trajectories.records import run_row, used
+from evalkit.trajectories.records import Plan, run_row, used
 
 _NAME = re.compile(  # STRATEGY-MODEL-TEMPERATURE_range_START-END_user-…; a slash in the user's model creates folders
     r"(?:^|/)(tool-calling|few-shot|[^-/]+)-([^/]+)-(\d+(?:\.\d+)?)_range_-?\d+--?\d+_user-"
@@ -42,7 +42,7 @@ def parse(path: str, value: Any) -> Parsed:
         stated["model_name"] = stem[: -len(domain) - 1]
     trials = {count_of(run.get("trial")) for run in runs.values()}
     tasks = dict.fromkeys(text_of(run["task_id"]) for run in runs.values())
-    plans = [(stated.get("model_name"), stated["dataset"], task, len(trials), None) for task in tasks]
+    plans = [Plan(stated.get("model_name"), stated["dataset"], task, planned=len(trials)) for task in tasks]
     scores = [(part, "reward", number_of(run["reward"]), text_of(run["reward"])) for part, run in runs.items()]
     lost = len(value) - len(runs)
     reason = f"{lost} of {counted_noun(len(value), 'entry')} are no runs of tau-bench" if lost else ""

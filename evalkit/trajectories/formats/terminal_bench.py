@@ -14,7 +14,20 @@ from evalkit.io.text import shorten
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, ToolCall
 from evalkit.trajectories.json_values import count_of, number_of, part_of, text_of
-from evalkit.trajectories.records import AGENT_FAILED, Joined, Rows, Runs, by_file, counted, run_row, stated_by, used
+from evalkit.trajectories.records import (
+    AGENT_FAILED,
+    Fact,
+    Figure,
+    Joined,
+    Plan,
+    Rows,
+    Runs,
+    by_file,
+    counted,
+    run_row,
+    stated_by,
+    used,
+)
 
 FORMAT = "Terminal-Bench"
 LOGS = ("sessions/agent.log", "panes/post-agent.txt")  # terminal logs in a trial's folder; the first with text counts
@@ -127,19 +140,19 @@ def _described(metadata: dict[str, Any], limits: str = "", reason: str = "") -> 
         planned = Counter(map(text_of, tasks))
     elif size := count_of(metadata.get("dataset_size")):
         planned = {"": size}
-    plans = [(*shared, task, n * attempts, None) for task, n in planned.items()]
+    plans = [Plan(*shared, task, planned=n * attempts) for task, n in planned.items()]
     published = _published(metadata, sum(planned.values()) * attempts)
-    return used(plans=plans, facts=[(FORMAT, "", "", text_of(stated))], published=published, reason=reason)
+    return used(plans=plans, facts=[Fact(FORMAT, value=text_of(stated))], published=published, reason=reason)
 
 
-def _published(stated: dict[str, Any], n: int) -> list[tuple]:
+def _published(stated: dict[str, Any], n: int) -> list[Figure]:
     """Return the published rates of a run from its summary or metadata: accuracy, share resolved, pass@k."""
     resolved = count_of(stated.get("n_resolved"))
     rates = {"accuracy": stated.get("accuracy"), "resolved": None if resolved is None or not n else resolved / n}
     if isinstance(of_k := stated.get("pass_at_k"), dict):
         rates |= {f"pass@{k}": rate for k, rate in of_k.items()}
     known = {metric: rate for metric, one in rates.items() if (rate := number_of(one)) is not None}
-    return [(None, None, None, metric, rate, n or None) for metric, rate in known.items()]
+    return [Figure(metric=metric, value=rate, n=n or None) for metric, rate in known.items()]
 
 
 def _run(part: str, trial: dict[str, Any]) -> tuple:

@@ -1,4 +1,4 @@
-"""Every door gives one answer: terminal, analysis, dataset, following, notebook and page, for every kind of log."""
+"""Terminal, analysis, dataset, following, notebook and page give the same answer, for every kind of log."""
 
 import json
 import re
@@ -25,6 +25,7 @@ from evalkit.reports import plan, run
 from tests import messy
 from tests.golden.record import ROOT
 from tests.messy import NONE, SLOW
+from tests.undrawn import undrawn
 
 RATE = ("estimate", "low", "high")
 NUMBER = re.compile(r"-?\d+(?:\.(\d+))?(?:e-\d+)?")
@@ -46,7 +47,7 @@ class Kind(NamedTuple):
     cells: tuple[str, str]  # headers of the terminal's columns with n, and with the estimate and its interval
     note: str  # what the terminal and following say of what is left out
     value: str  # what models are compared by
-    ways: Mapping[str, Any]  # a value for each option that all kinds have
+    ways: Mapping[str, list[str]]  # a value for each option that all kinds have
     more: Mapping[str, str] = {}  # further parameters of the notebook
 
     @property
@@ -101,7 +102,7 @@ KINDS = (
         ),
         lambda logs: compare.headline(compare.leaderboard(logs.episodes, "score")),
         "model_name", "", ("n", "mean score [95 %]"), "2 of 8, left out; mean score with 2 at 0: 0.83 [-0.11, 3.55]",
-        "score", {"where": ["turns>=2"], "cluster": ["difficulty"], "rename": [f"{NONE}=none"],
+        "score", {"where": ["score!=0.95"], "cluster": ["difficulty"], "rename": [f"{NONE}=none"],
                   "compare_by": ["difficulty"]},
     ),
     Kind(
@@ -225,11 +226,12 @@ class Page(NamedTuple):
 
 @pytest.fixture(scope="module")
 def page(kind, dataset, tmp_path_factory) -> Page:
-    """Return the page of the dataset: notebooks take one where they take a folder."""
+    """Return the page of the dataset: notebooks take one where they take a folder. It has no figures."""
     notebook = str(ROOT / "notebooks" / f"{kind.notebook}.ipynb")
     values = {kind.source: dataset, **{name: value for name, [value] in kind.options.items()}, **kind.more}
     output = tmp_path_factory.mktemp("page")
-    summary = run(plan([notebook], values=values), output=output, jobs=1, evidence=False, say=lambda line: None)
+    with undrawn():
+        summary = run(plan([notebook], values=values), output=output, jobs=1, evidence=False, say=lambda line: None)
     assert summary.failed == []
     files = {path.stem: path for path in output.rglob("*.csv") if path.read_text().strip()}
     [made] = json.loads(summary.manifest.read_text())["reports"]
@@ -238,24 +240,11 @@ def page(kind, dataset, tmp_path_factory) -> Page:
     return Page(tables, made["headline"], html, summary.index.read_text())
 
 
-def following(kind: Kind) -> str:
+@pytest.fixture(scope="module")
+def followed(kind) -> str:
+    """Return what following shows."""
     later = time.time() + 600  # nothing is being written
     return Following(kind_named(kind.title), kind.logs, kind.options, idle=0, clock=lambda: later).look().text
-
-
-def of_file(kind: Kind, path: str) -> Answers:
-    """Read the table that a kind's command writes beside what it prints."""
-    kind.said("", "--output", path)
-    return kind.answers(pd.read_csv(path, na_values=["–"]))
-
-
-DOORS: dict[str, Callable[[Kind, str], Answers]] = {
-    "terminal": lambda kind, dataset: of_terminal(kind, kind.said()),
-    "a dataset": lambda kind, dataset: kind.answers(kind.rows(kind.load(dataset))),
-    "a dataset in the terminal": lambda kind, dataset: of_terminal(kind, kind.said(dataset)),
-    "a file": lambda kind, dataset: of_file(kind, f"{dataset}.csv"),
-    "following": lambda kind, dataset: of_terminal(kind, following(kind)),
-}
 
 
 def test_the_analysis_says_what_was_counted_by_hand(kind, expected):
@@ -266,14 +255,18 @@ def test_the_analysis_says_what_was_counted_by_hand(kind, expected):
         assert pd.notna(expected[name][2:]).all() == (estimate == estimate)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_every_door_gives_the_same_n_estimate_and_interval(kind, door, dataset, expected):
-    check(DOORS[door](kind, dataset), expected)
+def test_terminal_file_dataset_and_following_give_the_same_n_estimate_and_interval(kind, dataset, expected, followed):
+    check(of_terminal(kind, kind.said()), expected)
+    check(of_terminal(kind, followed), expected)
+    check(kind.answers(kind.rows(kind.load(dataset))), expected)
+    file = f"{dataset}.csv"
+    check(of_terminal(kind, kind.said(dataset, "--output", file)), expected)
+    check(kind.answers(pd.read_csv(file, na_values=["–"])), expected)
 
 
-def test_what_is_left_out_is_told(kind):
+def test_excluded_runs_are_named(kind, followed):
     assert kind.note in kind.said()
-    assert kind.note in following(kind)
+    assert kind.note in followed
 
 
 STATED = re.compile(r"-?\d[\d.]*(?: %)? (?:points )?\[[^]]*\]")
@@ -305,9 +298,13 @@ def test_the_page_gives_the_same_n_estimate_and_interval(kind, logs, expected, p
         assert shown.get(name) == pytest.approx(wanted.get(name)), name
 
 
-@pytest.mark.parametrize("way", ["", *(option.name for option in COMMON if option.name != "model")])
-def test_doors_that_compare_models_give_the_same_with_each_option(kind, way):
-    given = {way: kind.ways[way]} if way else {}
+GROUPS = "compare_by"  # changes what stands in the tables; the other options can be given together
+OTHERS = [option.name for option in COMMON if option.name not in ("model", GROUPS)]
+
+
+@pytest.mark.parametrize("ways", [[], [GROUPS], OTHERS], ids="-".join)
+def test_commands_that_compare_models_agree_with_the_options_of_all_kinds(kind, ways):
+    given = {way: kind.ways[way] for way in ways}
     options = {option.name: option for option in COMMON}
     logs = kind.load(
         **{name: values if options[name].many else options[name].type(values[0]) for name, values in given.items()}
@@ -318,8 +315,10 @@ def test_doors_that_compare_models_give_the_same_with_each_option(kind, way):
     if kind.name == "model_name":
         check(own, wanted)
         check(of_table(rates_by_denominator(runs)), own if kind.value == "is_successful" else of_table(rates(runs)))
-    elif way not in ("rename", "compare_by"):  # one model, which is all histories together
-        check({"unknown": own["unknown"][1:]}, {"unknown": wanted.get(messy.ALL, next(iter(wanted.values())))[1:]})
+    elif GROUPS not in ways:  # one model, which is all histories together
+        ((model, cells),) = own.items()
+        check({model: cells[1:]}, {model: wanted.get(messy.ALL, next(iter(wanted.values())))[1:]})
+    assert {name.partition("=")[2] for name in given.get("rename", ())} <= set(own)
     board = compare.leaderboard(runs, kind.value).table
     check(of_table(board), own)
     head = columns_in_words(compared_in(runs) or ("model_name",))
@@ -330,17 +329,15 @@ def test_doors_that_compare_models_give_the_same_with_each_option(kind, way):
     check(texts, {whole(row["model_name"]): [row[c] for c in ("n", "n_tasks", *RATE)] for row in rows})
 
 
-@pytest.mark.parametrize("way", ["", "compare_by"])
+@pytest.mark.parametrize("way", ["", GROUPS])
 def test_an_exported_table_of_runs_gives_the_answer_of_their_folder(kind, way, tmp_path):
     given = {way: kind.ways[way]} if way else {}
-    files = {ending: str(tmp_path / f"runs.{ending}") for ending in ("csv", "json", "parquet")}
-    kind.said("", "--list", "all", "--output", files["csv"], **given)
+    file, other = str(tmp_path / "runs.csv"), str(tmp_path / ("runs.json" if way else "runs.parquet"))
+    kind.said("", "--list", "all", "--output", file, **given)
     logs = kind.load(**{name: values[0] for name, values in given.items()})
-    for ending in ("json", "parquet"):
-        write_frame(exported(logs.runs, logs.kind), files[ending])
+    write_frame(exported(logs.runs, logs.kind), other)
     wanted = compare.leaderboard(logs.runs)
-    read = {ending: load(file).runs for ending, file in files.items()}
-    read["csv, by pandas"] = pd.read_csv(files["csv"])
+    read = {"csv": load(file).runs, other: load(other).runs, "csv, by pandas": pd.read_csv(file)}
     columns = ["model_name", "n", "n_tasks", "estimate", "low", "high", "rank_low", "rank_high"]
     for form, runs in read.items():
         board = compare.leaderboard(runs)

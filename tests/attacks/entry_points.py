@@ -1,4 +1,4 @@
-"""Every door through which others' text or files come in: ``{}`` stands for what is given."""
+"""Every command and function that takes text or files from users; ``{}`` is replaced by what is tested."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What a new user meets first: the bare command, completion, the names of packages, and hints for wrong names."""
+"""The bare command, completion, the names of packages, and hints for wrong names work."""
 
 import importlib
 import os
