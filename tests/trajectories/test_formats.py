@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import evalkit
 from evalkit import compare, kinds, trajectories
+from evalkit._text import format_interval
 from evalkit.cli import main
 from evalkit.compare.terminal import answer, describe_comparison
 from evalkit.display.terminal import chosen_lines, summary
@@ -690,6 +691,28 @@ def test_a_column_of_models_is_named_also_next_to_agents_and_quoted_for_a_shell(
     assert said in str(logs.chosen.only("no_model"))
     if "agent" in header:  # the user may choose the agents
         assert "no_model" not in trajectories.load(tmp_path, columns="model=agent").chosen
+
+
+def test_findings_and_the_text_of_logs_begin_with_the_warning_that_no_column_is_the_model(tmp_path):
+    logs = table(tmp_path, "a.csv", "\n".join(["task,Basis,correct", *(f"q{n},b{n % 3},1" for n in range(9))]))
+    found = compare.findings(compare.leaderboard(logs.runs))
+    cited = evalkit.Evidence(logs, logs.runs).cite(found)
+    said = "No column of a.csv was recognised as the model"
+    assert finding_text(cited[0]).startswith(said)
+    assert [one.code for one in cited[1:]] == [one.code for one in found]
+    assert repr(logs).startswith(said)
+    named = trajectories.load(tmp_path, columns="model=Basis")
+    assert len(evalkit.Evidence(named, named.runs).cite(found)) == len(found)
+
+
+def test_the_first_sentence_on_many_models_has_the_rate_of_the_first_row(tmp_path):
+    rows = [f"q{n},m{model:02},{int(n < model % 7)}" for model in range(43) for n in range(7)]
+    runs = table(tmp_path, "a.csv", "\n".join(["task,model,correct", *rows])).runs
+    best = kinds.rates(runs).nlargest(1, "estimate").iloc[0]
+    rate = format_interval(best["estimate"], best["low"], best["high"])
+    assert answer(runs).text.startswith(
+        f"43 models, sorted by rate; the first has a success rate of {rate}; `evalkit c"
+    )
 
 
 def test_many_models_and_an_empty_column_of_models_are_named_even_with_one_name_for_all(tmp_path):
