@@ -177,7 +177,8 @@ def test_a_look_at_which_nothing_has_changed_lists_no_folder(folder, monkeypatch
 
 
 def test_the_last_line_has_the_statuses_of_the_ledger(tmp_path):
-    write_all(tmp_path, {f"x/oak/cook_{n}/Ana_0.json": text for n, text in enumerate([1, "[1, 2]", "null", b"{}"])})
+    texts = {"Ana_0": 1, "Beto_0": "[1, 2]", "Cora_0": "null"}  # lists and null are unusable only next to a log
+    write_all(tmp_path, {f"x/oak/cook_1/{name}.json": text for name, text in texts.items()})
     following = Following(kind_named("mindcraft"), str(tmp_path), {}, clock=lambda: time.time() + 60)
     statuses = evalkit.load(tmp_path, "mindcraft").ledger["status"]
     assert statuses.eq("failed").any()
