@@ -81,25 +81,28 @@ def _alike(names: Sequence[str], one: str) -> str:
     return f"perhaps one model: {listed(names)}; {' '.join(options)} (parameter rename) merges them"
 
 
-def _columns(file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Sequence[str]]) -> str:
+def _columns(file: str, meaning: Mapping[str, str], doubtful: Mapping[str, Any], scores: Sequence[str]) -> str:
     text = f"columns of {file}: {', '.join(r if r == name else f'{r} = {name}' for r, name in meaning.items())}"
     for role, names in doubtful.items():
         one = shlex.quote(names[0])
         text += f"; not used, since several could be {role}: {listed(names)} (--column {role}={one} takes one)"
     if {"is_successful", "score"} <= meaning.keys():
         text += f"; rates count {meaning['is_successful']}; `evalkit compare --value score` compares {meaning['score']}"
+    if scores:
+        text += f"; numbers not used: {listed(scores, 8)} (--column score={shlex.quote(scores[0])} makes one the score)"
     return text
 
 
-def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str, agents: str = "") -> str:
+def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str, agents: str, n_files: int) -> str:
     runs = "1 run counts" if rows == 1 else f"{rows:,} runs count"
     models = f"{agents} names the models" if agents else f"{runs} as one model"
     text = f"no column of {file} was recognised as the model, so {models}"
     if left:
         unused = [f"{name} ({counted_noun(n, 'value')})" for name, n in left.items()]
         text += f"; not used: {listed(unused, 8)}"
-    hint = f"if one names the model: --column model={shlex.quote(likely)} (parameter columns)"
-    return f"{text}; {hint if likely else _UNNAMED}"
+    if likely:
+        return f"{text}; if one names the model: --column model={shlex.quote(likely)} (parameter columns)"
+    return f"{text}; {_UNNAMED}" + ("; to compare the files, name each of them as a source" if n_files > 1 else "")
 
 
 def _told_apart(file: str, count: int, column: str, task: str, is_item: bool) -> str:

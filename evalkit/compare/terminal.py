@@ -18,9 +18,10 @@ from evalkit.compare.ranking import FIRST, Leaderboard, leaderboard, rank_table,
 from evalkit.display.terminal import INTERVAL, NAME_WIDTH, Answer, Part, name_width, on_screen, unmeasured_lines
 from evalkit.display.words import finding_text, undecided_text, why_undecided
 from evalkit.io import distinct_names, plain
-from evalkit.kinds import Finding, Outcomes
+from evalkit.kinds import Finding, Outcomes, outcomes, rates
 from evalkit.kinds.findings import similar_names, variants
 from evalkit.kinds.runs import UNKNOWN, kind_of
+from evalkit.kinds.success_rates import best_first
 from evalkit.stats.adjusted import ADJUSTED
 from evalkit.stats.intervals import CONFIDENCE, Target
 
@@ -39,8 +40,11 @@ VERDICTS = ("regression", "not decided", "not worse", "better")  # verdicts that
 def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> Answer:
     """State which model is best, or the rate of all runs if no run names a model."""
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
-    if named > MOST_ANSWERED:
-        return Answer(f"{named:,} models, sorted by rate; `evalkit compare` tests which are better.")
+    if named > MOST_ANSWERED and len(known := best_first(rates(runs)).dropna(subset="estimate")):
+        data, first = outcomes(runs), known.iloc[0]
+        rate = format_interval(*first[["estimate", "low", "high"]], percent=data.is_share, unit=data.unit or None)
+        text = f"{named:,} models, sorted by rate; the first has a {data.name} of {rate}"
+        return Answer(f"{text}; `evalkit compare` tests which are better.")
     board = leaderboard(runs, planned=planned)
     in_sentences = with_short_names(board, name_width())
     ranking = ranked(in_sentences)

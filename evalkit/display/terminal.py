@@ -27,7 +27,7 @@ MOST_ROWS = 10  # maximum number of rows shown of a table on one screen
 LAST_ROWS = 2  # number of rows among these that come from the end of the table
 FEWEST_ROWS = 5  # minimum number of rows shown of a table on a full screen
 MOST_REASONS = 2  # maximum number of reasons shown why files could not be read
-_WARNED = ("no_model", "one_model_given", "named_by_folder", "compared_by_folder", "sources_merged", "told_apart")
+WARNED = ("no_model", "one_model_given", "named_by_folder", "compared_by_folder", "sources_merged", "told_apart")
 MOST_CHOSEN = 4  # maximum number of notes shown on choices, such as the columns of a table
 ANSWER = "the answer"  # title of the part that contains a kind's own answer
 UNMEASURED = {
@@ -96,11 +96,13 @@ def on_screen(parts: Iterable[Part], *, everything: bool, compared_by: Sequence[
     left_out: list[str] = []
     texts = [part.printed(None, width) for part in parts if part.always and not part.rows]
     room = SCREEN - len(_wrapped(_LEFT_OUT, width)) - sum(len(lines) + 1 for lines in texts)
-    for part in parts:
+    for place, part in enumerate(parts):
         most = len(part.rows) if part.most is None else min(part.most, len(part.rows))
         lines = part.printed(most, width)
-        if part.rows and part.most and 0 < room <= len(lines):
-            most = max(most - (len(lines) + 1 - room), min(FEWEST_ROWS, most))
+        tables = [other.printed(FEWEST_ROWS, width) for other in parts[place + 1 :] if other.always and other.rows]
+        left = room - sum(len(table) + 1 for table in tables)
+        if part.rows and part.most and left <= len(lines):
+            most = max(most - (len(lines) + 1 - left), min(FEWEST_ROWS, most))
             lines = part.printed(most, width)
         if part.always or len(lines) < room:
             shown.append(lines)
@@ -181,8 +183,8 @@ def chosen_lines(logs: Logs, *, stated: Sequence[str] = (), everything: bool = F
 
     `stated` has the codes of notes that are printed elsewhere.
     """
-    warned = [plain(sentence(note)) for note in logs.chosen.only(*_WARNED).notes]
-    chosen = [plain(sentence(note)) for note in logs.chosen.without(*_WARNED, *stated).notes]
+    warned = [plain(sentence(note)) for note in logs.chosen.only(*WARNED).notes]
+    chosen = [plain(sentence(note)) for note in logs.chosen.without(*WARNED, *stated).notes]
     if len(chosen) > MOST_CHOSEN and not everything:
         chosen[MOST_CHOSEN:] = [f"… {counted_noun(len(chosen) - MOST_CHOSEN, 'more note')}; the ledger has all of them"]
     return warned, chosen

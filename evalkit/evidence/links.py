@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, proxy
 import pandas as pd
 from IPython.display import display
 
+from evalkit._notes import Notes
 from evalkit._text import check_columns, columns_in_words, counted_noun
 from evalkit.compare.ranking import Leaderboard
 from evalkit.display import publish, show_table, show_text
@@ -23,6 +24,7 @@ from evalkit.display.anchors import ALL_PAIRS, ALL_RUNS
 from evalkit.display.plots import key_of
 from evalkit.display.show import REPORT
 from evalkit.display.tables import RunLink, cell_texts
+from evalkit.display.terminal import WARNED
 from evalkit.evidence.references import RUNS, page_name, reference
 from evalkit.io import plain
 from evalkit.kinds import Finding, Logs
@@ -137,8 +139,8 @@ class Evidence:
         self._texts: dict[str, dict[Any, str]] = {}
 
     def cite(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Turn the examples of findings into links for `evalkit.show_findings`."""
-        cited = []
+        """Turn the examples of findings into links, for `evalkit.show_findings`, and add warnings of the logs first."""
+        cited = [Finding("conditions", "", {"notes": Notes((one,))}) for one in self._logs.chosen.only(*WARNED).notes]
         for finding in findings:
             links = []
             for example in finding.examples:

@@ -43,7 +43,7 @@ COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
     "temperature": [("temperature",)],
     "cost": [("cost", "cost_usd", "total_cost", "price", "usd")],
     "retries": [("retries", "n_retries", "num_retries", "retry_count")],
-    "error": [("error", "exception", "error_message")],
+    "error": [("error", "exception"), ("error_type", "exception_type"), ("error_message",)],
     "target": [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
 }
 # The column for each role in tables that evalkit exported (`evalkit.kinds.runs.exported`). There is none for the agent,
@@ -80,6 +80,8 @@ MOST_AMOUNTS = 0.2  # maximum share of numbers above 1 in a column of outcomes; 
 MOST_NAMES = 50  # maximum number of different values in a column that may name models
 _LONGEST_NAME = 200  # maximum number of characters of a field's name if its nested fields may be columns
 _LIKE_MODEL = re.compile(r"model|llm|agent|system|provider|engine|foundation|backbone", re.IGNORECASE)
+_MODEL_NUMBER = re.compile(rf"({_LIKE_MODEL.pattern})s?(\W|_)*(id|no|number)?$", re.IGNORECASE)
+_NO_SCORE = re.compile(r"(?i)(\b|_)(id|idx|index|row|no|num|number|version|seed|n|count|line|date|time)(\b|_)")
 
 
 def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[str, Any]] = ()) -> bool:
@@ -131,7 +133,9 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     needed = {"task_id": {"task_id"}, "is_successful": outcomes, "score": outcomes, "model_name": {"model_name"}}
     for role, any_of in needed.items():  # the last part of a name, as in config.task_id
         names = [name for name in columns if _called([re.split("[./]", name)[-1]], COLUMN_NAMES[role][0])]
-        if len(names) == 1 and names[0] not in found.values() and not found.keys() & any_of:
+        if len(names) != 1 or names[0] in found.values() or role in found or "counts_as" in columns:
+            continue
+        if not found.keys() & any_of or _are_values(table[names[0]], role):
             found[role] = names[0]
     finished = ""  # about a status column that is no outcome
     if not found.keys() & outcomes and "status" in found and _are_outcomes(table[found["status"]]):
@@ -160,6 +164,16 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
     return bool(words) and any(words <= known.keys() for known in _ALL_WORDS)
 
 
+def _are_values(cells: pd.Series, role: str = "score") -> bool:
+    """Return whether all known cells are numbers or truth values; for outcomes, 0, 1 or truth values."""
+    values = truths_or_numbers(cells[_is_known(cells)])
+    return bool((values.isin([0, 1]) if role == "is_successful" else values.notna()).all())
+
+
+def _is_known(cells: pd.Series) -> pd.Series:
+    return cells.notna() & ~cells.astype("str").str.strip().str.lower().isin(_MISSING)
+
+
 def columns_of_runs(
     table: pd.DataFrame, meaning: Mapping[str, str], files: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -176,7 +190,7 @@ def columns_of_runs(
     file = pd.Series(list(files) or "", table.index)
     for role, name in meaning.items():
         texts = table[name].astype("str").str.strip().str.lower()
-        missing = table[name].isna() | texts.isin(_MISSING if role == "started" or role in _NUMBERS else ("",))
+        missing = table[name].isna() | texts.isin(_MISSING if role in (*_NUMBERS, "started", "model_name") else ("",))
         values = table[name].astype("object").where(~missing, None)
         if role in ("score", "is_successful"):
             truths = _by_file(truths_or_numbers, values, file)
@@ -207,8 +221,8 @@ def columns_of_runs(
         is_unread = values.notna() & runs[role].isna()
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
-    name = re.split("[./]", meaning.get("score", "score"))[-1]
-    if not meaning.keys() & {"score_key", "is_successful"} and not _called([name], COLUMN_NAMES["score"][0]):
+    name = meaning.get("score", "score")
+    if "score_key" not in meaning and not _called([name], ("score",)):
         runs["score_key"] = name  # such as wer: the name tells what the score is
     return runs, unread
 
@@ -285,30 +299,40 @@ def unread_cells(runs: pd.DataFrame, unread: pd.DataFrame, meaning: Mapping[str,
     return notes
 
 
-def choices_of(table: pd.DataFrame, meaning: Mapping[str, str], file: str, given: Iterable[str] = ()) -> Notes:
-    """Note what columns of a table are used for; if none is the model, and the user gave none, also unused columns."""
-    told = {role: name for role, name in meaning.items() if (table[name].notna() & table[name].ne("")).any()}
+def choices_of(
+    table: pd.DataFrame, meaning: Mapping[str, str], file: str, given: Iterable[str] = (), *, n_files: int = 1
+) -> Notes:
+    """Note the meanings of columns, and unused numbers; if no column is the model, `given` or not, all unused ones."""
+    told = {role: name for role, name in meaning.items() if _is_known(table[name]).any()}
     unused = [name for name in map(str, table) if name not in meaning.values()]
     doubtful = {}
     for role in sorted(_OPTIONAL.difference(meaning)):
         several = [names for level in COLUMN_NAMES[role] if len(names := _called(unused, level)) > 1]
         if several:
             doubtful[role] = several[0]
-    chosen = note("columns", file=file, meaning=told, doubtful=doubtful)
+    scores = [name for name in unused if not _NO_SCORE.search(name) and table[name].astype("str").nunique() > 1]
+    scores = [name for name in scores if "counts_as" not in meaning and _are_values(table[name])]
+    chosen = note("columns", file=file, meaning=told, doubtful=doubtful, scores=scores)
     agents = told.get("model_name", "")
     if {"model", "model_name"} & set(given) or (agents and not _called([agents], COLUMN_NAMES["model_name"][1])):
         return chosen
+    if not agents and "agent" in told and table[told["agent"]].nunique() > 1:
+        agents = told["agent"]
     left = {name: table[name].astype("str").nunique() for name in unused}
-    likely = [name for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))]
-    likely = [name for name in likely if not _are_outcomes(table[name]) and table[name].map(_is_name).any()]
-    if agents:  # they are the models, unless a column such as ``LLM used`` has several values within an agent
-        within = table[[agents, *likely]].astype("str").groupby(agents).nunique()
-        likely = [name for name in likely if _LIKE_MODEL.search(name) and within[name].gt(1).any()]
+    options = [name for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))]
+    likely = [name for name in options if not _are_values(table[name])]
+    if agents:  # they are the models, unless another column has several values within an agent and task
+        of_run = [agents, *(meaning[role] for role in ("dataset", "task_id", "repetition") if role in meaning)]
+        for name in list(likely):
+            keys = [agents] if _LIKE_MODEL.search(name) else of_run
+            if table[[*keys, name]].astype("str").groupby(keys)[name].nunique().le(1).all():
+                likely.remove(name)
         if not likely:
             return chosen
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
-    first = next(iter(likely), "")
-    return note("no_model", file=file, rows=len(table), left=left, likely=first, agents=agents) + chosen
+    likely += [*filter(_MODEL_NUMBER.search, options), *_called([told.get("seed", "")], ("checkpoint",)), ""]
+    doubt = note("no_model", file=file, rows=len(table), left=left, likely=likely[0], agents=agents, n_files=n_files)
+    return doubt + chosen
 
 
 def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, str], file: str) -> Notes:
@@ -346,10 +370,6 @@ def _is_binary(scores: pd.Series, datasets: pd.Series) -> pd.Series:
     is_between = size.gt(1e-6) & (scores - 1).abs().gt(1e-6)
     largest = size.groupby(datasets).transform("max")
     return ~is_between.groupby(datasets).transform("any") & ~largest.between(0, 0.5, inclusive="neither")
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and _number(value) is None
 
 
 def _number(value: Any) -> float | None:

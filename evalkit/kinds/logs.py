@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit._html import render
-from evalkit._text import counted_noun, listed
+from evalkit._text import counted_noun, listed, sentence
 from evalkit.io.frames import summarise
 from evalkit.io.paths import SourceError, StorageOptions, storage
 from evalkit.io.secrets import masked
@@ -84,7 +84,8 @@ class Logs:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(table)} {name}" for name, table in self._frames.items())
-        return f"<{self.kind.name} logs from {self.source}: {counts}; {summarise(self.ledger['status'])}>"
+        text = f"<{self.kind.name} logs from {self.source}: {counts}; {summarise(self.ledger['status'])}>"
+        return "\n".join([*map(sentence, self.chosen.only("no_model").notes), text])
 
     def _repr_html_(self) -> str:
         """Return a small table for notebooks: models, frames and files, and why some files were not used."""

@@ -135,10 +135,13 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     table["ended"] = "status " + ended.astype("str")
     if "exit_reason" in rows:
         table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
-    if "error" in rows:
-        of_vague = rows["error"].where(table["ended"].isin(["error", "status error", "status failed"]))
-        table["ended"] = of_vague.astype("str").str.extract(RAISED, expand=False).fillna(table["ended"])
     table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "")
+    if "error" in rows:
+        known = table["ended"].fillna("")
+        errors = rows["error"].where(known.isin(["", "error", "status error", "status failed"])).astype("str")
+        texts = errors.where(known.eq("")).map(lambda error: plain(error, MOST_SCORER), na_action="ignore")
+        texts = errors.str.extract(RAISED, expand=False).fillna(texts.astype("str"))
+        table["ended"] = texts.fillna(table["ended"])
     table["condition"] = _conditions(rows, kind)
     compared_by = compared_in(runs)
     if compared_by:
@@ -165,13 +168,18 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     has_rate = outcome.isin(MEASURED).any() or (may_succeed and rows["score"].isna().all())
     score = pd.Series(numbers(rows["score"]), rows.index)
     table["outcome"] = table["outcome"].mask(table["outcome"].eq("not measured") & score.notna(), "scored")
+    succeeded = table["outcome"].eq("success").astype("float64")
+    is_table = "format" in rows and rows["format"].eq("table").any()
+    are_outcomes = is_measured.any() and score.eq(succeeded).where(score.notna(), True).all()
     if value == "is_successful" or (not value and has_rate):
-        succeeded = table["outcome"].eq("success").astype("float64")
         if kind.rates.denominator == "all":
             known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
             is_measured = known & table["outcome"].ne("running")
         table = table.assign(value=succeeded.where(is_measured))
-        return made._replace(table=table, kind="proportion", name=f"success rate{mark}")
+        by = made.by if are_outcomes or not is_table else ""  # then the outcomes are not from this score
+        return made._replace(table=table, kind="proportion", name=f"success rate{mark}", by=by)
+    if is_table and are_outcomes:
+        made = made._replace(name=f"success rate{mark}")
     table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
     made = made._replace(table=table)
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")

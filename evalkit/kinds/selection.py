@@ -71,12 +71,13 @@ def name_by_source(
 
     Otherwise, note the models to compare by folder: those that ran the same task in several folders. Other runs count
     together, as do runs of files that name models. With `compare_by`, all runs count together, unless it separates
-    sources by their column ``source_name``, which runs get if sources share models.
+    sources by their column ``source_name``, which runs get if sources share models. The folders of one glob are
+    compared only if each has runs of one model, on the same tasks.
     """
     runs = assembled.frames[kind.runs]
-    if len(sources) < 2 or runs.empty:
-        return assembled
     names = _names_of_sources(sources)
+    if len(names) < 2 or runs.empty:
+        return assembled
     logs = runs["source"].map(absolute)
     source_of = {log: _name_of_source(log, names) for log in set(logs)}
     runs = runs.assign(source_name=logs.map(source_of))
@@ -88,9 +89,13 @@ def name_by_source(
     shared = set(model[runs.groupby(unit)["source_name"].transform("nunique") > 1])
     if not shared or "" in source_of.values():
         return assembled
-    assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     is_file = logs.isin(names)
     are_alone = model.equals(logged) and model.groupby(runs["source_name"]).nunique().max() == 1
+    counts = ~is_file & ~is_excluded(runs, kind) & model.isin(shared - {UNKNOWN})
+    n_folders = runs[counts].groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
+    if len(sources) < 2 and not (are_alone and n_folders.max() > 1):  # such as all experiments of several models
+        return assembled
+    assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     if are_alone and not compare_by and (shared == {UNKNOWN} or not is_file.any()):
         of_ids = dict(zip(runs["source"], runs["source_name"], strict=True))
         of_ids |= dict(zip(runs["run_id"], runs["source_name"], strict=True))
@@ -98,8 +103,6 @@ def name_by_source(
         return changed(assembled, partial(named_by_id, names=of_ids))._replace(chosen=chosen)
     compared = set[str]()
     if not compare_by:
-        counts = ~is_file & ~is_excluded(runs, kind) & model.isin(shared - {UNKNOWN})
-        n_folders = runs[counts].groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
         compared = set(model[counts][n_folders > 1])
     merged = shared - compared
     chosen = assembled.chosen

@@ -43,6 +43,8 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
             columns.append("source_name")
         if columns == ["model_name"]:
             return assembled
+        if runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all():
+            columns.remove("model_name")
     if columns == ["model_name"]:
         several = _of_several_agents(runs, "model_name")["model_name"].dropna()
         if several.empty:

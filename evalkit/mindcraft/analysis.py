@@ -782,12 +782,15 @@ def trend_findings(runs: pd.DataFrame, trend: pd.DataFrame) -> list[Finding]:
     """Report the trend of each model, and what differences between few and many blocked agents would be detected."""
     found, section = list[Finding](), "Is there a trend?"
     has_trend = trend["direction"].isin(words.DIRECTIONS)
-    without = sorted(trend.loc[~has_trend, "model_name"])
+    is_tested = trend["p_value"].notna()
+    without = sorted(trend.loc[~has_trend & is_tested, "model_name"])
     is_few = len(trend) <= 2  # few enough for a sentence each
     for row in trend[has_trend | is_few].to_dict("records"):
         found.append(Finding("trend", section, {"row": row}, template=words.trend))
-    if without and not is_few:
-        found.append(Finding("no_trend", section, {"models": without}, template=words.no_trend))
+    untested = sorted(trend.loc[~is_tested, "model_name"])
+    for models in filter(None, [] if is_few else [without, untested]):
+        values = {"models": models, "is_tested": models is without}
+        found.append(Finding("no_trend", section, values, template=words.no_trend))
     fresh = counted(cooking(runs))
     for model in without:
         tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()

@@ -40,27 +40,26 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 
 def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> list[Part]:
-    """Format the drop with blocked agents and rates by model; `everything`: also rates of all models, and trends."""
+    """Format the drop with blocked agents and rates by model; `everything`: also trends."""
     chosen = analysis.cooking(runs)
     levels = sorted(chosen["n_blocked_agents"].dropna().unique())
     if len(levels) < 2:
         return []
-    both = pd.concat([chosen.assign(model_name=analysis.ALL_MODELS), chosen]) if everything else chosen
+    both = pd.concat([chosen.assign(model_name=analysis.ALL_MODELS), chosen])
     cells = analysis.success_by(both, ["model_name", "n_blocked_agents"]).set_index(["model_name", "n_blocked_agents"])
     drops = analysis.cooking_drop(chosen)
-    shown = drops[drops["model_name"].isin(both["model_name"])]
     rows = []
-    for name, row in zip(group_names(shown["model_name"]), shown.to_dict("records"), strict=True):
+    for name, row in zip(group_names(drops["model_name"]), drops.to_dict("records"), strict=True):
         texts = {"cooking, by blocked agents [95 %]": name}
         for level in levels:
             key = (row["model_name"], level)
             texts[f"{level:g} blocked"] = format_interval(*cells.loc[key, _ENDS]) if key in cells.index else "–"
         rows.append({**texts, f"drop, points{INTERVAL}": format_interval(*map(row.get, _ENDS), unit="")})
     trends = analysis.trend_findings(chosen, analysis.cooking_trend(chosen)) if always or everything else []
-    sentences = [plain(finding_text(finding)) for finding in analysis.drop_findings(chosen, drops)]
+    sentences = " ".join(plain(finding_text(finding)) for finding in analysis.drop_findings(chosen, drops))
     return [
-        Part("the drop with blocked agents", sentences, always=always),
-        Part("models by blocked agents", rows=rows, always=always),
+        Part("the drop with blocked agents", [sentences], always=True),
+        Part("models by blocked agents", rows=rows, always=True),
         Part("trends with blocked agents", [plain(finding_text(finding)) for finding in trends]),
     ]
 

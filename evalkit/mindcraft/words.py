@@ -100,9 +100,10 @@ def trend(row: Mapping[Hashable, Any]) -> str:
     return f"{model}: no trend was detected ({result}); one cannot be ruled out."
 
 
-def no_trend(models: Sequence[str]) -> str:
-    """Name the models without a trend."""
-    return f"{model_names(models, 3)}: no trend with blocked agents was detected; one cannot be ruled out."
+def no_trend(models: Sequence[str], is_tested: bool) -> str:
+    """Name the models without a trend, or without a test of it."""
+    result = "was detected; one cannot be ruled out" if is_tested else "can be tested (too few levels, or too few runs)"
+    return f"{model_names(models, 3)}: no trend with blocked agents {result}."
 
 
 def reach(model: str, tasks: Mapping[float, int], gap: float) -> str:

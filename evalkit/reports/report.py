@@ -27,6 +27,7 @@ from evalkit.io.write import write_bytes
 from evalkit.reports.notebooks import REQUIRED, Notebook, texts_of
 
 _PRIVATE = ("parameters", "params_file", "sources")  # fields of a record with full paths
+_SIGNS = {"!=": " not ", ">=": " at least ", "<=": " at most ", ">": " above ", "<": " below "}
 _LONGEST = 120  # maximum length of a name, in bytes; file systems allow 255, and suffixes and hashes are added
 
 
@@ -176,6 +177,7 @@ def file_name(values: Iterable[Any]) -> str:
         text = str(Path(text).resolve()) if text.rstrip("/") in (".", "..") else text
         is_path = text.startswith(("/", "./", "../", "~/"))
         shown = unicodedata.normalize("NFC", text.rstrip("/").rsplit("/", 1)[-1] if is_path else text)
+        shown = re.sub(r"(?<=\w)([<>!]=|[<>])(?=\w)", lambda match: _SIGNS[match[0]], shown)
         if is_masking() and masked(shown) != shown:
             shown = f"{masked(shown)}-{short_hash(shown)}"
         parts.append(re.sub(r"[^\w.+-]+", "_", shown).strip("._-") or short_hash(text))

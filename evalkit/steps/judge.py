@@ -36,7 +36,8 @@ from evalkit.steps.record import (
 from evalkit.steps.results import Check, Reading, Severity, check, read_result
 
 ENOUGH_WORDS = 20  # minimum number of distinct words in results to recognise a copy without times
-_WORD = re.compile(r"(?:\b(?:np|numpy)\.\w+\()?([\w.+-]+)")  # matches 88 in np.int64(88)
+_CJK = r"\u3040-\u30ff\u3400-\u9fff"  # scripts without spaces: each character is a word
+_WORD = re.compile(rf"(?:\b(?:np|numpy)\.\w+\()?([{_CJK}]|(?:[^\W{_CJK}]|[.+-])+)")  # matches 88 in np.int64(88)
 _log = logging.getLogger(__name__)
 _SEVERITIES: dict[str, Severity] = {SILENT: "error", "failure": "error", CRITICAL: "critical", "unknown": "warning"}
 
@@ -140,34 +141,39 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
     """Find histories that repeat another one; return the position of the original by the position of the copy.
 
     Calls, errors, results and known times must be equal; a cut result must equal the beginning of the other one. A copy
-    may end earlier than its original if all times are known. If not, its results must contain at least `ENOUGH_WORDS`
-    distinct words, because runs that fail at once look the same.
+    may be any contiguous part of its original if all times are known. If not, its results must contain at least
+    `ENOUGH_WORDS` distinct words, because runs that fail at once look the same.
     """
     calls = [list(map(_call_of, history.records)) for history in histories]
     times = [[time_of(record) or record["timestamp"] for record in history.records] for history in histories]
     words = cache(lambda i: list(map(_words_of, histories[i].records)))
 
-    def repeats(i: int, original: int) -> bool:
-        both, n = list(zip(times[i], times[original], strict=False)), len(calls[i])
-        if calls[i] != calls[original][:n] or any(a and b and a != b for a, b in both):
+    def repeats(i: int, original: int, start: int) -> bool:
+        n = len(calls[i])
+        if start and times[i][0] != times[original][start]:
+            return False
+        both = list(zip(times[i], times[original][start:], strict=False))
+        if calls[i] != calls[original][start : start + n] or any(a and b and a != b for a, b in both):
             return False
         if not all(a and b for a, b in both):
             different = {word for kept, _ in words(i) for word in kept}
             if n < len(calls[original]) or len(different) < ENOUGH_WORDS:
                 return False
-        return all(map(_agree, words(i), words(original)))
+        return all(map(_agree, words(i), words(original)[start:]))
 
     def rank(i: int) -> tuple[int, int, bool]:
         n_cut = sum("truncated" in record["result_metadata"] for record in histories[i].records)
         return -len(calls[i]), n_cut, histories[i].plan is None  # the first in this order is the original
 
-    copies, originals = dict[int, int](), defaultdict[tuple, list[int]](list)  # originals by their first call
+    copies = dict[int, int]()
+    places = defaultdict[tuple, list[tuple[int, int]]](list)  # originals, and positions in them, by call
     for i in sorted(filter(calls.__getitem__, range(len(histories))), key=rank):
-        same_start = originals[calls[i][0]]
-        if (original := next((j for j in same_start if repeats(i, j)), None)) is None:
-            same_start.append(i)
-        else:
+        original = next((j for j, start in places[calls[i][0]] if repeats(i, j, start)), None)
+        if original is not None:
             copies[i] = original
+            continue
+        for start, call in enumerate(calls[i]):
+            places[call].append((i, start))
     return copies
 
 

@@ -1,8 +1,10 @@
 """The record of a step, and the options for storing and judging steps."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypedDict, get_args
 
 from evalkit.steps.literals import as_bool, as_count, as_text, read_literal, to_jsonable
@@ -171,9 +173,13 @@ def normalise_history(records: Any, options: Options = DEFAULTS) -> list[StepRec
 
 
 def time_of(record: StepRecord) -> datetime | None:
-    """Return the time of a record in UTC, or None if it has none. A time without a zone is in UTC."""
+    """Return a record's time in UTC (ISO 8601, RFC 2822 or time since 1970), or None. Without a zone, it is in UTC."""
+    text = record["timestamp"] or ""
     try:
-        time = datetime.fromisoformat(record["timestamp"] or "")
+        if re.fullmatch(r"\d{10}(\d{3})?(\.\d+)?", text, re.ASCII):  # seconds, and their decimals
+            return datetime.fromtimestamp(float(f"{text[:10]}.{text[10:].replace('.', '')}"), UTC)
+        is_mail = re.search("[A-Za-z]{3} ", text)
+        time = parsedate_to_datetime(text) if is_mail else datetime.fromisoformat(text.replace("/", "-"))
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None

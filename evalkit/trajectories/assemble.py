@@ -71,7 +71,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         if without := of_lm_eval - {run.dataset for run in runs if run.score_key}:
             runs = [run for run in runs if run.format != lm_eval.FORMAT or run.dataset not in without]
             chosen += note("without_score", datasets=sorted(without))
-    if used := list(dict.fromkeys(run.score_key for run in runs if run.score_key)):
+    if used := list(dict.fromkeys(run.score_key for run in runs if run.score_key and run.format != "table")):
         chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
     if turned := sorted({run.score_key for run in runs if run.is_turned}):
         chosen += note("turned", scores=turned)

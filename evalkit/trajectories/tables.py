@@ -120,7 +120,7 @@ def join_tables(
                 files += f" and {counted_noun(len(used) - 1, 'other file')}"
             of_used = [at for source in used for at in places[source]]
             chosen += headers.told_apart(made.loc[of_used], table.loc[of_used], meaning, files)
-            chosen += headers.choices_of(table.loc[of_used], meaning, files, here)
+            chosen += headers.choices_of(table.loc[of_used], meaning, files, here, n_files=len(used))
         read.append((made, meaning))
     headers.add_outcomes([made for made, _ in read], are_alone=len(runs) == len(all_runs))
     for made, meaning in read:

@@ -74,10 +74,10 @@ _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the files of a run (its `source` last, but first for sessions), its part, and its target and scorer."""
     scorer = cell_text(run["score_key"])
-    if run["format"] == "table" and not scorer:  # its columns of outcomes and scores
-        meanings = [note.values["meaning"] for note in logs.chosen.only("columns").notes]
+    meanings = [note.values["meaning"] for note in logs.chosen.only("columns").notes]
+    if run["format"] == "table" and not any("score_key" in own for own in meanings):  # columns of outcomes and scores
         columns = {tuple(own[role] for role in ("is_successful", "score") if role in own) for own in meanings}
-        scorer = " and ".join(columns.pop()) if len(columns) == 1 else ""
+        scorer = " and ".join(columns.pop()) if len(columns) == 1 else scorer
     facts = [("target", cell_text(run["target"])), ("scorer", scorer)]
     paths = [*run["trajectories"], run["source"]]
     if run["format"] in SESSION_FORMATS:  # the other files belong to its subagents

@@ -30,7 +30,7 @@ class Unranked(Audited):
 
     @cached_property
     def board(self):
-        return compare.Comparison(outcomes(self.all_runs, self.value))
+        return compare.Comparison.of(outcomes(self.all_runs, self.value))
 
 
 OF_RANKS = ("settings", "undecided ranks")  # checks that need the ranking

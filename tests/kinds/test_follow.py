@@ -10,9 +10,13 @@ from unittest import mock
 import fsspec
 import pytest
 
+import evalkit
 from evalkit.display.follow import SETTLE, Following
+from evalkit.io.frames import summarise
 from evalkit.kinds import Command
+from evalkit.kinds.registry import kind_named
 from tests.kinds.toy import TOY, write
+from tests.mindcraft.builders import write_all
 
 START = 1_700_000_000.0
 
@@ -170,3 +174,12 @@ def test_a_look_at_which_nothing_has_changed_lists_no_folder(folder, monkeypatch
     folder.write("1/b.json", TWO, age=0)
     assert folder.look(5)[0] == ["1/b.json"]
     assert listed.call_count == 4
+
+
+def test_the_last_line_has_the_statuses_of_the_ledger(tmp_path):
+    texts = {"Ana_0": 1, "Beto_0": "[1, 2]", "Cora_0": "null"}  # lists and null are unusable only next to a log
+    write_all(tmp_path, {f"x/oak/cook_1/{name}.json": text for name, text in texts.items()})
+    following = Following(kind_named("mindcraft"), str(tmp_path), {}, clock=lambda: time.time() + 60)
+    statuses = evalkit.load(tmp_path, "mindcraft").ledger["status"]
+    assert statuses.eq("failed").any()
+    assert summarise(statuses) in following.look().text

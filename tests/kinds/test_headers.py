@@ -189,13 +189,15 @@ def test_a_status_that_varies_is_an_outcome_as_is_one_that_the_user_names():
     [
         (
             ["cfg/problem_id", "args.llm", "out.solved", "out.reward"],
-            ["cfg/problem_id", "args.llm", "out.solved", None],
+            ["cfg/problem_id", "args.llm", "out.solved", "out.reward"],
         ),
         (["Scenario", "agent", "out.points"], ["Scenario", "agent", None, "out.points"]),
         (["task", "judge.model", "model", "judge.score", "score"], ["task", "model", None, "score"]),
         (["id", "test case", "llm", "reward"], ["id", "llm", None, "reward"]),
         (["model.id", "model.name", "task.name", "task.id", "passed"], ["task.name", "model.id", "passed", None]),
         (["a.model", "b.model", "task", "score"], ["task", None, None, "score"]),
+        (["task", "model", "correct", "m.accuracy", "m.exact_match"], ["task", "model", "correct", None]),
+        (["task", "model", "points", "eval/resolved"], ["task", "model", "eval/resolved", "points"]),
         (["model", "task", "m.accuracy", "m.exact_match"], "no column for the score"),
         (["model", "riddle.id", "riddle.text", "score"], "no column for the task_id"),
     ],
@@ -207,6 +209,44 @@ def test_the_last_part_of_a_name_counts_if_no_name_matches(columns, found):
             meanings(table, {})
     else:
         assert list(map(meanings(table, {}).get, ("task_id", "model_name", "is_successful", "score"))) == found
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "role"),
+    [
+        ("metrics.points", [3, None, 0.5], "score"),
+        ("run/grade", ["n/a", "80%", ""], "score"),
+        ("answer.correct", ["B", "C", "B"], None),  # the right option
+        ("answer.correct", [2, 1, 3], None),
+        ("item.value", ["x", 1, 2], None),
+    ],
+)
+def test_a_field_next_to_an_outcome_is_a_score_or_outcome_if_its_cells_are(column, cells, role):
+    own = "score" if role is None and "correct" in column else "passed"
+    meaning = meanings(pd.DataFrame({"task": "t", "model": "m", own: 1, column: cells}), {})
+    assert next((one for one, name in meaning.items() if name == column), None) == role
+
+
+@pytest.mark.parametrize(
+    ("columns", "given", "key", "told"),
+    [
+        (["score", "f1", "bleu"], {}, None, "; numbers not used: f1 and bleu (--column score=f1 makes one the score)"),
+        (["score", "f1", "bleu"], {"score": "bleu"}, "bleu", "; numbers not used: score and f1 ("),
+        (["reward"], {}, "reward", ""),
+        (["judge.score", "other.score"], {"score": "other.score"}, "other.score", "not used: judge.score (--column"),
+        (["Score (%)"], {}, None, ""),
+        (["passed", "my rating"], {}, None, "not used: my rating (--column score='my rating' makes one the score)"),
+        (["exact_match", "row_id", "seed no"], {}, "exact_match", ""),
+    ],
+)
+def test_the_column_of_scores_is_named_and_so_are_the_numbers_that_are_not_used(columns, given, key, told):
+    table = pd.DataFrame({"task": ["a", "b"], "model": "m", "note": ["x", "y"], **{name: [0, 1] for name in columns}})
+    meaning = meanings(table, given)
+    runs, _ = columns_of_runs(table, meaning)
+    assert (runs["score_key"].iloc[0] if "score_key" in runs else None) == key
+    said = str(choices_of(table, meaning, "a.csv"))
+    assert told in said
+    assert ("not used" in said) == bool(told)
 
 
 def test_fields_of_objects_are_columns():

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -246,6 +247,35 @@ def test_models_of_one_name_in_folders_of_their_own_are_named_by_folder(tmp_path
     assert ("named_by_folder" in logs.chosen) == ("prompt0" in names)
     assert sorted(logs.runs["model_name"]) == names
     assert sorted(logs.events["model_name"].unique()) == sorted(set(names))
+
+
+@pytest.mark.parametrize(
+    ("models", "same_tasks", "form", "names"),
+    [
+        ("tt", True, "zip", ["new.zip", "old.zip"]),
+        ("tt", False, "zip", ["new.zip", "old.zip"]),
+        ("tu", True, "zip", ["t", "u"]),
+        ("tt", True, "glob", ["new", "old"]),
+        ("tt", False, "glob", ["t"]),  # parts of one evaluation
+        ("tu", True, "glob", ["t", "u"]),
+        ("Tt", True, "glob", ["T", "t"]),
+    ],
+)
+def test_archives_and_folders_of_a_glob_are_named_like_folders(tmp_path, models, same_tasks, form, names):
+    for place, (name, model) in enumerate(zip(("old", "new"), models, strict=True)):
+        tasks = [f"q{n + 9 * (not same_tasks) * place}" for n in range(4)]
+        rows = [f"{model},{task},{int(n < 3 - place)}" for n, task in enumerate(tasks)]
+        if model == "T":
+            rows += [f"t,{task},1" for task in tasks]
+        (tmp_path / "logs" / name).mkdir(parents=True)
+        (tmp_path / "logs" / name / "runs.csv").write_text("\n".join(["model,task,passed", *rows]))
+        shutil.make_archive(str(tmp_path / name), "zip", tmp_path / "logs" / name)
+    source = (
+        str(tmp_path / "logs" / "*") if form == "glob" else [str(tmp_path / f"{one}.zip") for one in ("old", "new")]
+    )
+    logs = evalkit.load(source)
+    assert sorted(logs.runs["model_name"].unique()) == names
+    assert ("named_by_folder" in logs.chosen) == (len(names) == 2 and models == "tt")
 
 
 @pytest.mark.parametrize(

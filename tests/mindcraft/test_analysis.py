@@ -308,6 +308,31 @@ def test_the_command_prints_a_grid_of_models_and_blocked_agents(tmp_path):
         assert ("no trend" in text) == bool(more)
 
 
+@pytest.mark.parametrize("models", [1, 4, 9, 26])
+def test_the_grid_of_blocked_agents_and_its_caveat_stand_on_one_screen_whatever_the_number_of_models(tmp_path, models):
+    files = {
+        f"logs/x/model-{model:02}/{name}/Andy_0_0.json": model % 2 for model in range(models) for name in ("c1", "c2")
+    }
+    folder = write_all(tmp_path, {**files, "tasks.json": TASKS})
+    text = CliRunner().invoke(main, ["mindcraft", str(folder / "logs"), "--tasks", str(folder / "tasks.json")]).output
+    assert len(text.splitlines()) <= 24
+    assert "Each number of blocked agents has its own tasks (0: 1 task, 1: 1 task)" in text
+    grid = text.split("drop, points [95 %]")[1].split("\n\n")[0].splitlines()[2:]
+    assert len(grid) == (1 if models == 1 else 5)  # 4 models and all models, or the first and last rows
+    assert ("more models by blocked agents" in text) == (models > 5)
+
+
+def test_trends_that_cannot_be_tested_are_not_called_undetected(tmp_path):
+    one_level = blocked(tmp_path / "x", dict.fromkeys("abcd", (3, 2)), tasks=4)
+    one_level = one_level[one_level["n_blocked_agents"].eq(0) | one_level["model_name"].isin(["a", "b"])]
+    said = [finding_text(one) for one in analysis.trend_findings(one_level, analysis.cooking_trend(one_level))]
+    assert said[0].startswith("a and b: no trend with blocked agents was detected")
+    assert said[1].startswith("c and d: no trend with blocked agents can be tested")
+    free = one_level[one_level["n_blocked_agents"].eq(0)]
+    (alone,) = map(finding_text, analysis.trend_findings(free, analysis.cooking_trend(free)))
+    assert alone.startswith("4 models: no trend with blocked agents can be tested")
+
+
 @pytest.mark.parametrize(
     ("direction", "p_value", "doubt", "said"),
     [

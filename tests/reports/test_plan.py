@@ -268,6 +268,8 @@ def test_no_report_is_planned_with_credentials(project, url):
         (["ft:gpt:x"], "ft_gpt_x"),
         (["/home/me/experiments/"], "experiments"),
         (["<script>"], "script"),
+        (["task!=a", "score>=0.5"], "task_not_a-score_at_least_0.5"),
+        (["score<1", "turns>9"], "score_below_1-turns_above_9"),
         ([["a", "b"]], "a_b"),
         (["."], Path.cwd().name),
         (["../"], Path.cwd().parent.name),
@@ -303,6 +305,6 @@ def test_the_name_of_a_report_does_not_list_more_than_one_option(tmp_path):
     shutil.copy(TRACE, tmp_path / "logs")
     source = str(tmp_path / "logs")
     names = [plan([source], values={"where": ["turns>=1", *more]})[0].name for more in ([], ["turns>=2"], ["turns>=3"])]
-    assert names[0] == "logs-turns_1"
+    assert names[0] == "logs-turns_at_least_1"
     assert all(re.fullmatch(r"logs-[0-9a-f]{6}", name) for name in names[1:])
     assert len(set(names)) == 3

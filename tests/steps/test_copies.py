@@ -2,7 +2,7 @@
 
 import json
 from copy import deepcopy
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from click.testing import CliRunner
@@ -55,7 +55,15 @@ def written(records, form):
     return [record | {"timestamp": form.format(record["timestamp"].replace("T", " "))} for record in records]
 
 
+def in_form(records, form):
+    """Return records with their times, which are in UTC, in a form of `strftime`; ``%s`` are seconds since 1970."""
+    times = [datetime.fromisoformat(record["timestamp"]).replace(tzinfo=UTC) for record in records]
+    forms = [form.replace("%s", str(int(time.timestamp()))) for time in times]
+    return [record | {"timestamp": time.strftime(own)} for record, time, own in zip(records, times, forms, strict=True)]
+
+
 TYPED, UNTIMED = typed(), typed(None)
+CHINESE = make("f", "共发现四个差异表达基因,其中两个在肿瘤样本中上调,另外一个下调", kind="text")  # few spaces
 PAIRS = [
     # two lists of records, and whether they hold the same executions
     (TYPED, TYPED, True),
@@ -73,7 +81,20 @@ PAIRS = [
     (TYPED, changed(TYPED, 4, error="no cells"), False),
     (TYPED, changed(TYPED, 2, success=False), False),
     (TYPED, TYPED[:3], True),  # stored earlier
+    (TYPED, TYPED[2:], True),  # without the beginning
+    (TYPED, TYPED[1:4], True),
+    (typed(60) + TYPED, TYPED, True),  # two runs in one file
+    (TYPED, [*TYPED[:2], TYPED[3]], False),  # not contiguous
+    (TYPED, typed(30)[2:], False),
+    (TYPED, changed(TYPED[2:], 1, error="no cells"), False),
+    (UNTIMED, UNTIMED[2:], False),
     (UNTIMED, UNTIMED[:3], False),  # it may be another run that ended earlier
+    (TYPED, in_form(TYPED, "%Y/%m/%d %H:%M:%S"), True),
+    (TYPED, in_form(TYPED, "%a, %d %b %Y %H:%M:%S +0000"), True),
+    (in_form(TYPED, "%s.0"), in_form(TYPED, "%s000"), True),
+    (TYPED, in_form(typed(1), "%Y/%m/%d %H:%M:%S"), False),
+    ([CHINESE], [CHINESE], True),
+    ([CHINESE | {"result": "细胞类型"}] * 2, [CHINESE | {"result": "细胞类型"}] * 2, False),
     ([BAD] * 5, [BAD] * 5, False),  # nothing tells runs apart that fail at once
     ([GOOD], [GOOD], False),
     ([], [], False),

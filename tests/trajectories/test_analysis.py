@@ -173,9 +173,9 @@ def test_a_frame_with_model_task_and_score_has_a_leaderboard():
     table = compare.leaderboard(frame).table
     assert table.set_index("model_name")["estimate"].to_dict() == {"b": 1.0, "a": 0.5}
     scores = compare.leaderboard(frame.assign(Correct=[0.5, 0.25, 1, 0.5]).rename(columns={"Correct": "points"}))
-    assert (scores.outcomes.title, scores.table["estimate"].tolist()) == ("mean score", [0.75, 0.375])
-    for values, title in (([1e-90, 0, 2e-90, 0], "mean score"), ([0.9999999, 1e-17, 1, 1], "success rate")):
-        assert compare.leaderboard(frame.assign(points=values).drop(columns="Correct")).outcomes.title == title
+    assert (scores.outcomes.title, scores.table["estimate"].tolist()) == ("mean score (points)", [0.75, 0.375])
+    for values, name in (([1e-90, 0, 2e-90, 0], "mean score"), ([0.9999999, 1e-17, 1, 1], "success rate")):
+        assert compare.leaderboard(frame.assign(points=values).drop(columns="Correct")).outcomes.name == name
     with pytest.raises(SourceError, match="no column for the score; there are LLM, Question ID"):
         compare.leaderboard(frame.drop(columns="Correct"))
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import evalkit
 from evalkit import compare, kinds, trajectories
+from evalkit._text import format_interval
 from evalkit.cli import main
 from evalkit.compare.terminal import answer, describe_comparison
 from evalkit.display.terminal import chosen_lines, summary
@@ -618,6 +619,39 @@ def test_a_missing_score_is_not_filled_from_an_outcome_nor_from_how_a_run_ended(
     assert (by_outcome["n"], round(by_outcome["estimate"], 6)) == (6, round(5 / 6, 6))
 
 
+@pytest.mark.parametrize("names", [("success", "metrics.score"), ("eval.passed", "eval.grade"), ("ok?", "mean/points")])
+def test_a_score_in_an_object_is_not_replaced_by_the_outcome_and_titles_name_it(tmp_path, names):
+    of_models = {"teal": [(1, 0.6), (1, "")], "wren": [(1, 0.65), (0, 0.65)]}
+    rows = [f"t{n},{model},{own[n % 2][0]},{own[n % 2][1]}" for n in range(8) for model, own in of_models.items()]
+    make.write(tmp_path / "a.csv", "\n".join([f"task,model,{','.join(names)}", *rows]))
+    runs = trajectories.load(tmp_path, columns=f"success={names[0]}").runs
+    by_score, by_outcome = (compare.leaderboard(runs, value) for value in ("score", ""))
+    assert by_score.table.set_index("model_name")["n"].to_dict() == {"wren": 8, "teal": 4}
+    assert by_score.table["estimate"].round(6).tolist() == [0.65, 0.6]
+    assert set(by_score.table["measure"]) == {f"mean score ({names[1]})"}
+    assert by_outcome.table["estimate"].tolist() == [1, 0.5]
+    assert set(by_outcome.table["measure"]) == {"success rate"}
+
+
+def test_scores_that_are_outcomes_are_called_success_rate(tmp_path):
+    rows = [f"t{n},{model},{n % 2},{n % 3}" for n in range(6) for model in ("teal", "wren")]
+    runs = table(tmp_path, "a.csv", "\n".join(["task,model,resolved,final", *rows])).runs
+    assert kinds.outcomes(runs, "score").title == "success rate"
+    assert kinds.outcomes(runs).title == "success rate"
+    runs = trajectories.load(tmp_path, columns=["success=resolved", "score=final"]).runs
+    assert kinds.outcomes(runs, "score").title == "mean score (final)"
+    runs = table(tmp_path, "a.csv", "\n".join(["task,model,exact_match,f1", *rows])).runs
+    assert kinds.outcomes(runs).title == "success rate (exact_match)"
+
+
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_a_name_of_a_column_may_span_lines(tmp_path, line):
+    header = f'Results of 5" screens{line}task,"Model{line}(full{line}name)","Pas{line}sed?",score'
+    logs = table(tmp_path, "a.csv", header + line + "\n".join(f"t{n},m,1,{n}" for n in range(4)))
+    assert logs.runs["score"].tolist() == [0, 1, 2, 3]
+    assert "; not used: Model (full name) (1 value) and Pas sed? (1 value)" in " ".join(str(logs.chosen).split())
+
+
 def test_columns_that_name_no_model_are_listed_first_with_the_option_to_type(tmp_path):
     rows = [f"t{i},m {j},{i % 2},n{i}{j}" for i in range(4) for j in range(3)]
     text = "\n".join(["question,LLM used,correct,note", *rows])
@@ -642,6 +676,9 @@ ROWS = [(f"t{n % 4}", f"m {n // 4}", f"solver {n // 8}", n % 2) for n in range(1
         ("task,which llm?,system,correct", [0, 1, 2, 3], "so system names the models; not used: which llm? (4 values)"),
         ("task,Provider,agent,correct", [0, 2, 1, 3], ""),  # each agent has one provider
         ("task,agent,difficulty,correct", [0, 1, 2, 3], ""),
+        ("task,harness,LM,correct", [0, 2, 1, 3], "harness names the models"),
+        ("task,agent,Basis,correct", [0, 2, 1, 3], "--column model=Basis"),  # rows of one agent and task differ
+        ("task,checkpoint,correct", [0, 1, 3], "--column model=checkpoint"),
         ("task,`whoami` model,correct", [0, 1, 3], "--column model='`whoami` model'"),
         ('task,"the ""LLM""\'s name",correct', [0, 1, 3], """--column model='the "LLM"'"'"'s name'"""),
     ],
@@ -654,6 +691,28 @@ def test_a_column_of_models_is_named_also_next_to_agents_and_quoted_for_a_shell(
     assert said in str(logs.chosen.only("no_model"))
     if "agent" in header:  # the user may choose the agents
         assert "no_model" not in trajectories.load(tmp_path, columns="model=agent").chosen
+
+
+def test_findings_and_the_text_of_logs_begin_with_the_warning_that_no_column_is_the_model(tmp_path):
+    logs = table(tmp_path, "a.csv", "\n".join(["task,Basis,correct", *(f"q{n},b{n % 3},1" for n in range(9))]))
+    found = compare.findings(compare.leaderboard(logs.runs))
+    cited = evalkit.Evidence(logs, logs.runs).cite(found)
+    said = "No column of a.csv was recognised as the model"
+    assert finding_text(cited[0]).startswith(said)
+    assert [one.code for one in cited[1:]] == [one.code for one in found]
+    assert repr(logs).startswith(said)
+    named = trajectories.load(tmp_path, columns="model=Basis")
+    assert len(evalkit.Evidence(named, named.runs).cite(found)) == len(found)
+
+
+def test_the_first_sentence_on_many_models_has_the_rate_of_the_first_row(tmp_path):
+    rows = [f"q{n},m{model:02},{int(n < model % 7)}" for model in range(43) for n in range(7)]
+    runs = table(tmp_path, "a.csv", "\n".join(["task,model,correct", *rows])).runs
+    best = kinds.rates(runs).nlargest(1, "estimate").iloc[0]
+    rate = format_interval(best["estimate"], best["low"], best["high"])
+    assert answer(runs).text.startswith(
+        f"43 models, sorted by rate; the first has a success rate of {rate}; `evalkit c"
+    )
 
 
 def test_many_models_and_an_empty_column_of_models_are_named_even_with_one_name_for_all(tmp_path):
@@ -728,6 +787,10 @@ def test_a_file_with_an_unknown_encoding_is_named(tmp_path, encoding, is_told):
         ('t0,a,1,"left, then\nt1,a,0,went on, and on"\nt2,a,0,x', 2, "line 2: a quoted cell spans 2 lines like rows"),
         ('task,model,passed,"the\ntext"\nt1,a,0,x', 1, ""),
         ('t0,a,1,two\nlines"\nt1,a,0,x', 3, "1 row with fewer cells than columns"),
+        ('t0,a,1,"x\n\nt1,a,0,y\n\nt2,a,0,z"\n\nt3,a,1,z', 2, "line 2: a quoted cell spans 5 lines like rows"),
+        ('t0,a,1,"x\r\r\nt1,a,0,y"\r\r\nt2,a,0,z', 2, "line 2: a quoted cell spans"),
+        ('t0,a,1,"x\n# part 2, of 3\nt1,a,0,y"\nt2,a,0,z', 2, "line 2: a quoted cell spans 3 lines like rows"),
+        ('t0,a,1,"Dear all, see:\n\nsome text, a list\n\nand an end"\nt1,a,0,x', 2, ""),
     ],
 )
 def test_quotes_that_are_not_closed_and_long_cells_lose_no_row_silently(tmp_path, text, rows, said):
@@ -858,6 +921,15 @@ def test_where_no_run_was_measured_the_first_sentence_says_how_runs_ended(tmp_pa
     assert finding_text(compare.findings(compare.leaderboard(logs.runs))[0]).startswith(said)
 
 
+def test_samples_without_a_score_in_a_cancelled_evaluation_are_cancelled(tmp_path):
+    samples = [make.sample("s0"), *(make.sample(f"s{n}", scores={}) for n in range(1, 4))]
+    make.write(tmp_path / "a.json", make.inspect_log(*samples, status="cancelled"))
+    assert evalkit.load(tmp_path).runs["status"].tolist() == ["completed"] + ["cancelled"] * 3
+    make.write(tmp_path / "a.json", make.inspect_log(*samples[1:], status="cancelled"))
+    runs = evalkit.load(tmp_path).runs
+    assert describe_comparison(runs).startswith("3 of 3 runs ended with cancellation: no run was measured.")
+
+
 @pytest.mark.parametrize(
     ("status", "error", "said"),
     [
@@ -865,6 +937,8 @@ def test_where_no_run_was_measured_the_first_sentence_says_how_runs_ended(tmp_pa
         ("failed", "KeyError('x')", "KeyError"),
         ("error", "no space left", "status error"),
         ("cancelled", "ValueError: x", "status cancelled"),
+        ("", "httpx.ReadTimeout: 30 s", "ReadTimeout"),  # only the error says that a run has no outcome
+        ("completed", "disk is full", "disk is full"),
     ],
 )
 def test_the_class_of_an_exception_says_how_runs_ended_also_to_failures_and_audit(tmp_path, status, error, said):

@@ -216,7 +216,8 @@ def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
         raised = RAISED.match(last) or RAISED.match(error_text(sample.error))
         return "error", raised[1] if raised else "error"
     if not sample.limit:
-        return "", ""
+        was_cancelled = of_log == "cancelled" and not (sample.scores or sample.score)
+        return ("cancelled", "cancellation") if was_cancelled else ("", "")
     limit = text_of(part_of(sample.limit, "type") or sample.limit)
     return f"limit_{limit}", f"{limit} limit"
 

@@ -30,6 +30,7 @@ MESSAGES = ("messages", "conversation", "trajectory", "history", "traj")  # usua
 CHATS = ("messages", "history")  # columns whose messages make a row a run even without a score
 _MOST_NAMED = 3  # maximum number of doubtful cells that the ledger names
 _MOST_HEADER = 2**24  # number of characters in which the header is searched
+_IN_CELL = re.compile(r'(?:\A|[,;\t|])"[^"]*\Z')  # the end of a line that breaks within a cell
 _DECIMALS = re.compile(r"\A(-?\d+),(\d+\s*%?)\Z")
 csv.field_size_limit(2**28)  # characters; many transcripts exceed the default of 131,072
 
@@ -350,7 +351,8 @@ def _cells(text: str, doubts: list[str]) -> list[dict[str, Any]]:
                 list(csv.reader(taken, delimiter=delimiter, strict=True))
             except csv.Error:
                 raise ValueError(f"line {first}: a quote is never closed, or followed by text in its cell") from None
-        if names and len(taken) > 1 and all(one.count(delimiter) >= len(names) - 1 for one in taken):
+        are_rows = [one.count(delimiter) >= len(names) - 1 for one in taken if one.strip()]
+        if names and len(are_rows) > 1 and sum(are_rows) > len(are_rows) / 2:  # the others may be comments
             spanning += 1
             if spanning <= _MOST_NAMED:
                 doubts.append(f"line {first}: a quoted cell spans {len(taken)} lines like rows; is a quote missing?")
@@ -379,7 +381,11 @@ def _cells(text: str, doubts: list[str]) -> list[dict[str, Any]]:
 
 def _from_header(text: str) -> list[str]:
     """Return the first lines of a table from its header on, without a title or comments above it."""
-    lines = list(islice(io.StringIO(text[:_MOST_HEADER], newline=""), 10))
+    lines = [""]
+    for line in islice(io.StringIO(text[:_MOST_HEADER], newline=""), 10):
+        if lines[-1] and not _IN_CELL.search(lines[-1]):
+            lines.append("")
+        lines[-1] += line
     cells = list(map(_fields, lines))
     known = (at for at, names in enumerate(cells) if is_table_of_runs(names))
     alike = (at for at, (one, below) in enumerate(pairwise(cells)) if len(one) > 1 and len(one) == len(below))
