@@ -142,7 +142,7 @@ def findings(name: str) -> list[Finding]:
         Finding("mode", "s", mode, template=mode_of_models),
         Finding("no_other", "s", {"model": name}, template=mindcraft.no_other),
         Finding("trend", "s", {"row": trend}, template=mindcraft.trend),
-        Finding("no_trend", "s", {"models": ["b", name]}, template=mindcraft.no_trend),
+        Finding("no_trend", "s", {"models": ["b", name], "is_tested": True}, template=mindcraft.no_trend),
         Finding("reach", "s", {"model": name, "tasks": {0: 2, 1: 3}, "gap": 0.5}, template=mindcraft.reach),
         Finding("failures", "s", {"n": 3, "ways": 1, "first": [(name, 3)]}, template=steps.failures),
         Finding("endings", "s", {"endings": {name: 3}, "n": 9, "noun": "run"}),
