@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from evalkit._notes import NO_NOTES, Notes, note
+from evalkit._notes import NO_NOTES, Note, Notes, note
 from evalkit._text import as_list, did_you_mean
 from evalkit.io.paths import INSIDE, SourceError, absolute
 from evalkit.io.sources import expand, without_projects
@@ -96,7 +96,12 @@ def name_by_source(
     assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     if are_alone and not compare_by and (shared == {UNKNOWN} or not is_file.any()):
         name_of = pd.concat([runs.set_index(by)["source_name"] for by in ("run_id", "source")]).groupby(level=0).first()
-        chosen = assembled.chosen.without("no_model") + note("named_by_folder", models=sorted(set(model)))
+        doubts = list[Note]()  # a column that may name the models is named in spite of the folders
+        for doubt in assembled.chosen.only("no_model").notes:
+            if doubt.values["likely"]:
+                doubts.append(doubt._replace(code="one_model_given", values={**doubt.values, "agents": "the folder"}))
+        chosen = assembled.chosen.without("no_model") + Notes(tuple(doubts))
+        chosen += note("named_by_folder", models=sorted(set(model)))
         return changed(assembled, partial(named_by_id, names=name_of))._replace(chosen=chosen)
     compared = set[str]() if compare_by else set(model[counts][n_folders > 1])
     merged = set[str]() if "source_name" in str(compare_by) else shared - compared
