@@ -33,7 +33,7 @@ from evalkit.kinds.names import TABLE_KIND
 from evalkit.kinds.reading import list_logs, records_of, tables_of, update
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.selection import Renames, name_by_source, rename_models, renames_of, select_runs
+from evalkit.kinds.selection import Renames, name_by_source, rename_models, renames_of, select_runs, when_named
 from evalkit.kinds.units import compare_units
 
 
@@ -214,8 +214,7 @@ def assemble(
     runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     chosen = assembled.chosen
     if model:  # runs without a model name now have one, perhaps in spite of a column of models
-        doubts = (one._replace(code="one_model_given") for one in chosen.only("no_model").notes if one.values["likely"])
-        chosen = chosen.without("no_model") + Notes(tuple(doubts))
+        chosen = when_named(chosen)
     elif len(runs) and "no_model" not in chosen and runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all():
         chosen += note("unnamed")
     assembled = assembled._replace(chosen=chosen)

@@ -99,7 +99,8 @@ def name_by_source(
     if are_alone and not compare_by and (shared == {UNKNOWN} or not is_file.any()):
         of_ids = dict(zip(runs["source"], runs["source_name"], strict=True))
         of_ids |= dict(zip(runs["run_id"], runs["source_name"], strict=True))
-        chosen = assembled.chosen.without("no_model") + note("named_by_folder", models=sorted(set(model)))
+        chosen = when_named(assembled.chosen, agents="the folder")
+        chosen += note("named_by_folder", models=sorted(set(model)))
         return changed(assembled, partial(named_by_id, names=of_ids))._replace(chosen=chosen)
     compared = set[str]()
     if not compare_by:
@@ -111,6 +112,14 @@ def name_by_source(
     if merged and "source_name" not in columns_of(compare_by):
         chosen += note("sources_merged", models=sorted(merged))
     return assembled._replace(chosen=chosen)
+
+
+def when_named(chosen: Notes, **by: str) -> Notes:
+    """Drop the note that no column names the models, because they have names now, unless a column may name them."""
+    for doubt in chosen.only("no_model").notes:
+        if doubt.values["likely"]:
+            chosen += Notes((doubt._replace(code="one_model_given", values={**doubt.values, **by}),))
+    return chosen.without("no_model")
 
 
 def _names_of_sources(sources: Sequence[str]) -> dict[str, str]:

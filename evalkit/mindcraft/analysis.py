@@ -437,16 +437,13 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     >>> analysis.cooking_drop(runs)["model_name"].iloc[0]
     'all models'
     """
-    runs = cooking(runs)
-    runs = runs[runs["n_blocked_agents"].notna()]
-    side = (runs["n_blocked_agents"] > 0).astype(bool).map({False: "none", True: "any"})
-    runs = runs.assign(side=side)
+    runs = _with_sides(runs)
     rated = success_by(runs, ["side", "model_name"])
     models = pd.Index(runs["model_name"].unique(), name="model_name")
     pooled = np.nan
     if len(models) > 1:
         models = models.insert(0, ALL_MODELS)
-        rated = pd.concat([rated, _means_over_models(runs)])
+        rated = pd.concat([rated, _means_over_models(runs, "side")])
         of_sides = success_by(runs, "side").set_index("side")["estimate"].reindex(["none", "any"])
         pooled = of_sides["none"] - of_sides["any"]
     rated = rated.set_index("model_name")
@@ -480,12 +477,26 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values("model_name", key=lambda names: names != ALL_MODELS, kind="stable", ignore_index=True)
 
 
-def _means_over_models(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return, for each side, the mean rate of the models that have both sides; intervals are over tasks."""
-    table = outcomes(runs, "is_successful").table.join(runs["side"]).dropna(subset="value")
+def rates_by_blocked(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return cooking success by model and number of blocked agents. All models are averaged as in `cooking_drop`."""
+    runs = _with_sides(runs)
+    of_models = success_by(runs, ["model_name", "n_blocked_agents"])
+    return pd.concat([_means_over_models(runs, "n_blocked_agents"), of_models], ignore_index=True)
+
+
+def _with_sides(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return cooking runs with a known number of blocked agents, and in `side` whether it is none or any."""
+    runs = cooking(runs)
+    runs = runs[runs["n_blocked_agents"].notna()]
+    return runs.assign(side=np.where(runs["n_blocked_agents"] > 0, "any", "none"))
+
+
+def _means_over_models(runs: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Return, for each group, the mean rate of the models that have both sides; intervals are over tasks."""
+    table = outcomes(runs, "is_successful").table.join(runs[["side", "n_blocked_agents"]]).dropna(subset="value")
     n_sides = table.groupby("model_name")["side"].transform("nunique")
     rows = []
-    for side, own in table[n_sides == 2].groupby("side"):
+    for group, own in table[n_sides == 2].groupby(by):
         cells = own.groupby(["family", "task", "model_name"])["value"].mean().unstack()
         n, n_tasks = len(cells), cells.count()
         families = cells.index.get_level_values("family")
@@ -499,8 +510,9 @@ def _means_over_models(runs: pd.DataFrame) -> pd.DataFrame:
             fewest = min(units.independent, n_tasks.min())
             low, high = map(float, bounded(units.values, units.sizes, True, units=fewest))
         few = FEW if n_tasks.min() < FEW_CLUSTERS else Notes()
-        rows.append((side, ALL_MODELS, mean, low, high, len(own), n, few))
-    columns = ["side", "model_name", "estimate", "low", "high", "n", "n_tasks", "warning"]
+        row = {by: group, "model_name": ALL_MODELS, "estimate": mean, "low": low, "high": high}
+        rows.append(row | {"n": len(own), "n_tasks": n, "warning": few})
+    columns = [by, "model_name", "estimate", "low", "high", "n", "n_tasks", "warning"]
     made = pd.DataFrame(rows, columns=columns)
     return made.astype(dict.fromkeys(["estimate", "low", "high"], "float64"))
 

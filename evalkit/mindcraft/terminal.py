@@ -45,8 +45,7 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
     levels = sorted(chosen["n_blocked_agents"].dropna().unique())
     if len(levels) < 2:
         return []
-    both = pd.concat([chosen.assign(model_name=analysis.ALL_MODELS), chosen])
-    cells = analysis.success_by(both, ["model_name", "n_blocked_agents"]).set_index(["model_name", "n_blocked_agents"])
+    cells = analysis.rates_by_blocked(chosen).set_index(["model_name", "n_blocked_agents"])
     drops = analysis.cooking_drop(chosen)
     rows = []
     for name, row in zip(group_names(drops["model_name"]), drops.to_dict("records"), strict=True):

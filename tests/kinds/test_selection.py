@@ -486,3 +486,15 @@ def test_folders_that_name_models_can_be_renamed(tmp_path):
     sources = crafter_folders(tmp_path, "m", "m")
     runs = evalkit.load(sources, "crafter", rename=["prompt0=old", "prompt1=new"]).runs
     assert sorted(runs["model_name"]) == ["new", "old"]
+
+
+@pytest.mark.parametrize("more", [[], ["--model", "m"]])
+def test_a_column_that_may_name_the_models_is_named_also_if_folders_or_the_user_name_them(tmp_path, more):
+    for folder in ("old", "new"):
+        rows = "".join(f"t{task},{engine},{task % 2}\n" for task in range(6) for engine in ("oak", "elm"))
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "runs.csv").write_text(f"task,Engine of this team,resolved\n{rows}")
+    line = ["compare", str(tmp_path / "old"), str(tmp_path / "new"), *more]
+    shown = CliRunner().invoke(main, line).output
+    assert "not used: Engine of this team (2 values)" in shown.partition("rank")[0]
+    assert "--column model='Engine of this team'" in shown

@@ -1,5 +1,6 @@
 """Tables, figures and findings of runs: counted by hand, with runs that logged no score both ways."""
 
+import math
 import re
 
 import pandas as pd
@@ -285,6 +286,8 @@ def test_the_drop_of_all_models_is_one_within_models(tmp_path, results, drop, sa
     assert said in first
     assert "nan" not in first
     assert "rough interval" not in first  # there is none
+    grid = analysis.rates_by_blocked(runs).set_index(["model_name", "n_blocked_agents"])["estimate"]
+    assert grid.get((row["model_name"], 0), math.nan) == pytest.approx(row["none_estimate"], nan_ok=True)
     assert bool(others) == (drop is not None)  # nothing explains a drop that was not estimated
 
 
