@@ -88,6 +88,8 @@ def by_part(values: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def encoded_parts(data: bytes) -> dict[str, msgspec.Raw] | None:
     """Return the simulations of a results file like `by_part`, but encoded, to save memory; None for other files."""
+    if b'"simulations"' not in data:  # rules out most files of other formats without decoding them
+        return None
     try:
         results = decode_json(data, _RESULTS)[0]
     except BrokenFileError:
