@@ -17,13 +17,13 @@ import pandas as pd
 from IPython.display import display
 
 from evalkit._notes import Notes
-from evalkit._text import check_columns, columns_in_words, counted_noun
+from evalkit._text import check_columns, column_in_words, counted_noun, listed
 from evalkit.compare.ranking import Leaderboard
 from evalkit.display import publish, show_table, show_text
 from evalkit.display.anchors import ALL_PAIRS, ALL_RUNS
 from evalkit.display.plots import key_of
 from evalkit.display.show import REPORT
-from evalkit.display.tables import RunLink, cell_texts
+from evalkit.display.tables import TITLES, RunLink, cell_texts
 from evalkit.display.terminal import WARNED
 from evalkit.evidence.references import RUNS, page_name, reference
 from evalkit.io import plain
@@ -228,7 +228,8 @@ class Evidence:
         show_runs(self._logs, self._table, caption, anchor=ALL_RUNS, rows=MOST_ROWS)
         if len(self._shown) < len(self._runs):
             n = f"{len(self._shown):,} of {counted_noun(len(self._runs), 'run')}"
-            show_text(f"{n}, chosen evenly by {columns_in_words(self._chosen_by)}. Links may show fewer runs.")
+            by = listed([TITLES.get(name, column_in_words(name)) for name in self._chosen_by])
+            show_text(f"{n}, chosen evenly by {by}. Links may show fewer runs.")
 
     def _group_link(self, by: tuple[str, ...], key: tuple[Any, ...]) -> str:
         """Return a link to the only run of a group, or to the rows of its runs; "" if no run is shown."""
