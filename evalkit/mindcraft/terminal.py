@@ -13,6 +13,7 @@ from evalkit.display.words import finding_text
 from evalkit.io import SourceError, plain
 from evalkit.io.screen import so_far
 from evalkit.kinds import Logs, has_flag
+from evalkit.kinds.runs import compared_in
 from evalkit.kinds.success_rates import best_first
 from evalkit.mindcraft import analysis, words
 from evalkit.mindcraft.parse import UNKNOWN
@@ -34,6 +35,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
     return [
         Part(title, rows=_rows(table, by), always=True, left=len(by), spare=_SPARE, frame=table),
         *(blocked if is_asked or by == ["model_name"] else []),
+        Part("runs that rates exclude", _exclusions(runs), always=True),
         Part("notes", _notes(runs)),
         Part("rates of measured runs only", unmeasured_lines(runs, by, logs.kind)),
     ]
@@ -58,7 +60,7 @@ def _blocked_parts(runs: pd.DataFrame, *, always: bool, everything: bool) -> lis
     sentences = " ".join(plain(finding_text(finding)) for finding in analysis.drop_findings(chosen, drops))
     return [
         Part("the drop with blocked agents", [sentences], always=True),
-        Part("models by blocked agents", rows=rows, always=True),
+        Part("models by blocked agents", rows=rows, always=always or not compared_in(runs)),
         Part("trends with blocked agents", [plain(finding_text(finding)) for finding in trends]),
     ]
 
@@ -137,14 +139,18 @@ def _with_groups(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return runs.assign(**{column: runs[column].map(", ".join) for column in lists})
 
 
+def _exclusions(runs: pd.DataFrame) -> list[str]:
+    """Count the runs that rates exclude."""
+    stale = int(has_flag(runs, "stale_copy").sum())
+    return [f"copies of another run's log, excluded from all rates: {stale:,}"] if stale else []
+
+
 def _notes(runs: pd.DataFrame) -> list[str]:
-    """Describe the runs without a model's name, the runs that rates exclude, and the assumptions about scores."""
+    """Describe the runs without a model's name, and the assumptions about agents and scores."""
     lines = []
     if unknown := int((runs["model_name"] == UNKNOWN).sum()):
         hint = "name it by --layout, such as '{model_name}/{task_id}', or by --model NAME"
         lines.append(f"runs without a model's name: {unknown:,}; {hint}")
-    if stale := int(has_flag(runs, "stale_copy").sum()):
-        lines.append(f"copies of another run's log, excluded from all rates: {stale:,}")
     if merged := int(has_flag(analysis.counted(runs), "extra_agent_logs").sum()):
         lines.append(fill_template(words.MERGED, {"count": merged}))
     if has_flag(runs, "scale_assumed").any():
