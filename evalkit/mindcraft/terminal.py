@@ -103,7 +103,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     n_running = int(runs["_running"].sum())
     total = f"\ntotal: {so_far(n_done, expected, 'task')} done, {counted_noun(n_running, 'run')} running"
     complete = bool((done["done"] >= done["expected"]).all()) and not n_running
-    return "\n".join([table, total, *_notes(runs)]), complete
+    return "\n".join([table, total, *_exclusions(runs), *_notes(runs)]), complete
 
 
 def _running(snapshot: Snapshot) -> list[bool]:
