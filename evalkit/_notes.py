@@ -102,7 +102,10 @@ def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str, agents
         text += f"; not used: {listed(unused, 8)}"
     if likely:
         return f"{text}; if one names the model: --column model={shlex.quote(likely)} (parameter columns)"
-    return f"{text}; {_UNNAMED}" + ("; to compare the files, name each of them as a source" if n_files > 1 else "")
+    text += f"; {_UNNAMED}"
+    if n_files > 1:
+        text += "; to compare the files, name each of them as a source"
+    return text
 
 
 def _told_apart(file: str, count: int, column: str, task: str, is_item: bool) -> str:

@@ -40,11 +40,14 @@ VERDICTS = ("regression", "not decided", "not worse", "better")  # verdicts that
 def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> Answer:
     """State which model is best, or the rate of all runs if no run names a model."""
     named = runs.loc[runs["model_name"] != UNKNOWN, "model_name"].nunique()
-    if named > MOST_ANSWERED and len(known := best_first(rates(runs)).dropna(subset="estimate")):
-        data, first = outcomes(runs), known.iloc[0]
-        rate = format_interval(*first[["estimate", "low", "high"]], percent=data.is_share, unit=data.unit or None)
-        text = f"{named:,} models, sorted by rate; the first has a {data.name} of {rate}"
-        return Answer(f"{text}; `evalkit compare` tests which are better.")
+    if named > MOST_ANSWERED:
+        known = best_first(rates(runs)).dropna(subset="estimate")
+        if len(known):
+            data = outcomes(runs)
+            ends = known.iloc[0][["estimate", "low", "high"]]
+            rate = format_interval(*ends, percent=data.is_share, unit=data.unit or None)
+            text = f"{named:,} models, sorted by rate; the first has a {data.name} of {rate}"
+            return Answer(f"{text}; `evalkit compare` tests which are better.")
     board = leaderboard(runs, planned=planned)
     in_sentences = with_short_names(board, name_width())
     ranking = ranked(in_sentences)

@@ -93,8 +93,11 @@ class Following:
         if being_written:
             status += f", {len(being_written)} being written"
         lines = [text]
-        table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
-        files = table[~table["context"].astype("bool")] if self.logs is None else self.logs.ledger
+        if self.logs is None:
+            table = self._store.tables["files"].select(["source", "status", "reason", "context"]).to_pandas()
+            files = table[~table["context"].astype("bool")]
+        else:
+            files = self.logs.ledger
         files = files[~files["source"].isin(being_written)]  # these have not failed yet
         if len(files):
             lines += ["", *file_lines(files, len(self.logs.runs) if self.logs else 0)]

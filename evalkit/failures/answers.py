@@ -59,7 +59,7 @@ def findings_of(
     """Make the result of `findings` from its tables: failed runs, their modes, groups of errors, and the contrast."""
     runs, rule = failed
     n_failed = table["run_id"].nunique()
-    found = loops(logs)
+    found = loops(logs, failed=failed)
     if not n_failed:
         text = words.UNKNOWN if rule == "unknown" else words.NOTHING
         found.insert(0, Finding("no_failures", MODES, {}, (), text))
@@ -78,8 +78,14 @@ def findings_of(
             found.append(Finding("mode", MODES, {"mode": mode, "rows": rows}, (), words.mode_of_models))
     if len(groups):
         top = groups.iloc[0]
-        first = {"error": top["error"], "n": int(top["calls"]), "runs": int(top["runs"])}
-        values = {"calls": int(groups["calls"].sum()), "groups": len(groups), "rule": rule, **first}
+        values = {
+            "calls": int(groups["calls"].sum()),
+            "groups": len(groups),
+            "rule": rule,
+            "error": top["error"],
+            "n": int(top["calls"]),
+            "runs": int(top["runs"]),
+        }
         example = Example("the error", top["run_id"], turn=int(top["turn"]))
         found.append(Finding("errors", "Errors", values, (example,), words.errors))
     if rule != "events":
@@ -99,14 +105,19 @@ def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
     first = lead.drop_duplicates("mode").set_index("mode")
     examples = [Example(mode, first["run_id"][mode], turn=int(first["turn"][mode])) for mode, _ in reasons[:3]]
     examples += [Example(words.reason(mode, n), "", group={"leading_mode": mode}) for mode, n in counts.items()]
-    rest = {"unexplained": counts.get(UNEXPLAINED, 0), "unsearched": counts.get(UNSEARCHED, 0)}
-    values = {"failed": len(lead), "rule": rule, "reasons": reasons, **rest}
+    values = {
+        "failed": len(lead),
+        "rule": rule,
+        "reasons": reasons,
+        "unexplained": counts.get(UNEXPLAINED, 0),
+        "unsearched": counts.get(UNSEARCHED, 0),
+    }
     return Finding("reasons", section, values, tuple(examples), words.leading)
 
 
-def loops(logs: Logs, section: str = MODES) -> list[Finding]:
+def loops(logs: Logs, section: str = MODES, failed: Failed | None = None) -> list[Finding]:
     """Make a finding on failed runs that repeat one call many times, if any do; without outcomes, on all runs."""
-    runs, rule = failed_runs(logs)
+    runs, rule = failed or failed_runs(logs)
     if rule == "unknown":
         runs = logs.runs
     elif rule != "events":
@@ -122,9 +133,17 @@ def loops(logs: Logs, section: str = MODES) -> list[Finding]:
     by_model = runs.assign(has=runs["run_id"].isin(ids)).groupby("model_name", dropna=False)["has"]
     counts = by_model.agg(["sum", "size"]).sort_values("sum", ascending=False, kind="stable")
     model = counts.index[0] if len(counts) > 1 and isinstance(counts.index[0], str) else ""
-    longest = {"most": int(long["times"].iloc[0]), "call": long["evidence"].iloc[0].partition(" → ")[0][:80]}
-    first = {"model": model, "of_model": int(counts["sum"].iloc[0]), "n_model": int(counts["size"].iloc[0])}
-    values = {"n": len(ids), "total": len(runs), "least": LONG_LOOP, "rule": rule, **longest, **first}
+    values = {
+        "n": len(ids),
+        "total": len(runs),
+        "least": LONG_LOOP,
+        "rule": rule,
+        "most": int(long["times"].iloc[0]),
+        "call": long["evidence"].iloc[0].partition(" → ")[0][:80],
+        "model": model,
+        "of_model": int(counts["sum"].iloc[0]),
+        "n_model": int(counts["size"].iloc[0]),
+    }
     examples = tuple(
         Example(f"{row['times']:.0f} times", row["run_id"], turn=row["turn"])
         for row in long.drop_duplicates("run_id").head(3).to_dict("records")

@@ -61,7 +61,9 @@ def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplai
 
 def errors(calls: int, groups: int, error: str, n: int, runs: int, rule: str) -> str:
     """Describe how many calls failed in all runs, and the most frequent error."""
-    failed = f"{counted_noun(calls, 'call')} failed{' or failed silently' if rule == 'events' else ''}"
+    failed = f"{counted_noun(calls, 'call')} failed"
+    if rule == "events":
+        failed += " or failed silently"
     where = f"in {counted_noun(runs, 'run')}: {shorten(error, 60).rstrip('.')}."
     if groups == 1:
         return f"{failed} {where}"

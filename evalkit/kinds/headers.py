@@ -303,24 +303,26 @@ def choices_of(
     table: pd.DataFrame, meaning: Mapping[str, str], file: str, given: Iterable[str] = (), *, n_files: int = 1
 ) -> Notes:
     """Note the meanings of columns, and unused numbers; if no column is the model, `given` or not, all unused ones."""
-    told = {role: name for role, name in meaning.items() if _is_known(table[name]).any()}
+    used = {role: name for role, name in meaning.items() if _is_known(table[name]).any()}
     unused = [name for name in map(str, table) if name not in meaning.values()]
     doubtful = {}
     for role in sorted(_OPTIONAL.difference(meaning)):
         several = [names for level in COLUMN_NAMES[role] if len(names := _called(unused, level)) > 1]
         if several:
             doubtful[role] = several[0]
-    scores = [name for name in unused if not _NO_SCORE.search(name) and table[name].astype("str").nunique() > 1]
-    scores = [name for name in scores if "counts_as" not in meaning and _are_values(table[name])]
-    chosen = note("columns", file=file, meaning=told, doubtful=doubtful, scores=scores)
-    agents = told.get("model_name", "")
+    left = {name: table[name].astype("str").nunique() for name in unused}
+    numbers = [name for name in unused if left[name] > 1 and _are_values(table[name])]
+    scores = list[str]()
+    if "counts_as" not in meaning:
+        scores = [name for name in numbers if not _NO_SCORE.search(name)]
+    chosen = note("columns", file=file, meaning=used, doubtful=doubtful, scores=scores)
+    agents = used.get("model_name", "")
     if {"model", "model_name"} & set(given) or (agents and not _called([agents], COLUMN_NAMES["model_name"][1])):
         return chosen
-    if not agents and "agent" in told and table[told["agent"]].nunique() > 1:
-        agents = told["agent"]
-    left = {name: table[name].astype("str").nunique() for name in unused}
+    if not agents and "agent" in used and table[used["agent"]].nunique() > 1:
+        agents = used["agent"]
     options = [name for name, n in left.items() if 1 < n < len(table) and (n <= MOST_NAMES or _LIKE_MODEL.search(name))]
-    likely = [name for name in options if not _are_values(table[name])]
+    likely = [name for name in options if name not in numbers]
     if agents:  # they are the models, unless another column has several values within an agent and task
         of_run = [agents, *(meaning[role] for role in ("dataset", "task_id", "repetition") if role in meaning)]
         for name in list(likely):
@@ -330,7 +332,7 @@ def choices_of(
         if not likely:
             return chosen
     likely.sort(key=lambda name: (not _LIKE_MODEL.search(name), left[name]))
-    likely += [*filter(_MODEL_NUMBER.search, options), *_called([told.get("seed", "")], ("checkpoint",)), ""]
+    likely += [*filter(_MODEL_NUMBER.search, options), *_called([used.get("seed", "")], ("checkpoint",)), ""]
     doubt = note("no_model", file=file, rows=len(table), left=left, likely=likely[0], agents=agents, n_files=n_files)
     return doubt + chosen
 

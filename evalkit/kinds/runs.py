@@ -26,6 +26,7 @@ JUDGED = "judged"  # flag of runs whose outcome is the verdict of a judge
 BY_JUDGE = " by a judge"  # suffix of the name of every estimate that includes such runs
 MOST_NAMED = 8  # maximum number of models listed in a sentence; above it, the sentence gives their number
 MOST_SCORER = 30  # maximum length of a scorer's name in the title of an estimate, in characters
+MOST_REASON = 30  # maximum length of an error that states how a run ended, in characters
 MEASURED = ("success", "failure")
 # status or exit reason of a run that was stopped at a limit
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
@@ -139,7 +140,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     if "error" in rows:
         known = table["ended"].fillna("")
         errors = rows["error"].where(known.isin(["", "error", "status error", "status failed"])).astype("str")
-        texts = errors.where(known.eq("")).map(lambda error: plain(error, MOST_SCORER), na_action="ignore")
+        texts = errors.where(known.eq("")).map(lambda error: plain(error, MOST_REASON), na_action="ignore")
         texts = errors.str.extract(RAISED, expand=False).fillna(texts.astype("str"))
         table["ended"] = texts.fillna(table["ended"])
     table["condition"] = _conditions(rows, kind)

@@ -800,9 +800,10 @@ def trend_findings(runs: pd.DataFrame, trend: pd.DataFrame) -> list[Finding]:
     for row in trend[has_trend | is_few].to_dict("records"):
         found.append(Finding("trend", section, {"row": row}, template=words.trend))
     untested = sorted(trend.loc[~is_tested, "model_name"])
-    for models in filter(None, [] if is_few else [without, untested]):
-        values = {"models": models, "is_tested": models is without}
-        found.append(Finding("no_trend", section, values, template=words.no_trend))
+    if without and not is_few:
+        found.append(Finding("no_trend", section, {"models": without, "is_tested": True}, template=words.no_trend))
+    if untested and not is_few:
+        found.append(Finding("no_trend", section, {"models": untested, "is_tested": False}, template=words.no_trend))
     fresh = counted(cooking(runs))
     for model in without:
         tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()

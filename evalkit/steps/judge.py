@@ -150,7 +150,8 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
 
     def repeats(i: int, original: int, start: int) -> bool:
         n = len(calls[i])
-        if start and times[i][0] != times[original][start]:
+        first = times[i][0]
+        if start and (not first or first != times[original][start]):  # without its times, a part is no copy
             return False
         both = list(zip(times[i], times[original][start:], strict=False))
         if calls[i] != calls[original][start : start + n] or any(a and b and a != b for a, b in both):

@@ -118,7 +118,8 @@ def _add_details(spoken: Message, message: Mapping[str, Any], extra: Mapping[str
     spoken.reasoning = _reasoning(message)
     when = message.get("timestamp") or extra.get("timestamp") or ""
     if not isinstance(when, str):
-        when = time.isoformat() if (time := time_of(when)) else ""
+        time = time_of(when)
+        when = time.isoformat() if time else ""
     spoken.when = when
     if usage := message.get("usage") or part_of(extra, "response", "usage"):
         spoken.tokens_in = count_of(part_of(usage, "prompt_tokens"))
