@@ -71,9 +71,12 @@ def _groups(records: list[Record]) -> list[dict[str, Any]]:
         group.sort(key=_question)
         rows = [_row(record, group) for record in group]
         questions = [(question, list(answers)) for (_, question), answers in itertools.groupby(rows, key=_question)]
-        chosen = dict.fromkeys(itertools.chain.from_iterable(row["chosen"] for row in rows))  # each line once
+        # how logs were read: once for the source if true for all its reports, else in each report
+        shared = [line for line in rows[0]["chosen"] if all(line in row["chosen"] for row in rows)]
+        for row in rows:
+            row["chosen"] = [line for line in row["chosen"] if line not in shared]
         source = name if name != title else ""
-        groups.append({"title": title or OTHERS, "source": source, "chosen": list(chosen), "questions": questions})
+        groups.append({"title": title or OTHERS, "source": source, "chosen": shared, "questions": questions})
     return groups
 
 

@@ -92,6 +92,9 @@ def test_how_logs_were_read_stands_once_under_their_source(page):
     text, _ = page(*reports, record("one", "y", "/d/b", chosen=[score]))
     found = [html.unescape(line) for line in re.findall('<p class="quiet">(.*)</p>', text)]
     assert [line for line in found if line in (columns, score)] == [columns, score, score]
+    before, found_report, _ = text.partition("Two <span")
+    assert found_report
+    assert html.unescape(before).count(score) == 0  # it does not hold for the report before
     assert "<b>" not in text
 
 
