@@ -14,9 +14,7 @@ from evalkit.stats import plan as plan_pairs
 from evalkit.stats.pairwise import MOST_PAIRED
 
 
-def findings(
-    board: Leaderboard, ledger: pd.DataFrame | None = None, *, ranking: str = sections.RANKING, detect: float = 0.0
-) -> list[Finding]:
+def findings(board: Leaderboard, ledger: pd.DataFrame | None = None, *, detect: float = 0.0) -> list[Finding]:
     """Describe the best model, undecided comparisons, how many tasks would decide them, and caveats.
 
     Findings on differing conditions come first, then the most important finding.
@@ -27,8 +25,6 @@ def findings(
         Result of `leaderboard`.
     ledger : DataFrame, optional
         One row per input file; adds a finding on files.
-    ranking : str
-        Heading of the section of the ranking.
     detect : float
         Also plan for a difference of this size, in percentage points; 0 to plan only for the observed difference.
 
@@ -48,9 +44,10 @@ def findings(
     nearest = (undecided if len(undecided) else near).sort_values("p_adjusted", ascending=bool(len(undecided))).head(1)
     sides = nearest[["model_a", "model_b"]].itertuples(index=False)
     opposite = tuple(example for pair in sides for example in examples(discordant(board, *pair)))
-    results = [Finding("conditions", ranking, {"notes": Notes((one,))}) for one in board.notes.only(*FIRST).notes]
+    first = board.notes.only(*FIRST).notes
+    results = [Finding("conditions", sections.RANKING, {"notes": Notes((one,))}) for one in first]
     stated = list[str]()  # codes of notes that other findings include
-    best = ranked(board, ranking)
+    best = ranked(board)
     results.append(best)
     if few := board.notes.only("variants"):
         results.append(Finding("variants", sections.DATA_QUALITY, {"notes": few}))
@@ -74,7 +71,7 @@ def findings(
     caveats = board.notes.without(*FIRST, "variants", "same_order", *stated)
     if len(board.table) == 1:
         caveats = caveats.only("absent")
-    results += [Finding("caveat", ranking, {"notes": Notes((one,))}) for one in caveats.notes]
+    results += [Finding("caveat", sections.RANKING, {"notes": Notes((one,))}) for one in caveats.notes]
     if ledger is not None:
         values = {"files": files_of(ledger), "names": similar_names(board.outcomes.table)}
         results.append(Finding("files", sections.DATA_QUALITY, values))

@@ -371,7 +371,7 @@ def with_short_names(board: Leaderboard, width: int) -> Leaderboard:
     return replace(board, table=board.table.assign(model_name=board.table["model_name"].map(names)), pairs=pairs)
 
 
-def ranked(board: Leaderboard, section: str = sections.RANKING) -> Finding:
+def ranked(board: Leaderboard) -> Finding:
     """Describe in a finding which model is best, with its estimate."""
     first = board.table["model_name"].iloc[0] if len(board.table) else ""
     named = board.table[board.table["estimate"].notna() & (board.table["model_name"] != UNKNOWN)]
@@ -389,7 +389,7 @@ def ranked(board: Leaderboard, section: str = sections.RANKING) -> Finding:
     }
     rows = board.outcomes.table
     own = rows["model_name"].eq(first) & rows["value"].notna()
-    return Finding("ranking", section, values, examples_of(rows, {f"a run of {first}": own}))
+    return Finding("ranking", sections.RANKING, values, examples_of(rows, {f"a run of {first}": own}))
 
 
 def answer_table(board: Leaderboard, runs: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -335,7 +335,7 @@ def findings(episodes: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
         "bands": bands(episodes, []).iloc[0][list(BANDS)].to_dict(),
     }
     ends = {f"{number(end)} points": episodes["score"].eq(end) for end in episodes["score"].agg(["max", "min"])}
-    return [Finding("points", "Sources of points", values, examples_of(episodes, ends), words.points), data]
+    return [Finding("points", "points", values, examples_of(episodes, ends), words.points), data]
 
 
 def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:

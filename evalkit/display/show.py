@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
 
 import pandas as pd
 from IPython import get_ipython
@@ -222,6 +221,9 @@ def show_answer(
 def show_findings(findings: Iterable[Finding]) -> None:
     """Show findings with links to their sections and runs, the first four unfolded, and pass them to the index.
 
+    A report's page has the links to sections. The notebook's Markdown cell with the heading of the section ``ranking``
+    has the tag ``section:ranking``, and the link shows this heading. Without such a cell, there is no link.
+
     Parameters
     ----------
     findings : iterable of Finding
@@ -234,12 +236,10 @@ def show_findings(findings: Iterable[Finding]) -> None:
     items = []
     for finding in findings:
         text = plain(finding_text(finding))
-        section = plain(finding.section)
         item: dict[str, Any] = {
             "text": text,
             "parts": linked_parts(text, finding.examples),
-            "section": section,
-            "anchor": quote(section.replace(" ", "-")),  # the id of the heading in JupyterLab
+            "section": plain(finding.section),
         }
         run = next((link for link in finding.examples if isinstance(link, RunLink) and not link.in_text), None)
         if run and is_local_link(run.href):

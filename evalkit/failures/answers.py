@@ -21,11 +21,10 @@ from evalkit.failures.failure_modes import (
     modes_of,
 )
 from evalkit.failures.search import events, search
-from evalkit.kinds import Example, Finding, Logs, outcomes
+from evalkit.kinds import Example, Finding, Logs, outcomes, sections
 
 LONG_LOOP = 10  # minimum number of equal calls for a separate finding
 MOST_SEARCHED = 20_000  # maximum number of runs to search in reports that only name the main reason
-MODES = "Why do runs fail?"  # heading of the section on modes
 
 
 def findings(logs: Logs, compared: pd.DataFrame | None = None) -> list[Finding]:
@@ -62,9 +61,9 @@ def findings_of(
     found = loops(logs, failed=failed)
     if not n_failed:
         text = words.UNKNOWN if rule == "unknown" else words.NOTHING
-        found.insert(0, Finding("no_failures", MODES, {}, (), text))
+        found.insert(0, Finding("no_failures", sections.MODES, {}, (), text))
         if rule == "unknown" and outcomes(logs.runs).table["ended"].ne("").any():  # it is known how runs ended
-            found.insert(0, ranked(leaderboard(logs.runs))._replace(section=MODES))
+            found.insert(0, ranked(leaderboard(logs.runs))._replace(section=sections.MODES))
         return found
     main = _reasons(table, rule)
     found.append(main)
@@ -75,7 +74,7 @@ def findings_of(
             own = shares[shares["mode"] == mode].set_index("model_name")[["runs", "estimate"]]
             own = own.reindex(sizes.index, fill_value=0).assign(n=sizes)  # also models without this mode
             rows = own.sort_values("estimate", ascending=False, kind="stable").reset_index().to_dict("records")
-            found.append(Finding("mode", MODES, {"mode": mode, "rows": rows}, (), words.mode_of_models))
+            found.append(Finding("mode", sections.MODES, {"mode": mode, "rows": rows}, (), words.mode_of_models))
     if len(groups):
         top = groups.iloc[0]
         values = {
@@ -87,17 +86,17 @@ def findings_of(
             "runs": int(top["runs"]),
         }
         example = Example("the error", top["run_id"], turn=int(top["turn"]))
-        found.append(Finding("errors", "Errors", values, (example,), words.errors))
+        found.append(Finding("errors", "errors", values, (example,), words.errors))
     if rule != "events":
         own, across_models = comparable(runs[runs["run_id"].isin(search(logs).searched)])
         claimed: list[Any] = compared[compared["claimed"]].to_dict("records")
         counts = {"events": len(compared), "tested": int(compared["p_value"].notna().sum())}
         differing = {"claimed": claimed, **counts, "n_tasks": own["unit"].nunique(), "across_models": across_models}
-        found.append(Finding("contrast", "What differs from successful runs", differing, (), words.contrasts))
+        found.append(Finding("contrast", "contrast", differing, (), words.contrasts))
     return found
 
 
-def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
+def _reasons(table: pd.DataFrame, rule: str) -> Finding:
     """Make the finding on the modes that lead most often, with an example of each."""
     lead = table[table["leads"]]
     counts: dict[Any, int] = lead["mode"].value_counts().to_dict()
@@ -112,10 +111,10 @@ def _reasons(table: pd.DataFrame, rule: str, section: str = MODES) -> Finding:
         "unexplained": counts.get(UNEXPLAINED, 0),
         "unsearched": counts.get(UNSEARCHED, 0),
     }
-    return Finding("reasons", section, values, tuple(examples), words.leading)
+    return Finding("reasons", sections.MODES, values, tuple(examples), words.leading)
 
 
-def loops(logs: Logs, section: str = MODES, failed: Failed | None = None) -> list[Finding]:
+def loops(logs: Logs, failed: Failed | None = None) -> list[Finding]:
     """Make a finding on failed runs that repeat one call many times, if any do; without outcomes, on all runs."""
     runs, rule = failed or failed_runs(logs)
     if rule == "unknown":
@@ -148,7 +147,7 @@ def loops(logs: Logs, section: str = MODES, failed: Failed | None = None) -> lis
         Example(f"{row['times']:.0f} times", row["run_id"], turn=row["turn"])
         for row in long.drop_duplicates("run_id").head(3).to_dict("records")
     )
-    return [Finding("loops", section, values, examples, words.loops)]
+    return [Finding("loops", sections.MODES, values, examples, words.loops)]
 
 
 def _modes_to_name(logs: Logs) -> tuple[pd.DataFrame, str] | None:
@@ -199,10 +198,10 @@ def with_main_reason(
     return table
 
 
-def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> list[Finding]:
+def reasons(logs: Logs, models: Sequence[str] = ()) -> list[Finding]:
     """Return the finding on the main reasons of failure, for pages on other questions, or an empty list.
 
-    `models` selects the models whose runs count, by default all. `section` is the heading of the linked section.
+    `models` selects the models whose runs count, by default all.
     """
     named = _modes_to_name(logs)
     if named is None:
@@ -210,7 +209,7 @@ def reasons(logs: Logs, models: Sequence[str] = (), section: str = MODES) -> lis
     table, rule = named
     if models:
         table = table[table["model_name"].isin(list(models))]
-    return [_reasons(table, rule, section)] if (table["mode"] != UNSEARCHED).any() else []
+    return [_reasons(table, rule)] if (table["mode"] != UNSEARCHED).any() else []
 
 
 def headline(table: pd.DataFrame) -> tuple[dict[str, float], str]:

@@ -34,7 +34,7 @@ class Finding(NamedTuple):
     """A finding at the beginning of a report; `evalkit.display.words.finding_text` makes its text."""
 
     code: str  # what was found; `evalkit.display.words.FINDINGS` has the texts that all kinds share
-    section: str  # heading of the section with the evidence
+    section: str  # key of the section with the evidence, as in `evalkit.kinds.sections`; "" if there is none
     values: Mapping[str, Any] = {}  # values in the text, by name: unformatted names, counts and estimates
     examples: tuple[Any, ...] = ()  # up to three of the runs it counts; `Evidence.cite` replaces them by links
     # template for ``str.format``, or a function, that makes the text from the values; not needed for common codes
@@ -49,7 +49,7 @@ def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Ex
     return tuple(Example(label, ids.iloc[0]) for label, ids in first if len(ids))[:MOST_EXAMPLES]
 
 
-def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: str = sections.DATA_QUALITY) -> Finding:
+def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str) -> Finding:
     """Find doubtful data: flags of runs, unused files, and different names that may mean the same model.
 
     Parameters
@@ -60,8 +60,6 @@ def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: s
         One row per input file, such as `logs.ledger`.
     noun : str
         Word for a run, such as ``episode``.
-    section : str
-        Heading of the finding's section.
 
     Returns
     -------
@@ -86,7 +84,7 @@ def data_finding(runs: pd.DataFrame, ledger: pd.DataFrame, noun: str, section: s
     values["files"] = files_of(ledger)
     if "model_name" in runs:
         values["names"] = similar_names(runs)
-    return Finding("data", section, values, examples)
+    return Finding("data", sections.DATA_QUALITY, values, examples)
 
 
 def flag_counts(runs: pd.DataFrame) -> pd.DataFrame:

@@ -1,9 +1,14 @@
-"""Headings of report sections that findings of several kinds refer to. They equal the headings in the notebooks."""
+"""Keys of the sections of reports that findings of several kinds refer to.
 
-RANKING = "Which model is best?"
-PAIRS = "Pairs of models"
-PLAN = "What more runs would decide"
-ENDINGS = "How runs ended"
-DATA_QUALITY = "Data quality"
-CHECKS = "What the checks found"
-JUDGES = "Rates by judges"
+In a notebook, the Markdown cell with the section's heading has the key in a tag, such as ``section:ranking``.
+"""
+
+RANKING = "ranking"
+PAIRS = "pairs"
+PLAN = "plan"
+SUCCESS = "success"
+ENDINGS = "endings"
+MODES = "modes"
+DATA_QUALITY = "data_quality"
+CHECKS = "checks"
+JUDGES = "judges"

@@ -692,22 +692,22 @@ def findings(
     """
     model = str(sides["side"].cat.categories[0])
     model_runs = sides[sides["side"] == model]
-    against = Finding("no_other", "Success", {"model": model}, template=words.no_other)
+    against = Finding("no_other", sections.SUCCESS, {"model": model}, template=words.no_other)
     if len(pairs):
-        against = Finding("pair", "Success", {"row": pairs.to_dict("records")[0]}, tuple(opposite))
+        against = Finding("pair", sections.SUCCESS, {"row": pairs.to_dict("records")[0]}, tuple(opposite))
     fresh = counted(model_runs)
     outcome = outcome_of(fresh, kind_of(fresh))
     examples = examples_of(fresh, {"a success": outcome.eq("success"), "a failure": outcome.eq("failure")})
     head = headline(model_runs, f"the success rate of {model}")
     return [
-        Finding("rate", "Success", {"headline": head}, examples, words.rate),
+        Finding("rate", sections.SUCCESS, {"headline": head}, examples, words.rate),
         against,
         *doubts(outcomes(sides, "is_successful"), planned, [model]),
         *data_findings(model_runs, ledger),
     ]
 
 
-def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = sections.ENDINGS) -> list[Finding]:
+def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     """Report how the runs without success ended, and doubtful data.
 
     Parameters
@@ -716,8 +716,6 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = secti
         One row per run, such as `logs.runs`.
     ledger : DataFrame
         One row per input file, such as `logs.ledger`.
-    endings : str
-        Heading of the section on how runs ended.
 
     Returns
     -------
@@ -735,7 +733,7 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame, endings: str = secti
     labels = {status: STATUSES[str(status)].label for status in counts.index}
     about = {"endings": {labels[status]: int(n) for status, n in counts.items()}, "n": len(fresh), "noun": "run"}
     examples = examples_of(failed, {label: failed["status"].eq(status) for status, label in labels.items()})
-    found = [Finding("endings", endings, about, examples)] if len(fresh) else []
+    found = [Finding("endings", sections.ENDINGS, about, examples)] if len(fresh) else []
     if pairs := copied(runs, kind_of(runs)):  # (model of the copies, model of the copied logs, number)
         copies = runs[runs["copy_of"].notna()]
         links = tuple(Example("a copy", *ids) for ids in copies[["run_id", "copy_of"]].head(1).itertuples(index=False))
@@ -752,15 +750,14 @@ def drop_findings(runs: pd.DataFrame, drops: pd.DataFrame | None = None) -> list
 
     `drops` is the result of `cooking_drop` for the same runs, if already computed.
     """
-    section = "Success by number of blocked agents"
     drops = cooking_drop(runs) if drops is None else drops
     head = _headline(drops, "drop of cooking success with blocked agents", unit="points")
-    found = [Finding("drop", section, {"headline": head}, template=words.drop)]
+    found = [Finding("drop", "blocked_agents", {"headline": head}, template=words.drop)]
     fresh = counted(cooking(runs))
     levels = fresh.groupby("task_id")["n_blocked_agents"].nunique()
     if head["code"] == "rate" and (levels == 1).any():
         tasks = fresh.groupby("n_blocked_agents")["task_id"].nunique().to_dict()
-        found.append(Finding("own_tasks", section, {"tasks": tasks}, template=words.own_tasks))
+        found.append(Finding("own_tasks", "blocked_agents", {"tasks": tasks}, template=words.own_tasks))
     return found
 
 
@@ -787,30 +784,30 @@ def blocked_findings(runs: pd.DataFrame, trend: pd.DataFrame, ledger: pd.DataFra
     >>> analysis.blocked_findings(cooking, analysis.cooking_trend(cooking), logs.ledger)[0].code
     'drop'
     """
-    return drop_findings(runs) + trend_findings(runs, trend) + data_findings(runs, ledger, "Runs without success")
+    return drop_findings(runs) + trend_findings(runs, trend) + data_findings(runs, ledger)
 
 
 def trend_findings(runs: pd.DataFrame, trend: pd.DataFrame) -> list[Finding]:
     """Report the trend of each model, and what differences between few and many blocked agents would be detected."""
-    found, section = list[Finding](), "Is there a trend?"
+    found = list[Finding]()
     has_trend = trend["direction"].isin(words.DIRECTIONS)
     is_tested = trend["p_value"].notna()
     without = sorted(trend.loc[~has_trend & is_tested, "model_name"])
     is_few = len(trend) <= 2  # few enough for a sentence each
     for row in trend[has_trend | is_few].to_dict("records"):
-        found.append(Finding("trend", section, {"row": row}, template=words.trend))
+        found.append(Finding("trend", "trend", {"row": row}, template=words.trend))
     untested = sorted(trend.loc[~is_tested, "model_name"])
     if without and not is_few:
-        found.append(Finding("no_trend", section, {"models": without, "is_tested": True}, template=words.no_trend))
+        found.append(Finding("no_trend", "trend", {"models": without, "is_tested": True}, template=words.no_trend))
     if untested and not is_few:
-        found.append(Finding("no_trend", section, {"models": untested, "is_tested": False}, template=words.no_trend))
+        found.append(Finding("no_trend", "trend", {"models": untested, "is_tested": False}, template=words.no_trend))
     fresh = counted(cooking(runs))
     for model in without:
         tasks = fresh[fresh["model_name"] == model].groupby("n_blocked_agents")["task_id"].nunique()
         if len(tasks) > 1:
             gap = detectable_gap(int(min(tasks.iloc[0], tasks.iloc[-1])))
             values = {"model": model, "tasks": tasks.to_dict(), "gap": gap}
-            found.append(Finding("reach", section, values, template=words.reach))
+            found.append(Finding("reach", "trend", values, template=words.reach))
             break
     return found
 

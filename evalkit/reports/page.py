@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
-from urllib.parse import unquote
 
 import nbformat
 from bleach.css_sanitizer import CSSSanitizer
@@ -22,7 +21,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from evalkit._html import TEMPLATES, asset, policy_of, render_macro
-from evalkit.display.anchors import RESERVED, heading_anchor
+from evalkit.display.anchors import RESERVED, heading_anchor, section_keys
 from evalkit.display.show import HIDDEN, SAFE, SORTING
 from evalkit.evidence.references import RUNS
 from evalkit.io.text import plain
@@ -55,6 +54,7 @@ _ATTRIBUTES = {
 }
 _PROTOCOLS = ["http", "https", "mailto", "data"]
 _RUN_LINK = re.compile(rf' href="\.\./{RUNS}/([^"#]*)[^"]*"')
+_SECTION = re.compile(r'<span class="evalkit-section" data-section="([^"<>]*)"></span>')  # place of a finding's link
 _ID = re.compile(r'\sid="|url\(#|^<use [^<>]*href="#')  # text before an id in an SVG tag
 _CLEANER = Cleaner(tags=_TAGS, attributes=_ATTRIBUTES, protocols=_PROTOCOLS, css_sanitizer=CSSSanitizer())
 _STYLE = re.compile(r"<style[^<>]*>([^<]*)</style>")  # pandas puts a style sheet before a table
@@ -87,6 +87,8 @@ class PageExporter(HTMLExporter):
             page["anchors"].add(anchor)
             if level in (2, 3):
                 page["contents"].append((level, anchor, html.escape(words)))
+            for key in section_keys(context["cell"]):
+                page["sections"].setdefault(key, (anchor, words))
             return render_macro("parts.html.j2", "heading", level, anchor, Markup(inner))
 
         return re.sub(r"<h([1-6])>(.*?)</h\1>", anchored, super().markdown2html(context, source), flags=re.DOTALL)
@@ -123,7 +125,7 @@ def render(
     page, and `path` is the folder of local images in Markdown. Links to pages of runs that are not in `run_pages` are
     left out; by default, all links are kept.
     """
-    page = {
+    page: dict[str, Any] = {
         "key": key,
         "title": title_of(nb.cells) or key,
         "policy": policy_of(SORTING),
@@ -134,20 +136,18 @@ def render(
         "failure": failure,
         "contents": [],
         "anchors": set(RESERVED),
+        "sections": {},  # anchor and heading of each section, by its key
         "numbers": itertools.count(1),  # numbers of figures
     }
     shown = _shown(nb, whole=failure is not None)
-    text, _ = _exporter(code).from_notebook_node(shown, {"metadata": {"path": path}, "evalkit": page})
-    anchors = set(re.findall(r'<h[1-6] id="([^"]*)">', text))
+    text, resources = _exporter(code).from_notebook_node(shown, {"metadata": {"path": path}, "evalkit": page})
+    sections = resources["evalkit"]["sections"]
 
     def linked(match: re.Match) -> str:
-        anchor = heading_anchor(unquote(html.unescape(match[1])))
-        if anchor not in anchors:
-            return ""
-        return render_macro("parts.html.j2", "section_link", anchor, Markup(match[2]))
+        section = sections.get(html.unescape(match[1]))
+        return render_macro("parts.html.j2", "section_link", *section) if section else ""
 
-    # link findings to their sections; drop links to sections that were left out
-    text = re.sub(r'<a class="evalkit-section" href="#([^"<>]*)">([^<>]*)</a>', linked, text)
+    text = _SECTION.sub(linked, text)  # no links to sections that were left out
     if run_pages is None:
         return text
     return _RUN_LINK.sub(lambda link: link[0] if link[1] in run_pages else "", text)

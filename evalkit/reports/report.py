@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 import msgspec
 
 from evalkit._version import code_version, package_versions
+from evalkit.display.anchors import section_keys
 from evalkit.io.paths import SourceError, check_path, is_secret_name
 from evalkit.io.read import read_json
 from evalkit.io.secrets import is_masking, masked
@@ -259,8 +260,9 @@ def stamp_of(report: Report, options: list[bool], fingerprint: Callable[[str], s
         texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str) and item]
         if fingerprints := {text: mark for text in texts if (mark := fingerprint(text))}:
             inputs[name] = _digest(fingerprints)
+    cells = [(cell.get("cell_type"), cell["source"], section_keys(cell)) for cell in report.notebook.cells]
     return {
-        "notebook": _digest([(cell.get("cell_type"), cell["source"]) for cell in report.notebook.cells]),
+        "notebook": _digest(cells),
         "parameters": {name: _digest(value) for name, value in report.parameters.items()},
         "input": inputs,
         "packages": package_versions(),

@@ -61,23 +61,23 @@ def findings(logs: Logs) -> list[Finding]:
 
     steps, n = analysis.originals(logs.steps), len(analysis.originals(logs.runs))
     verdicts, rates = steps["verdict"], analysis.success_rates(steps, []).set_index("success")
-    results = [Finding("no_steps", "Success", {"n_histories": n}, template=words.NO_STEPS)]
+    results = [Finding("no_steps", sections.SUCCESS, {"n_histories": n}, template=words.NO_STEPS)]
     if len(rates):
         silent = verdicts.eq(SILENT)
         wrong = silent if silent.any() else ~verdicts.isin(("success", *NOT_JUDGED))
         both = {which: rates.loc[which].to_dict() for which in (analysis.CONFIRMED, analysis.REPORTED)}
         n_judged = steps.loc[~verdicts.isin(NOT_JUDGED), "history"].nunique()
         values = {"n": int(rates["n"].iloc[0]), "n_histories": n_judged, "silent": int(silent.sum()), **both}
-        results = [Finding("steps", "Success", values, examples(steps[wrong]), words.steps)]
+        results = [Finding("steps", sections.SUCCESS, values, examples(steps[wrong]), words.steps)]
     if len(kinds := analysis.failure_kinds(steps)):
         ways = list(kinds.head(2)[["kind", "steps"]].itertuples(index=False, name=None))
         values = {"n": int(kinds["steps"].sum()), "ways": len(kinds), "first": ways}
         failed = steps[verdicts.isin(("failure", CRITICAL)).to_numpy()]
-        results.append(Finding("failures", "Failures", values, examples(failed), words.failures))
+        results.append(Finding("failures", "failures", values, examples(failed), words.failures))
     successful = analysis.reporting_success(steps)
     if len(cut := successful[successful["truncated"]]):
         values = {"cut": len(cut), "n": len(successful)}
-        results.append(Finding("cut", "Results that were cut", values, examples(cut), words.CUT))
+        results.append(Finding("cut", "cut", values, examples(cut), words.CUT))
     if n_copies := len(logs.runs) - n:
         values = {"copies": n_copies, "n": len(logs.runs)}
         results.append(Finding("same_executions", sections.DATA_QUALITY, values, template=words.SAME_EXECUTIONS))

@@ -23,7 +23,6 @@ __all__ = [
     "reliability", "took", "tool_use", "trials", "with_endings",
 ]  # fmt: skip
 
-TAKEN_SECTION = "Tables"  # section of the notebook
 _NO_LIMITS = {"unresolved", "empty_patch", "AgentSafetyRefusalError", "ContentPolicyViolationError", "agent_error"}
 _SUMMED = ("turns", "tokens_in", "tokens_cache", "tokens_out")
 
@@ -409,13 +408,13 @@ def findings(
         values: dict[str, Any] = {str(name): None if pd.isna(value) else int(value) for name, value in sums.items()}
         headlines = (finding.values["headline"] for finding in ranked if "headline" in finding.values)
         values |= {"runs": len(rows), "models": took.iloc[:, 0].tolist(), "headline": next(headlines, {})}
-        first, rest = [Finding("took", TAKEN_SECTION, values, template=words.took)], []
+        first, rest = [Finding("took", "taken", values, template=words.took)], []
     if table["missing"].sum():
         gone, planned, running = table[["missing", "planned", "running"]].sum().astype("int64")
         values = {"gone": int(gone), "planned": int(planned), "running": int(running), "succeeded": None}
         if rows["is_successful"].notna().any():
             values["succeeded"] = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
-        own.append(Finding("planned", "Planned and present", values, template=words.missing_trials))
+        own.append(Finding("planned", "planned", values, template=words.missing_trials))
     failed = rows[~rows["ending"].isin(["success", "scored", "running", "no outcome"])]
     texts = failed["ending"].astype("str").map({name: ending.text for name, ending in ENDINGS.items()})
     counts = {str(text): int(n) for text, n in texts.value_counts().items()}

@@ -71,7 +71,7 @@ EMPTY = """
 import evalkit
 from evalkit.kinds import Finding
 
-evalkit.show_findings([Finding("", section, template="A text.") for section in ("Runs", "Empty")])
+evalkit.show_findings([Finding("", section, template="A text.") for section in ("runs", "empty", "absent")])
 """
 
 
@@ -79,8 +79,11 @@ def _write(folder, name, *cells):
     """Write a notebook of code cells, of parameters where a cell is annotated, and of prose where it is a heading."""
     made = [new_markdown_cell(f"# {name}\n\nWhat it answers.")]
     for cell in cells:
-        tags = ["parameters"] if cell.startswith("model: str") else []
-        made.append(new_markdown_cell(cell) if cell.startswith("#") else new_code_cell(cell, metadata={"tags": tags}))
+        if cell.startswith("#"):
+            made.append(new_markdown_cell(cell, metadata={"tags": [f"section:{cell.split()[1].lower()}"]}))
+        else:
+            tags = ["parameters"] if cell.startswith("model: str") else []
+            made.append(new_code_cell(cell, metadata={"tags": tags}))
     nbformat.write(new_notebook(cells=made), folder / f"{name}.ipynb")
     return str(folder / f"{name}.ipynb")
 
@@ -231,7 +234,7 @@ def test_a_section_in_which_nothing_is_shown_is_left_out_and_nothing_leads_to_it
     page = html5lib.parse((output / "table/defaults.html").read_text(), namespaceHTMLElements=False)
     assert [heading.text for heading in page.iter("h2")] == ["Runs"]
     links = [link for link in page.iter("a") if link.get("class") == "evalkit-section"]
-    assert [link.get("href") for link in links] == ["#runs"]
+    assert [(link.text, link.get("href")) for link in links] == [("Runs", "#runs")]
 
 
 @needs_browser

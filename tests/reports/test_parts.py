@@ -1,11 +1,14 @@
 """Figures in pages: evalkit's own SVG is part of the page, anything else stays an image."""
 
-import pytest
-from nbformat.v4 import new_code_cell, new_notebook, new_output
+import re
 
-from evalkit.display import new_axes
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from evalkit.display import new_axes, show_findings
 from evalkit.display.drawing import draw
 from evalkit.display.show import HIDDEN
+from evalkit.kinds import Finding
 from evalkit.reports.page import render
 
 START = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1">'
@@ -74,3 +77,36 @@ def test_a_warning_is_shown_without_the_code_that_raised_it(printed, shown):
     output = new_output("stream", name="stderr", text=printed)
     page = render(new_notebook(cells=[new_code_cell(outputs=[output])]), key="a/b")
     assert f'<pre class="stderr">{shown}</pre>' in page
+
+
+SECTIONS = {  # a cell of a notebook, and the address and text of a link to the section "pairs"
+    "heading": (
+        "## *Pairs* & <b>x</b>",
+        ["section:pairs"],
+        [("pairs-x", "Pairs &amp; x")],
+    ),
+    "two_keys": ("Prose.\n\n### Both\n\n### Other", ["section:plan", "section:pairs"], [("both-2", "Both")]),
+    "other_key": ("## pairs", ["section:pair", "pairs"], []),
+    "no_heading": ("Prose.", ["section:pairs"], []),
+    "no_tags": ("## pairs", [], []),
+}
+
+
+@pytest.mark.parametrize(("source", "tags", "links"), SECTIONS.values(), ids=SECTIONS)
+def test_a_finding_links_to_the_heading_with_the_key_of_its_section(source, tags, links, monkeypatch):
+    shown = []
+    monkeypatch.setattr("evalkit.display.show.display", lambda data, metadata, **_: shown.append((data, metadata)))
+    show_findings([Finding("", section, template="A text.") for section in ("pairs", "", '"><b>')])
+    ((data, metadata),) = shown
+    cells = [
+        new_code_cell("1", outputs=[new_output("display_data", data, metadata=metadata)]),
+        new_markdown_cell("## Both"),
+        new_markdown_cell(source, metadata={"tags": tags}),
+        new_markdown_cell("## A later one", metadata={"tags": tags if links else []}),
+        new_code_cell("# pairs", metadata={"tags": ["section:pairs"]}),
+    ]
+    page = render(new_notebook(cells=cells), key="a/b")
+    assert re.findall(r'<a class="evalkit-section" href="#([^"]*)">([^<]*)</a>', page) == links
+    assert all(f'id="{address}"' in page for address, _ in links)
+    assert "data-section" not in page
+    assert "<a" not in data["text/html"]
