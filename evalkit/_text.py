@@ -1,13 +1,50 @@
 """Format values as text: numbers with intervals, counts, lists, hints. All layers use it."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Integral, Real
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 _MOST_LISTED = 20  # maximum number of names in a hint
+
+
+class Part(NamedTuple):
+    """A part of a text, and the key of what it links to; None if it links to nothing."""
+
+    text: str
+    key: Hashable = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A text in parts, some of which link to something; `fill` and `listed_parts` make it."""
+
+    parts: tuple[Part, ...]
+
+    def __str__(self) -> str:
+        return "".join(part.text for part in self.parts)
+
+
+def fill(template: str, *values: object) -> Parts:
+    """Replace each ``{}`` of a template by a value. A `Part`, and the parts of `Parts`, keep their links.
+
+    Values are not read: text in them that looks like a part of the template stays text.
+    """
+    first, *others = template.split("{}")
+    parts = [Part(first)]
+    for value, text in zip(values, others, strict=True):
+        if isinstance(value, Parts):
+            parts += value.parts
+        else:
+            parts.append(value if isinstance(value, Part) else Part(str(value)))
+        parts.append(Part(text))
+    return Parts(tuple(part for part in parts if part.text))
 
 
 def as_number(value: Any) -> float | None:
@@ -79,11 +116,16 @@ def plural(noun: str) -> str:
 
 def listed(items: Iterable[Any], most: int | None = None, more: str = "{} more") -> str:
     """Join items: ``a, b and c``; if there are more than `most`, the first ones and a count: ``a, b and 3 more``."""
-    texts = list(map(str, items))
-    if most is not None and len(texts) > most:
-        texts[most:] = [more.format(f"{len(texts) - most:,}")]
-    *first, last = texts or [""]
-    return f"{', '.join(first)} and {last}" if first else last
+    return str(listed_parts(items, most, more))
+
+
+def listed_parts(items: Iterable[Any], most: int | None = None, more: str = "{} more") -> Parts:
+    """Join items as `listed` does. Items that are a `Part` keep their links."""
+    shown = list(items)
+    if most is not None and len(shown) > most:
+        shown[most:] = [more.format(f"{len(shown) - most:,}")]
+    *first, last = ["{}"] * len(shown) or [""]
+    return fill(f"{', '.join(first)} and {last}" if first else last, *shown)
 
 
 def column_in_words(column: str) -> str:

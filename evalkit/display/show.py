@@ -22,7 +22,7 @@ from evalkit._version import code_version, package_versions
 from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
 from evalkit.display.tables import RunLink, answer_html, linked_parts, table_html
 from evalkit.display.terminal import chosen_lines
-from evalkit.display.words import abstract_text, finding_text, headline_text
+from evalkit.display.words import abstract_text, finding_parts, finding_text, headline_text
 from evalkit.io import for_spreadsheets, plain
 from evalkit.io.paths import SourceError, absolute, common_folder, is_secret_name, is_url, redacted
 from evalkit.io.secrets import is_masking
@@ -235,13 +235,14 @@ def show_findings(findings: Iterable[Finding]) -> None:
     """
     items = []
     for finding in findings:
-        text = plain(finding_text(finding))
+        parts = finding_parts(finding)
+        text = plain(parts)
         item: dict[str, Any] = {
             "text": text,
-            "parts": linked_parts(text, finding.examples),
+            "parts": linked_parts(parts, finding.links),
             "section": plain(finding.section),
         }
-        run = next((link for link in finding.examples if isinstance(link, RunLink) and not link.in_text), None)
+        run = next((link for link in finding.examples if isinstance(link, RunLink)), None)
         if run and is_local_link(run.href):
             label = plain(run.label)
             # short, so that the sentence and the link fit on a line; the link's title is the whole label

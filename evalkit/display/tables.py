@@ -3,7 +3,7 @@
 import contextlib
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from evalkit._html import render, render_macro
-from evalkit._text import counted_noun, format_interval
-from evalkit.display.words import finding_text
+from evalkit._text import Parts, counted_noun, format_interval
+from evalkit.display.words import finding_parts
 from evalkit.io import plain
 from evalkit.io.paths import common_folder
 from evalkit.io.sources import without_projects
@@ -104,7 +104,8 @@ _VALUES = {  # labels of the values of other columns
     },
 }
 _TECHNICAL = ("method", "target", "warning")  # columns shown as notes under a table, except warnings that differ
-# columns that become attributes of a row: its run, and the link of its first cell; NAME_href has the link of cell NAME
+# columns that become attributes of a row: its run, and the link of its first cell; NAME_href has the link of cell NAME,
+# or the text of the cell as `Parts` with links
 _ATTRIBUTES = ["run_id", "href"]
 _INTERVAL = " [95 %]"
 _NUMBER = Markup(' class="number"')
@@ -112,30 +113,29 @@ ALIGNED = Markup(' style="text-align:left"')  # for text, which JupyterLab and V
 
 
 class RunLink(NamedTuple):
-    """A link to the page of a run, or to rows of the table of runs: its label and address."""
+    """A link to the page of a run: its label and address."""
 
     label: str
     href: str
-    in_text: bool = False  # whether the label is a part of the linked sentence
 
 
-def linked_parts(text: str, links: Iterable[Any]) -> list[tuple[str, str]]:
-    """Split a text at the labels of links in it. Return the parts, each with its address, or "" if it has none."""
-    parts = []
-    inner = [link for link in links if isinstance(link, RunLink) and link.in_text]
-    for link in sorted(inner, key=lambda link: text.find(link.label)):
-        if link.label and link.label in text and is_local_link(link.href):
-            before, label, text = text.partition(link.label)
-            parts += [(before, ""), (label, link.href)]
-    return [*parts, (text, "")]
+def linked_parts(parts: Parts, links: Mapping[Hashable, Any]) -> list[tuple[str, str]]:
+    """Return the plain text of each part of a text with its address from `links`, or "" if it has none."""
+    texts = [plain(part.text) for part in parts.parts]
+    whole = plain(parts)
+    if "".join(texts) != whole:  # a credential extends over several parts, and is masked only in the whole text
+        return [(whole, "")]
+    addresses = [links.get(part.key) for part in parts.parts]
+    return [(text, href if is_local_link(href) else "") for text, href in zip(texts, addresses, strict=True)]
 
 
 def answer_html(
     finding: Finding, table: pd.DataFrame, caption: str, *, rows: int = MOST_ANSWERED, **options: Any
 ) -> tuple[str, str]:
     """Format the answer and the first rows of its table as HTML and as plain text."""
-    text = plain(finding_text(finding))
-    page = render_macro("show.html.j2", "answer", linked_parts(text, finding.examples))
+    parts = finding_parts(finding)
+    text = plain(parts)
+    page = render_macro("show.html.j2", "answer", linked_parts(parts, finding.links))
     if len(table):
         rows = rows if len(table) > rows + 2 else len(table)  # hiding one or two rows would save no space
         shown, cells = table_html(table, caption, rows=rows, rest="in the tables below", bars=True, **options)
@@ -183,10 +183,11 @@ def table_html(
         run_id = row.get("run_id")
         parts = []
         for place, (text, name) in enumerate(zip(texts, map(str, shown), strict=True)):
-            links: Any = row.get(f"{name}_href" if place else "href")  # the cell's address, or links of its parts
-            if not isinstance(links, list):
-                links = [RunLink(text, links, in_text=True)]
-            parts.append(linked_parts(text, links))
+            href = row.get(f"{name}_href" if place else "href")
+            if isinstance(href, Parts):  # the text of the cell in parts, whose keys are their addresses
+                parts.append(linked_parts(href, {part.key: part.key for part in href.parts}))
+            else:
+                parts.append([(text, href)] if text and is_local_link(href) else [])
         run_id = plain(run_id) if isinstance(run_id, str) else ""
         body.append({"texts": texts, "parts": parts, "run_id": run_id, "drawn": bar})
     page = render(

@@ -6,7 +6,17 @@ from functools import partial
 from typing import Any
 
 from evalkit._notes import NO_NOTES, Note, Notes, note
-from evalkit._text import as_number, counted_noun, fill_template, format_amount, format_interval, listed, sentence
+from evalkit._text import (
+    Part,
+    Parts,
+    as_number,
+    counted_noun,
+    fill_template,
+    format_amount,
+    format_interval,
+    listed,
+    sentence,
+)
 from evalkit.kinds import Finding
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.success_rates import AMOUNTS, PER_RUN
@@ -25,7 +35,14 @@ Row = Mapping[Any, Any]  # a row of a table, or the values of a headline
 
 def finding_text(finding: Finding) -> str:
     """Return the text of a finding. It contains names from logs: pass it through `plain` or escape it to show it."""
-    return fill_template(finding.template or FINDINGS[finding.code], finding.values)
+    return str(finding_parts(finding))
+
+
+def finding_parts(finding: Finding) -> Parts:
+    """Return the text of a finding in parts, some of which link to runs."""
+    template = finding.template or FINDINGS[finding.code]
+    worded = template(**finding.values) if callable(template) else fill_template(template, finding.values)
+    return worded if isinstance(worded, Parts) else Parts((Part(worded),))
 
 
 def abstract_text(answer: Finding, others: Iterable[Finding], first: Row) -> str:

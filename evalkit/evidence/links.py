@@ -26,7 +26,6 @@ from evalkit.display.show import REPORT
 from evalkit.display.tables import TITLES, RunLink, cell_texts
 from evalkit.display.terminal import WARNED
 from evalkit.evidence.references import RUNS, page_name, reference
-from evalkit.io import plain
 from evalkit.kinds import Finding, Logs
 from evalkit.kinds.runs import counted
 
@@ -139,19 +138,19 @@ class Evidence:
         self._texts: dict[str, dict[Any, str]] = {}
 
     def cite(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Turn the examples of findings into links, for `evalkit.show_findings`, and add warnings of the logs first."""
+        """Turn the examples and links of findings into addresses, for `evalkit.show_findings`; warnings come first."""
         cited = [Finding("conditions", "", {"notes": Notes((one,))}) for one in self._logs.chosen.only(*WARNED).notes]
         for finding in findings:
-            links = []
+            examples = []
             for example in finding.examples:
-                by = tuple(example.group)
                 page = (example.run_id, example.other) if example.other else (example.run_id,)
-                if by and has_run_pages() and set(by) <= set(self._columns):
-                    href = self._group_link(by, tuple(example.group.values()))
-                    links.append(RunLink(plain(example.label), href, in_text=True))
-                elif has_run_pages() and self._pages.add(page):
-                    links.append(RunLink(example.label, _address(page, example.turn, _DECISION)))
-            cited.append(finding._replace(examples=tuple(links)))
+                if has_run_pages() and self._pages.add(page):
+                    examples.append(RunLink(example.label, _address(page, example.turn, _DECISION)))
+            links = {}
+            for key, group in finding.links.items():
+                if has_run_pages() and set(group) <= set(self._columns):
+                    links[key] = self._group_link(tuple(group), tuple(group.values()))
+            cited.append(finding._replace(examples=tuple(examples), links=links))
         return cited
 
     def link(self, table: pd.DataFrame, *, parts: str = "", **values: str) -> pd.DataFrame:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit._text import sentence
+from evalkit._text import Part, Parts, fill, sentence
 from evalkit.compare.ranking import leaderboard, ranked
-from evalkit.display.tables import RunLink
 from evalkit.failures import words
 from evalkit.failures.contrasts import comparable, contrast
 from evalkit.failures.failure_modes import (
@@ -103,7 +102,7 @@ def _reasons(table: pd.DataFrame, rule: str) -> Finding:
     reasons = [(mode, n) for mode, n in counts.items() if mode not in (UNEXPLAINED, UNSEARCHED)]
     first = lead.drop_duplicates("mode").set_index("mode")
     examples = [Example(mode, first["run_id"][mode], turn=int(first["turn"][mode])) for mode, _ in reasons[:3]]
-    examples += [Example(words.reason(mode, n), "", group={"leading_mode": mode}) for mode, n in counts.items()]
+    links = {mode: {"leading_mode": mode} for mode in counts}
     values = {
         "failed": len(lead),
         "rule": rule,
@@ -111,7 +110,7 @@ def _reasons(table: pd.DataFrame, rule: str) -> Finding:
         "unexplained": counts.get(UNEXPLAINED, 0),
         "unsearched": counts.get(UNSEARCHED, 0),
     }
-    return Finding("reasons", sections.MODES, values, tuple(examples), words.leading)
+    return Finding("reasons", sections.MODES, values, tuple(examples), words.leading, links)
 
 
 def loops(logs: Logs, failed: Failed | None = None) -> list[Finding]:
@@ -177,7 +176,7 @@ def with_main_reason(
     equally frequent modes, the first one counts, but ``unexplained`` comes last. If it leads, the next mode follows.
     """
     texts: dict[Any, str] = {}
-    links: dict[Any, list[RunLink]] = {}
+    links: dict[Any, Parts] = {}
     lead = runs[~runs["leading_mode"].isin(["", UNSEARCHED])]
     for model, own in lead.groupby("model_name", observed=True)["leading_mode"]:
         counts = Counter(own)
@@ -189,8 +188,7 @@ def with_main_reason(
         if link is not None:
             groups = link(groups)
         if "href" in groups:
-            pairs = zip(labels, groups["href"], strict=True)
-            links[model] = [RunLink(label, href, in_text=True) for label, href in pairs]
+            links[model] = fill(", ".join("{}" for _ in labels), *map(Part, labels, groups["href"]))
     if texts:
         table = table.assign(main_reason=table["model_name"].map(texts).fillna(""))
     if links:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalkit._text import counted_noun, listed, sentence
+from evalkit._text import Part, Parts, counted_noun, fill, listed, listed_parts, sentence
 from evalkit.failures.contrasts import FEWEST_TASKS
 from evalkit.failures.failure_modes import UNEXPLAINED, UNSEARCHED
 from evalkit.io import shorten
@@ -35,28 +35,30 @@ def loops(
     return f"{text}; the longest repetition is {most:,} times: {call.rstrip('.')}."
 
 
-def reason(mode: str, n: int) -> str:
-    """Count the runs in which a mode leads."""
+def _reason(mode: str, n: int) -> Part:
+    """Count the runs in which a mode leads. The mode is the key of the link to these runs."""
     if mode == UNEXPLAINED:
-        return f"no rule explains {n:,}"
+        return Part(f"no rule explains {n:,}", mode)
     if mode == UNSEARCHED:
-        return f"{n:,} {'has' if n == 1 else 'have'} no transcript"
-    return f"{mode} ({n:,})"
+        return Part(f"{n:,} {'has' if n == 1 else 'have'} no transcript", mode)
+    return Part(f"{mode} ({n:,})", mode)
 
 
-def leading(failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplained: int, unsearched: int) -> str:
-    """Describe the modes that lead most often."""
+def leading(
+    failed: int, rule: str, reasons: Sequence[tuple[str, int]], unexplained: int, unsearched: int
+) -> str | Parts:
+    """Describe the modes that lead most often. Each mode links to the runs in which it leads."""
     noun = counted_noun(failed, f"failed {_noun(rule)}")
     if unsearched == failed:
         return f"None of the {noun} has a transcript to search."
     if not reasons:
         without = f", {unsearched:,} of them without a transcript" if unsearched else ""
         return f"No rule explains any of {noun}{without}."
-    shown = listed((reason(mode, n) for mode, n in reasons), 3, "{} more")
-    rest = reason(UNEXPLAINED, unexplained) if unexplained else "all are explained by a rule"
+    shown = listed_parts((_reason(mode, n) for mode, n in reasons), 3)
+    rest = _reason(UNEXPLAINED, unexplained) if unexplained else "all are explained by a rule"
     if unsearched:
-        rest += f", and {reason(UNSEARCHED, unsearched)}"
-    return f"Main reasons of {noun}: {shown}; {rest}."
+        return fill("Main reasons of {}: {}; {}, and {}.", noun, shown, rest, _reason(UNSEARCHED, unsearched))
+    return fill("Main reasons of {}: {}; {}.", noun, shown, rest)
 
 
 def errors(calls: int, groups: int, error: str, n: int, runs: int, rule: str) -> str:

@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeGuard
 
 from evalkit.io.secrets import is_masking, masked
 
@@ -180,7 +180,7 @@ def warnings_as_usual() -> None:
     warnings.showwarning = _SHOW_WARNING
 
 
-def is_local_link(address: object) -> bool:
+def is_local_link(address: object) -> TypeGuard[str]:
     """Return whether a link is relative or an anchor, without scheme, host, leading slash, space or backslash."""
     is_text = isinstance(address, str) and address != "" and address.isprintable()
     return is_text and not re.match(r"/|[^/?#]*:|.*[ \\]", str(address))

@@ -5,13 +5,14 @@ Findings for all kinds are doubtful data, and models that lack planned tasks, or
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from evalkit._notes import Notes, note
+from evalkit._text import Parts
 from evalkit.kinds import sections
 from evalkit.kinds.runs import UNKNOWN, Outcomes, has_flag, kind_of
 
@@ -27,7 +28,6 @@ class Example(NamedTuple):
     run_id: str
     other: str = ""  # id of a run to compare it with; "" if there is none
     turn: int | None = None  # number of the turn to show, from 1; by default the turn that decided the run
-    group: Mapping[str, str] = {}  # values in columns of the runs to which the label, a part of the sentence, links
 
 
 class Finding(NamedTuple):
@@ -38,7 +38,10 @@ class Finding(NamedTuple):
     values: Mapping[str, Any] = {}  # values in the text, by name: unformatted names, counts and estimates
     examples: tuple[Any, ...] = ()  # up to three of the runs it counts; `Evidence.cite` replaces them by links
     # template for ``str.format``, or a function, that makes the text from the values; not needed for common codes
-    template: str | Callable[..., str] = ""
+    template: str | Callable[..., str | Parts] = ""
+    # runs to which parts of the text link, by the keys of these parts, each as {column of the runs: value};
+    # `Evidence.cite` replaces them by addresses
+    links: Mapping[Hashable, Any] = {}
 
 
 def examples_of(runs: pd.DataFrame, labels: Mapping[str, pd.Series]) -> tuple[Example, ...]:

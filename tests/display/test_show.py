@@ -4,6 +4,7 @@ import json
 import math
 import re
 
+import html5lib
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit import display
+from evalkit._text import Part, fill, listed, listed_parts
 from evalkit.display.show import FIGURE, FINDINGS, HEADLINE, HIDDEN, TABLE
-from evalkit.display.tables import RunLink, linked_parts, table_html
+from evalkit.display.tables import linked_parts, table_html
+from evalkit.io import plain
 from evalkit.kinds import Finding
 from evalkit.stats import proportion_interval
 
@@ -176,7 +179,41 @@ def test_an_answer_stands_where_no_model_has_an_estimate():
     assert "a" in table_html(table, "", bars=True, **form)[1]
 
 
-def test_a_link_whose_label_is_only_a_part_of_another_label_changes_no_other_link():
-    links = [RunLink(label, f"#{label[0]}", in_text=True) for label in ("out (1)", "timed out (1)", "lost (2)")]
-    parts = linked_parts("Reasons: timed out (1), lost (2).", links)
-    assert parts == [("Reasons: ", ""), ("timed out (1)", "#t"), (", ", ""), ("lost (2)", "#l"), (".", "")]
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["out (1)", "timed out (1)", "lost (2)"],  # a label that is a part of another one
+        ["timed out", "timed out", "and"],  # equal labels, and one that is in the sentence
+        ["{}", "{0}", "{text}", "%s", "{{", "\x00"],  # what looks like a field of a template
+        [HOSTILE, "<a href='#0'>x</a>", "&lt;"],
+        ["two\nlines", "a\r\nb", "\u2028", " "],
+        ["Reasons: ", ", ", "."],
+    ],
+)  # fmt: skip
+def test_each_part_of_a_sentence_keeps_its_link_whatever_its_text(shown, labels):
+    parts = [Part(label, number) for number, label in enumerate(labels)]
+    texts = [*labels[:3], f"{len(labels) - 3} more"] if len(labels) > 3 else labels
+    finding = Finding(
+        "reasons",
+        "",
+        {"parts": parts},
+        template=lambda parts: fill("Reasons: {}; {}, {}.", listed_parts(parts, 3), parts[0], "{} as text"),
+        links={number: f"#{number}" for number in range(len(labels))},
+    )
+    display.show_findings([finding])
+    page = html5lib.parse(page_of(shown), namespaceHTMLElements=False)
+    found = [("".join(link.itertext()), link.get("href")) for link in page.iter("a")]
+    assert found == [(plain(labels[n]), f"#{n}") for n in (*range(min(len(labels), 3)), 0)]
+    sentence = f"Reasons: {listed(texts)}; {labels[0]}, {{}} as text."
+    assert display.finding_text(finding) == sentence
+    assert "".join(page.find(".//li").itertext()) == plain(sentence)
+
+
+def test_a_credential_that_extends_over_parts_of_a_sentence_is_masked():
+    parts = fill("AWS_SECRET_ACCESS_KEY={}", Part("abcdefghijklmnopqrstuvwxyz0123456789ABCD", "key"))
+    assert linked_parts(parts, {"key": "#a"}) == [("AWS_SECRET_ACCESS_KEY=…", "")]
+
+
+@pytest.mark.parametrize("href", ["javascript:alert(1)", "//example.org", {"leading_mode": "x"}, None, ""])
+def test_a_part_without_a_local_address_is_text(href):
+    assert linked_parts(fill("{}", Part("a", "key")), {"key": href}) == [("a", "")]
