@@ -106,6 +106,7 @@ def show_table(
     counted: str = "runs",
     unit: str | None = None,
     anchor: str = "",
+    keys: pd.DataFrame | None = None,
     name: str = "",
 ) -> None:
     """Show a frame as a formatted table; show nothing if it has no rows.
@@ -133,7 +134,10 @@ def show_table(
     unit : str, optional
         Unit of the estimate, such as ``points`` for a difference of shares.
     anchor : str
-        Id of the table; a link to ``#ANCHOR?COLUMN=VALUE`` shows the rows with this value.
+        Id of the table, for links to it.
+    keys : DataFrame, optional
+        Columns whose values links address, with the rows of `table`: ``#ANCHOR?COLUMN=CODE`` shows the rows with the
+        value that has this code. In a column of lists, each item is a value. `evalkit.Evidence` makes such links.
     name : str
         Also save the whole table under this name, as `publish` does.
 
@@ -151,7 +155,7 @@ def show_table(
         return
     options: dict[str, Any] = {"digits": digits, "percent": percent, "rows": rows, "estimate": estimate}
     rest = f"not shown; a report has them in {name}.csv" if name else f"not shown: rows={len(table)} shows them"
-    page, text = table_html(table, caption, **options, counted=counted, unit=unit, rest=rest, anchor=anchor)
+    page, text = table_html(table, caption, **options, counted=counted, unit=unit, rest=rest, anchor=anchor, keys=keys)
     _show_html(page + _sorting(), text)
 
 

@@ -1,9 +1,12 @@
 """Format frames as HTML tables, which a script can sort and search."""
 
 import contextlib
+import hashlib
 import math
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,6 +132,52 @@ def linked_parts(parts: Parts, links: Mapping[Hashable, Any]) -> list[tuple[str,
     return [(text, href if is_local_link(href) else "") for text, href in zip(texts, addresses, strict=True)]
 
 
+@lru_cache(maxsize=10_000, typed=True)
+def value_code(value: Hashable) -> str:
+    """Return the code of a column's value in addresses. Values that differ have different codes.
+
+    Text never has the code of a number. Whole numbers have the same code in columns of integers and of floats.
+    """
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, Real) and math.isnan(value)):
+        text = "missing"
+    elif isinstance(value, bool | np.bool_):
+        text = f"bool {value}"
+    elif isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer()):
+        text = f"number {int(value)}"
+    elif isinstance(value, Real):
+        text = f"number {float(value)}"
+    elif isinstance(value, str):
+        text = f"str {value}"
+    else:
+        text = f"{type(value).__name__} {value}"
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+def items_of(cell: Any) -> Sequence[Any]:
+    """Return the values of a cell: the items of a list, or else the cell itself."""
+    return cell if isinstance(cell, list | tuple) else [cell]
+
+
+def _addressed(keys: pd.Series, column: pd.Series) -> dict[str, str]:
+    """Return what links need to find the rows with a value: its code and text, one value a line, and rows.
+
+    `keys` are the values by rows, and `column` the same values as the table shows them. For each row, separated by
+    spaces, ``rows`` has the numbers of its values, separated by commas.
+    """
+    codes = [value_code(value) for value in keys.explode()]
+    texts = dict(zip(codes, cell_texts(column.explode(), str(column.name)), strict=True))
+    numbers: dict[str, int] = {}
+    rows = [
+        ",".join(str(numbers.setdefault(value_code(item), len(numbers))) for item in items_of(cell)) for cell in keys
+    ]
+    return {"values": "\n".join(f"{code} {texts[code]}" for code in numbers), "rows": " ".join(rows)}
+
+
+def is_filled(texts: Iterable[str]) -> bool:
+    """Return whether a table shows a column with these texts, since it has at least one value."""
+    return not {"", "–"}.issuperset(texts)
+
+
 def answer_html(
     finding: Finding, table: pd.DataFrame, caption: str, *, rows: int = MOST_ANSWERED, **options: Any
 ) -> tuple[str, str]:
@@ -156,6 +205,7 @@ def table_html(
     unit: str | None = None,
     rest: str = "not shown",
     anchor: str = "",
+    keys: pd.DataFrame | None = None,
     bars: bool = False,
 ) -> tuple[str, str]:
     """Format a non-empty frame as HTML and text, as `show_table` does; with `bars`, also draw its estimates."""
@@ -175,7 +225,10 @@ def table_html(
         is_number = name != column or (name in table and pd.api.types.is_numeric_dtype(table[name]))
         is_drawn = bars and name == f"estimate{_INTERVAL}"
         alignment = _NUMBER if is_number and not is_drawn else ALIGNED
-        columns.append({"name": plain(name), "title": plain(title), "alignment": alignment, "is_drawn": is_drawn})
+        addressed = {}
+        if keys is not None and name in keys:
+            addressed = {"name": plain(name), **_addressed(keys[name].head(rows), first[name])}
+        columns.append({"title": plain(title), "alignment": alignment, "is_drawn": is_drawn, "addressed": addressed})
     drawn = _bars(first, percent) if bars and "estimate" in first else [None] * len(first)
     body = []
     cells = shown.itertuples(index=False, name=None)
@@ -259,7 +312,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
     notes = [" ".join(notes)] if notes else []
     if folder:
         notes.append(f"Paths are relative to {plain(folder)}.")
-    filled = {name: texts for name, texts in out.items() if name not in bounds and not {"", "–"}.issuperset(texts)}
+    filled = {name: texts for name, texts in out.items() if name not in bounds and is_filled(texts)}
     return pd.DataFrame(filled or out, index=table.index), notes
 
 

@@ -21,9 +21,8 @@ from evalkit._text import check_columns, column_in_words, counted_noun, listed
 from evalkit.compare.ranking import Leaderboard
 from evalkit.display import publish, show_table, show_text
 from evalkit.display.anchors import ALL_PAIRS, ALL_RUNS
-from evalkit.display.plots import key_of
 from evalkit.display.show import REPORT
-from evalkit.display.tables import TITLES, RunLink, cell_texts
+from evalkit.display.tables import TITLES, RunLink, cell_texts, is_filled, items_of, value_code
 from evalkit.display.terminal import WARNED
 from evalkit.evidence.references import RUNS, page_name, reference
 from evalkit.kinds import Finding, Logs
@@ -134,8 +133,8 @@ class Evidence:
         self._pages = pages_of(logs)
         for page in self._chosen[: MOST_RUNS // 4]:  # leave pages for examples; `show` adds the rest of the table
             self._pages.add(page)
-        self._groups: dict[tuple[str, ...], dict[tuple[Any, ...], list[int]]] = {}
-        self._texts: dict[str, dict[Any, str]] = {}
+        self._groups: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}  # positions of runs, by their codes
+        self._addressed: dict[str, bool] = {}  # columns in addresses, and whether the table of runs shows them
 
     def cite(self, findings: Iterable[Finding]) -> list[Finding]:
         """Turn the examples and links of findings into addresses, for `evalkit.show_findings`; warnings come first."""
@@ -176,7 +175,7 @@ class Evidence:
                 if page[0] in wanted and self._pages.add(page):
                     linked.add(page)
             return _with_links(table, _addresses(_run_pages(table), table.get("turn"), linked, _DECISION))
-        keys = [tuple(map(key_of, row)) for row in grouped[list(by)].itertuples(index=False, name=None)]
+        keys = list(grouped[list(by)].itertuples(index=False, name=None))
         if not parts:
             return _with_links(table, [self._group_link(by, key) for key in keys])
         values_of_parts = set(self._runs[parts])
@@ -216,44 +215,40 @@ class Evidence:
         hrefs = []
         for a, b in table[columns].itertuples(index=False, name=None):
             pair = (a, b) if (a, b) in linked else (b, a)
-            texts = cell_texts(pd.Series(pair, dtype="object"), "model_a")
-            hrefs.append(_rows(ALL_PAIRS, zip(columns, texts, strict=True)) if pair in linked else "")
+            codes = map(value_code, pair)
+            hrefs.append(_rows(ALL_PAIRS, zip(columns, codes, strict=True)) if pair in linked else "")
         return _with_links(table, hrefs)
 
     def show(self, caption: str = "Runs") -> None:
         """Show the table of runs, or a selection of 2,000 if there are more; pass on the data of all linked pages."""
         for page in self._chosen:
             self._pages.add(page)
-        show_runs(self._logs, self._table, caption, anchor=ALL_RUNS, rows=MOST_ROWS)
+        keys = self._runs.loc[self._shown, list(self._addressed)]
+        show_runs(self._logs, self._table, caption, anchor=ALL_RUNS, keys=keys, rows=MOST_ROWS)
         if len(self._shown) < len(self._runs):
             n = f"{len(self._shown):,} of {counted_noun(len(self._runs), 'run')}"
             by = listed([TITLES.get(name, column_in_words(name)) for name in self._chosen_by])
             show_text(f"{n}, chosen evenly by {by}. Links may show fewer runs.")
 
-    def _group_link(self, by: tuple[str, ...], key: tuple[Any, ...]) -> str:
+    def _group_link(self, by: tuple[str, ...], values: tuple[Any, ...]) -> str:
         """Return a link to the only run of a group, or to the rows of its runs; "" if no run is shown."""
         if by not in self._groups:
             groups = self._groups.setdefault(by, {})
             for position, row in enumerate(self._runs[list(by)].itertuples(index=False, name=None)):
-                for group in product(*(cell if isinstance(cell, (list, tuple)) else [key_of(cell)] for cell in row)):
+                for group in product(*(map(value_code, items_of(cell)) for cell in row)):
                     groups.setdefault(group, []).append(position)
-        positions = self._groups[by].get(key, [])
+        codes = tuple(map(value_code, values))
+        positions = self._groups[by].get(codes, [])
         if len(positions) == 1:
             page = (self._runs["run_id"].iloc[positions[0]],)
             if self._pages.add(page):
                 return _address(page, None, _DECISION)
         if set(positions).isdisjoint(self._shown):
             return ""
-        texts = [(name, self._text(name, value)) for name, value in zip(by, key, strict=True)]
-        # the table of runs leaves out columns without a value
-        return _rows(ALL_RUNS, [(name, text) for name, text in texts if {*self._texts[name].values()} - {"", "–"}])
-
-    def _text(self, name: str, key: Any) -> str:
-        """Return the text of a value in the table of runs; the page filters rows by this text."""
-        if name not in self._texts:
-            keys = map(key_of, self._runs.loc[self._shown, name].explode())  # items of lists
-            self._texts[name] = dict(zip(keys, cell_texts(self._table[name].explode(), name), strict=True))
-        return self._texts[name][key]
+        for name in by:
+            if name not in self._addressed:
+                self._addressed[name] = is_filled(cell_texts(self._table[name], name))
+        return _rows(ALL_RUNS, [pair for pair in zip(by, codes, strict=True) if self._addressed[pair[0]]])
 
 
 def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
@@ -301,7 +296,8 @@ def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: An
     columns = ["run_id_a", "run_id_b"]
     check_columns(table, *columns)
     pages = list(table[columns].itertuples(index=False, name=None))
-    _show_linked(logs, table, table.drop(columns=columns), pages, caption, {"anchor": ALL_PAIRS, **options}, MOST_PAIRS)
+    linked = {"anchor": ALL_PAIRS, "keys": table.filter(["model_a", "model_b"]), **options}
+    _show_linked(logs, table, table.drop(columns=columns), pages, caption, linked, MOST_PAIRS)
 
 
 def _show_linked(
@@ -354,6 +350,6 @@ def _with_links(table: pd.DataFrame, hrefs: Sequence[str | Mapping[str, str]]) -
     return table.assign(href=pd.Series(hrefs, table.index, dtype="object"))
 
 
-def _rows(anchor: str, texts: Iterable[tuple[str, str]]) -> str:
-    """Return the address of the rows of a table on the same page that have these texts in these columns."""
-    return f"#{anchor}?{urlencode(list(texts), quote_via=quote)}"
+def _rows(anchor: str, codes: Iterable[tuple[str, str]]) -> str:
+    """Return the address of the rows of a table on the same page that have values with these codes in these columns."""
+    return f"#{anchor}?{urlencode(list(codes), quote_via=quote)}"

@@ -73,17 +73,15 @@
     const heads = [...table.tHead.rows[0].cells];
     const rows = [...body.rows];
     const names = heads.map(textOf), columns = heads.map(head => head.dataset.column);
+    // per column with links to its values: their codes and texts, and the numbers of the values of each row
+    const values = heads.map(head => (head.dataset.values || "").split("\n").map(line => line.split(/ (.*)/)));
+    const valuesOf = heads.map(head => new Map((head.dataset.rows || "").split(" ").map((row, n) => [rows[n], row.split(",")])));
     rows.forEach(row => [...row.cells].forEach((cell, i) => {
       cell.dataset.label = names[i] || "";
       cell.classList.toggle("short", /^(\S{0,30}|.{1,13})$/.test(textOf(cell)));  // not to be broken
     }));
     const state = { all: false, query: "", picks: new Map(), wanted: [] };
     const fits = (row, i) => textOf(row.cells[i]);
-    const has = (row, [i, value]) => {  // the whole text, the text behind its folded beginning, or an item of a list
-      const text = fits(row, i);
-      return text === value || text.split(", ").includes(value)
-        || (row.cells[i].querySelector("details") && text.endsWith(value));
-    };
     let more = null, count = null, chosen = null;
     let matches = () => true;  // whether the search and the filters keep a row
 
@@ -93,7 +91,7 @@
         const text = row.textContent.toLowerCase();
         return words.every(word => text.includes(word))
           && [...state.picks].every(([i, value]) => !value || fits(row, i) === value)
-          && state.wanted.every(pair => has(row, pair));
+          && state.wanted.every(([i, number]) => valuesOf[i].get(row).includes(String(number)));
       };
       const found = [...body.rows].filter(matches);
       const shown = new Set(state.all ? found : found.slice(0, FIRST));
@@ -106,7 +104,7 @@
       }
       if (chosen) {
         chosen.hidden = !state.wanted.length;
-        const said = state.wanted.map(([i, value]) => `${names[i]}: ${value}`).join("; ");
+        const said = state.wanted.map(([i, number]) => `${names[i]}: ${values[i][number][1]}`).join("; ");
         chosen.firstChild.textContent = `${found.length} of ${rows.length} rows have ${said} `;
       }
       fit();
@@ -127,9 +125,12 @@
       update();
     };
 
-    const show = query => {  // the rows with the values that an address names
-      const wanted = [...query].map(([name, value]) => [columns.indexOf(name), value.trim()]);
-      if (!wanted.length || wanted.some(([i]) => i < 0)) return;
+    const show = query => {  // the rows with the values whose codes are in an address
+      const wanted = [...query].map(([name, code]) => {
+        const i = columns.indexOf(name);
+        return [i, i < 0 ? -1 : values[i].findIndex(([own]) => own === code)];
+      });
+      if (!wanted.length || wanted.some(([, number]) => number < 0)) return;
       if (!chosen) {
         const clear = make("button", { type: "button", textContent: "Show all" });
         clear.addEventListener("click", () => { state.wanted = []; update(); box.focus(); });

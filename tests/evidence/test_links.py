@@ -1,6 +1,6 @@
 """From findings and figures to runs: where each leads, how many there may be, and that hostile names stay texts."""
 
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 import pandas as pd
 import pytest
@@ -9,13 +9,15 @@ from matplotlib.colors import to_hex
 from evalkit import Evidence, compare, show_findings
 from evalkit.display import plots, show_figure
 from evalkit.display.drawing import PALETTE, keep_looks
-from evalkit.display.show import REPORT, TABLE
+from evalkit.display.show import REPORT, SORTING, TABLE
+from evalkit.display.tables import value_code
 from evalkit.evidence import links
 from evalkit.io.text import is_local_link
 from evalkit.kinds import Example, Finding
 from evalkit.mindcraft import analysis, figures, load
+from tests.browser import needs_browser, open_browser
 from tests.mindcraft.builders import write_all
-from tests.reports.pages import HOSTILE
+from tests.reports.pages import HOSTILE, Visit
 
 RUNS = {
     "alder/multiagent_cooking_1_bread_1_cake/Andy_0_0.json": 1,
@@ -23,6 +25,9 @@ RUNS = {
     "birch/multiagent_cooking_1_bread_1_cake/Andy_0_0.json": 0,
     "birch/multiagent_cooking_1_bread_1_cookie/Andy_0_0.json": None,
 }
+
+
+browser = pytest.fixture(scope="module")(open_browser)
 
 
 @pytest.fixture
@@ -44,6 +49,11 @@ def passed_on(shown):
     return {run[0] for data in shown for run in data.get(links.EVIDENCE, {}).get("runs", ())}
 
 
+def rows_of(anchor="all-runs", **values):
+    """Return the address of the rows with these values."""
+    return f"#{anchor}?{urlencode({name: value_code(value) for name, value in values.items()})}"
+
+
 def run_of(logs, model, n=0):
     return logs.runs.loc[logs.runs["model_name"] == model, "run_id"].iloc[n]
 
@@ -52,7 +62,7 @@ def test_a_group_of_one_run_leads_to_its_page_and_another_to_its_rows_in_the_tab
     rates = analysis.success_by(logs.runs, ["model_name", "task_type"])
     linked = Evidence(logs, logs.runs).link(rates)
     hrefs = dict(zip(zip(linked["model_name"], linked["task_type"], strict=True), linked["href"], strict=True))
-    assert hrefs["birch", "cooking"] == "#all-runs?model_name=birch&task_type=cooking"
+    assert hrefs["birch", "cooking"] == rows_of(model_name="birch", task_type="cooking")
     single = logs.runs.set_index(["model_name", "task_type"]).loc[("alder", "cooking"), "run_id"]
     assert hrefs["alder", "cooking"] == f"../runs/{single}.html#at=decision"
 
@@ -73,10 +83,64 @@ def test_groups_whose_values_look_alike_in_a_table_have_links_of_their_own(logs,
     evidence = Evidence(logs, runs, "temperature")
     first, second, unknown = evidence.link(pd.DataFrame({"temperature": [0.70001, 0.70002, None]}))["href"]
     assert first == f"../runs/{runs['run_id'].iloc[0]}.html#at=decision"
-    assert second == "#all-runs?temperature=0.70002"
+    assert second == rows_of(temperature=0.70002)
     assert unknown == f"../runs/{runs['run_id'].iloc[3]}.html#at=decision"
     evidence.show()
     assert shown[-1]["text/html"].count(">0.70002<") == 2
+
+
+ALIKE = {  # values of a column; what a table shows of those in a group is the same, or nearly
+    "invisible": ["alder", "alder\u200b", "alder\u200b\u200b", "\u202ealder"],
+    "spaces": ["alder", "alder ", " alder", "alder\n", "alder\u00a0", "al der"],
+    "case": ["alder", "Alder", "ALDER"],
+    "types": ["1", 1, 1.5, "1.5", True, "yes", None, "–", "", 0.30000000000000004, 0.3],
+    "long": ["x" * 300, "x" * 300 + " ", "x" * 299 + "y", "x"],
+    "lists": [["a", "b"], ["a, b"], ["a"], ["b", "a "]],
+}
+
+
+ROWS_SHOWN = "[...document.querySelectorAll('tr[data-run]:not([hidden])')].map(row => row.dataset.run)"
+
+
+@needs_browser
+@pytest.mark.parametrize("values", ALIKE.values(), ids=ALIKE)
+def test_a_link_shows_only_the_runs_with_its_value_however_alike_the_values_look(
+    logs, shown, browser, tmp_path, values
+):
+    runs = pd.concat([logs.runs.iloc[[0]]] * (2 * len(values)), ignore_index=True)
+    runs = runs.assign(run_id=[f"m-{n}" for n in range(len(runs))], variant=pd.Series(values * 2, dtype="object"))
+    logs.runs = runs
+    items = list(dict.fromkeys(item for value in values for item in (value if isinstance(value, list) else [value])))
+    evidence = Evidence(logs, runs, "variant")
+    groups = evidence.link(pd.DataFrame({"variant": pd.Series(items, dtype="object")}))
+    assert groups["href"].str.startswith("#all-runs?variant=").all()
+    assert groups["href"].is_unique
+    evidence.show()
+    page = tmp_path / "page.html"
+    page.write_text(f"<!doctype html><title>x</title><body>{shown[-1]['text/html']}<script>{SORTING}</script>")
+    with Visit(browser, page) as visit:
+        visit.page.get_by_role("button", name="variant").click()  # sorts the rows
+        for item, href in zip(items, groups["href"], strict=True):
+            visit.page.evaluate("href => { location.hash = href; }", href)
+            has_item = [item in value if isinstance(value, list) else value is item for value in runs["variant"]]
+            visit.until(f"location.hash === '{href}' && document.querySelector('.chosen')")
+            assert set(visit.page.evaluate(ROWS_SHOWN)) == set(runs.loc[has_item, "run_id"]), item
+            said = visit.page.evaluate("document.querySelector('.chosen').firstChild.textContent")
+            assert said.startswith(f"{sum(has_item)} of {len(runs)} rows have variant: "), item
+
+
+@needs_browser
+def test_an_address_with_an_unknown_code_shows_the_whole_table(logs, shown, browser, tmp_path):
+    evidence = Evidence(logs, logs.runs)
+    evidence.link(pd.DataFrame({"model_name": ["birch"]}))
+    evidence.show()
+    page = tmp_path / "page.html"
+    page.write_text(f"<!doctype html><title>x</title><body>{shown[-1]['text/html']}<script>{SORTING}</script>")
+    with Visit(browser, page) as visit:
+        for query in ("model_name=birch", "score=0", "no_column=1"):
+            visit.page.evaluate("query => { location.hash = `#all-runs?${query}`; }", query)
+            assert visit.page.locator("tr[data-run]:not([hidden])").count() == len(logs.runs)
+        assert visit.complaints == []
 
 
 def test_rows_of_logged_models_have_links_where_something_else_is_compared(logs, shown):
@@ -98,13 +162,13 @@ def test_parts_of_a_bar_lead_to_their_own_runs_and_what_nobody_ran_leads_nowhere
 def test_without_columns_a_table_is_linked_by_those_that_the_table_of_runs_has_too(logs, shown):
     evidence = Evidence(logs, logs.runs, "agent_count", dish="target_items")
     for columns, values, where in (
-        ({"model_name": ["birch"], "n": [2], "score": [0.5]}, {}, "model_name=birch"),
-        ({"dish": ["bread"], "agent_count": [1]}, {}, "agent_count=1&target_items=bread"),
-        ({"model_name": ["birch"]}, {"task_type": "cooking"}, "model_name=birch&task_type=cooking"),
+        ({"model_name": ["birch"], "n": [2], "score": [0.5]}, {}, {"model_name": "birch"}),
+        ({"dish": ["bread"], "agent_count": [1.0]}, {}, {"agent_count": 1, "target_items": "bread"}),
+        ({"model_name": ["birch"]}, {"task_type": "cooking"}, {"model_name": "birch", "task_type": "cooking"}),
     ):
-        assert evidence.link(pd.DataFrame(columns), **values)["href"].tolist() == [f"#all-runs?{where}"]
+        assert evidence.link(pd.DataFrame(columns), **values)["href"].tolist() == [rows_of(**where)]
     board = evidence.link_board(compare.leaderboard(logs.runs))
-    assert "#all-runs?model_name=birch" in set(board.table["href"])
+    assert rows_of(model_name="birch") in set(board.table["href"])
 
 
 def test_figures_keep_their_looks_whatever_evidence_is_made(logs, shown):
@@ -186,7 +250,9 @@ def test_pairs_of_models_lead_to_the_tasks_they_decided_oppositely(logs, shown):
     opposite = compare.discordant(logs.runs)
     pairs = pd.DataFrame({"model_a": ["birch", "birch"], "model_b": ["alder", "cedar"]})
     hrefs = Evidence(logs, logs.runs).link_pairs(pairs, opposite)["href"].tolist()
-    assert hrefs == ["#all-pairs?model_a=alder&model_b=birch", ""]
+    links.show_pairs(logs, opposite)
+    assert all(f'data-values="{value_code(name)} {name}"' in shown[-1]["text/html"] for name in ("alder", "birch"))
+    assert hrefs == [rows_of("all-pairs", model_a="alder", model_b="birch"), ""]
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_of_many_runs_the_table_has_some_of_each_group_that_a_table_counts(linke
     evidence.show()
     page = "".join(shown)
     assert page.count("<tr data-run") == 20
-    assert page.count("repeated call") == 9
+    assert page.partition("<tbody>")[2].count("repeated call") == 9
     assert "20 of 90 runs, chosen evenly by model, status and main reason. Links may" in page
 
 
