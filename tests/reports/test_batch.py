@@ -12,12 +12,13 @@ import nbformat
 import psutil
 import pytest
 from click.testing import CliRunner
+from nbformat.v4 import new_markdown_cell, new_notebook
 
 from evalkit.__main__ import run as command_line
 from evalkit.cli import main
 from evalkit.reports import kernels, plan, run
 from evalkit.reports.batch import line_of
-from evalkit.reports.report import input_fingerprint, read_record
+from evalkit.reports.report import input_fingerprint, read_record, stamp_of
 from tests.mindcraft.builders import write_all
 
 FORK = multiprocessing.get_context("fork")  # saves the time that Python and evalkit take to start
@@ -239,6 +240,16 @@ def test_nothing_is_made_twice_and_every_change_is_named(project, batch, tmp_pat
     assert why(code=False) == "changed page options"
     assert "print(n" not in batch.page("one/a")
     assert why(code=False) == "unchanged"
+
+
+def test_a_report_is_due_if_its_notebook_gives_a_section_another_key(tmp_path):
+    stamps = set()
+    for tags in ([], ["section:runs"], ["section:pairs"]):
+        cells = [new_markdown_cell("## Runs", metadata={"tags": tags}, id="runs")]
+        nbformat.write(new_notebook(cells=cells), tmp_path / "one.ipynb")
+        (report,) = plan([str(tmp_path / "one.ipynb")])
+        stamps.add(stamp_of(report, [], str)["notebook"])
+    assert len(stamps) == 3
 
 
 def test_every_change_below_a_folder_changes_the_mark_of_an_input(tmp_path):
