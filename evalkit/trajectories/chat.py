@@ -1,9 +1,10 @@
 """Messages of trajectories of any format, and functions that read them from the formats of chat APIs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
+
+import msgspec
 
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
@@ -31,8 +32,7 @@ _OF_RESULT = {
 OpenNamed = Callable[..., Any]
 
 
-@dataclass
-class ToolCall:
+class ToolCall(msgspec.Struct):
     """A call of a tool."""
 
     name: str
@@ -42,8 +42,7 @@ class ToolCall:
     is_error: bool = False  # whether the result is an error
 
 
-@dataclass
-class Message:
+class Message(msgspec.Struct):
     """A message of a trajectory."""
 
     role: str  # such as system, user, assistant, error, or tool if the call is unknown
