@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, groupby
 
+from msgspec.structs import replace
+
 from evalkit.crafter.assemble import score_event
 from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Observation, peek
 from evalkit.crafter.parse import Invalid, Verdict, judge_trace, observed, tokens_of
@@ -34,7 +36,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         points.append(score_event(hooks, WEIGHTS, "achievement").score)
     if points:  # mark the turn that raised the score most or, if no turn raised it, lowered it most
         place = points.index(max(points) if max(points) > 0 else min(points))
-        turns[place] = turns[place]._replace(events=(*turns[place].events, "decision"))
+        turns[place] = replace(turns[place], events=(*turns[place].events, "decision"))
     if judged.error is not None:
         turns.append(Turn("session", "system", f"error: {judged.error or 'no message'}", ("error",), ("error",)))
     facts = [f"difficulty {judged.session['difficulty']}"]

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from evalkit.io import absolute, is_url, plain
 from evalkit.kinds import Logs, Transcript
 from evalkit.kinds.transcript import run_facts
@@ -49,7 +51,7 @@ class RunRef(NamedTuple):
         turns = list(transcript.turns)
         for turn, mark in self.marks:
             if 0 < turn <= len(turns):
-                turns[turn - 1] = turns[turn - 1]._replace(marks=(*turns[turn - 1].marks, mark))
+                turns[turn - 1] = replace(turns[turn - 1], marks=(*turns[turn - 1].marks, mark))
         return transcript._replace(turns=turns)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 
 from evalkit._text import check_number
 from evalkit.failures.failure_modes import failed_runs
@@ -160,7 +161,7 @@ def divergences(logs: Logs, most: int = MOST_PAIRS) -> pd.DataFrame:
     calls: dict[str, list[Made]] = {}
     with storage(logs.storage_options):
         for run_id, transcript in transcripts(logs, logs.runs[logs.runs["run_id"].isin(wanted)]):
-            calls[run_id] = [made._replace(result=None) for made in Seen(*transcript).calls]  # which may be large
+            calls[run_id] = [replace(made, result=None) for made in Seen(*transcript).calls]  # which may be large
     rows = []
     for failed, successful in pairs:
         a, b = calls.get(failed["run_id"], []), calls.get(successful["run_id"], [])

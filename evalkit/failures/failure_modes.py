@@ -149,7 +149,8 @@ def modes_of(logs: Logs, runs: pd.DataFrame) -> pd.DataFrame:
     explaining = sorted((one for one in known if one.mode), key=lambda one: -one.severity)
     rules = pd.DataFrame(explaining)
     rules = rules.assign(event=rules["name"], rank=rules.index)[["event", "mode", "least", "rank"]]
-    events_of_runs = found[found["run_id"].isin(failed["run_id"])].groupby(["run_id", "event"], observed=True)
+    of_failed = pd.Index(failed["run_id"]).unique().get_indexer(found["run_id"]) >= 0  # faster than `isin`
+    events_of_runs = found[of_failed].groupby(["run_id", "event"], observed=True)
     counts = events_of_runs.agg(n=("turn", "size"), turn=("turn", "first"), detail=("detail", "first")).reset_index()
     counts = counts.merge(rules, on="event")
     enough = counts[counts["n"] >= counts["least"]].sort_values("rank")
@@ -157,8 +158,9 @@ def modes_of(logs: Logs, runs: pd.DataFrame) -> pd.DataFrame:
         {"n": "sum", "turn": "first", "event": "first", "detail": "first"}
     )
     table = failed.merge(own.reset_index(), on="run_id", how="left")
-    unexplained = table["run_id"].isin(searched).map({True: UNEXPLAINED, False: UNSEARCHED})
-    table["mode"] = table["mode"].fillna(unexplained)
+    without_mode = table.loc[table["mode"].isna(), "run_id"]
+    others = [UNEXPLAINED if run_id in searched else UNSEARCHED for run_id in without_mode]
+    table["mode"] = table["mode"].fillna(pd.Series(others, without_mode.index, "str"))
     table["leads"] = ~table["run_id"].duplicated()
     table = table.fillna({"n": 0, "event": "", "detail": ""})
     return frame_of({column.name: table[column.name] for column in MODES}, MODES)

@@ -6,6 +6,7 @@ ignoring surrounding spaces and memory addresses. A result that was not logged e
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, zip_longest
@@ -13,6 +14,7 @@ from operator import itemgetter
 
 from evalkit.kinds.detectors import Detector, Found, Made, Seen, failed_tries, shortened
 from evalkit.kinds.errors import unknown_tool_in
+from evalkit.kinds.transcript import Turn
 
 LEAST_REPEATS = 3  # minimum number of equal calls, or rounds of a cycle, that are an event
 LONG_REPEATS = 10  # minimum number of equal calls that are an event even if a later one returns something else
@@ -120,8 +122,7 @@ _LIMIT_STATUS = re.compile(  # a status that names a limit, but not a time-out o
     r"|exhausted|budget)",
     re.IGNORECASE | re.DOTALL,
 )
-
-
+_WORDS_OF_WAITING = ("wait", "sleep", "pause", "delay")  # every match of `_WAITS` contains one of these
 _WAITS = re.compile(  # the name and the arguments of a call that only waits
     r"(?:\S*[_.!:/-])?(?:wait|sleep|pause|delay)(?:_(?:for_)?(?:ms|seconds|minutes|time))? .*"
     r"|\S+ (?:\W*\w+)??\W*sleep [\d.]+\w?\W*",
@@ -130,8 +131,11 @@ _WAITS = re.compile(  # the name and the arguments of a call that only waits
 
 
 def _only_waits(made: Made) -> bool:
-    """Return whether a call only waits, as between two looks at a job."""
-    return not made.has_failed and _WAITS.fullmatch(f"{made.name[:99]} {made.arguments[:99]}") is not None
+    """Return whether a call only waits, as between two looks at a job. A quick test for words rules out most calls."""
+    text = f"{made.name[:99]} {made.arguments[:99]}"
+    if made.has_failed or not any(map(text.lower().__contains__, _WORDS_OF_WAITING)):
+        return False
+    return _WAITS.fullmatch(text) is not None
 
 
 def _in_turn(keys: Sequence[object], period: int) -> Iterator[tuple[int, int]]:
@@ -157,6 +161,9 @@ def cycle(transcript: Seen) -> Iterator[Found]:
     for agent, calls in transcript.calls_of_agents.items():
         if transcript.repeats[agent] < 2 * (LEAST_REPEATS - 1):  # too few for a cycle of two calls
             continue
+        counts = Counter((made.name, made.arguments, made.result) for made in calls)
+        if sum(n >= LEAST_REPEATS for n in counts.values()) < 2:  # at most one call recurs often enough
+            continue
         calls = [made for made in calls if not _only_waits(made)]
         keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]
         done = 0  # end of the last cycle, so that no call belongs to two cycles
@@ -179,19 +186,21 @@ def repeated_call(transcript: Seen) -> Iterator[Found]:
         if transcript.repeats[agent] < LEAST_REPEATS - 1:
             continue
         equal: dict[tuple[str, str], list[tuple[int, Made]]] = {}
+        for place, made in enumerate(calls):
+            equal.setdefault(made.call, []).append((place, made))
+        often = [same for same in equal.values() if len(same) >= LEAST_REPEATS and not _only_waits(same[0][1])]
+        if not often:
+            continue
         last: dict[str, int] = {}  # the last call of each name so far
         before: list[int] = []  # for each call, the last one of this name before it
         for place, made in enumerate(calls):
-            equal.setdefault(made.call, []).append((place, made))
             before.append(last.get(made.name, -1))
             last[made.name] = place
         # earliest[k]: the minima of `before` over each 2**k calls in a row, so that no check below visits all calls
         earliest = [before]
         while (width := 2 ** len(earliest)) <= len(calls):
             earliest.append(list(map(min, earliest[-1], earliest[-1][width // 2 :])))
-        for numbered in equal.values():
-            if len(numbered) < LEAST_REPEATS or _only_waits(numbered[0][1]):
-                continue
+        for numbered in often:
             stretches = [list(same) for _, same in groupby(numbered, lambda one: one[1].result)]
             for stretch, following in zip_longest(stretches, stretches[1:]):
                 n = len(stretch)
@@ -275,20 +284,34 @@ def no_progress(transcript: Seen) -> Iterator[Found]:
     for calls in transcript.calls_of_agents.values():
         if len(calls) < DIFFERENT_CALLS or len(calls) - len({made.result for made in calls}) < STALE_CALLS:
             continue
-        results: dict[str, dict[tuple[str, str], Made]] = {}
+        with_result: dict[str, list[Made]] = {}
         for made in calls:
-            if made.result and (made.has_failed or not _ACKNOWLEDGED.match(made.result[:200])):
-                results.setdefault(made.result, {}).setdefault(made.call, made)
-        found = [same for same in results.values() if len(same) >= DIFFERENT_CALLS]
-        for same in found:
-            first = next(iter(same.values()))
-            yield first.turn, str(len(same)), shortened(first.result or "")
+            if made.result:
+                with_result.setdefault(made.result, []).append(made)
+        stale = set[str]()  # results that occur several times, without those that only acknowledge a call
+        is_found = False
+        for result, same in with_result.items():
+            if len(same) == 1:
+                continue
+            if _ACKNOWLEDGED.match(result[:200]):
+                same = [made for made in same if made.has_failed]
+            if same:
+                stale.add(result)
+            n = len({made.call for made in same})
+            if n >= DIFFERENT_CALLS:
+                is_found = True
+                yield same[0].turn, str(n), shortened(result)
         last = calls[len(calls) - len(calls) // 3 :]
-        if found or len({made.call for made in last}) < STALE_CALLS:
+        if is_found or len({made.call for made in last}) < STALE_CALLS:
             continue
         earlier = {made.result for made in calls[: len(calls) - len(last)]}
-        if all(made.result in results and made.result in earlier for made in last):
+        if all(made.result in stale and made.result in earlier for made in last):
             yield last[0].turn, str(len(last)), shortened(last[0].result or "")
+
+
+def _is_result(turns: Sequence[Turn], number: int) -> bool:
+    """Return whether the turn with a number shows the result of a call."""
+    return any(turn.call and place + turn.call.result_after == number for place, turn in enumerate(turns, 1))
 
 
 def limit_reached(transcript: Seen) -> Iterator[Found]:
@@ -298,12 +321,13 @@ def limit_reached(transcript: Seen) -> Iterator[Found]:
     if ended and _LIMIT_STATUS.match(ended):
         yield max(len(turns), 1), ended, ended
         return
-    answers = {number + turn.call.result_after for number, turn in enumerate(turns, 1) if turn.call}
     for number in range(max(len(turns) - 1, 1), len(turns) + 1):
         turn = turns[number - 1]
         match = None
-        if turn.role in ("system", "user") and number not in answers:
+        if turn.role in ("system", "user"):
             match = _LIMIT.search(turn.text)
+            if match and _is_result(turns, number):
+                continue
         elif turn.role == "assistant" and number == len(turns) and len(turn.text) <= _LONGEST_LIMIT:
             match = _OWN_LIMIT.match(turn.text)
         if match:

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from evalkit.io.text import cut_end
 from evalkit.kinds.errors import is_error
 from evalkit.kinds.transcript import Transcript, Turn
@@ -27,7 +30,7 @@ _OUTCOME = re.compile(  # for messages only, because the result of a call may me
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 
 
-class Made(NamedTuple):
+class Made(msgspec.Struct, frozen=True):
     """A call that an agent made, as detectors see it."""
 
     turn: int  # number of the turn, from 1
@@ -107,9 +110,9 @@ def seen(transcript: Transcript, target: str = "", ended: str = "") -> Seen:
     for place in range(max(len(turns) - LAST, 0), len(turns)):
         turn = turns[place]
         if turn.role not in ("assistant", "action") and _OUTCOME.search(turn.text):
-            turns[place] = turn._replace(text=_OUTCOME.sub("", turn.text))
+            turns[place] = replace(turn, text=_OUTCOME.sub("", turn.text))
         if turn.call and turn.call.result and _REWARD.search(turn.call.result):
-            turns[place] = turn._replace(call=turn.call._replace(result=_REWARD.sub("", turn.call.result)))
+            turns[place] = replace(turn, call=replace(turn.call, result=_REWARD.sub("", turn.call.result)))
     made = Seen("", [], turns)
     made.target = target
     made.ended = ended

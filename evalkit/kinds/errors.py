@@ -6,8 +6,8 @@ contents that a call only shows, such as a file, a page or rows of a table, are 
 """
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain
 
 import msgspec
 
@@ -50,7 +50,7 @@ _THEN = (  # what follows a verb such as failed, but not an adjective, as in fai
     r"|by|since|again|unexpectedly|\d+ times)\b)"
 )
 _DENIED = r"(?:\s*(?:[.:!,(]|$)| (?:to|for|by|on|in|with|when|because|due|error)\b)"  # what follows a refusal
-_FIRST = re.compile(
+_FIRST = re.compile(  # for texts in lower case
     "|".join((
         r"something went wrong(?! in)",
         rf"(?:temporary |transient )?fail(?:ed|ure)(?! to (?:thrive|appear)\b)(?:{_THEN}"
@@ -85,7 +85,7 @@ _FIRST = re.compile(
         r"|(?:service|server|system|database) (?:is )?(?:temporarily )?(?:unavailable|busy|locked)|login required"
         rf"|bad gateway|gateway time-?out|bad request){_DENIED}",
         r"thread '[^'\n]*' panicked|your (?:proposed )?edit [^\n]{0,40}\b(?:error|not )|\S+' is not recognized as"
-        r"|(?:success|ok)': False\b",
+        r"|(?:success|ok)': false\b",
         rf"status: (?:error|fail(?:ed|ure)?)(?: [-–]|\n(?:message|reason|error|detail))|{_CODE}: [a-z]",
         r"rate.?limit(?:ed| exceeded| reached| hit| error)",
         rf"{_CODE} (?:bad request|unauthori|payment req|forbidden|not (?:found|acc|impl)|method not|request time"
@@ -99,7 +99,7 @@ _FIRST = re.compile(
         r"(?:the )?(?:string|text|pattern|old_str\w*|snippet)\b.{0,80}\bnot (?:found|appear|match)",
         r"command (?:failed|not found)|(?:\w+_)?error>|syntax ?error|code threw",
     )),
-    re.IGNORECASE | re.MULTILINE,
+    re.MULTILINE,
 )  # fmt: skip
 _OTHER_LANGUAGES = (  # not found, denied and failed
     "nicht gefunden", "introuvable", "non trouvé", "no encontrad", "não encontrad", "não foi encontrad", "non trovat",
@@ -114,7 +114,8 @@ _REFUSALS = (  # most of them must be the whole text
     r"|(?:\w+ ){0,2}?(?:session|token|password|key|login) (?:has |is )?expired\s*(?:[.!,]|\Z)"
     r"|(?:[\w' ]{1,60}[,.;!] )?(?:please )?try again(?: later)?\s*(?:[.!]|\Z)"
 )
-# forms that begin with words of the call; each contains one of the words in its key, which are faster to search for
+# forms that begin with words of the call; the first line of each contains one of the words in its key, which are faster
+# to search for
 _AFTER_WORDS = {
     ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?"
     r"(?:\s*[:(\[\]!]|\.(?=\s|$)|\s+[–—-]\s|\s*\Z"
@@ -140,8 +141,9 @@ _AFTER_WORDS = {
     ("returned",): r"(?:\w+ ){0,3}(?:request|server|api|service|endpoint|url|http|host) returned "
     rf"{_CODE}\s*(?:[.:!,(]|$)",
 }
-_AFTER_WORDS_PATTERN = re.compile("|".join(_AFTER_WORDS.values()), re.IGNORECASE | re.MULTILINE)
-_WORDS_OF_FAILURE = tuple(chain.from_iterable(_AFTER_WORDS))
+_AFTER_WORD = {
+    word: re.compile(form, re.IGNORECASE | re.MULTILINE) for words, form in _AFTER_WORDS.items() for word in words
+}
 _STATUS = re.compile(  # exit codes other than 0, in the first or last line
     r"(?:^|[\s(\[<])(?:exit|return)[ _-]?(?:code|status)\W{0,3}(?:is |was |of |with )?(?!0\b)-?[1-9]\d{0,2}\b"
     r"|\[exit:? (?!0\b)-?\d+\]|(?:^|\s)exit=(?!0\b)-?\d+\b"
@@ -155,7 +157,7 @@ _IN_OUTPUT = re.compile(  # errors in lines of the output of programs, including
     re.MULTILINE,
 )
 _WORDS_OF_OUTPUT = ("rror", "xception", "Traceback", "***", "not found", "No such", "denied", ".go:")  # in every match
-_TOOL = re.compile(r"tool|function|method|command|action|call")  # every match of `_UNKNOWN_TOOL` contains one of these
+_TOOLS = ("tool", "function", "method", "command", "action", "call")  # every match of `_UNKNOWN_TOOL` contains one
 _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs; a tool such as update_page changes them
     r"(?!(?:.*(?:__|[.:/]))?(?:move|book|update|create|delete|remove|submit|add|set|cancel|send|save|write|edit|insert)[_-])"
     r"(?:\w*[_.-])?(?:read|view|open|cat|grep|glob|find|ls|search|fetch|browse|visit|scrape|crawl|query|sql|http|url"
@@ -164,7 +166,7 @@ _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs; a t
 )
 _shows_contents = lru_cache(maxsize=1024)(_SHOWS.fullmatch)  # a log has few different names of tools
 _SHELL_SHOWS = re.compile(  # shell commands that show files, pages, rows or logs
-    r"\W*(?:(?:command|cmd|script|input|keystrokes|code)\W+)?(?:cd [^;&|]+(?:&&|;)\s*)?(?:sudo )?(?:cat|head|tail"
+    r"\W*+(?:(?:command|cmd|script|input|keystrokes|code)\W++)?(?:cd [^;&|]+(?:&&|;)\s*)?(?:sudo )?(?:cat|head|tail"
     r"|less|more|nl|sed|awk|e?grep|rg|ag|find|ls|tree|diff|jq|zcat|strings|journalctl"
     r"|git (?:-\S+ )*(?:log|diff|show|blame|grep)|(?:docker|kubectl) logs)\b"
 )
@@ -211,7 +213,12 @@ _REPORT = re.compile(
 
 def unknown_tool_in(text: str) -> re.Match | None:
     """Search for a message that a tool does not exist. A quick test rules out most texts."""
-    return _UNKNOWN_TOOL.search(text) if _TOOL.search(text.lower()) else None
+    return _UNKNOWN_TOOL.search(text) if _contains(text.lower(), _TOOLS) else None
+
+
+def _contains(text: str, words: Iterable[str]) -> bool:
+    """Return whether a text contains one of the words. This is faster than a search for a pattern."""
+    return any(map(text.__contains__, words))
 
 
 def is_error(result: str, name: str = "", arguments: str = "") -> bool:
@@ -240,11 +247,13 @@ def _judged(result: str, is_shell: bool, is_viewer: bool) -> bool:
         return False
     wrapping = _WRAPPING.match(head)
     start = wrapping.end() if wrapping else 0
-    lowered = head.lower()
+    lowered = head[start:].replace("İ", "i").lower()  # the lower case of this letter would be two characters
+    line = lowered.partition("\n")[0]
+    words = [word for word in _AFTER_WORD if word in line]
     if (
         _NAMED.match(head, start)
-        or _FIRST.match(head, start)
-        or (any(word in lowered for word in _WORDS_OF_FAILURE) and _AFTER_WORDS_PATTERN.match(head, start))
+        or _FIRST.match(lowered)
+        or any(_AFTER_WORD[word].match(head, start) for word in words)
     ):
         return not _COUNT.match(head, start) and not _RECOVERED.search(head)
     unknown = unknown_tool_in(first)
@@ -262,7 +271,7 @@ _remembered = lru_cache(maxsize=4096)(_judged)  # runs of the same task have man
 
 def _shows_error(output: str) -> bool:
     """Return whether the output of a program contains an error. A quick test for words rules out most texts."""
-    return any(word in output for word in _WORDS_OF_OUTPUT) and _IN_OUTPUT.search(output) is not None
+    return _contains(output, _WORDS_OF_OUTPUT) and _IN_OUTPUT.search(output) is not None
 
 
 def _states_code(line: str) -> bool:

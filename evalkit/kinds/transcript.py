@@ -2,12 +2,12 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
+from msgspec.structs import replace
 
 from evalkit._html import render
 from evalkit._text import counted_noun
@@ -58,7 +58,7 @@ class Image(NamedTuple):
     pixels: bytes
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     """A call of a tool, a command or an action in a turn, and its result."""
 
     name: str
@@ -70,10 +70,10 @@ class Call(NamedTuple):
     def changed(self, change: Callable[[str], str]) -> "Call":
         """Return a copy of the call with `change` applied to its texts."""
         result = None if self.result is None else change(self.result)
-        return self._replace(name=change(self.name), arguments=change(self.arguments), result=result)
+        return replace(self, name=change(self.name), arguments=change(self.arguments), result=result)
 
 
-class Turn(NamedTuple):
+class Turn(msgspec.Struct, frozen=True):
     """One event of a run."""
 
     actor: str  # who acted
@@ -108,7 +108,7 @@ class Transcript(NamedTuple):
             names = ("actor", "role", "text", "when", "same", "agent")
             texts: dict[str, Any] = {name: change(getattr(turn, name)) for name in names}
             call = turn.call and turn.call.changed(change)
-            turns.append(turn._replace(**texts, marks=tuple(map(change, turn.marks)), call=call))
+            turns.append(replace(turn, **texts, marks=tuple(map(change, turn.marks)), call=call))
         return Transcript(change(self.title), list(map(change, self.facts)), turns)
 
     @masking(False)  # the caller chose whether to mask when building the transcript
@@ -250,8 +250,10 @@ def transcripts(logs: Any, runs: pd.DataFrame | None = None) -> Iterator[tuple[s
 def canonical(arguments: str) -> str:
     """Return arguments in canonical form: JSON with sorted keys; other texts with runs of white space as one space."""
     if arguments.startswith(("{", "[")):
-        with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
+        try:
             return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
+        except (msgspec.MsgspecError, RecursionError, UnicodeError):
+            pass
     return " ".join(arguments.split())
 
 

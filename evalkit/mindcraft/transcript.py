@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 import pandas as pd
+from msgspec.structs import replace
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
 from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical
@@ -86,7 +87,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     is_final = (at for at, turn in enumerate(shown) if turn.role == "system" and turn.text.strip() == final)
     place = next(is_final, len(shown) - 1)
     if shown:
-        shown[place] = shown[place]._replace(events=(*shown[place].events, "decision"))
+        shown[place] = replace(shown[place], events=(*shown[place].events, "decision"))
     if len(paths) == 1:
         return Transcript(paths[0], _facts(records[0]), shown)
     facts = [f"agents: {', '.join(agent.name for agent in agents) or 'none that can be read'}"]

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from evalkit.kinds import Detector, Found, Seen
 from evalkit.kinds.detectors import Made, failed_tries, shortened
 
@@ -73,7 +75,7 @@ def _steps(transcript: Seen) -> list[Made]:
     for made in transcript.calls:
         following = transcript.turns[made.turn : made.turn + 1]
         is_silent = any(turn.values.get("silent_failure") for turn in following)
-        steps.append(made._replace(has_failed=made.has_failed or is_silent))
+        steps.append(replace(made, has_failed=made.has_failed or is_silent))
     return steps
 
 

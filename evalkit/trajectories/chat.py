@@ -1,9 +1,10 @@
 """Messages of trajectories of any format, and functions that read them from the formats of chat APIs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
+
+import msgspec
 
 from evalkit.trajectories.json_values import count_of, error_text, number_of, objects, part_of, text_of, time_of
 
@@ -31,8 +32,7 @@ _OF_RESULT = {
 OpenNamed = Callable[..., Any]
 
 
-@dataclass
-class ToolCall:
+class ToolCall(msgspec.Struct):
     """A call of a tool."""
 
     name: str
@@ -42,8 +42,7 @@ class ToolCall:
     is_error: bool = False  # whether the result is an error
 
 
-@dataclass
-class Message:
+class Message(msgspec.Struct):
     """A message of a trajectory."""
 
     role: str  # such as system, user, assistant, error, or tool if the call is unknown
@@ -83,6 +82,7 @@ def chat_messages(messages: Any) -> list[Message]:
     """Read messages in the format of a chat API. The reply of a tool becomes the result of its call."""
     out: list[Message] = []
     called: dict[str, ToolCall] = {}  # by call id
+    unanswered: list[ToolCall] = []  # calls without an id in the last message that has such calls
     for given in objects(messages):
         is_plain = _DETAILS.isdisjoint(given) and given.get("role") in _ROLES and isinstance(given.get("content"), str)
         for message in [given] if is_plain else _apart(_as_chat(given)):
@@ -96,21 +96,33 @@ def chat_messages(messages: Any) -> list[Message]:
             if role == "tool" or returned is not None:  # mini-swe-agent returns results as user messages
                 # SWE-agent writes a list of ids
                 ids = message.get("tool_call_ids") or [message.get("tool_call_id") or message.get("id")]
-                if call := called.get(text_of(ids[0])):
+                call_id = text_of(ids[0])
+                if call := called.get(call_id) if call_id else _next_call(unanswered, actor):
                     error = message.get("error") or message.get("tool_error")
                     call.result = text or ("" if isinstance(error, bool) else error_text(error))
                     call.is_error = bool(error) or message.get("status") == "error" or returned not in (None, 0)
                     continue
-            calls = [_chat_call(call) for call in objects(message.get("tool_calls"))]
+            calls: Sequence[ToolCall] = ()
+            if tool_calls := message.get("tool_calls"):
+                calls = [_chat_call(call) for call in objects(tool_calls)]
             if extra and not calls:
                 calls = [ToolCall("shell", text_of(action.get("command"))) for action in objects(extra, "actions")]
-            for call in calls:
-                called[call.call_id] = call
+            if calls:
+                called |= {call.call_id: call for call in calls if call.call_id}
+                unanswered = [call for call in calls if not call.call_id] or unanswered
             spoken = Message(role, text, actor, calls=calls)
             if not is_plain:
                 _add_details(spoken, message, extra)
             out.append(spoken)
     return out
+
+
+def _next_call(unanswered: list[ToolCall], name: str) -> ToolCall | None:
+    """Remove and return the call that a result without an id answers: the first one of its name, if it has a name."""
+    for place, call in enumerate(unanswered):
+        if name in ("", call.name):
+            return unanswered.pop(place)
+    return None
 
 
 def _add_details(spoken: Message, message: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
@@ -144,6 +156,7 @@ def _apart(message: dict[str, Any]) -> list[dict[str, Any]]:
         if has_results:
             for result in chain.from_iterable(_within(part, _RESULTS) for part in own):
                 answer = {name: _first(result, *keys) for name, keys in _OF_RESULT.items()}
+                answer["name"] = result.get("name")
                 apart.append(answer | {"role": "tool", "status": result.get("status")})
             continue
         calls = [call for part in own for call in _within(part, _CALLS)]

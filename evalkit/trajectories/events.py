@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from evalkit.kinds import Detector, Found, Made, Seen, Turn
 from evalkit.kinds.detectors import shortened
@@ -46,6 +46,7 @@ _OF_TOOLS = _TESTS | _SHELLS | _LANGUAGES | _EDITS | _READS | _FILES | _RUNS  # 
 _KEYS_OF_SHELLS = {"cmd", "keystrokes"}  # names of arguments that only a shell has
 _MESSAGES = {"message", "summary", "reason", "comment", "explanation", "thought"}
 _COMMANDS = ("command", "cmd", "keystrokes", "commands", "cmds", "script", "code", "input")
+_JSON_OBJECT = msgspec.json.Decoder(dict[str, Any])
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAME_OF_FILE = re.compile(r"[\w-]+\.[a-zA-Z]\w{0,7}\b")
 _HEREDOC = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?[^\n]*\n.*?(?:^\s*\1\b|\Z)", re.DOTALL | re.MULTILINE)
@@ -251,7 +252,7 @@ def _form_asked(sentence: str) -> tuple[str, re.Pattern] | None:
     return None
 
 
-class _Work(NamedTuple):
+class _Work(msgspec.Struct, frozen=True):
     """What a call does to code and files."""
 
     tool: str = ""  # shell, code, editor, test or reader; empty for other tools
@@ -268,19 +269,20 @@ class _Work(NamedTuple):
 def _work(name: str, arguments: str) -> _Work:
     """Return what a call does, judged by its name and arguments (only the first part of long commands)."""
     work, may_be_tool = _named_work(name)
-    if not may_be_tool and not any(key in arguments for key in _KEYS_OF_SHELLS):
+    if not may_be_tool and not any(map(arguments.__contains__, _KEYS_OF_SHELLS)):
         return work
     given = _given(arguments)
     tool = _tool(_words(name), given)
     if not tool:
         return work
-    work = work._replace(tool=tool)
+    work = replace(work, tool=tool)
     if tool in ("shell", "code"):
         return _command_work(_command(given)[:MOST_READ], work)
     action = str(given.get("command") or given.get("action") or "")
     edits = tool == "editor" and action not in ("view", "read", "open", "show")
     paths = [str(value) for key, value in given.items() if _words(key) & {"path", "file", "filename", "filepath"}]
-    return work._replace(
+    return replace(
+        work,
         edits=edits,
         edits_tests=any(map(_TEST_FILE.search, paths)),
         may_change=edits,
@@ -306,7 +308,8 @@ def _command_work(text: str, work: _Work) -> _Work:
     bare = _QUOTED.sub("''", commands)
     edits = _EDIT_PROGRAM.search(bare) is not None or _EDIT_CODE.search(text) is not None
     tests = _TEST.search(_SHOWS_CODE.sub("", outer)) is not None
-    return work._replace(
+    return replace(
+        work,
         submits=work.submits or _SUBMITS.search(text) is not None,
         edits=edits,
         edits_tests=_TEST_FILE.search(bare) is not None,
@@ -327,8 +330,10 @@ def _words(name: str) -> frozenset[str]:
 def _given(arguments: str) -> Mapping[str, Any]:
     """Return the arguments of a call by name; arguments that are plain text have the name ""."""
     if arguments.startswith("{"):
-        with suppress(msgspec.MsgspecError, RecursionError, UnicodeError):
-            return msgspec.json.decode(arguments, type=dict[str, Any])
+        try:
+            return _JSON_OBJECT.decode(arguments)
+        except (msgspec.MsgspecError, RecursionError, UnicodeError):
+            pass
     return {"": arguments}
 
 
@@ -370,8 +375,11 @@ def _calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
 
 def _code_calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
     """Return the calls of a run, with what each does; no calls if the run has no editor and no shell."""
-    calls = _calls(transcript)
-    return calls if any(work.tool in ("shell", "editor") or work.edits for _, work in calls) else []
+    if "code_calls" not in transcript.shared:
+        calls = _calls(transcript)
+        has_tools = any(work.tool in ("shell", "editor") or work.edits for _, work in calls)
+        transcript.shared["code_calls"] = calls if has_tools else []
+    return transcript.shared["code_calls"]
 
 
 def test_not_run(transcript: Seen) -> Iterator[Found]:
@@ -462,10 +470,10 @@ def submitted_unchanged(transcript: Seen) -> Iterator[Found]:
 
 def call_not_understood(transcript: Seen) -> Iterator[Found]:
     """Find the first message that seems to contain a call in a form that evalkit cannot parse."""
-    unread = (number for number, turn in enumerate(transcript.turns, 1) if turn.values.get("unread_call"))
-    first = next(unread, None)
-    if first is not None:
-        yield first, "", shortened(transcript.turns[first - 1].text)
+    for number, turn in enumerate(transcript.turns, 1):
+        if turn.values.get("unread_call"):
+            yield number, "", shortened(turn.text)
+            return
 
 
 DETECTORS = (

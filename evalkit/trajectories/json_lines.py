@@ -13,6 +13,7 @@ from evalkit.io.paths import CELL, CHARACTER, check_size, check_text, count_valu
 from evalkit.io.read import without_mark
 
 _LINE = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_DECODED_LINE = msgspec.json.Decoder(dict[str, Any])
 
 
 def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> Iterator[dict[str, Any]]:
@@ -28,6 +29,9 @@ def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> It
         if CHARACTER * len(line) > most:
             check_text(len(line))
         try:
+            if not encoded and not may_be_large:
+                yield _DECODED_LINE.decode(line)
+                continue
             raw = _LINE.decode(line)
             if may_be_large:
                 values += sum(count_values(bytes(value)) for key, value in raw.items() if key not in encoded)
@@ -73,7 +77,11 @@ class Lines(Sequence[dict[str, Any]]):
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[at] for at in range(len(self))[place]]
-        return next(read_lines(self._data[self._places[place]], (), []))
+        line = self._data[self._places[place]]
+        try:
+            return _DECODED_LINE.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):  # such as NaN
+            return decode_json(line)[0]
 
 
 def decoded(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pandas as pd
+from msgspec.structs import asdict, replace
 
 from evalkit.io import SourceError, StorageOptions, frame, reason_of, storage
 from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical, cell_text, read_log
@@ -130,14 +131,14 @@ def answer_in_order(turns: list[Turn]) -> None:
             for asked, result in zip(waiting, results, strict=False):
                 if call := turns[asked].call:
                     call = Call(call.name, call.arguments, _unwrapped(result), has_failed, place - asked)
-                    turns[asked] = turns[asked]._replace(call=call)
+                    turns[asked] = replace(turns[asked], call=call)
             del waiting[: len(results)]
         elif before.role == "assistant" and "```" in before.text and _is_result(turn.text):
-            turns[place - 1] = before._replace(values={"unread_call": True})
+            turns[place - 1] = replace(before, values={"unread_call": True})
     for place in written:
         form = turns[place].values["written"]
         if form not in with_results and form not in _CERTAIN:
-            turns[place] = turns[place]._replace(call=None)
+            turns[place] = replace(turns[place], call=None)
 
 
 def _is_result(text: str) -> bool:
@@ -171,26 +172,38 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
     if message.text or not (message.calls or message.reasoning):
         may_call = message.role == "assistant" and not message.calls and _may_call(message.text)
         written = _written(message.text) if may_call else []
-        is_reward = message.actor == "verifier"
-        turn = Turn(actor, message.role, message.text, when=message.when, states_outcome=is_reward)
+        call: Call | None = None
+        values: dict[str, Any] = {}
         if len(written) == 1:
-            turn = turn._replace(call=written[0][1], values={"written": written[0][0]})
+            values["written"], call = written.pop()
         elif may_call and not written and _SEEMS_WRITTEN.search(message.text):
-            turn = turn._replace(values={"unread_call": True})
+            values["unread_call"] = True
+        is_reward = message.actor == "verifier"
+        turn = Turn(
+            actor,
+            message.role,
+            message.text,
+            when=message.when,
+            call=call,
+            values=values,
+            states_outcome=is_reward,
+        )
         shown.append((turn, None))
-        for form, made in written if len(written) > 1 else ():
-            called = Turn(actor, "action", f"{made.name} {made.arguments}", events=("command",), when=message.when)
-            shown.append((called._replace(call=made, values={"written": form}), None))
-    for call in message.calls:
-        text = f"{call.name} {call.arguments}".strip()
-        has_failed = True if call.is_error else None
-        result = call.result and _unwrapped(call.result)
-        made = Call(call.name, canonical(call.arguments), result, has_failed, int(call.result is not None))
+        for form, call in written:
+            text = f"{call.name} {call.arguments}"
+            values = {"written": form}
+            turn = Turn(actor, "action", text, events=("command",), when=message.when, call=call, values=values)
+            shown.append((turn, None))
+    for made in message.calls:
+        text = f"{made.name} {made.arguments}".strip()
+        has_failed = True if made.is_error else None
+        result = made.result and _unwrapped(made.result)
+        call = Call(made.name, canonical(made.arguments), result, has_failed, int(made.result is not None))
         caller = "user" if message.role == "user" else actor
-        shown.append((Turn(caller, "action", text, events=("command",), when=message.when, call=made), call))
-        if call.result is not None:
-            marks, events = (("tool error",), ("error",)) if call.is_error else ((), ())
-            shown.append((Turn(call.name or "tool", "result", call.result, marks, events), None))
+        shown.append((Turn(caller, "action", text, (), ("command",), message.when, call=call), made))
+        if made.result is not None:
+            marks, events = (("tool error",), ("error",)) if made.is_error else ((), ())
+            shown.append((Turn(made.name or "tool", "result", made.result, marks, events), None))
     return shown
 
 
@@ -237,7 +250,7 @@ def _enclosed(begins: re.Pattern, text: str) -> Iterator[tuple[re.Match, str]]:
     while begin := begins.search(text, place):
         form = f"<{begin['tag']}" if begin["tag"] else begin.lastgroup or ""
         if form in _ENDS and form not in ends:
-            ends[form] = list(_ENDS[form].finditer(text))[::-1]
+            ends[form] = list(_ENDS[form].finditer(text, begin.end()))[::-1]
         elif begin["tag"] and tags is None:
             tags = list(_CLOSING.finditer(text))[::-1]
             for closing in tags:
@@ -312,7 +325,7 @@ def messages_frame(runs: pd.DataFrame) -> pd.DataFrame:
         turn = 1
         for place, message in enumerate(spoken):
             ids = {"run_id": run_id, "turn": turn, "message": place}
-            rows.append({**ids, **vars(message), "tool_calls": len(message.calls)})
+            rows.append({**ids, **asdict(message), "tool_calls": len(message.calls)})
             turn += len(turns_of(message))
     return frame(rows, LAZY_TABLES["messages"])
 
@@ -324,7 +337,7 @@ def tool_calls_frame(runs: pd.DataFrame) -> pd.DataFrame:
         shown = [(place, call) for place, message in enumerate(spoken) for _, call in turns_of(message)]
         for turn, (place, call) in enumerate(shown, 1):
             if call is not None:
-                rows.append({"run_id": run_id, "turn": turn, "message": place, **vars(call)})
+                rows.append({"run_id": run_id, "turn": turn, "message": place, **asdict(call)})
     return frame(rows, LAZY_TABLES["tool_calls"])
 
 

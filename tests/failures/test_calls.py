@@ -181,6 +181,26 @@ def test_calls_of_other_interfaces_are_read(interface, tmp_path):
     assert (made.name, made.arguments, made.result) == ("find", '{"n":3}', "none")
 
 
+@pytest.mark.parametrize(
+    ("answers", "results"),
+    [
+        ([("find", "1"), ("find", "2"), ("count", "3")], ["1", "2", "3"]),
+        ([("count", "3"), ("find", "1"), ("find", "2")], ["1", "2", "3"]),
+        ([("count", "3")], [None, None, "3"]),
+        ([("find", "1"), ("other", "4")], ["1", None, None]),
+        ([(None, "1"), (None, "2")], ["1", "2", None]),
+    ],
+)
+def test_results_without_ids_answer_calls_by_name_and_order(answers, results):
+    earlier = {"role": "model", "parts": [{"functionCall": {"name": "count", "args": {}}}]}
+    called = [{"functionCall": {"name": name, "args": {}}} for name in ("find", "find", "count")]
+    answered = [{"functionResponse": {"name": name, "response": text}} for name, text in answers]
+    given = [earlier, {"role": "model", "parts": called}, {"role": "user", "parts": answered}]
+    unanswered, spoken, *others = chat_messages(given)
+    assert [call.result for call in (*unanswered.calls, *spoken.calls)] == [None, *results]
+    assert [(message.actor, message.text) for message in others] == [one for one in answers if one[0] == "other"]
+
+
 def test_parts_around_a_result_are_messages_of_their_own():
     found = {"type": "fetch_result", "url": "https://a.example/n"}
     parts = [

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import evalkit
 from benchmarks import failures as planted
@@ -162,7 +163,7 @@ def test_a_run_is_cut_off_unless_its_agent_ends_it(ending):
 
 
 def test_calls_of_two_agents_are_not_mixed():
-    turns = [call("a")._replace(agent=agent) for agent in ("x", "y", "x", "y")]
+    turns = [replace(call("a"), agent=agent) for agent in ("x", "y", "x", "y")]
     assert found(*turns) == set()
 
 
