@@ -55,7 +55,7 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> Answer:
     if "higher" not in ranking.values["headline"] or not board.has_means:
         return Answer(text)
     table = with_short_names(board, NAME_WIDTH).table
-    shown = [format_interval(rate, None, None, percent=board.outcomes.is_share) for rate in table["adjusted"]]
+    shown = [format_interval(rate, None, None, percent=board.outcomes.is_share) for rate in table["adjusted_estimate"]]
     adjusted = rank_table(board).filter(regex="^(model_name|measure|adjusted_.*)$")
     return Answer(text, board.basis, dict(zip(table["model_name"], shown, strict=True)), adjusted)
 
@@ -102,7 +102,7 @@ def describe_comparison(
         ends = row["estimate"], row["low"], row["high"]
         cells[f"{title}{INTERVAL}"] = format_interval(*ends, percent=share)
         if board.is_adjusted:
-            cells[board.basis] = format_interval(row["adjusted"], None, None, percent=share)
+            cells[board.basis] = format_interval(row["adjusted_estimate"], None, None, percent=share)
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]

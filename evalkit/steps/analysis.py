@@ -239,7 +239,7 @@ def truncation(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        result_type, n (steps), estimate, low, high (shares of cut results), method, target, warning.
+        result_type, n (steps), n_tasks, estimate, low, high (shares of cut results), method, target, warning.
 
     Examples
     --------
@@ -247,8 +247,7 @@ def truncation(steps: pd.DataFrame) -> pd.DataFrame:
     True
     """
     successful = reporting_success(steps)
-    shares = _shares(successful.assign(value=successful["truncated"].astype("float64")), ["result_type"])
-    return shares if successful["history"].nunique() > 1 else shares.drop(columns="n_tasks")
+    return _shares(successful.assign(value=successful["truncated"].astype("float64")), ["result_type"])
 
 
 def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:

@@ -333,7 +333,8 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     -------
     DataFrame
         model_name, tool, read (runs that were read), runs (with a call of the tool), calls, per_run, errors, n (calls
-        with a logged result), estimate, low, high (share of errors, with runs as clusters).
+        with a logged result), n_tasks (runs with such a call), estimate, low, high (share of errors, with runs as
+        clusters), method, warning.
 
     Examples
     --------
@@ -364,7 +365,7 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     counts.insert(2, "read", read)
     counts.insert(5, "per_run", counts["calls"] / read)
     shares = estimate_by(table, ["model_name", "tool"], "is_error", clusters="run_id", kind="proportion")
-    counts = counts.merge(shares[["model_name", "tool", "n", "estimate", "low", "high"]], how="left")
+    counts = counts.merge(shares.drop(columns="target"), how="left")
     return counts.sort_values(["model_name", "calls"], ascending=[True, False], kind="stable", ignore_index=True)
 
 

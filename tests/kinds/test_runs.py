@@ -105,9 +105,9 @@ def test_what_runs_take_is_estimated_over_tasks_and_by_success():
     table = kinds.usage(runs.assign(**taken)).set_index(["model_name", "quantity"])
     assert table.index.tolist() == [("a", "duration (seconds)"), ("a", "tokens in"), ("b", "tokens in")]
     tokens = table.loc[("a", "tokens in")]
-    told_of = ["n", "n_tasks", "estimate", "median", "total", "per_success"]
+    told_of = ["n", "n_tasks", "estimate", "median", "total", "per_success_estimate"]
     assert tokens[told_of].tolist() == pytest.approx([3, 2, 35.0, 30.0, 90.0, 35 / 0.75])  # 35 = (20 + 50) / 2
-    assert math.isnan(table.loc[("b", "tokens in"), "per_success"])  # no success, so no price of one
+    assert math.isnan(table.loc[("b", "tokens in"), "per_success_estimate"])  # no success, so no price of one
     assert table.loc[("b", "tokens in"), "n"] == 1
     for by in ("model_name", []):
         assert kinds.usage(runs, by).empty
@@ -117,7 +117,7 @@ def test_what_runs_take_is_estimated_over_tasks_and_by_success():
 def test_the_price_of_a_success_is_of_the_runs_that_the_rate_counts(denominator, price):
     runs = runs_of([("a", f"t{n % 5}", [True, False, None, None][n % 4]) for n in range(20)]).assign(cost=1.0)
     kind = replace(KIND, rates=RateRules(outcome_of=WORDS, denominator=denominator))
-    (row,) = kinds.usage(runs, kind=kind)[["n", "estimate", "per_success"]].to_numpy().tolist()
+    (row,) = kinds.usage(runs, kind=kind)[["n", "estimate", "per_success_estimate"]].to_numpy().tolist()
     assert row == pytest.approx([20, 1, price])
 
 
