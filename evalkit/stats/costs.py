@@ -50,14 +50,14 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
     [True, True]
     """
     check_columns(cells.runs, cost)
-    values, costs = (cells.over_conditions.means_of(name, cost) for name in (cells.columns.value, cost))
+    values, sizes = cells.over_conditions.means_of(cells.columns.value, cost)
+    costs, _ = cells.over_conditions.means_of(cost, cost)
     common = np.isfinite(values).all(axis=1)
     where = Notes()
     if not common.any():
         where = note("tasks_differ")
     elif not common.all():
         where = note("on_common", what="", count=common.sum())
-    sizes = cells.over_conditions.sizes
     if common.any():
         values, costs, sizes = values[common], costs[common], sizes[common]
     rows = []
@@ -67,8 +67,8 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
         success = mean_interval(own, bounds=(0.0, 1.0) if is_share else None)
         price = ratio_interval(paid, own, np.arange(len(own))) if is_share else ratio_interval([], [], [])
         mean_cost = positive_mean_interval(paid)
-        n = int(sizes[np.isfinite(values[:, i]), i].sum())
-        row: dict[str, Any] = {"model_name": name, "n": n, "n_tasks": len(own), "method": success.method}
+        counts = {"n": int(sizes[:, i].sum()), "n_tasks": len(own)}
+        row: dict[str, Any] = {"model_name": name, **counts, "method": success.method}
         for prefix, part in (("", success), ("cost_", mean_cost), ("per_success_", price)):
             row |= {f"{prefix}estimate": part.estimate, f"{prefix}low": part.low, f"{prefix}high": part.high}
         doubts = where

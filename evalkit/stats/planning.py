@@ -45,9 +45,9 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
     DataFrame
         One row per number of repeats (target "new tasks"): tasks needed (planned with the 80 % upper limit of the
         variances, Browne 1995), tasks_low to tasks_high (their uncertainty), detectable (difference that the present
-        tasks detect); and one row (target "these tasks") with the repeats needed on the present tasks. Also runs (of both models),
-        between, within (standard deviations), n_tasks, warning. There are no rows for fewer than two models. If pairs
-        are decided over families, seeds or conditions, values are NaN, with the reason in warning.
+        tasks detect); and one row (target "these tasks") with the repeats needed on the present tasks. Also runs (of
+        both models), between, within (standard deviations), n_tasks, warning. There are no rows for fewer than two
+        models. If pairs are decided over families, seeds or conditions, values are NaN, with the reason in warning.
 
     Raises
     ------
