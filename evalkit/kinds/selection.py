@@ -289,7 +289,7 @@ def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]
     """
     if "planned" in frame or "metric" in frame:
         columns = [_CONDITION.fullmatch(text)[1] for text in as_list(where)]  # type: ignore[index]
-        if not set(columns) <= {"model_name", "agent", "dataset", "task_id"}.intersection(frame):
+        if not set(columns) <= {"model_name", "agent", "task_type", "task_id"}.intersection(frame):
             return frame.iloc[:0]
         is_known = (frame[columns].fillna("") != "").all(axis=1)
         return frame[meets(frame, where) & is_known]

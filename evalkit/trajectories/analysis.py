@@ -194,14 +194,14 @@ def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model_name, dataset, task_id, plan, missing (number of trials).
+        model_name, task_type, task_id, plan, missing (number of trials).
 
     Examples
     --------
     >>> analysis.missing(runs, logs.plans).columns[0]
     'model_name'
     """
-    keys = ["plan", "model_name", "dataset", "task_id"]
+    keys = ["plan", "model_name", "task_type", "task_id"]
     present = runs.groupby(keys, dropna=False).size().rename("n").reset_index()
     table = plans[plans["task_id"].ne("")].rename(columns={"source": "plan"}).merge(present, on=keys, how="left")
     table["missing"] = (table["planned"] - table["n"].fillna(0)).astype("Int64")

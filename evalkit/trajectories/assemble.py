@@ -102,6 +102,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     plans = _plans(runs, stated, records.tables["plans"].schema, plan_of_source)
     runs.sort(key=attrgetter("source", "repetition"))
     of_runs = {column.name: map(attrgetter(column.name), runs) for column in TABLES["runs"]}
+    for figure in published:
+        figure["task_type"] = figure["dataset"]
     figures = {column.name: map(itemgetter(column.name), published) for column in TABLES["published"]}
     tables: dict[str, Any] = {"runs": of_runs, "scores": scores, "plans": plans, "published": figures, **counts}
     frames = {
@@ -339,7 +341,9 @@ def _plans(runs: Runs, stated: Rows, schema: pa.Schema, plan_of_source: Mapping[
         _complete_plans(stated, runs)
     table = pa.Table.from_pylist(stated, schema)
     sums = table.group_by(schema.names[:4], use_threads=False).aggregate([(name, "sum") for name in schema.names[4:]])
-    return sums.rename_columns(schema.names)  # summed, because a lock may list one task under two names
+    return sums.rename_columns(
+        [column.name for column in TABLES["plans"]]
+    )  # summed, because a lock may list one task under two names
 
 
 def _complete_plans(plans: Rows, runs: Runs) -> None:

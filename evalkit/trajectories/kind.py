@@ -23,7 +23,7 @@ from evalkit.trajectories.transcript import run_files, transcript
 
 def _task_of(runs: pd.DataFrame) -> pd.Series:
     """Return the identity of each task, which includes its dataset because many datasets number their tasks."""
-    return runs["dataset"].fillna("").str.cat(runs["task_id"], sep="/").str.removeprefix("/")
+    return runs["task_type"].fillna("").str.cat(runs["task_id"], sep="/").str.removeprefix("/")
 
 
 KIND = LogKind(

@@ -1,5 +1,6 @@
 """Define the columns, flags and endings in the frames of trajectories."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from evalkit.io import Column
@@ -17,7 +18,13 @@ FLAGS = {
     "no_outcome": "the log does not show whether the task was solved",
     "several_models": "several models took part: the run counts for the one that wrote most of its own answers",
 }
-_COMMON = {column.name for column in run_columns()}
+# columns of records that are no columns of runs: `task_type` contains the dataset, and `continues` only joins files
+_ONLY_RECORDED = {column.name for column in run_columns()} | {"dataset", "continues"}
+
+
+def _in_frames(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Return columns of records for a frame, in which the dataset is the `task_type`, as in the frame of runs."""
+    return tuple(column._replace(name="task_type") if column.name == "dataset" else column for column in columns)
 
 
 class Ending(NamedTuple):
@@ -40,7 +47,7 @@ ENDINGS = {
 _SUMS = [column for column in CALLS if column.dtype == "int?"]
 TABLES = {
     "runs": run_columns(
-        *(column for column in RUNS if column.name not in _COMMON | {"continues"}),
+        *(column for column in RUNS if column.name not in _ONLY_RECORDED),
         Column("score_key", "name", "name of the score in use"),
         Column("is_share", "bool", "all scores of its dataset that were loaded are from 0 to 1"),
         Column("task_version", "str", "digest of the task's files, if the data contain several versions of a task"),
@@ -49,8 +56,8 @@ TABLES = {
         score=AS_LOGGED,
     ),
     "scores": (RUN_ID, *SCORES[1:]),
-    "plans": (Column("source", "str", "file with the plan"), *PLANS),
-    "published": (Column("source", "str", "file with the figure"), *PUBLISHED),
+    "plans": (Column("source", "str", "file with the plan"), *_in_frames(PLANS)),
+    "published": (Column("source", "str", "file with the figure"), *_in_frames(PUBLISHED)),
     # usage and tools of sessions, in which several models may take part; each call counts once
     "usage": (RUN_ID, CALLS[1], Column("calls", "int?", "its calls, unless only sums are logged", "count"), *_SUMS),
     "tools": (

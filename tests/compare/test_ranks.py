@@ -46,7 +46,7 @@ CELLS = {
     "mixes": mixes(), "only easy": only_easy(), "cycle": CYCLE, "apart": APART, "chain": CHAIN, "clear": CLEAR,
     "one run": [("a", "t", True)], "no name": [(None, "t", False)],
 }  # fmt: skip
-OF_TRAJECTORIES = {"dataset": None, "format": "atif", "agent": "a", "agent_version": "1"}
+OF_TRAJECTORIES = {"task_type": None, "format": "atif", "agent": "a", "agent_version": "1"}
 
 
 @cache
@@ -452,7 +452,7 @@ def test_the_seed_of_a_chat_model_makes_no_tasks_alike():
     rows = [(m, f"t{t}", t < wins - 4 * s) for m, wins in (("a", 18), ("b", 6)) for t in range(20) for s in range(3)]
     table = runs_of(rows, "trajectories", seed=[str(i % 3) for i in range(len(rows))])
     for of_format, is_crossed in (("table", True), ("tau2", False)):
-        data = outcomes(table.assign(format=of_format, dataset="d"))
+        data = outcomes(table.assign(format=of_format, task_type="d"))
         pair = compare.pairs(compare.Comparison.of(data)).iloc[0]
         assert ("few_seeds" in pair["warning"]) == is_crossed
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import combinations
 from types import SimpleNamespace
 
 import pandas as pd
@@ -37,6 +38,15 @@ def test_a_selection_without_runs_has_empty_tables_with_the_columns_of_others(ki
         assert table(runs[:0]).empty
         assert list(table(runs[:0])) == list(table(runs))
     assert [name for name in runs if name.startswith("flag_")] == []  # flags are in run_flags only
+
+
+@pytest.mark.parametrize("kind", messy.KINDS)
+def test_no_two_columns_of_runs_are_equal_in_all_logs(kind):
+    loaded = [load(source, kind).runs for source in (f"samples:{kind}", str(messy.folder(kind) / "logs"))]
+    texts = pd.concat([runs.map(str, na_action="ignore").astype("object") for runs in loaded], ignore_index=True)
+    varying = texts.loc[:, texts.nunique() > 2]  # few values are equal by chance
+    equal = {pair for pair in combinations(varying, 2) if varying[pair[0]].equals(varying[pair[1]])}
+    assert equal <= {("score", "score_without_suspects")}  # these logs have no doubtful verdicts
 
 
 @pytest.mark.parametrize(

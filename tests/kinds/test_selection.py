@@ -473,7 +473,7 @@ def test_a_dataset_of_several_folders_names_models_as_the_folders_do(tmp_path):
 )
 def test_trials_that_a_condition_leaves_out_are_not_missing_from_the_plan(where, missing):
     plans = pd.DataFrame({
-        "source": "job/lock.json", "model_name": "m", "dataset": "d", "task_id": ["t0", "t1", "t2"],
+        "source": "job/lock.json", "model_name": "m", "task_type": "d", "task_id": ["t0", "t1", "t2"],
         "planned": 2, "retried": 0,
     })  # fmt: skip
     runs = pd.DataFrame({"run_id": ["a", "b", "c"], "task_id": ["t0", "t0", "t1"], "score": [0.0, 1.0, 1.0]})
