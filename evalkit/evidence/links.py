@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, Unpack
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary, proxy
 
@@ -22,7 +22,7 @@ from evalkit.compare.ranking import Leaderboard
 from evalkit.display import publish, show_table, show_text
 from evalkit.display.anchors import ALL_PAIRS, ALL_RUNS
 from evalkit.display.plots import key_of
-from evalkit.display.show import REPORT
+from evalkit.display.show import REPORT, TableOptions
 from evalkit.display.tables import TITLES, RunLink, cell_texts
 from evalkit.display.terminal import WARNED
 from evalkit.evidence.references import RUNS, page_name, reference
@@ -257,7 +257,7 @@ class Evidence:
         return self._texts[name][key]
 
 
-def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
+def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Unpack[TableOptions]) -> None:
     """Show a table of runs or turns; in a report, each row links to its run or turn.
 
     Parameters
@@ -281,7 +281,7 @@ def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any
     _show_linked(logs, table, table.drop(columns="turn", errors="ignore"), _run_pages(table), caption, options)
 
 
-def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
+def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Unpack[TableOptions]) -> None:
     """Show a table of pairs of runs; in a report, each row links to both transcripts side by side.
 
     Parameters
@@ -311,7 +311,7 @@ def _show_linked(
     shown: pd.DataFrame,
     pages: Sequence[Page],
     caption: str,
-    options: dict[str, Any],
+    options: TableOptions,
     most: int | None = None,
 ) -> None:
     """Show a table whose rows link to pages, at most `most`, and publish the whole table without links."""

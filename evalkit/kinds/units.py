@@ -64,7 +64,7 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
 
 
 def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return the runs in groups (by type of task and `columns`) with several agents. Benchmarks may use different agents."""
+    """Return the runs in groups (by type of task and `columns`) with several agents; types may differ in agents."""
     if "agent" not in runs:
         return runs.iloc[:0]
     keys = [*columns, "task_type"]

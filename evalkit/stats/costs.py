@@ -67,8 +67,8 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
         success = mean_interval(own, bounds=(0.0, 1.0) if is_share else None)
         price = ratio_interval(paid, own, np.arange(len(own))) if is_share else ratio_interval([], [], [])
         mean_cost = positive_mean_interval(paid)
-        counts = {"n": int(sizes[:, i].sum()), "n_tasks": len(own)}
-        row: dict[str, Any] = {"model_name": name, **counts, "method": success.method}
+        n = int(sizes[:, i].sum())
+        row: dict[str, Any] = {"model_name": name, "n": n, "n_tasks": len(own), "method": success.method}
         for prefix, part in (("", success), ("cost_", mean_cost), ("per_success_", price)):
             row |= {f"{prefix}estimate": part.estimate, f"{prefix}low": part.low, f"{prefix}high": part.high}
         doubts = where

@@ -341,9 +341,8 @@ def _plans(runs: Runs, stated: Rows, schema: pa.Schema, plan_of_source: Mapping[
         _complete_plans(stated, runs)
     table = pa.Table.from_pylist(stated, schema)
     sums = table.group_by(schema.names[:4], use_threads=False).aggregate([(name, "sum") for name in schema.names[4:]])
-    return sums.rename_columns(
-        [column.name for column in TABLES["plans"]]
-    )  # summed, because a lock may list one task under two names
+    # summed, because a lock may list one task under two names
+    return sums.rename_columns([column.name for column in TABLES["plans"]])
 
 
 def _complete_plans(plans: Rows, runs: Runs) -> None:

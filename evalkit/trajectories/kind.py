@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 import pandas as pd
 
 from evalkit import kinds
 from evalkit._text import as_list
 from evalkit.io import Source
-from evalkit.kinds import Changes, Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
+from evalkit.kinds import Changes, CollectOptions, Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.analysis import over_planned
@@ -79,6 +79,14 @@ KIND = LogKind(
 )
 
 
+class RunsOptions(LoadOptions, total=False):
+    """The options of `load`."""
+
+    columns: str | Sequence[str]
+    score: str
+    outcomes: str | os.PathLike
+
+
 def load(
     path: Source,
     *,
@@ -118,7 +126,7 @@ def load(
     return load_logs(path, KIND, columns=tuple(as_list(columns)), score=score, outcomes=os.fspath(outcomes), **options)
 
 
-def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
+def collect(source: Source, output: str | os.PathLike, **options: Unpack[CollectOptions]) -> Changes:
     """Collect trajectories into a dataset, or update the dataset.
 
     Parameters
@@ -142,7 +150,7 @@ def collect(source: Source, output: str | os.PathLike, **options: Any) -> Change
     return kinds.collect(KIND, source, output, **options)
 
 
-def runs_df(path: Source, **options: Any) -> pd.DataFrame:
+def runs_df(path: Source, **options: Unpack[RunsOptions]) -> pd.DataFrame:
     """Read trajectories as a frame of runs.
 
     Parameters
