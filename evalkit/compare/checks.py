@@ -14,7 +14,7 @@ import scipy  # `scipy.stats` and `scipy.special` are imported on first use, bec
 from evalkit import stats
 from evalkit._notes import Notes, note
 from evalkit._text import listed
-from evalkit.compare.check import Audited, Found, NotComputed, check
+from evalkit.compare.check_registry import Audited, Found, NotComputed, check
 from evalkit.compare.items import task_items
 from evalkit.compare.repeats import reliability
 from evalkit.io.text import distinct_names

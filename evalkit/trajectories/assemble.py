@@ -19,9 +19,9 @@ from evalkit.kinds.runs import JUDGED, UNKNOWN
 from evalkit.kinds.selection import run_ids_of
 from evalkit.trajectories.calls import join_sessions
 from evalkit.trajectories.formats import every_eval_ever, harbor, lm_eval, openhands, tau2, terminal_bench
+from evalkit.trajectories.joined_tables import join_tables
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, LOGGED, Rows, Run, Runs
 from evalkit.trajectories.table import NAME, TABLES
-from evalkit.trajectories.tables import join_tables
 from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}

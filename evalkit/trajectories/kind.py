@@ -16,8 +16,8 @@ from evalkit.trajectories.analysis import over_planned
 from evalkit.trajectories.assemble import assemble
 from evalkit.trajectories.events import DETECTORS
 from evalkit.trajectories.parse import accepts, context_files, excerpt, parse, recognises
-from evalkit.trajectories.records import RECORDS, TITLE
-from evalkit.trajectories.table import ENDINGS, FLAGS, LAZY_TABLES, NAME, TABLES
+from evalkit.trajectories.records import TITLE
+from evalkit.trajectories.table import ENDINGS, FLAGS, LAZY_TABLES, NAME, RECORDS, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
 
 

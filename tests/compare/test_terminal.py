@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import evalkit
 from evalkit.cli import main
 from evalkit.compare import leaderboard, plan
-from evalkit.compare.check import Audited, NotComputed
+from evalkit.compare.check_registry import Audited, NotComputed
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.terminal import Part, fit_table, on_screen
 from evalkit.display.words import why_undecided

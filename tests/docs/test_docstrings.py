@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from evalkit.compare.check import CHECKS
+from evalkit.compare.check_registry import CHECKS
 from evalkit.display import show
 from evalkit.evidence import links
 from evalkit.failures import search

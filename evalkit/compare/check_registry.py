@@ -1,4 +1,4 @@
-"""Define checks of an audit: the runs that they examine, their results, and the registry of all checks."""
+"""The registry of the checks of an audit: the runs that checks examine, their results, and `check`, which adds one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

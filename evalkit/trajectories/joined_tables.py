@@ -15,7 +15,8 @@ from evalkit.io import Entry, SourceError
 from evalkit.kinds import headers
 from evalkit.kinds.runs import JUDGED
 from evalkit.trajectories.json_values import count_of
-from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
+from evalkit.trajectories.records import Joined, Rows, Runs
+from evalkit.trajectories.table import RUNS
 
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _SUMMARY = re.compile(r"average|avg|mean|total|overall|all|sum|summary", re.IGNORECASE)  # not a task: a summary row
