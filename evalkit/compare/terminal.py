@@ -10,7 +10,7 @@ from evalkit._text import counted_noun, format_interval, listed, sentence
 from evalkit.compare.answers import plan_findings
 from evalkit.compare.audit import Audit
 from evalkit.compare.baseline import LEAST, against, baseline_named, changed_tasks
-from evalkit.compare.comparison import comparison
+from evalkit.compare.comparison import Comparison, comparison
 from evalkit.compare.costs import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.pairwise import pairs_text
@@ -79,14 +79,16 @@ def describe_comparison(
     detect: float = 0.0,
     below: Sequence[str] = (),
     everything: bool = False,
+    board: Leaderboard | None = None,
 ) -> str:
     """Format which model is best, the models with their ranks and rates, the plan, and pairs, the best models first.
 
     The plan is the number of tasks that would decide between models, also for a difference of `detect`
     (`evalkit.compare.plan_findings`). `planned` is as for `leaderboard`, and `below` are lines to print at the end.
-    The output fits on one screen, unless `everything` is set.
+    The output fits on one screen, unless `everything` is set. `board` is the leaderboard, if it is already computed.
     """
-    board = leaderboard(runs, value or "", margin=margin, planned=planned)
+    if board is None:
+        board = leaderboard(runs, value or "", margin=margin, planned=planned)
     in_sentences = with_short_names(board, name_width())
     plans = [plain(finding_text(one)) for one in plan_findings(in_sentences, detect)]
     ranking = ranked(in_sentences)
@@ -187,7 +189,7 @@ def _difference(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:
 
 
 def describe_baseline(
-    runs: pd.DataFrame,
+    runs: pd.DataFrame | Comparison,
     baseline: str,
     *,
     value: str | None = None,
@@ -196,14 +198,17 @@ def describe_baseline(
     strict: bool = False,
     below: Sequence[str] = (),
     everything: bool = False,
+    table: pd.DataFrame | None = None,
 ) -> tuple[str, bool]:
     """Format each model's verdict against a baseline, then `below`; also return whether a build passes.
 
-    The build fails if a model is a regression or, with `strict`, if a model is not shown to be no worse.
+    The build fails if a model is a regression or, with `strict`, if a model is not shown to be no worse. `table` is the
+    result of `against`, if it is already computed.
     """
     compared = comparison(runs, value or "")
     baseline = baseline_named(compared, baseline)
-    table = against(compared, baseline, margin=margin, target=target)
+    if table is None:
+        table = against(compared, baseline, margin=margin, target=target)
     if table.empty:
         alone = [f"{plain(baseline)} is the only model, so there is no comparison.", *_lines(compared.unnamed)]
         return "\n".join([*alone, *below]), not strict

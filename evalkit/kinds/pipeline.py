@@ -214,7 +214,7 @@ def assemble(
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
     renames = renames_of(rename, model)
     named = collected_from(sources[0]) or sources
-    assembled = name_by_source(assembled, kind, named, renames, compare_by)
+    assembled = name_by_source(assembled, kind, named, renames, compare_by, records.listing.paths)
     if renames:
         assembled = rename_models(assembled, renames)
     runs = assembled.frames[kind.runs]

@@ -1,10 +1,12 @@
 """Every command loads the same runs under the same names, for every kind."""
 
+import json
 import os
 import pickle
 import shutil
 from pathlib import Path
 
+import fsspec
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -13,7 +15,7 @@ import evalkit
 from evalkit.cli import main
 from evalkit.compare import pairs
 from evalkit.display.follow import Following
-from evalkit.io import SourceError
+from evalkit.io import SourceError, sources
 from evalkit.kinds import outcomes, rates
 from evalkit.kinds.kind import Assembled
 from evalkit.kinds.registry import kind_named
@@ -498,3 +500,16 @@ def test_a_column_that_may_name_the_models_is_named_also_if_folders_or_the_user_
     shown = CliRunner().invoke(main, line).output
     assert "not used: Engine of this team (2 values)" in shown.partition("rank")[0]
     assert "--column model='Engine of this team'" in shown
+
+
+def test_the_folders_of_a_remote_glob_are_listed_once_and_name_the_models(monkeypatch):
+    files = fsspec.filesystem("memory")
+    for folder in ("one", "two"):
+        row = {"model": "m", "task": "t", "success": folder == "one"}
+        files.pipe(f"/listed-once/{folder}/runs.jsonl", json.dumps(row).encode())
+    patterns = []
+    glob = sources.glob_remote
+    monkeypatch.setattr(sources, "glob_remote", lambda pattern: patterns.append(pattern) or glob(pattern))
+    runs = evalkit.load("memory://listed-once/*", "trajectories").runs
+    assert sorted(runs["model_name"]) == ["one", "two"]
+    assert len(patterns) == 1
