@@ -24,16 +24,8 @@ _MOST_UNUSED = 2  # maximum number of notes on tables that are not used
 _CALLED_ID = re.compile(r"((run|trial|trajectory|log)[ ._-]?)?(id|uuid)", re.IGNORECASE)  # columns of run ids
 
 
-def join_tables(
-    all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, str], score: str, named: Collection[str]
-) -> Joined:
-    """Complete the runs of tables from their rows, which are in `extra`, and note how columns were interpreted.
-
-    Tables with the same columns are read as one. `columns` are meanings in the form ``ROLE=NAME``; they apply to tables
-    with this column. ``yes=WORD,WORD`` (or no, missing) states what words in scores and outcomes mean. `reasons`
-    contains the text that the ledger already has for each file. If a table has a row for each score of a run, only the
-    rows of `score` count. Raises SourceError for other forms, if no file contains runs, and if one of `named` does not.
-    """
+def _given_meanings(columns: Sequence[str]) -> tuple[dict[str, str], dict[str, float | None]]:
+    """Return the column of each role, and the value of each word, that the option ``columns`` states."""
     given = {}
     words = dict[str, float | None]()
     for pair in columns:
@@ -44,6 +36,20 @@ def join_tables(
             words |= {word.strip().lower(): headers.WORDS[role.strip()] for word in name.split(",")}
         else:
             given[role.strip()] = name.strip()
+    return given, words
+
+
+def join_tables(
+    all_runs: Runs, columns: Sequence[str], reasons: Mapping[str, str], score: str, named: Collection[str]
+) -> Joined:
+    """Complete the runs of tables from their rows, which are in `extra`, and note how columns were interpreted.
+
+    Tables with the same columns are read as one. `columns` are meanings in the form ``ROLE=NAME``; they apply to tables
+    with this column. ``yes=WORD,WORD`` (or no, missing) states what words in scores and outcomes mean. `reasons`
+    contains the text that the ledger already has for each file. If a table has a row for each score of a run, only the
+    rows of `score` count. Raises SourceError for other forms, if no file contains runs, and if one of `named` does not.
+    """
+    given, words = _given_meanings(columns)
     runs = [run for run in all_runs if run.format == "table"]
     rows = [msgspec.json.decode(run.extra) for run in runs]
     places: dict[str, list[int]] = {}  # positions of the rows of each file
