@@ -59,7 +59,8 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
     elif not common.all():
         where = note("on_common", what="", count=common.sum())
     if common.any():
-        values, costs, sizes = values[common], costs[common], sizes[common]
+        values, costs = values[common], costs[common]
+        sizes = sizes[common]
     rows = []
     for i, name in enumerate(cells.models):
         own, paid = (column[np.isfinite(column)] for column in (values[:, i], costs[:, i]))
