@@ -764,7 +764,7 @@ def null(samples: int, seed: int, models: int = 1) -> tuple[int, int]:
         tasks, runs = int(rng.integers(6, 51)), int(rng.integers(4, 41))
         if models > 1:
             runs = int(rng.integers(1, 11))
-        claims += bool(contrast_of_made(rng, tasks, runs, (), models)["claimed"].any())
+        claims += bool(contrast_of_made(rng, tasks, runs, (), models)["decided"].any())
     return claims, samples
 
 
@@ -792,7 +792,7 @@ def power(samples: int, seed: int, tasks: int, runs: int, failed: float, success
     claims = 0
     for _ in range(samples):
         table = contrast_of_made(rng, tasks, runs, (failed, successful), models)
-        claims += bool((table["claimed"] & (table["event"] == "e0") & (table["low"] > 0)).any())
+        claims += bool((table["decided"] & (table["event"] == "e0") & (table["low"] > 0)).any())
     return claims
 
 

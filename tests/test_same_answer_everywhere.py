@@ -122,7 +122,7 @@ KINDS = (
         lambda logs: compare.headline(compare.leaderboard(logs.runs)),
         "model_name", "", ("runs", "success rate [95 %]"),
         "2 runs also in other logs, or repeated later: excluded", "is_successful",
-        {"where": ["task_id!=cook"], "cluster": ["dataset"], "rename": [f"{NONE}=none"],
+        {"where": ["task_id!=cook"], "cluster": ["task_type"], "rename": [f"{NONE}=none"],
          "compare_by": ["model_name,status"]},
     ),
 )  # fmt: skip

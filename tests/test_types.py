@@ -22,14 +22,33 @@ step: Any = {}
 result: Any = {}
 """
 REFUSED = """
+import evalkit
 from evalkit import compare, crafter, mindcraft, stats
 
+evalkit.load("logs", nonsense=7)
+evalkit.load("logs", scale="percents")
+evalkit.load("logs").nonsense
+mindcraft.runs_df("logs", nonsense=7)
+crafter.collect("traces", "dataset", weights={})
+evalkit.show_runs(evalkit.load("logs"), evalkit.load("logs").runs, nonsense=7)
 stats.proportion_interval(1, 2, 3, nonsense=7)
 stats.rate_interval([0, 1], target="some tasks")
 mindcraft.load("logs", task="tasks.json")
 crafter.load("traces", counting=1)
 crafter.evaluate_trace()
 compare.leaderboard("runs.csv")
+"""
+ACCEPTED = """
+from typing import Any
+
+import evalkit
+from evalkit import kinds
+
+
+def read(kind: kinds.LogKind, **options: Any) -> int:
+    logs = evalkit.load("sheets", kind, least=3)
+    named = evalkit.load("sheets", "quiz", **options)
+    return len(logs["answers"]) + len(named.runs) + len(evalkit.load("traces", counting="hook").episodes)
 """
 
 
@@ -39,8 +58,9 @@ def test_evalkit_and_the_readme_have_no_error_of_types_and_each_wrong_call_has_o
     blocks = PYTHON_BLOCK.finditer((ROOT / "README.md").read_text("utf-8"))
     readme = GIVEN + "\n".join(block["text"] for block in blocks)
     (tmp_path / "readme.py").write_text(STRICT + readme)
+    (tmp_path / "accepted.py").write_text(STRICT + ACCEPTED)
     (tmp_path / "refused.py").write_text(STRICT + REFUSED)
-    files = ["evalkit", str(tmp_path / "readme.py"), str(tmp_path / "refused.py")]
+    files = ["evalkit", *(str(tmp_path / f"{name}.py") for name in ("readme", "accepted", "refused"))]
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", *files]
     checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert not checked.stderr

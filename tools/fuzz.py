@@ -35,9 +35,9 @@ from evalkit.kinds import LogKind, load
 from evalkit.mindcraft.kind import KIND as MINDCRAFT
 from evalkit.mindcraft.parse import parse_results
 from evalkit.mindcraft.tasks import load_task_definitions
+from evalkit.steps.format import DEFAULTS
 from evalkit.steps.judge import end_of_route, evaluate_history, histories_of
 from evalkit.steps.kind import KIND as STEPS
-from evalkit.steps.record import DEFAULTS
 from evalkit.steps.storage import extract_key_findings_from_execution
 from tools.mutate import archive, database, mutated_bytes, mutated_value, written
 

@@ -191,7 +191,7 @@ MUTATIONS = (
         "steps: failures of one history", STEPS, "analysis.failure_kinds(logs.steps)", "analysis.failure_kinds(own)",
     ),
     Mutation(
-        "steps: skipped steps in rates", "evalkit/steps/record.py",
+        "steps: skipped steps in rates", "evalkit/steps/format.py",
         'NOT_JUDGED = ("skipped", "unknown")', 'NOT_JUDGED = ("unknown",)',
     ),
     Mutation(

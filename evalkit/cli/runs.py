@@ -10,6 +10,7 @@ import click
 from evalkit.cli import options
 from evalkit.compare.audit import audit as audit_logs
 from evalkit.compare.baseline import against
+from evalkit.compare.comparison import comparison
 from evalkit.compare.ranking import leaderboard, rank_table
 from evalkit.compare.terminal import describe_audit, describe_baseline, describe_comparison
 from evalkit.display.terminal import choose, chosen_lines, file_lines
@@ -119,7 +120,6 @@ def compare(
         options.refuse("with --baseline", detect=detect)
     else:
         options.refuse("without --baseline", strict=strict, target=target)
-    how: dict[str, Any] = {"value": value or "", "margin": margin}
     logs = read()
     runs = logs.runs
     passed = True
@@ -129,13 +129,16 @@ def compare(
         below += files if everything else files[:1]
     shown: dict[str, Any] = {"below": below, "everything": everything}
     if baseline:
-        how["target"] = TARGETS[target or "new"]
-        text, passed = describe_baseline(runs, baseline, strict=strict, **shown, **how)
+        how: dict[str, Any] = {"margin": margin, "target": TARGETS[target or "new"]}
+        compared = comparison(runs, value or "")
+        table = against(compared, baseline, **how)
+        text, passed = describe_baseline(compared, baseline, strict=strict, table=table, **shown, **how)
     else:
-        text = describe_comparison(runs, planned=logs.kind.planned(logs), detect=detect or 0.0, **shown, **how)
+        board = leaderboard(runs, value or "", margin=margin, planned=logs.kind.planned(logs))
+        table = rank_table(board)
+        text = describe_comparison(runs, value=value, detect=detect or 0.0, board=board, **shown)
     print("\n".join([*warned, text]))
     if output:
-        table = against(runs, baseline, **how) if baseline else rank_table(leaderboard(runs, **how))
         write_frame(table, output)
     sys.exit(0 if passed else 1)
 

@@ -4,10 +4,10 @@ from .audit import Audit as Audit
 from .audit import audit as audit
 from .baseline import against as against
 from .baseline import changed_tasks as changed_tasks
-from .check import Audited as Audited
-from .check import Found as Found
-from .check import NotComputed as NotComputed
-from .check import check as check
+from .check_registry import Audited as Audited
+from .check_registry import Found as Found
+from .check_registry import NotComputed as NotComputed
+from .check_registry import check as check
 from .comparison import Comparison as Comparison
 from .costs import at_budget as at_budget
 from .costs import cost as cost

@@ -93,7 +93,7 @@ def plan_findings(board: Leaderboard, detect: float = 0.0) -> list[Finding]:
         place_of = {name: place for place, name in enumerate(board.table["model_name"])}
         places = near[["model_a", "model_b"]].map(place_of.__getitem__)
         row = near.iloc[int(np.argmin(places.max(axis=1)))]
-        runs_so_far = max(row["n_runs"] / max(2 * row["n_tasks"], 1), 1.0)
+        runs_so_far = max(row["n"] / max(2 * row["n_tasks"], 1), 1.0)
         pair = sorted(row[["model_a", "model_b"]], key=place_of.__getitem__)
         wanted.append((abs(row["estimate"]), pair, int(row["n_tasks"])))
     if detect:

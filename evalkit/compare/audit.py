@@ -13,7 +13,7 @@ import pandas as pd
 from evalkit._notes import NO_NOTES, note
 from evalkit._text import as_list, counted_noun
 from evalkit.compare import checks as _registered  # noqa: F401  registers the checks of this package
-from evalkit.compare.check import CHECKS, VERDICTS, Audited, Check, NotComputed, first_of
+from evalkit.compare.check_registry import CHECKS, VERDICTS, Audited, Check, NotComputed, first_of
 from evalkit.compare.ranking import Leaderboard, headline
 from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES

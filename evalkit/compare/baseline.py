@@ -17,7 +17,7 @@ from evalkit.stats.intervals import LEVEL, Target
 from evalkit.stats.pairwise import holm
 
 LEAST = 0.05  # acceptable loss, for shares, by default
-_CHANGED = "model_name task change n_baseline n mean_baseline mean p_value p_adjusted shown run_ids_baseline run_ids"
+_CHANGED = "model_name task change n_baseline n mean_baseline mean p_value p_adjusted decided run_ids_baseline run_ids"
 
 
 def baseline_named(data: Comparison, name: str) -> str:
@@ -117,8 +117,8 @@ def changed_tasks(runs: pd.DataFrame | Comparison, baseline: str, value: str = "
     """List the tasks on which each model differs from the baseline, the largest changes first.
 
     A task is broken if the model's rate is below the baseline's, and fixed if it is above. For scores, the changes are
-    lower and higher. Single tasks often change by chance. A change is `shown` if Fisher's exact test of the task's runs
-    has p ≤ 0.05 after Holm's correction, which requires several runs. Scores are not tested.
+    lower and higher. Single tasks often change by chance. A change is `decided` if Fisher's exact test of the task's
+    runs has p ≤ 0.05 after Holm's correction, which requires several runs. Scores are not tested.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def changed_tasks(runs: pd.DataFrame | Comparison, baseline: str, value: str = "
     Returns
     -------
     DataFrame
-        model_name, task, change, n_baseline and n (runs), mean_baseline, mean, p_value, p_adjusted, shown,
+        model_name, task, change, n_baseline and n (runs), mean_baseline, mean, p_value, p_adjusted, decided,
         run_ids_baseline and run_ids (lists). Tasks without a change, or that only one model ran, are excluded.
 
     Examples
@@ -163,7 +163,7 @@ def changed_tasks(runs: pd.DataFrame | Comparison, baseline: str, value: str = "
             both.loc[at, "p_value"] = scipy.stats.fisher_exact([passed, failed]).pvalue
         for _, own in both.groupby("model_name"):
             both.loc[own.index, "p_adjusted"] = holm(own["p_value"])
-    both["shown"] = both["p_adjusted"] <= LEVEL
+    both["decided"] = both["p_adjusted"] <= LEVEL
     both["size"] = (both["mean"] - both["mean_baseline"]).abs()
     order = ["model_name", "change", "size", "task"]
     both = both.sort_values(order, ascending=[True, True, False, True], kind="stable", ignore_index=True)

@@ -14,7 +14,7 @@ import scipy  # `scipy.stats` and `scipy.special` are imported on first use, bec
 from evalkit import stats
 from evalkit._notes import Notes, note
 from evalkit._text import listed
-from evalkit.compare.check import Audited, Found, NotComputed, check
+from evalkit.compare.check_registry import Audited, Found, NotComputed, check
 from evalkit.compare.items import task_items
 from evalkit.compare.repeats import reliability
 from evalkit.io.text import distinct_names
@@ -172,7 +172,7 @@ def equal_runs(audited: Audited) -> Found:
     repeating = _repeating_models(audited)
     if enough.empty and not repeating:
         raise NotComputed("no_numbers", "too few runs state times or tokens that could distinguish them")
-    keys = [name for name in ("task_id", "dataset", *known, "turns") if name in runs]
+    keys = [name for name in ("task_id", "task_type", *known, "turns") if name in runs]
     rows = pd.concat([enough[enough.duplicated(keys)], runs[runs["model_name"].isin(repeating)]])
     rows = rows.drop_duplicates("run_id")
     others = enough.groupby(keys, dropna=False)["model_name"].nunique().gt(1).sum()
@@ -352,14 +352,14 @@ def published_figures(audited: Audited) -> Found:
     table = getattr(audited.logs, "published", pd.DataFrame())
     if table.empty:
         raise NotComputed("none_published", "the logs contain no published figures")
-    columns = ["model_name", "logged_model", "agent", "dataset", "score_key", "source", "plan", "experiment"]
+    columns = ["model_name", "logged_model", "agent", "task_type", "score_key", "source", "plan", "experiment"]
     runs = audited.runs.reindex(columns=[*columns, "task_id", "is_successful", "score"])
     names = [runs["model_name"].str.rpartition("/")[2], runs["logged_model"], runs["model_name"]]
     of_model = {model: own for by in names for model, own in runs.groupby(by)}
-    known = {name: set(runs[name].dropna()) for name in ("agent", "dataset", "score_key")}
+    known = {name: set(runs[name].dropna()) for name in ("agent", "task_type", "score_key")}
     is_rate = table["metric"].isin(known["score_key"]) | table["metric"].str.match(RATE)
     table = table[is_rate | table["metric"].str.fullmatch(PASS)].dropna(subset="value")
-    is_first = ~table.duplicated(["source", "model_name", "agent", "dataset"])
+    is_first = ~table.duplicated(["source", "model_name", "agent", "task_type"])
     sizes = runs["model_name"].value_counts()
     sizes_of_files = audited.all_runs.get("source", pd.Series()).value_counts()
     order = audited.estimates.copy()
@@ -369,8 +369,8 @@ def published_figures(audited: Audited) -> Found:
         # the runs that the figure covers: with its model, agent, dataset and scorer, in its folder or subfolders
         model, n = row["model_name"], row["n"] if pd.notna(row["n"]) else -1  # -1: unknown
         matching = of_model.get(model, runs.iloc[:0]) if isinstance(model, str) and model else runs
-        for name, value in {"agent": row["agent"], "dataset": row["dataset"], "score_key": row["metric"]}.items():
-            if value in known[name] or (name == "dataset" and isinstance(value, str) and value and known[name]):
+        for name, value in {"agent": row["agent"], "task_type": row["task_type"], "score_key": row["metric"]}.items():
+            if value in known[name] or (name == "task_type" and isinstance(value, str) and value and known[name]):
                 matching = matching[matching[name].eq(value)]
         folder, file = os.path.split(row["source"])
         inside = matching[matching["source"].str.startswith(f"{folder}/")]

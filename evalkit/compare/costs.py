@@ -9,6 +9,7 @@ from evalkit.stats import cost_front, estimate_by
 
 COSTS = ("cost", "tokens", "duration")
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # shares of all models' runs that stay within a budget
+_BUDGETS = "budget model_name n n_tasks estimate low high method target warning measure"
 
 
 def cost(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame, str]:
@@ -58,8 +59,8 @@ def at_budget(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.Data
     Returns
     -------
     tuple of DataFrame and str
-        One row per budget and model: budget, model_name, n, n_tasks, estimate, low, high, method, target, warning; and
-        the measure of cost. Both are empty if no run has a cost, or if the values are not shares.
+        One row per budget and model: budget, model_name, n, n_tasks, estimate, low, high, method, target, warning,
+        measure; and the measure of cost. Both are empty if no run has a cost, or if the values are not shares.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def at_budget(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.Data
     rows = data.table.dropna(subset="value")
     unit = _unit(rows)
     if not unit or not data.is_share:
-        return pd.DataFrame(columns=["budget", "model_name", "n", "n_tasks", "estimate", "low", "high"]), ""
+        return pd.DataFrame(columns=_BUDGETS.split()), ""
     taken = rows[unit].astype("Float64").astype("float64")
     rows, taken = rows[taken.notna()], taken.dropna()
     budgets = sorted({*np.quantile(taken, SHARES), taken.max()})

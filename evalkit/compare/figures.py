@@ -40,7 +40,7 @@ def ranking(board: Leaderboard, ax: Axes | None = None) -> Axes:
         return nothing_to_draw("measured runs", ax)
     hue = None
     if board.is_adjusted:
-        hue, columns = "which", {"estimate": "adjusted", "low": "adjusted_low", "high": "adjusted_high"}
+        hue, columns = "which", {"estimate": "adjusted_estimate", "low": "adjusted_low", "high": "adjusted_high"}
         adjusted = table.assign(**{name: table[source] for name, source in columns.items()}, which=board.basis)
         table = pd.concat([table.assign(which=RAW), adjusted], ignore_index=True)
     return plots.estimates(table, "model_name", hue, percent=values.is_share, xlabel=values.title, ax=ax)

@@ -32,8 +32,8 @@ FEW_PAIRS = 5  # with fewer shared tasks, no difference between two models can b
 MOST_VALUES = 6  # maximum number of values of a condition in a sentence
 
 _COLUMNS = (
-    "model_name n n_tasks coverage estimate low high adjusted adjusted_low adjusted_high rank_low rank_high "
-    "behind_first ties_with_first corrected corrected_low corrected_high method target warning"
+    "model_name n n_tasks coverage estimate low high adjusted_estimate adjusted_low adjusted_high rank_low rank_high "
+    "behind_first ties_with_first corrected_estimate corrected_low corrected_high method target warning"
 )
 _STANDING = ["kind", "outcome", "model_name", "n", "n_tasks", "estimate", "low", "high", "text", "rank", "task_set"]
 
@@ -44,10 +44,10 @@ class Leaderboard(Comparison):
 
     The table has one row per model, ordered by adjusted estimate, the highest first. The order of models with equal
     estimates is alphabetical and means nothing. Columns: model_name, n (runs), n_tasks, coverage (share of the tasks
-    that any model ran), estimate with low and high (over the model's tasks), adjusted with low and high (see `basis`),
-    rank_low and rank_high (range of possible ranks), behind_first, ties_with_first, corrected with low and high (the
-    estimate, corrected for selection among all models), method, target, warning, measure (what is estimated). See
-    `evalkit.stats.rank_models`.
+    that any model ran), estimate with low and high (over the model's tasks), adjusted_estimate with
+    bounds (see `basis`), rank_low and rank_high (range of possible ranks), behind_first, ties_with_first,
+    corrected_estimate with bounds (the estimate, corrected for selection among all models), method, target, warning,
+    measure (what is estimated). See `evalkit.stats.rank_models`.
     """
 
     table: pd.DataFrame
@@ -69,7 +69,7 @@ class Leaderboard(Comparison):
 
     @property
     def is_adjusted(self) -> bool:
-        """Whether `adjusted` differs from the raw estimate."""
+        """Whether `adjusted_estimate` differs from the raw estimate."""
         return self.basis not in (RAW, NONE)
 
     @property
@@ -112,7 +112,7 @@ def leaderboard(
     rows = scored.table[scored.table["model_name"].isin(cells.models)]
     pairs = pairs_of(cells, scored, margin=margin)
     adjusted = compared.adjusted
-    table = best_first(adjusted.table, "estimate" if adjusted.basis == NONE else "adjusted")
+    table = best_first(adjusted.table, "estimate" if adjusted.basis == NONE else "adjusted_estimate")
     first = str(table["model_name"].iloc[0]) if len(table) else ""
     ranks = rank_models(cells, first=first, pairs=pairs if len(table) <= MOST_PAIRED else None)
     table = table.merge(ranks.drop(columns=["n_tasks", "estimate"]), on="model_name")
@@ -216,8 +216,9 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per model: model_name, n, n_tasks, coverage, rank (such as ``2 – 4``), estimate, low, high, adjusted
-        estimate with bounds (if it differs), corrected estimate with bounds (of several models), warning, measure.
+        One row per model: model_name, n, n_tasks, coverage, rank (such as ``2 – 4``), estimate, low, high,
+        adjusted_estimate with bounds (if it differs), corrected_estimate with bounds (of several models), warning,
+        measure.
 
     Examples
     --------
@@ -227,11 +228,10 @@ def rank_table(board: Leaderboard) -> pd.DataFrame:
     table = board.table
     shown = table[["model_name", "n", "n_tasks", "coverage"]]
     shown = shown.assign(rank=ranks_text(table)).join(table[["estimate", "low", "high"]])
-    names = ["adjusted"] if board.is_adjusted else []
-    if table["corrected"].count() > 1:  # nothing is selected from one model
-        names.append("corrected")
-    for name in names:
-        shown[[f"{name}_{end}" for end in ("estimate", "low", "high")]] = table[[name, f"{name}_low", f"{name}_high"]]
+    if board.is_adjusted:
+        shown = shown.join(table[["adjusted_estimate", "adjusted_low", "adjusted_high"]])
+    if table["corrected_estimate"].count() > 1:  # nothing is selected from one model
+        shown = shown.join(table[["corrected_estimate", "corrected_low", "corrected_high"]])
     return shown.join(table[["warning", "measure"]])
 
 
@@ -329,7 +329,7 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     if cycles := structure.only("cycle").notes:
         return {"code": "cycle", "models": list(cycles[0].values["models"])}
     first, others = row["model_name"], rated.iloc[1:]
-    by = "estimate" if board.basis == NONE else "adjusted"
+    by = "estimate" if board.basis == NONE else "adjusted_estimate"
     own = board.pairs_of_first
     about = {"model": first, "what": name, "unpaired": not own["n_tasks"].any()}
     about |= {code: code in board.notes for code in ("unnamed_runs", "conditions_differ", "variants")}
@@ -405,7 +405,7 @@ def answer_table(board: Leaderboard, runs: pd.DataFrame | None = None) -> pd.Dat
     Returns
     -------
     DataFrame
-        One row per model, the best first: model_name, rank, estimate, low, high, adjusted estimate with bounds (if it
+        One row per model, the best first: model_name, rank, estimate, low, high, adjusted_estimate with bounds (if it
         differs), n, n_tasks, and the average usage per run.
 
     Examples

@@ -10,7 +10,7 @@ from evalkit._text import counted_noun, format_interval, listed, sentence
 from evalkit.compare.answers import plan_findings
 from evalkit.compare.audit import Audit
 from evalkit.compare.baseline import LEAST, against, baseline_named, changed_tasks
-from evalkit.compare.comparison import comparison
+from evalkit.compare.comparison import Comparison, comparison
 from evalkit.compare.costs import at_budget
 from evalkit.compare.items import fewer_tasks, task_items
 from evalkit.compare.pairwise import pairs_text
@@ -55,7 +55,7 @@ def answer(runs: pd.DataFrame, planned: Sequence[str] = ()) -> Answer:
     if "higher" not in ranking.values["headline"] or not board.has_means:
         return Answer(text)
     table = with_short_names(board, NAME_WIDTH).table
-    shown = [format_interval(rate, None, None, percent=board.outcomes.is_share) for rate in table["adjusted"]]
+    shown = [format_interval(rate, None, None, percent=board.outcomes.is_share) for rate in table["adjusted_estimate"]]
     adjusted = rank_table(board).filter(regex="^(model_name|measure|adjusted_.*)$")
     return Answer(text, board.basis, dict(zip(table["model_name"], shown, strict=True)), adjusted)
 
@@ -79,14 +79,16 @@ def describe_comparison(
     detect: float = 0.0,
     below: Sequence[str] = (),
     everything: bool = False,
+    board: Leaderboard | None = None,
 ) -> str:
     """Format which model is best, the models with their ranks and rates, the plan, and pairs, the best models first.
 
     The plan is the number of tasks that would decide between models, also for a difference of `detect`
     (`evalkit.compare.plan_findings`). `planned` is as for `leaderboard`, and `below` are lines to print at the end.
-    The output fits on one screen, unless `everything` is set.
+    The output fits on one screen, unless `everything` is set. `board` is the leaderboard, if it is already computed.
     """
-    board = leaderboard(runs, value or "", margin=margin, planned=planned)
+    if board is None:
+        board = leaderboard(runs, value or "", margin=margin, planned=planned)
     in_sentences = with_short_names(board, name_width())
     plans = [plain(finding_text(one)) for one in plan_findings(in_sentences, detect)]
     ranking = ranked(in_sentences)
@@ -102,7 +104,7 @@ def describe_comparison(
         ends = row["estimate"], row["low"], row["high"]
         cells[f"{title}{INTERVAL}"] = format_interval(*ends, percent=share)
         if board.is_adjusted:
-            cells[board.basis] = format_interval(row["adjusted"], None, None, percent=share)
+            cells[board.basis] = format_interval(row["adjusted_estimate"], None, None, percent=share)
         rows.append(cells)
     reasons = zip(table["model_name"], table["warning"], strict=True)
     copies = [plain(f"{name}: {why}.") for name, why in reasons if why and "only_copies" in why]
@@ -187,7 +189,7 @@ def _difference(row: Mapping[Any, Any], data: Outcomes) -> dict[str, str]:
 
 
 def describe_baseline(
-    runs: pd.DataFrame,
+    runs: pd.DataFrame | Comparison,
     baseline: str,
     *,
     value: str | None = None,
@@ -196,14 +198,17 @@ def describe_baseline(
     strict: bool = False,
     below: Sequence[str] = (),
     everything: bool = False,
+    table: pd.DataFrame | None = None,
 ) -> tuple[str, bool]:
     """Format each model's verdict against a baseline, then `below`; also return whether a build passes.
 
-    The build fails if a model is a regression or, with `strict`, if a model is not shown to be no worse.
+    The build fails if a model is a regression or, with `strict`, if a model is not shown to be no worse. `table` is the
+    result of `against`, if it is already computed.
     """
     compared = comparison(runs, value or "")
     baseline = baseline_named(compared, baseline)
-    table = against(compared, baseline, margin=margin, target=target)
+    if table is None:
+        table = against(compared, baseline, margin=margin, target=target)
     if table.empty:
         alone = [f"{plain(baseline)} is the only model, so there is no comparison.", *_lines(compared.unnamed)]
         return "\n".join([*alone, *below]), not strict

@@ -446,8 +446,8 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model_name, n (episodes that report all 22 achievements), estimate, low, high (0 to 100), method, warning. NaN
-        for a model without such episodes.
+        model_name, n (episodes that report all 22 achievements), n_tasks, estimate, low, high (0 to 100), method,
+        warning. NaN for a model without such episodes.
 
     Examples
     --------
@@ -459,13 +459,14 @@ def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:
     for name, group in achievements.groupby("model_name"):
         known = group[can_tell[group.index]]
         if known.empty:
-            rows.append({"model_name": name, "n": 0, "warning": _NO_UNLOCKS})
+            rows.append({"model_name": name, "n": 0, "n_tasks": 0, "warning": _NO_UNLOCKS})
             continue
         table = known.pivot(index=["family", "source"], columns="achievement", values="unlocked")[list(ACHIEVEMENTS)]
         score = pooled_score(table.to_numpy(float), table.index.get_level_values("family"))
         lost = left_out(group["source"].nunique() - known["source"].nunique(), "episode").worded(words.UNLOCKS)
-        rows.append({"model_name": name, "n": score.n_episodes, **score._asdict(), "warning": score.warning + lost})
-    return pd.DataFrame(rows, columns=["model_name", "n", *_ESTIMATE])
+        counts = {"n": score.n_episodes, "n_tasks": known["world"].nunique()}
+        rows.append({"model_name": name, **counts, **score._asdict(), "warning": score.warning + lost})
+    return pd.DataFrame(rows, columns=["model_name", "n", "n_tasks", *_ESTIMATE])
 
 
 def progressions(episodes: pd.DataFrame) -> pd.DataFrame:

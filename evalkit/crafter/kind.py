@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Unpack
 
 import pandas as pd
 
@@ -15,7 +15,18 @@ from evalkit.crafter.parse import parse_file
 from evalkit.crafter.table import FLAGS, LABELS, RECORDS, TABLES
 from evalkit.crafter.transcript import transcript
 from evalkit.io import Source, decode_start
-from evalkit.kinds import Changes, Command, FileRules, LogKind, Logs, Option, RateRules, ReadOptions
+from evalkit.kinds import (
+    Changes,
+    CollectOptions,
+    Command,
+    FileRules,
+    LoadOptions,
+    LogKind,
+    Logs,
+    Option,
+    RateRules,
+    ReadOptions,
+)
 
 PATTERN = "*.*json*"  # includes compressed files and JSON lines, so that the ledger lists them
 BENCHMARK = "Crafter benchmark file"
@@ -73,6 +84,13 @@ KIND = LogKind(
 )
 
 
+class EpisodesOptions(LoadOptions, total=False):
+    """The options of `load`."""
+
+    weights: Mapping[str, float]
+    counting: Counting
+
+
 def load(
     path: Source,
     pattern: str = PATTERN,
@@ -109,7 +127,7 @@ def load(
     return kinds.load(path, KIND, pattern=pattern, weights=weights, counting=counting, **options)
 
 
-def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
+def collect(source: Source, output: str | os.PathLike, **options: Unpack[CollectOptions]) -> Changes:
     """Collect session traces into a dataset, or update it.
 
     Parameters
@@ -133,7 +151,7 @@ def collect(source: Source, output: str | os.PathLike, **options: Any) -> Change
     return kinds.collect(KIND, source, output, **options)
 
 
-def episodes_df(path: Source, **options: Any) -> pd.DataFrame:
+def episodes_df(path: Source, **options: Unpack[EpisodesOptions]) -> pd.DataFrame:
     """Read session traces as a frame of episodes.
 
     Parameters

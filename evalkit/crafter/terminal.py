@@ -33,7 +33,7 @@ _FILE = 120  # maximum number of characters of a file's path
 _STRIP = 40  # maximum number of characters of a trajectory
 
 
-def results_of(episodes: Mapping[Any, Any], rules: Mapping[str, Any]) -> list[TraceScore]:
+def results_of(episodes: pd.DataFrame | Mapping[Any, Any], rules: Mapping[str, Any]) -> list[TraceScore]:
     """Return the rows of episodes (a frame or its columns) as results in descending order of score."""
     hooks = {f"{name}s": name for name in WEIGHTS}
     names = ("source", "score", "trajectory", "events", "run_flags", "suspect_invalid_actions", *ABOUT, *hooks)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypedDict
 
 import pandas as pd
 from IPython import get_ipython
@@ -93,6 +93,20 @@ def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt
     display(data, raw=True, metadata=metadata)
     if caption:  # for front ends, which show no caption; a report's page shows it under the figure
         _show_html(_html("caption", plain(caption)), plain(caption), hidden=True)
+
+
+class TableOptions(TypedDict, total=False):
+    """The options of `show_table`, for functions that pass them on."""
+
+    digits: int
+    percent: bool
+    rows: int
+    estimate: str
+    counted: str
+    unit: str | None
+    anchor: str
+    keys: pd.DataFrame | None
+    name: str
 
 
 def show_table(

@@ -31,6 +31,7 @@ TITLES = {  # titles of common columns and of estimates; other columns have the 
     "agent_count": "agents",
     "claim_at": "decided if p is at most",
     "corrected_estimate": "corrected for selection",
+    "cost_estimate": "cost",
     "cost_high": "cost, upper limit",
     "cost_low": "cost, lower limit",
     "coverage": "share of all tasks",
@@ -46,8 +47,6 @@ TITLES = {  # titles of common columns and of estimates; other columns have the 
     "logged_model": "model as logged",
     "lowest_estimate": "if the unmeasured had failed",
     "mean_baseline": "mean of baseline",
-    "n_said": "yes by the judge",
-    "n_true": "yes by people",
     "mean_duration": "seconds per run",
     "measured_estimate": "measured only",
     "model_name": "model",
@@ -55,7 +54,6 @@ TITLES = {  # titles of common columns and of estimates; other columns have the 
     "n_measured": "measured",
     "n_models": "models",
     "n_not_measured": "not measured",
-    "n_runs": "runs",
     "n_tasks": "tasks",
     "n_unshared": "unshared tasks",
     "on_front": "on the Pareto front",
@@ -63,22 +61,25 @@ TITLES = {  # titles of common columns and of estimates; other columns have the 
     "p_holm": "p, corrected for all models",
     "p_not_worse": "p, not worse",
     "p_value": "p",
-    "per_success": "cost per success",
+    "per_success_estimate": "cost per success",
     "per_success_high": "cost per success, upper limit",
     "per_success_low": "cost per success, lower limit",
     "precision_estimate": "precision",
+    "precision_n": "yes by the judge",
     "recall_estimate": "recall",
+    "recall_n": "yes by people",
     "run_flags": "flags",
     "run_ids": "ids of runs",
     "run_ids_baseline": "ids of runs of baseline",
     "same_first": "same first model",
-    "shown": "shown by the task's runs",
     "side": "model",
     "source": "file or folder",
     "std": "standard deviation",
     "task_id": "task",
     "task_type": "type of task",
     "tasks_expected": "expected tasks",
+    "tasks_high": "tasks, upper limit",
+    "tasks_low": "tasks, lower limit",
     "tasks_used": "share of tasks with k runs",
     "tokens_cache": "tokens from a cache",
     "what": "entry",
@@ -106,6 +107,7 @@ _VALUES = {  # labels of the values of other columns
         "wilson, effective n": "Wilson interval on the effective n",
     },
 }
+_AMOUNTS = ("cost_estimate", "per_success_estimate")  # estimates in another unit than the estimates of their table
 _TECHNICAL = ("method", "target", "warning")  # columns shown as notes under a table, except warnings that differ
 # columns that become attributes of a row: its run, and the link of its first cell; NAME_href has the link of cell NAME,
 # or the text of the cell as `Parts` with links
@@ -294,7 +296,7 @@ def _readable(table: pd.DataFrame, digits: int, percent: bool, unit: str | None)
         hidden.append("measure")
     for name in table.columns.drop(hidden, errors="ignore"):
         low, high = (str(name).replace("estimate", bound) for bound in ("low", "high"))
-        if "estimate" in str(name) and low in table and high in table:
+        if "estimate" in str(name) and name not in _AMOUNTS and low in table and high in table:
             triples = zip(table[name], table[low], table[high], strict=True)
             how: dict[str, Any] = {"percent": percent, "unit": unit if name == "estimate" and percent else None}
             out[f"{name}{_INTERVAL}"] = [format_interval(*triple, **how) for triple in triples]

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, Unpack
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary, proxy
 
@@ -21,7 +21,7 @@ from evalkit._text import check_columns, column_in_words, counted_noun, listed
 from evalkit.compare.ranking import Leaderboard
 from evalkit.display import publish, show_table, show_text
 from evalkit.display.anchors import ALL_PAIRS, ALL_RUNS
-from evalkit.display.show import REPORT
+from evalkit.display.show import REPORT, TableOptions
 from evalkit.display.tables import TITLES, RunLink, cell_texts, is_filled, items_of, value_code
 from evalkit.display.terminal import WARNED
 from evalkit.evidence.references import RUNS, page_name, reference
@@ -251,7 +251,7 @@ class Evidence:
         return _rows(ALL_RUNS, [pair for pair in zip(by, codes, strict=True) if self._addressed[pair[0]]])
 
 
-def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
+def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Unpack[TableOptions]) -> None:
     """Show a table of runs or turns; in a report, each row links to its run or turn.
 
     Parameters
@@ -275,7 +275,7 @@ def show_runs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any
     _show_linked(logs, table, table.drop(columns="turn", errors="ignore"), _run_pages(table), caption, options)
 
 
-def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Any) -> None:
+def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: Unpack[TableOptions]) -> None:
     """Show a table of pairs of runs; in a report, each row links to both transcripts side by side.
 
     Parameters
@@ -296,7 +296,7 @@ def show_pairs(logs: Logs, table: pd.DataFrame, caption: str = "", **options: An
     columns = ["run_id_a", "run_id_b"]
     check_columns(table, *columns)
     pages = list(table[columns].itertuples(index=False, name=None))
-    linked = {"anchor": ALL_PAIRS, "keys": table.filter(["model_a", "model_b"]), **options}
+    linked: TableOptions = {"anchor": ALL_PAIRS, "keys": table.filter(["model_a", "model_b"]), **options}
     _show_linked(logs, table, table.drop(columns=columns), pages, caption, linked, MOST_PAIRS)
 
 
@@ -306,7 +306,7 @@ def _show_linked(
     shown: pd.DataFrame,
     pages: Sequence[Page],
     caption: str,
-    options: dict[str, Any],
+    options: TableOptions,
     most: int | None = None,
 ) -> None:
     """Show a table whose rows link to pages, at most `most`, and publish the whole table without links."""

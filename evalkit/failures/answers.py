@@ -88,7 +88,7 @@ def findings_of(
         found.append(Finding("errors", "errors", values, (example,), words.errors))
     if rule != "events":
         own, across_models = comparable(runs[runs["run_id"].isin(search(logs).searched)])
-        claimed: list[Any] = compared[compared["claimed"]].to_dict("records")
+        claimed: list[Any] = compared[compared["decided"]].to_dict("records")
         counts = {"events": len(compared), "tested": int(compared["p_value"].notna().sum())}
         differing = {"claimed": claimed, **counts, "n_tasks": own["unit"].nunique(), "across_models": across_models}
         found.append(Finding("contrast", "contrast", differing, (), words.contrasts))

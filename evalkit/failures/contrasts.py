@@ -16,13 +16,14 @@ from evalkit.kinds import Logs
 from evalkit.kinds.detectors import Made, Seen
 from evalkit.kinds.transcript import transcripts
 from evalkit.stats.intervals import LEVEL, by_cluster
-from evalkit.stats.pair_tests import compare_across, compare_groups
+from evalkit.stats.pair_tests import EXACT_ACROSS, EXACT_WITHIN, compare_across, compare_groups
 from evalkit.stats.pairwise import holm
 
 MOST_PAIRS = 100  # of runs whose calls are compared
 FEWEST_TASKS = 2  # with both failed and successful runs, below which nothing is compared
 _RESULTS = ["failed_share", "successful_share", "estimate", "low", "high", "p_value"]
-_COLUMNS = ["event", "question", "n_tasks", "across_models", "failed", "successful", *_RESULTS, "p_adjusted", "claimed"]
+_TESTED = ["event", "question", "n_tasks", "across_models", "failed", "successful"]
+_COLUMNS = [*_TESTED, *_RESULTS, "p_adjusted", "decided", "method", "measure"]
 _DIVERGENCE = [
     *("task", "model_a", "model_b", "same_calls", "turn_a", "turn_b", "next_a", "next_b", "run_id_a", "run_id_b")
 ]
@@ -47,9 +48,9 @@ def contrast(logs: Logs) -> pd.DataFrame:
     DataFrame
         event, question, n_tasks, across_models (whether runs of different models were compared), failed, successful
         (runs), failed_share, successful_share (means over tasks and models, or adjusted for models), estimate (their
-        difference), low, high, p_value, p_adjusted, claimed (p_adjusted at most 0.05), measure; the smallest p value
-        first. No rows for kinds whose failures are made of events, and without two tasks with both kinds of runs. The p
-        value is NaN if differences between models can't be separated from failures.
+        difference), low, high, p_value, p_adjusted, decided (p_adjusted at most 0.05), method, measure; the smallest p
+        value first. No rows for kinds whose failures are made of events, and without two tasks with both kinds of runs.
+        The p value is NaN if differences between models can't be separated from failures.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def contrast(logs: Logs) -> pd.DataFrame:
     """
     runs, rule = failed_runs(logs)
     if rule == "events":
-        return pd.DataFrame(columns=[*_COLUMNS, "measure"])
+        return pd.DataFrame(columns=_COLUMNS)
     _, found, searched = search(logs)
     runs = runs[runs["run_id"].isin(searched)]
     return contrast_of(runs, found, {one.name: one.question for one in detectors(logs.kind)})
@@ -93,14 +94,15 @@ def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, st
         if has_event.any() and n_tasks >= FEWEST_TASKS:
             rows.append({"event": event, "question": question})
             has_events.append(has_event)
-    table = pd.DataFrame(rows, columns=_COLUMNS[:2])
+    table = pd.DataFrame(rows, columns=_TESTED[:2])
     table = table.assign(n_tasks=n_tasks, across_models=across_models, failed=is_failed.sum())
     table = table.assign(successful=(~is_failed).sum())
     compare = _across_models if across_models else _within_models
     results = [compare(runs, is_failed, np.column_stack(has_events))] if has_events else []
     table = table.join(pd.concat([pd.DataFrame(columns=_RESULTS, dtype="float64"), *results]))
     table["p_adjusted"] = holm(table["p_value"])
-    table["claimed"] = table["p_adjusted"] <= LEVEL
+    table["decided"] = table["p_adjusted"] <= LEVEL
+    table["method"] = EXACT_ACROSS if across_models else EXACT_WITHIN
     table["measure"] = "share of runs with the event: failed minus successful runs"
     return table.sort_values("p_value", kind="stable", ignore_index=True)
 

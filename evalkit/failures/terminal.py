@@ -46,7 +46,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
                 "successful": format_interval(row["successful_share"], None, None),
                 f"difference, points{INTERVAL}": format_interval(*points, percent=False, digits=0),
                 "p, corrected": "–" if math.isnan(row["p_adjusted"]) else f"{row['p_adjusted']:.2g}",
-                "": "differs" if row["claimed"] else "not decided",
+                "": "differs" if row["decided"] else "not decided",
             }
         )
     errors = [

@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from glob import has_magic
@@ -39,6 +39,7 @@ class Listing(NamedTuple):
     folders: dict[str, int]  # change time of each folder's inode (0 if unknown), in the same order
     states: dict[str, FileState]  # states of remote files; empty for local files
     named: Collection[str] = ()  # files that the user named, instead of a folder, a glob or an archive with them
+    paths: Sequence[str] = ()  # folders, files and archives that the names of the source mean; globs are expanded
 
 
 def source_names(source: Source) -> list[str]:
@@ -178,8 +179,10 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
     folders: dict[str, int] = {}
     states: dict[str, FileState] = {}
     named: list[str] = []
+    meant: list[str] = []
     for text in names:
         base, paths = expand(text)
+        meant += paths
         listed: list[str] = []
         for path in paths:
             own_files, own_folders = [path], dict[str, int]()
@@ -192,7 +195,7 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
                 own_files, own_folders = list(own_states), dict.fromkeys(urls, 0)
             elif os.path.isdir(path):
                 if known and path in known.folders and names == [text] and not base and _is_as_before(known.folders):
-                    return known._replace(root=path, states={})
+                    return known._replace(root=path, states={}, paths=[path])
                 own_files, own_folders = _walk(path, recursive)
             if own_files == [path] and not base:
                 named.append(path)
@@ -208,7 +211,7 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
     root = roots[0] if len(set(roots)) == 1 else common_folder(map(absolute, roots))
     if len(roots) > 1:
         files, folders = dict.fromkeys(_once(files)), {folder: folders[folder] for folder in _once(folders)}
-    return Listing(root, list(files), folders, states, named)
+    return Listing(root, list(files), folders, states, named, meant)
 
 
 def fits(path: str, pattern: str) -> bool:

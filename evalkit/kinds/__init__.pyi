@@ -8,6 +8,10 @@ from .findings import Example as Example
 from .findings import Finding as Finding
 from .findings import data_finding as data_finding
 from .findings import flag_counts as flag_counts
+from .keywords import CollectOptions as CollectOptions
+from .keywords import KindOptions as KindOptions
+from .keywords import LoadOptions as LoadOptions
+from .keywords import ReadOptions as ReadOptions
 from .kind import RUN_COLUMNS as RUN_COLUMNS
 from .kind import Assembled as Assembled
 from .kind import Command as Command
@@ -21,8 +25,6 @@ from .kind import run_columns as run_columns
 from .logs import Logs as Logs
 from .names import kind_names as kind_names
 from .options import Option as Option
-from .pipeline import LoadOptions as LoadOptions
-from .pipeline import ReadOptions as ReadOptions
 from .pipeline import load as load
 from .reading import Changes as Changes
 from .registry import kind_named as kind_named

@@ -96,7 +96,7 @@ def write_every_eval_ever(
     runs = logs.runs.assign(outcome=data.table["outcome"], value=data.table["value"])
     if "logged_model" in runs:  # `model_name` contains more than the model
         runs["model_name"] = runs["logged_model"]
-    runs["dataset"] = runs["dataset"] if "dataset" in runs else runs["task_type"]
+    runs["dataset"] = runs["task_type"]
     is_counted = runs.index.isin(data.table.index)
     is_rate, has_outcome = data.kind == "proportion", runs["outcome"].isin(MEASURED)
     has_score = is_counted & (has_outcome if is_rate else runs["value"].notna())

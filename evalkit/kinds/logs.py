@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -23,8 +23,9 @@ MOST_MODELS, MOST_REASONS = 10, 5  # maximum numbers of models, and of reasons f
 class Logs:
     """The result of `load`: frames by name, the first with one row per run, and the ledger of files.
 
-    Some frames are built from the files of the runs on first access: ``turns``, if the kind has transcripts, and
-    frames that the kind adds. `dir` lists them, too.
+    Each frame is an attribute, such as ``logs.agents``, and an item, such as ``logs["agents"]``. Some frames are built
+    from the files of the runs on first access: ``turns``, if the kind has transcripts, and frames that the kind adds.
+    `dir` lists them, too. Type checkers know the attributes of the built-in kinds; frames of other kinds are items.
 
     Attributes
     ----------
@@ -45,6 +46,26 @@ class Logs:
     """
 
     turns: pd.DataFrame  # built on first access
+    # frames and other attributes of the built-in kinds; logs have those of their kind
+    agents: pd.DataFrame
+    commands: pd.DataFrame
+    definitions: Any  # `evalkit.mindcraft.TaskDefinitions`
+    all_runs: pd.DataFrame
+    episodes: pd.DataFrame
+    events: pd.DataFrame
+    achievements: pd.DataFrame
+    rules: dict[str, Any]
+    steps: pd.DataFrame
+    checks: pd.DataFrame
+    results: pd.DataFrame
+    histories: list[Any]  # of `evalkit.steps.History`
+    scores: pd.DataFrame
+    plans: pd.DataFrame
+    published: pd.DataFrame
+    usage: pd.DataFrame
+    tools: pd.DataFrame
+    messages: pd.DataFrame
+    tool_calls: pd.DataFrame
 
     def __init__(
         self,
@@ -67,13 +88,23 @@ class Logs:
             self._lazy.setdefault("turns", partial(turns_frame, self))
         vars(self).update(assembled.frames, **assembled.attributes)
 
-    def __getattr__(self, name: str) -> Any:  # the frames of a kind, whose names are known only when it is loaded
-        make = vars(self).get("_lazy", {}).get(name)
-        if make is None:
-            raise AttributeError(f"{name!r}: these logs have {', '.join(dir(self))}")
-        with storage(self.storage_options):
-            vars(self)[name] = make()
-        return vars(self)[name]
+    if not TYPE_CHECKING:  # type checkers refuse an attribute that is not declared above
+
+        def __getattr__(self, name):
+            """Build a frame on first access."""
+            make = vars(self).get("_lazy", {}).get(name)
+            if make is None:
+                raise AttributeError(f"{name!r}: these logs have {', '.join(dir(self))}")
+            with storage(self.storage_options):
+                vars(self)[name] = make()
+            return vars(self)[name]
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """Return a frame by name. Raises KeyError if these logs have no such frame."""
+        if name not in self._frames and name not in self._lazy and name != "ledger":
+            raise KeyError(f"{name!r}: the frames are {', '.join([*self._frames, *self._lazy, 'ledger'])}")
+        frame: pd.DataFrame = getattr(self, name)
+        return frame
 
     def __dir__(self) -> list[str]:
         return [name for name in sorted({"show", *vars(self), *vars(self).get("_lazy", ())}) if name[0] != "_"]

@@ -9,7 +9,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Unpack, overload
 
 import msgspec
 import numpy as np
@@ -27,33 +27,41 @@ from evalkit.io.store import FILES, StoreError, cached_store, collected_from, re
 from evalkit.kinds.dataset import dataset_records
 from evalkit.kinds.detection import kind_of_source, nothing_used
 from evalkit.kinds.ids import run_ids
+from evalkit.kinds.keywords import KindOptions
 from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Records
 from evalkit.kinds.logs import Logs
 from evalkit.kinds.names import TABLE_KIND
 from evalkit.kinds.reading import list_logs, records_of, tables_of, update
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.selection import Renames, name_by_source, rename_models, renames_of, select_runs, when_named
+from evalkit.kinds.selection import name_by_source, rename_models, renames_of, select_runs, when_named
 from evalkit.kinds.units import compare_units
 
 
-class ReadOptions(TypedDict, total=False):
-    """The options of `load` that every kind of log has, except the pattern of file names."""
+@overload
+def load(
+    source: Source,
+    kind: str = "",
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    **options: Unpack[KindOptions],
+) -> "Logs": ...
 
-    recursive: bool
-    jobs: int | None
-    storage_options: StorageOptions
-    rename: Renames
-    model: str
-    where: str | Sequence[str]
-    compare_by: str | Sequence[str]
-    cluster: str
 
-
-class LoadOptions(ReadOptions, total=False):
-    """The options of `load` that every kind of log has."""
-
-    pattern: str
+@overload
+def load(
+    source: Source,
+    kind: LogKind,
+    *,
+    pattern: str = "",
+    recursive: bool = True,
+    jobs: int | None = None,
+    storage_options: StorageOptions = None,
+    **options: Any,  # only the kind knows its options
+) -> "Logs": ...
 
 
 def load(
@@ -206,7 +214,7 @@ def assemble(
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
     renames = renames_of(rename, model)
     named = collected_from(sources[0]) or sources
-    assembled = name_by_source(assembled, kind, named, renames, compare_by)
+    assembled = name_by_source(assembled, kind, named, renames, compare_by, records.listing.paths)
     if renames:
         assembled = rename_models(assembled, renames)
     runs = assembled.frames[kind.runs]

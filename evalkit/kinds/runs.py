@@ -132,17 +132,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     if cluster:
         table["family"] = rows[cluster].astype("str").where(rows[cluster].notna(), table["task"])
     table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
-    ended = rows["status"].astype("str").map(lambda status: kind.labels.get(status, status), na_action="ignore")
-    table["ended"] = "status " + ended.astype("str")
-    if "exit_reason" in rows:
-        table["ended"] = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(table["ended"])
-    table["ended"] = table["ended"].mask(has_flag(rows, "no_outcome"), "")
-    if "error" in rows:
-        known = table["ended"].fillna("")
-        errors = rows["error"].where(known.isin(["", "error", "status error", "status failed"])).astype("str")
-        texts = errors.where(known.eq("")).map(lambda error: plain(error, MOST_REASON), na_action="ignore")
-        texts = errors.str.extract(RAISED, expand=False).fillna(texts.astype("str"))
-        table["ended"] = texts.fillna(table["ended"])
+    table["ended"] = _endings(rows, kind)
     table["condition"] = _conditions(rows, kind)
     compared_by = compared_in(runs)
     if compared_by:
@@ -188,6 +178,22 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     if unit.startswith("share") or (unit == AS_LOGGED and are_shares):
         return made._replace(kind="score")
     return made._replace(unit=unit.removeprefix(AS_LOGGED))
+
+
+def _endings(rows: pd.DataFrame, kind: LogKind) -> pd.Series:
+    """Return how each run ended: the class of its error, else its exit reason, else its status; "" without outcome."""
+    status = rows["status"].astype("str").map(lambda status: kind.labels.get(status, status), na_action="ignore")
+    ended = "status " + status.astype("str")
+    if "exit_reason" in rows:
+        ended = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(ended)
+    ended = ended.mask(has_flag(rows, "no_outcome"), "")
+    if "error" not in rows:
+        return ended
+    known = ended.fillna("")
+    errors = rows["error"].where(known.isin(["", "error", "status error", "status failed"])).astype("str")
+    texts = errors.where(known.eq("")).map(lambda error: plain(error, MOST_REASON), na_action="ignore")
+    texts = errors.str.extract(RAISED, expand=False).fillna(texts.astype("str"))
+    return texts.fillna(ended)
 
 
 def _stated(rows: pd.DataFrame, kind: LogKind) -> list[str]:

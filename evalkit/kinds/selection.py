@@ -66,16 +66,18 @@ def name_by_source(
     sources: Sequence[str],
     renames: Mapping[str, str],
     compare_by: str | list[str] = "",
+    paths: Sequence[str] = (),
 ) -> Assembled:
     """Name models after their folder if each folder has runs of one model, and `renames` names none of these models.
 
     Otherwise, note the models to compare by folder: those that ran the same task in several folders. Other runs count
     together, as do runs of files that name models. With `compare_by`, all runs count together, unless it separates
     sources by their column ``source_name``, which runs get if sources share models. The folders of one glob are
-    compared only if each has runs of one model, on the same tasks.
+    compared only if each has runs of one model, on the same tasks. `paths` are the folders and files of the sources, if
+    they were just listed.
     """
     runs = assembled.frames[kind.runs]
-    names = _names_of_sources(sources)
+    names = _names_of_paths(paths or _paths_of(sources))
     if len(names) < 2 or runs.empty:
         return assembled
     logs = runs["source"].map(absolute)
@@ -122,14 +124,19 @@ def when_named(chosen: Notes, **by: str) -> Notes:
     return chosen.without("no_model")
 
 
-def _names_of_sources(sources: Sequence[str]) -> dict[str, str]:
-    """Map the path of each folder or file in sources to its shortest distinct name; a folder precedes its contents."""
+def _paths_of(sources: Sequence[str]) -> list[str]:
+    """Return the folders and files of sources that a dataset was collected from."""
     paths: list[str] = []
     for source in sources:
         try:
             paths += expand(source)[1]
-        except SourceError:  # a dataset was collected from a folder that is gone
+        except SourceError:  # the folder is gone
             paths.append(source)
+    return paths
+
+
+def _names_of_paths(paths: Sequence[str]) -> dict[str, str]:
+    """Map the path of each folder or file to its shortest distinct name; a folder precedes its contents."""
     names = {}
     for path, name in sorted(short_paths(absolute(path).rstrip("/") for path in paths).items()):
         inside = without_projects(f"{name}/").replace(INSIDE, "/").strip("/")
@@ -289,7 +296,7 @@ def _of_runs(frame: pd.DataFrame, runs: pd.DataFrame, where: str | Sequence[str]
     """
     if "planned" in frame or "metric" in frame:
         columns = [_CONDITION.fullmatch(text)[1] for text in as_list(where)]  # type: ignore[index]
-        if not set(columns) <= {"model_name", "agent", "dataset", "task_id"}.intersection(frame):
+        if not set(columns) <= {"model_name", "agent", "task_type", "task_id"}.intersection(frame):
             return frame.iloc[:0]
         is_known = (frame[columns].fillna("") != "").all(axis=1)
         return frame[meets(frame, where) & is_known]

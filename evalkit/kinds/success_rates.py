@@ -22,7 +22,7 @@ from evalkit.kinds.runs import (
     kind_of,
     outcomes,
 )
-from evalkit.stats import estimate_by, positive_mean_interval, ratio_interval
+from evalkit.stats import Estimate, estimate_by, positive_mean_interval, ratio_interval
 
 Missing = Literal["", "failure", "exclude", "success"]  # how runs that were not measured count
 _FILL = {"failure": 0.0, "exclude": float("nan"), "success": 1.0}
@@ -44,7 +44,7 @@ AMOUNTS = {  # by column of runs
     "tokens_out": Amount("tokens out", "output tokens"),
     "cost": Amount("cost (US dollars)", "US dollars"),
 }
-_PRICE = ["per_success", "per_success_low", "per_success_high"]
+_PRICE = ["per_success_estimate", "per_success_low", "per_success_high"]
 _WAYS: Sequence[tuple[Missing, str]] = (("exclude", "measured"), ("failure", "lowest"), ("success", "highest"))
 _OF_POINTS: Sequence[tuple[Missing, str]] = (("failure", "zero"),)
 
@@ -171,8 +171,9 @@ def rates_by_denominator(
     DataFrame
         `by`, n, n_tasks, n_measured, n_not_measured, estimate, low, high (the main rate of the kind), two of
         measured_estimate, lowest_estimate and highest_estimate with bounds (measured runs only; if all others had
-        failed; if all others had succeeded), warning and measure. Scores that are not shares have zero_estimate instead
-        (if all others had scored 0). With a single column in `by`, groups are sorted by estimate, the best first.
+        failed; if all others had succeeded), method, warning and measure. Scores that are not shares have zero_estimate
+        instead (if all others had scored 0). With a single column in `by`, groups are sorted by estimate, the best
+        first.
 
     Examples
     --------
@@ -195,7 +196,7 @@ def rates_by_denominator(
     for missing, name in _WAYS if scored.is_share else _OF_POINTS:
         if missing != leading:
             out = out.join(counted_as(missing)[["estimate", "low", "high"]].add_prefix(f"{name}_"))
-    out = out.join(first[["warning", "measure"]])
+    out = out.join(first[["method", "warning", "measure"]])
     return best_first(out) if len(_list(by)) == 1 else out
 
 
@@ -225,7 +226,8 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     -------
     DataFrame
         `by`, quantity (with its unit), n (runs with the quantity), n_tasks, estimate (mean per run), low, high, median,
-        total, per_success with bounds (mean divided by the success rate, over the runs that the rate counts), warning.
+        total, per_success_estimate with bounds (mean divided by the success rate, over the runs that the rate counts),
+        method, warning.
         A quantity has no rows if it is not logged, or if logs record only a part of it.
 
     Examples
@@ -254,10 +256,10 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
         price = ratio_interval(rated["value"], rated["succeeded"], rated["task"], rated["family"])
         prices = dict(zip(_PRICE, price[:3], strict=True))
         made.append(mean._asdict() | prices)
-    names = ["n", "n_tasks", "estimate", "low", "high", *_PRICE, "warning"]
-    table = table.join(pd.DataFrame(made, table.index, names))
-    table = table.astype({"n": "int64", "n_tasks": "int64"})
-    return table[["n", "n_tasks", "estimate", "low", "high", "median", "total", *_PRICE, "warning"]].reset_index()
+    names = ["n", "n_tasks", "estimate", "low", "high", "median", "total", *_PRICE, "method", "warning"]
+    table = table.join(pd.DataFrame(made, table.index, Estimate._fields + tuple(_PRICE)))
+    table = table.astype({"n": "int64", "n_tasks": "int64", "method": "str"})
+    return table[names].reset_index()
 
 
 def with_usage(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

@@ -64,10 +64,10 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
 
 
 def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return the runs in groups (by data set and `columns`) with several agents. Data sets may use different agents."""
+    """Return the runs in groups (by type of task and `columns`) with several agents; types may differ in agents."""
     if "agent" not in runs:
         return runs.iloc[:0]
-    keys = [*columns, "dataset"]
+    keys = [*columns, "task_type"]
     n_agents = runs.reindex(columns=[*keys, "agent"]).groupby(keys, dropna=False)["agent"].transform("nunique")
     return runs[n_agents > 1]
 

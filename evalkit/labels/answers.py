@@ -14,7 +14,7 @@ from evalkit.io import SourceError, check_path, read_file, resolve
 from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet, to_spreadsheet
 from evalkit.kinds.headers import fields, truths_or_numbers
-from evalkit.trajectories.formats.table import read_rows
+from evalkit.trajectories.formats.table_of_runs import read_rows
 
 COLUMNS = ("run_id", "turn", "question", "label", "who", "when", "note")
 UNIT = ["run_id", "turn"]

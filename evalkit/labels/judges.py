@@ -130,12 +130,12 @@ def judge_table(comparison: Comparison) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        judge, n (labels), units, n_judged (units with a verdict), raw (the judge's share of yes; NaN for scores),
-        estimate, low, high (the corrected rate over all units), half_width (of the interval), after (half-width after
-        40 more labels; NaN if there are fewer unlabelled units), method, warning, measure, agreement, agreement_low,
-        agreement_high (Cohen's kappa with the labels), accuracy (share of verdicts equal to the label). Rates are
-        shares from 0 to 1. The constants `always` and `never` are included as judges; their corrected rate is the rate
-        of the labels.
+        judge, n (labels), n_tasks, units, n_judged (units with a verdict), raw (the judge's share of yes; NaN for
+        scores), estimate, low, high (the corrected rate over all units), half_width (of the interval), after
+        (half-width after 40 more labels; NaN if there are fewer unlabelled units), method, warning, measure,
+        agreement_estimate with bounds (Cohen's kappa with the labels), accuracy (share of verdicts equal to the label).
+        Rates are shares from 0 to 1. The constants `always` and `never` are included as judges; their corrected rate is
+        the rate of the labels.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def judge_table(comparison: Comparison) -> pd.DataFrame:
         if both.any() and not np.isnan(row["raw"]):
             label = comparison.units["label"].to_numpy(dtype=float)
             kappa = agreement(label[both], verdicts[both])
-            row |= {"agreement": kappa.estimate, "agreement_low": kappa.low, "agreement_high": kappa.high}
+            row |= {"agreement_estimate": kappa.estimate, "agreement_low": kappa.low, "agreement_high": kappa.high}
             row["accuracy"] = (label[both] == verdicts[both]).mean()
         rows.append(row)
     table = pd.DataFrame(rows)
@@ -180,6 +180,7 @@ def _row(judge: str, units: pd.DataFrame, verdicts: np.ndarray, found: Estimate)
     return {
         "judge": judge,
         "n": found.n,
+        "n_tasks": found.n_tasks,
         "units": len(units),
         "n_judged": len(known),
         "raw": known.mean() if is_yes_or_no else np.nan,
@@ -251,8 +252,8 @@ def judges_to_show(table: pd.DataFrame) -> pd.DataFrame:
     shown = table[[name for name in ("judge", "model_name") if name in table]].copy()
     shown["judge alone"] = intervals(table, "raw")
     shown[["estimate", "low", "high", "n"]] = table[["estimate", "low", "high", "n"]]
-    if "agreement" in table:
-        shown["kappa [95 %]"] = intervals(table, "agreement", "agreement_low", "agreement_high", percent=False)
+    if "agreement_estimate" in table:
+        shown["kappa [95 %]"] = intervals(table, "agreement_estimate", "agreement_low", "agreement_high", percent=False)
         shown["same as people"] = intervals(table, "accuracy")
     shown[f"after {MORE} more labels"] = [f"± {100 * after:.0f}" if after == after else "–" for after in table["after"]]
     return shown.assign(method=table["method"], warning=table["warning"])
@@ -310,8 +311,8 @@ def differences(comparison: Comparison) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        judge, model_a, model_b, n (labels of both models), estimate (a minus b, from −1 to 1), low, high, method,
-        warning; at most 200 pairs per judge.
+        judge, model_a, model_b, n (labels of both models), n_tasks, estimate (a minus b, from −1 to 1), low, high,
+        method, warning; at most 200 pairs per judge.
 
     Examples
     --------
@@ -325,7 +326,7 @@ def differences(comparison: Comparison) -> pd.DataFrame:
         for a, b in islice(combinations(found, 2), MOST_PAIRS):
             pair = corrected_difference(found[a], found[b])
             rows.append({"judge": judge, "model_a": a, "model_b": b, **pair._asdict()})
-    names = "judge model_a model_b n estimate low high method warning"
+    names = "judge model_a model_b n n_tasks estimate low high method warning"
     return pd.DataFrame(rows, columns=names.split())
 
 
@@ -403,8 +404,9 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
     Returns
     -------
     DataFrame
-        judge, n (units with a label and a verdict), precision_estimate, precision_low, precision_high, n_said (units
-        with the verdict yes), recall_estimate, recall_low, recall_high, n_true (units with the label yes), accuracy.
+        judge, n (units with a label and a verdict), precision_estimate, precision_low, precision_high, precision_n
+        (units with the verdict yes), recall_estimate, recall_low, recall_high, recall_n (units with the label yes),
+        accuracy.
         Precision is NaN if no verdict is yes, and recall if no label is yes. Both apply to units like the labelled
         ones.
 
@@ -425,10 +427,10 @@ def precision_recall(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFra
     for judge, own in both.groupby("judge", sort=False):
         said, true = own["label"].eq(1), own["label_true"].eq(1)
         row = {"judge": judge, "n": len(own)}
-        for what, given, count in (("precision", said, "n_said"), ("recall", true, "n_true")):
+        for what, given in (("precision", said), ("recall", true)):
             found = proportion_interval(int((said & true).sum()), int(given.sum()))
             row |= {f"{what}_estimate": found.estimate, f"{what}_low": found.low, f"{what}_high": found.high}
-            row[count] = found.n
+            row[f"{what}_n"] = found.n
         rows.append({**row, "accuracy": (said == true).mean()})
     return pd.DataFrame(rows)
 

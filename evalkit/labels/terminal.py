@@ -106,7 +106,7 @@ def describe_judges(comparison: Comparison, *, everything: bool = False) -> str:
     lines = [plain(finding_text(finding)) for finding in findings(comparison)]
     table = judge_table(comparison)
     judges = _rates(table)
-    judges["kappa"] = intervals(table, "agreement", "agreement_low", "agreement_high", percent=False)
+    judges["kappa"] = intervals(table, "agreement_estimate", "agreement_low", "agreement_high", percent=False)
     both = precision_recall(*verdicts_and_labels(comparison))
     found = {"judge": group_names(both["judge"]), "labels": [str(n) for n in both["n"]]}
     for name in ("precision", "recall"):

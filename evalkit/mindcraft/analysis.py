@@ -428,9 +428,9 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row for all models together (if there are several), then one per model, the largest drop first: model_name,
         estimate, low, high (drop of the success rate, from -1 to 1; NaN if one side has no measured run), none_estimate
-        and any_estimate with bounds (rates without and with blocked agents), n, n_tasks, none_tasks, any_tasks,
-        warning, pooled (only for all models: the drop over all runs together, which differs from the estimate if models
-        ran different tasks), measure.
+        and any_estimate with bounds (rates without and with blocked agents), n, n_tasks, none_n_tasks, any_n_tasks,
+        method, warning, pooled (only for all models: the drop over all runs together, which differs from the estimate
+        if models ran different tasks), measure.
 
     Examples
     --------
@@ -458,7 +458,7 @@ def cooking_drop(runs: pd.DataFrame) -> pd.DataFrame:
     ends = ["estimate", "low", "high"]
     table = table.join([none[ends].add_prefix("none_"), blocked[ends].add_prefix("any_")])
     table = table.join(none[["n", "n_tasks"]] + blocked[["n", "n_tasks"]])
-    table = table.assign(none_tasks=none["n_tasks"], any_tasks=blocked["n_tasks"])
+    table = table.assign(none_n_tasks=none["n_tasks"], any_n_tasks=blocked["n_tasks"], method="square-and-add")
     warnings = []
     for model in models:
         notes, doubts_of_sides = Notes(), Notes()

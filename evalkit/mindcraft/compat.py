@@ -5,14 +5,14 @@ import os
 from collections.abc import Iterable
 from itertools import chain
 from operator import itemgetter
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict, Unpack, cast
 
 import pandas as pd
 
 from evalkit.io import Column, Source, SourceError, StorageOptions, absolute, frame, is_url, resolve, storage
 from evalkit.kinds import has_flag, read_records, run_ids
 from evalkit.mindcraft.assemble import assemble, metrics_frame
-from evalkit.mindcraft.kind import KIND, load
+from evalkit.mindcraft.kind import KIND, RunsOptions, load
 from evalkit.mindcraft.parse import AgentOutcome, agent_outcome
 from evalkit.mindcraft.table import COUNT_COLUMNS, FLAGS, OUTCOMES, RUNS, CompletionStatus, Scale
 from evalkit.mindcraft.tasks import Tasks, metrics_of, task_facts
@@ -52,7 +52,7 @@ def with_compat_names(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({name: made[name] for name in names}, runs.index)
 
 
-def runs_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
+def runs_df(path: Source, tasks: Tasks = (), **options: Unpack[RunsOptions]) -> pd.DataFrame:
     """Read a folder of task runs as a frame of runs with MineCollab's column names.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import pandas as pd
 
 from evalkit.io import Source, decode_start
-from evalkit.kinds import Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
+from evalkit.kinds import CollectOptions, Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.kinds.reading import Changes
@@ -108,6 +108,14 @@ KIND = LogKind(
 )
 
 
+class RunsOptions(LoadOptions, total=False):
+    """The options of `load`, without the task definitions."""
+
+    layout: str | None
+    scale: table.Scale
+    original_mtimes: bool
+
+
 def load(
     path: Source,
     tasks: Tasks = (),
@@ -155,7 +163,7 @@ def load(
     return load_logs(path, KIND, **own, **options)
 
 
-def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
+def collect(source: Source, output: str | os.PathLike, **options: Unpack[CollectOptions]) -> Changes:
     """Collect task runs into a dataset, or update it.
 
     Parameters
@@ -179,7 +187,7 @@ def collect(source: Source, output: str | os.PathLike, **options: Any) -> Change
     return collect_kind(KIND, source, output, **options)
 
 
-def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
+def agents_df(path: Source, tasks: Tasks = (), **options: Unpack[RunsOptions]) -> pd.DataFrame:
     """Read a folder of task runs as a frame of agent logs.
 
     Parameters
@@ -204,7 +212,7 @@ def agents_df(path: Source, tasks: Tasks = (), **options: Any) -> pd.DataFrame:
     return load(path, tasks, **options).agents
 
 
-def models(runs: Source, tasks: Tasks = (), **options: Any) -> list[str]:
+def models(runs: Source, tasks: Tasks = (), **options: Unpack[RunsOptions]) -> list[str]:
     """List the models of a folder of task runs, the one with the highest success rate first.
 
     Parameters

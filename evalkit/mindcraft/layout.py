@@ -383,7 +383,14 @@ def name_models(
         task_path, total = of_results.get("task_path"), of_results.get("total")
         alike[key] = Named(str(model), source, experiment, name, fields, task_path, total, fits_layout)
         named.append(alike[key])
-    # folders such as cooking_gpt and construction_gpt belong to one model if each contains only tasks of its type
+    return _without_types(folders, named)
+
+
+def _without_types(folders: Sequence[TaskFolder], named: Sequence[Named]) -> list[Named]:
+    """Remove types of tasks from the names of models that only folders state.
+
+    Folders such as cooking_gpt and construction_gpt belong to one model if each contains only tasks of its type.
+    """
     types: dict[str, set[str]] = defaultdict(set)
     for run, own in zip(folders, named, strict=True):
         types[own.model_name].add(type_in(run.task_id) if own.model_source == "parent_folder" else "")
@@ -392,10 +399,10 @@ def name_models(
         if own_types == {type_in(name)}:
             typed[_TYPE_AT_END.sub("", name)][name] = type_in(name)
     bare = {name: short for short, types_of in typed.items() if len(set(types_of.values())) > 1 for name in types_of}
-    for place, own in enumerate(named):
-        if own.model_name in bare:
-            named[place] = own._replace(model_name=bare[own.model_name], experiment=own.model_name)
-    return named
+    return [
+        own._replace(model_name=bare[own.model_name], experiment=own.model_name) if own.model_name in bare else own
+        for own in named
+    ]
 
 
 @lru_cache(maxsize=4096)

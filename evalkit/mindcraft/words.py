@@ -57,7 +57,7 @@ def drop(headline: Mapping[str, Any]) -> str:
         return sentence(headline_text(headline))
     none, some = (
         f"{format_interval(headline[f'{side}_estimate'], None, None)} on "
-        f"{counted_noun(headline[f'{side}_tasks'], 'task')}"
+        f"{counted_noun(headline[f'{side}_n_tasks'], 'task')}"
         for side in ("none", "any")
     )
     ends = f"from {none} without blocked agents to {some} with any"

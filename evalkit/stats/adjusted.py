@@ -51,8 +51,8 @@ def adjusted_rates(
     -------
     AdjustedRates
         `table` with model_name, n (runs), n_tasks, coverage (share of tasks), estimate, low, high, method (raw),
-        adjusted, adjusted_low, adjusted_high, warning; and `reason`, which names two models that the adjustment
-        reorders.
+        adjusted_estimate, adjusted_low, adjusted_high, warning; and `reason`, which names two models that the
+        adjustment reorders.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def adjusted_rates(
     warnings = [warning if isinstance(warning, Notes) else note("no_values") for warning in table["warning"]]
     warnings = [warning + cells.lost_of(i) for i, warning in enumerate(warnings)]
     table["warning"] = pd.Series(warnings, table.index, dtype="object")
-    columns = ["adjusted", "adjusted_low", "adjusted_high"]
+    columns = ["adjusted_estimate", "adjusted_low", "adjusted_high"]
     if len(table) < 2 or (table["coverage"] == 1).all():
         table[columns] = table[["estimate", "low", "high"]]
         return AdjustedRates(table, RAW, note("same_tasks" if len(table) > 1 else "one_model"))
@@ -87,16 +87,16 @@ def adjusted_rates(
             return AdjustedRates(table, NONE, note("incomparable"))
         cells = cells.take(ran.to_numpy())
     table[columns] = np.column_stack(adjust(cells))
-    if table["adjusted"].notna().all() and np.ptp(cells.means[cells.sizes > 0]) == 0:
+    if table["adjusted_estimate"].notna().all() and np.ptp(cells.means[cells.sizes > 0]) == 0:
         table[columns] = table[["estimate", "low", "high"]]  # where all runs ended alike, the fit knows only its priors
-    if cells.strata is not None and cells.strata.max(initial=0) > 0 and table["adjusted"].isna().any():
+    if cells.strata is not None and cells.strata.max(initial=0) > 0 and table["adjusted_estimate"].isna().any():
         basis = STANDARDISED
         table[columns] = standardise(cells, cells.strata, kind)
-    if table["adjusted"].isna().any():
+    if table["adjusted_estimate"].isna().any():
         table[columns] = math.nan
         return AdjustedRates(table, NONE, note("incomparable"))
-    order = table.sort_values(["estimate", "adjusted"], ascending=False, kind="stable", ignore_index=True)
-    swapped = np.flatnonzero((np.diff(order["estimate"]) < -1e-9) & (np.diff(order["adjusted"]) > -1e-9))
+    order = table.sort_values(["estimate", "adjusted_estimate"], ascending=False, kind="stable", ignore_index=True)
+    swapped = np.flatnonzero((np.diff(order["estimate"]) < -1e-9) & (np.diff(order["adjusted_estimate"]) > -1e-9))
     if not len(swapped):
         return AdjustedRates(table, basis, note("same_order", basis=basis))
     higher, lower = order["model_name"].iloc[swapped[0] : swapped[0] + 2]

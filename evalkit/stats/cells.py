@@ -65,14 +65,20 @@ class Cells:
             return self
         return cells_of(self.runs, *self.columns[:3], family=self.columns.family)
 
-    def means_of(self, column: str, other: str) -> np.ndarray:
-        """Return the means (tasks, models) of `column`, over the runs that have a value and one in `other`, too."""
+    def means_of(self, column: str, other: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the means of `column` over the runs with a value and one in `other`, and the number of these runs.
+
+        Both arrays have the shape (tasks, models).
+        """
         model, task, value = self.columns[:3]
         both = self.runs[np.isfinite(numbers(self.runs[other])) & np.isfinite(numbers(self.runs[value]))]
         means = cells_of(both, model, task, column)
         found = np.full((len(means.tasks), len(self.models)), np.nan)
-        found[:, pd.Index(self.models, dtype="object").get_indexer(means.models)] = means.means
-        return found
+        sizes = np.zeros(found.shape, dtype="int64")
+        places = pd.Index(self.models, dtype="object").get_indexer(means.models)
+        found[:, places] = means.means
+        sizes[:, places] = means.sizes
+        return found, sizes
 
     def take(self, rows: np.ndarray | slice = slice(None), models: Sequence[int] | slice = slice(None)) -> "Cells":
         """Select rows and models, and drop the rows that none of these models ran."""

@@ -14,8 +14,8 @@ from evalkit.stats.intervals import mean_interval, positive_mean_interval, ratio
 RESAMPLED = 20  # batches of 100 resamples of tasks, for the share on the front
 
 _COLUMNS = (
-    "model_name n_tasks estimate low high cost cost_low cost_high "
-    "per_success per_success_low per_success_high on_front dominated_by front_share warning"
+    "model_name n n_tasks estimate low high cost_estimate cost_low cost_high per_success_estimate per_success_low "
+    "per_success_high on_front dominated_by front_share method warning"
 )
 
 
@@ -38,10 +38,10 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
     Returns
     -------
     DataFrame
-        One row per model, the cheapest first: model_name, n_tasks, estimate, low, high (mean value), cost, cost_low,
-        cost_high (mean), per_success with bounds (mean cost over the success rate, for shares), on_front, dominated_by
-        (the cheapest better model), front_share (probability of being on the front, by the Bayesian bootstrap of Rubin
-        1981), warning.
+        One row per model, the cheapest first: model_name, n (runs), n_tasks, estimate, low, high (mean value),
+        cost_estimate with bounds (mean cost), per_success_estimate with bounds (mean cost over the success rate, for
+        shares), on_front, dominated_by (the cheapest better model), front_share (probability of being on the front, by
+        the Bayesian bootstrap of Rubin 1981), method (of the mean value), warning.
 
     Examples
     --------
@@ -50,7 +50,8 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
     [True, True]
     """
     check_columns(cells.runs, cost)
-    values, costs = (cells.over_conditions.means_of(name, cost) for name in (cells.columns.value, cost))
+    values, sizes = cells.over_conditions.means_of(cells.columns.value, cost)
+    costs, _ = cells.over_conditions.means_of(cost, cost)
     common = np.isfinite(values).all(axis=1)
     where = Notes()
     if not common.any():
@@ -59,31 +60,32 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
         where = note("on_common", what="", count=common.sum())
     if common.any():
         values, costs = values[common], costs[common]
+        sizes = sizes[common]
     rows = []
     for i, name in enumerate(cells.models):
         own, paid = (column[np.isfinite(column)] for column in (values[:, i], costs[:, i]))
         is_share = bool(((own >= 0) & (own <= 1)).all())
-        row: dict[str, Any] = {"model_name": name, "n_tasks": len(own)}
         success = mean_interval(own, bounds=(0.0, 1.0) if is_share else None)
         price = ratio_interval(paid, own, np.arange(len(own))) if is_share else ratio_interval([], [], [])
         mean_cost = positive_mean_interval(paid)
-        for prefix, part in (("estimate", success), ("cost", mean_cost), ("per_success", price)):
-            ends = ("low", "high") if prefix == "estimate" else (f"{prefix}_low", f"{prefix}_high")
-            row |= dict(zip((prefix, *ends), part[:3], strict=True))
+        n = int(sizes[:, i].sum())
+        row: dict[str, Any] = {"model_name": name, "n": n, "n_tasks": len(own), "method": success.method}
+        for prefix, part in (("", success), ("cost_", mean_cost), ("per_success_", price)):
+            row |= {f"{prefix}estimate": part.estimate, f"{prefix}low": part.low, f"{prefix}high": part.high}
         doubts = where
         for subject, doubt in (("cost", mean_cost.warning), ("success", success.warning)):
             if doubt:
                 doubts = note("of_part", part=subject, notes=doubt) + doubts
         rows.append(row | {"warning": doubts})
     table = pd.DataFrame(rows, columns=_COLUMNS.split())
-    table = table.sort_values(["cost", "estimate"], ascending=[True, False], kind="stable", ignore_index=True)
+    table = table.sort_values(["cost_estimate", "estimate"], ascending=[True, False], kind="stable", ignore_index=True)
     beaten_by = []
-    for value, paid in zip(table["estimate"], table["cost"], strict=True):
-        is_as_good = (table["estimate"] >= value) & (table["cost"] <= paid)
-        better = table[is_as_good & ((table["estimate"] > value) | (table["cost"] < paid))]
+    for value, paid in zip(table["estimate"], table["cost_estimate"], strict=True):
+        is_as_good = (table["estimate"] >= value) & (table["cost_estimate"] <= paid)
+        better = table[is_as_good & ((table["estimate"] > value) | (table["cost_estimate"] < paid))]
         beaten_by.append(str(better["model_name"].iloc[0]) if len(better) else "")
     table["dominated_by"] = beaten_by
-    table["on_front"] = table[["estimate", "cost"]].notna().all(axis=1) & (table["dominated_by"] == "")
+    table["on_front"] = table[["estimate", "cost_estimate"]].notna().all(axis=1) & (table["dominated_by"] == "")
     if common.sum() > 1:
         rng = np.random.default_rng(0 if rng is None else rng)
         counts = np.zeros(len(cells.models))

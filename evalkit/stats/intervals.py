@@ -45,7 +45,7 @@ LEAST_FAMILIES = 2  # with fewer families there is no interval
 FEW = note("few", fewest=FEW_CLUSTERS, what="independent values")
 
 _TYPES = {
-    "int64": "k n n_runs n_tasks n_unshared rank_high rank_low tested",
+    "int64": "k n n_tasks n_unshared rank_high rank_low tested",
     "bool": "behind_first binary decided equivalent on_front ties_with_first",
     "str": "correction dominated_by measure method model_a model_b model_name target verdict",
     "object": "warning",

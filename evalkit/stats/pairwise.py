@@ -21,13 +21,13 @@ MOST_PAIRED = 100  # maximum number of models for comparing every pair; with mor
 N_DRAWS = 10_000  # number of random draws for max-T
 CHUNK = 250  # draws per step, so that 5,000 tests need less than 10 MB
 
-_TESTED = "model_a model_b n_tasks n_unshared n_runs mean_a mean_b estimate"
+_TESTED = "model_a model_b n_tasks n_unshared n mean_a mean_b estimate"
 _COLUMNS = (
     f"{_TESTED} low high p_value p_holm p_adjusted claim_at decided p_equivalent equivalent "
     "method target correction tested margin warning"
 )
 _BASELINE_COLUMNS = (
-    "model_name n_tasks n_unshared n_runs mean mean_baseline estimate low high p_value p_adjusted claim_at p_not_worse "
+    "model_name n_tasks n_unshared n mean mean_baseline estimate low high p_value p_adjusted claim_at p_not_worse "
     "verdict method target warning"
 )
 
@@ -57,7 +57,7 @@ def compare_all(
     Returns
     -------
     DataFrame
-        One row per pair: model_a, model_b, n_tasks (shared), n_unshared, n_runs (on shared tasks), mean_a, mean_b,
+        One row per pair: model_a, model_b, n_tasks (shared), n_unshared, n (runs on shared tasks), mean_a, mean_b,
         estimate (mean_a − mean_b), low, high, p_value, p_holm, p_adjusted, claim_at, decided, p_equivalent (corrected),
         equivalent, method, target, correction, tested (pairs with shared tasks), margin, warning.
 
@@ -111,8 +111,9 @@ def compare_to_baseline(
     Returns
     -------
     DataFrame
-        One row per other model: model_name, n_tasks, n_unshared, n_runs, mean, mean_baseline, estimate (model −
-        baseline), low, high, p_value, p_adjusted, claim_at, p_not_worse (corrected), verdict, method, target, warning.
+        One row per other model: model_name, n_tasks, n_unshared, n (runs on shared tasks), mean, mean_baseline,
+        estimate (model − baseline), low, high, p_value, p_adjusted, claim_at, p_not_worse (corrected), verdict, method,
+        target, warning.
 
     Raises
     ------
@@ -206,7 +207,7 @@ def pair_rows(
                 compared = compared._replace(low=max(compared.low, -1.0), high=min(compared.high, 1.0))
         compared = compared._replace(warning=compared.warning + cautious + cells.lost_of(a, b))
         row = {"model_a": cells.models[a], "model_b": cells.models[b], "n_tasks": tasks, "n_unshared": others}
-        row |= {"n_runs": runs, "mean_a": means[0], "mean_b": means[1], "estimate": means[2]}
+        row |= {"n": runs, "mean_a": means[0], "mean_b": means[1], "estimate": means[2]}
         rows.append(row | compared._asdict())
     return typed(pd.DataFrame(rows, columns=[*_TESTED.split(), *Compared._fields])), parts
 

@@ -22,7 +22,7 @@ MOST_DEVIATIONS = 10**9  # maximum detectable difference, in standard deviations
 HALVINGS = 70  # steps of the bisection
 FAR = 500  # above this critical value, the noncentral t distribution depends only on the estimated deviation
 
-_COLUMNS = "target difference repeats tasks low high detectable runs between within n_tasks warning"
+_COLUMNS = "target difference repeats tasks tasks_low tasks_high detectable runs between within n_tasks warning"
 
 
 def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 5, 10)) -> pd.DataFrame:
@@ -44,10 +44,10 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
     -------
     DataFrame
         One row per number of repeats (target "new tasks"): tasks needed (planned with the 80 % upper limit of the
-        variances, Browne 1995), low to high (their uncertainty), detectable (difference that the present tasks detect);
-        and one row (target "these tasks") with the repeats needed on the present tasks. Also runs (of both models),
-        between, within (standard deviations), n_tasks, warning. There are no rows for fewer than two models. If pairs
-        are decided over families, seeds or conditions, values are NaN, with the reason in warning.
+        variances, Browne 1995), tasks_low to tasks_high (their uncertainty), detectable (difference that the present
+        tasks detect); and one row (target "these tasks") with the repeats needed on the present tasks. Also runs (of
+        both models), between, within (standard deviations), n_tasks, warning. There are no rows for fewer than two
+        models. If pairs are decided over families, seeds or conditions, values are NaN, with the reason in warning.
 
     Raises
     ------
@@ -97,8 +97,8 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
         "target": ["new tasks"] * len(repeats) + ["these tasks"],
         "repeats": [*repeats, again],
         "tasks": [*needed[0], n_tasks],
-        "low": [*needed[1], math.nan],
-        "high": [*needed[2], math.nan],
+        "tasks_low": [*needed[1], math.nan],
+        "tasks_high": [*needed[2], math.nan],
         "detectable": [*detectable_difference(n_tasks, np.sqrt(variances[0]), level, binary), math.nan],
     }
     warning = next((part[3] for part in parts if part[3]), Notes())
@@ -106,7 +106,7 @@ def plan(cells: Cells, difference: float, *, repeats: Sequence[int] = (1, 2, 3, 
     table = table.assign(n_tasks=n_tasks, runs=2 * table["repeats"] * table["tasks"])
     table["warning"] = pd.Series([reason + warning] * len(table), dtype="object")
     if reason:
-        table[["tasks", "low", "high", "detectable", "runs"]] = math.nan
+        table[["tasks", "tasks_low", "tasks_high", "detectable", "runs"]] = math.nan
     return typed(table, _COLUMNS)
 
 

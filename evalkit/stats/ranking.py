@@ -11,7 +11,7 @@ from evalkit.stats.pairwise import MOST_PAIRED, compare_all, pair_rows
 
 _COLUMNS = (
     "model_name n_tasks estimate rank_low rank_high behind_first ties_with_first "
-    "corrected corrected_low corrected_high target"
+    "corrected_estimate corrected_low corrected_high target"
 )
 
 
@@ -43,7 +43,7 @@ def rank_models(
     -------
     DataFrame
         One row per model, the highest estimate first: model_name, n_tasks, estimate, rank_low, rank_high, behind_first
-        (shown to be worse than the first), ties_with_first, corrected, corrected_low, corrected_high, target.
+        (shown to be worse than the first), ties_with_first, corrected_estimate, corrected_low, corrected_high, target.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def rank_models(
     table["estimate"] = [own.mean() if len(own) else math.nan for own in values]
     table[["rank_low", "rank_high"]] = 1, count
     table[["behind_first", "ties_with_first"]] = False, True
-    table[["corrected", "corrected_low", "corrected_high"]] = math.nan
+    table[["corrected_estimate", "corrected_low", "corrected_high"]] = math.nan
     if not count:
         return intervals.typed(table, _COLUMNS)
     leading = cells.models.index(first) if first else int(np.argmax(table["estimate"].fillna(-math.inf)))
@@ -83,7 +83,8 @@ def rank_models(
     table[["corrected_low", "corrected_high"]] = [_interval_for_all(by_task, i, own) for i, own in enumerate(values)]
     centre = table["estimate"].mean()
     shrunk = centre + _share_of_signal(by_task, values, table["estimate"]) * (table["estimate"] - centre)
-    table["corrected"] = shrunk.clip(table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf))
+    lowest, highest = table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf)
+    table["corrected_estimate"] = shrunk.clip(lowest, highest)
     return intervals.typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True), _COLUMNS)
 
 

@@ -1,6 +1,7 @@
 from . import analysis as analysis
 from . import figures as figures
-from . import show as show
+from .format import Options as Options
+from .format import StepRecord as StepRecord
 from .judge import History as History
 from .judge import end_of_route as end_of_route
 from .judge import evaluate_history as evaluate_history
@@ -13,8 +14,6 @@ from .kind import checks_df as checks_df
 from .kind import load as load
 from .kind import steps_df as steps_df
 from .literals import to_jsonable as to_jsonable
-from .record import Options as Options
-from .record import StepRecord as StepRecord
 from .results import check as check
 from .storage import create_result_summary as create_result_summary
 from .storage import extract_key_findings_from_execution as extract_key_findings_from_execution

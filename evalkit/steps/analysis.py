@@ -1,4 +1,4 @@
-"""Estimates and counts of steps, planned steps and analyses of cell types, from frames to frames."""
+"""Estimates and counts of steps, planned steps and analyses of cell types, from frames to frames, and findings."""
 
 import json
 from collections.abc import Sequence
@@ -7,18 +7,37 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit._notes import NO_NOTES, Notes
+from evalkit._text import counted_noun, sentence
 from evalkit.io import SourceError, frame
+from evalkit.io.sources import is_sample
 from evalkit.io.text import cut_end, message_pattern
+from evalkit.kinds import Example, Finding, Logs, sections
+from evalkit.kinds.findings import MOST_EXAMPLES, files_of
 from evalkit.stats import Estimate, estimate_by, proportion_interval
-from evalkit.steps import table
+from evalkit.steps import table, words
+from evalkit.steps.format import (
+    CRITICAL,
+    NOT_JUDGED,
+    NOT_RUN,
+    SILENT,
+    STATUSES,
+    VERDICTS,
+    WENT_WRONG,
+    cell_types_of,
+    is_talk,
+)
 from evalkit.steps.judge import History, plan_adherence
-from evalkit.steps.record import NOT_JUDGED, NOT_RUN, SILENT, STATUSES, VERDICTS, WENT_WRONG, cell_types_of, is_talk
 
 __all__ = [
     "adherence", "confirmed_success", "coverage", "failure_kinds", "focus", "found", "overview", "success_rates",
     "total", "truncation",
 ]  # fmt: skip
 MOST_PAIRS = 100_000  # maximum number of pairs of a cell type and an analysis in one history
+SAMPLES = (
+    "These samples were made for demonstration: a scripted plan, run on the 700 public blood cells that scanpy "
+    "bundles. Tests, counts and errors are real; made-up gene sets replace GO, KEGG and Reactome, as their names show."
+)
 REPORTED, CONFIRMED = "reported", "confirmed"  # success in the record; success that the result does not contradict
 
 
@@ -239,7 +258,7 @@ def truncation(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        result_type, n (steps), estimate, low, high (shares of cut results), method, target, warning.
+        result_type, n (steps), n_tasks, estimate, low, high (shares of cut results), method, target, warning.
 
     Examples
     --------
@@ -247,8 +266,7 @@ def truncation(steps: pd.DataFrame) -> pd.DataFrame:
     True
     """
     successful = reporting_success(steps)
-    shares = _shares(successful.assign(value=successful["truncated"].astype("float64")), ["result_type"])
-    return shares if successful["history"].nunique() > 1 else shares.drop(columns="n_tasks")
+    return _shares(successful.assign(value=successful["truncated"].astype("float64")), ["result_type"])
 
 
 def reporting_success(steps: pd.DataFrame) -> pd.DataFrame:
@@ -383,3 +401,81 @@ def adherence(histories: Sequence[History]) -> pd.DataFrame:
     """
     rows = [{"history": history.label, **step._asdict()} for history in histories for step in plan_adherence(history)]
     return frame(rows, table.ADHERENCE)
+
+
+def describe_histories(histories: Sequence[History], source: str | Sequence[str] = "", chosen: Notes = NO_NOTES) -> str:
+    """Describe what was read and what the samples are, and append the notes in `chosen`."""
+    records = sum(len(history.records) for history in histories)
+    text = f"{counted_noun(len(histories), 'history')} with {counted_noun(records, 'record')} of steps."
+    if is_sample(source):
+        text += f" {SAMPLES}"
+    return " ".join([text, *map(sentence, chosen.notes)])
+
+
+def answer_table(overview: pd.DataFrame) -> pd.DataFrame:
+    """Return the confirmed and reported success of each history, the lowest first, with counts of its failures."""
+    confirmed = {f"confirmed_{end}": end for end in ("estimate", "low", "high")}
+    kept = ["history", *confirmed, "reported_estimate", "reported_low", "reported_high", "n", SILENT, "loops", "cut"]
+    return overview[kept].rename(columns=confirmed)
+
+
+def numbered(table: pd.DataFrame, position: str = "record") -> pd.DataFrame:
+    """Number records and steps from 1 for display: `record` and `step` replace positions from 0."""
+    names = {name: shown for name, shown in (("position", position), ("step_index", "step")) if name in table}
+    return table.assign(**{name: table[name] + 1 for name in names}).rename(columns=names)
+
+
+def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of steps that fit on a page; `remark` is the error or, without one, the summary."""
+    remarks = steps[["silent_failure_reason", "error", "skip_reason", "summary"]]
+    first = ["position", "step_index", "attempt", "function_name", "verdict"]
+    last = ["result_type", "truncated", "cell_type", "history", "turn"]
+    remark = remarks.bfill(axis="columns").iloc[:, 0].map(lambda text: cut_end(text, 300), na_action="ignore")
+    return numbered(steps[first].assign(remark=remark).join(steps[last]))
+
+
+def findings(logs: Logs) -> list[Finding]:
+    """Find how many steps succeeded, how many only reported success, what failed, and which results were cut."""
+
+    def examples(some: pd.DataFrame) -> tuple[Example, ...]:
+        first = with_runs(some.drop_duplicates("function_name").head(MOST_EXAMPLES), logs.runs)
+        rows = zip(*(first[name] for name in ("position", "function_name", "run_id", "turn")), strict=True)
+        return tuple(Example(f"record {place + 1}, {function}", run, turn=turn) for place, function, run, turn in rows)
+
+    steps, n = originals(logs.steps), len(originals(logs.runs))
+    verdicts, rates = steps["verdict"], success_rates(steps, []).set_index("success")
+    results = [Finding("no_steps", sections.SUCCESS, {"n_histories": n}, template=words.NO_STEPS)]
+    if len(rates):
+        silent = verdicts.eq(SILENT)
+        wrong = silent if silent.any() else ~verdicts.isin(("success", *NOT_JUDGED))
+        both = {which: rates.loc[which].to_dict() for which in (CONFIRMED, REPORTED)}
+        n_judged = steps.loc[~verdicts.isin(NOT_JUDGED), "history"].nunique()
+        values = {"n": int(rates["n"].iloc[0]), "n_histories": n_judged, "silent": int(silent.sum()), **both}
+        results = [Finding("steps", sections.SUCCESS, values, examples(steps[wrong]), words.steps)]
+    if len(kinds := failure_kinds(steps)):
+        ways = list(kinds.head(2)[["kind", "steps"]].itertuples(index=False, name=None))
+        values = {"n": int(kinds["steps"].sum()), "ways": len(kinds), "first": ways}
+        failed = steps[verdicts.isin(("failure", CRITICAL)).to_numpy()]
+        results.append(Finding("failures", "failures", values, examples(failed), words.failures))
+    successful = reporting_success(steps)
+    if len(cut := successful[successful["truncated"]]):
+        values = {"cut": len(cut), "n": len(successful)}
+        results.append(Finding("cut", "cut", values, examples(cut), words.CUT))
+    if n_copies := len(logs.runs) - n:
+        values = {"copies": n_copies, "n": len(logs.runs)}
+        results.append(Finding("same_executions", sections.DATA_QUALITY, values, template=words.SAME_EXECUTIONS))
+    return [*results, Finding("files", sections.DATA_QUALITY, {"files": files_of(logs.ledger)})]
+
+
+def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Add each row's run, for links; if the table has turns, rows without one get no run, and `history` is dropped."""
+    table = table.assign(run_id=table["history"].map(runs.set_index("history")["run_id"]))
+    if "turn" not in table:
+        return table
+    return table.assign(run_id=table["run_id"].where(table["turn"].notna())).drop(columns="history")
+
+
+def open_checks(checks: pd.DataFrame) -> pd.DataFrame:
+    """Return the checks that did not pass or could not be computed."""
+    selected = checks[checks["severity"].isin(("warning", "error", "critical")).to_numpy()]
+    return numbered(selected[["position", "function_name", "name", "severity", "label", "score", "explanation"]])

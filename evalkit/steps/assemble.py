@@ -9,9 +9,9 @@ import pandas as pd
 
 from evalkit.io import frame
 from evalkit.kinds import Assembled, Records, run_ids
+from evalkit.steps.format import CRITICAL, DEFAULTS, SILENT, cell_types_of, time_of
 from evalkit.steps.judge import History, end_of_route, find_loops, histories_of, plan_adherence
 from evalkit.steps.literals import as_count
-from evalkit.steps.record import CRITICAL, DEFAULTS, SILENT, cell_types_of, time_of
 from evalkit.steps.table import FLAGS, TABLES
 
 

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from evalkit._text import counted_noun
 from evalkit.display import Look, nothing_to_draw, plots, set_alt
 from evalkit.steps.analysis import CONFIRMED, REPORTED
-from evalkit.steps.record import VERDICTS, WENT_WRONG
+from evalkit.steps.format import VERDICTS, WENT_WRONG
 
 __all__ = ["coverage", "found", "rates", "timeline"]
 # colour is never the only difference: points have a marker, cells a sign

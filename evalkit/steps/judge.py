@@ -16,8 +16,7 @@ import msgspec
 from evalkit.io import plain, short_paths
 from evalkit.io.text import UniqueNames
 from evalkit.steps import results
-from evalkit.steps.literals import as_count, as_text, to_jsonable
-from evalkit.steps.record import (
+from evalkit.steps.format import (
     CRITICAL,
     DEFAULTS,
     HISTORY_KEY,
@@ -33,6 +32,7 @@ from evalkit.steps.record import (
     same_call,
     time_of,
 )
+from evalkit.steps.literals import as_count, as_text, to_jsonable
 from evalkit.steps.results import Check, Reading, Severity, check, read_result
 
 ENOUGH_WORDS = 20  # minimum number of distinct words in results to recognise a copy without times

@@ -11,9 +11,9 @@ from evalkit.io import Source, decode_start
 from evalkit.kinds import Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules, RunFiles
 from evalkit.steps.assemble import assemble, frames_of
 from evalkit.steps.events import DETECTORS, FAILURES
+from evalkit.steps.format import DEFAULTS, Options, is_record
 from evalkit.steps.judge import as_history
 from evalkit.steps.parse import companions, parse_file, state_in
-from evalkit.steps.record import DEFAULTS, Options, is_record
 from evalkit.steps.table import LABELS, RECORDS, TABLES
 from evalkit.steps.terminal import describe, progress
 from evalkit.steps.transcript import transcript

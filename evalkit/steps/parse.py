@@ -35,8 +35,8 @@ from evalkit.io.paths import (
 )
 from evalkit.io.text import UniqueNames
 from evalkit.kinds import Parsed
+from evalkit.steps.format import HISTORY_KEY, PLAN_KEY, is_record
 from evalkit.steps.literals import is_deep, to_jsonable
-from evalkit.steps.record import HISTORY_KEY, PLAN_KEY, is_record
 
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".json", *LINES, ".sqlite", ".sqlite3", ".db")

@@ -8,8 +8,8 @@ from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from evalkit.io.text import UniqueNames
+from evalkit.steps.format import Options, StepRecord
 from evalkit.steps.literals import CUT, CutDict, as_count, as_number, as_text, read_literal
-from evalkit.steps.record import Options, StepRecord
 
 METHODS = ("go", "kegg", "reactome", "gsea")
 DISCOVERED = "discovered"  # this and the next three: outcomes of the discovery of cell types

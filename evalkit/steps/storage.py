@@ -8,9 +8,9 @@ from typing import Any
 
 from evalkit.io import write_text
 from evalkit.io.text import UniqueNames
+from evalkit.steps.format import DEFAULTS, Options, cell_types_of, is_talk, normalise_history, normalise_record
 from evalkit.steps.judge import as_history, outcome
 from evalkit.steps.literals import as_bool, as_count, as_text, to_jsonable
-from evalkit.steps.record import DEFAULTS, Options, cell_types_of, is_talk, normalise_history, normalise_record
 from evalkit.steps.results import ANALYSES, Reading, read_result
 
 

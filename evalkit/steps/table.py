@@ -2,7 +2,7 @@
 
 from evalkit.io import Column
 from evalkit.kinds import run_columns
-from evalkit.steps.record import VERDICTS
+from evalkit.steps.format import VERDICTS
 
 FLAGS = {
     "no_steps": "the history has no records",

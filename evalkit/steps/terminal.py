@@ -14,10 +14,9 @@ from evalkit.io.screen import so_far
 from evalkit.io.text import shorten
 from evalkit.kinds import Logs
 from evalkit.steps import analysis
+from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
 from evalkit.steps.judge import end_of_route, find_loops
 from evalkit.steps.literals import to_jsonable
-from evalkit.steps.record import CRITICAL, SILENT, VERDICTS
-from evalkit.steps.show import findings
 
 _SPARE = ("records", "cut", "loops", "silent", "failed")  # columns that can be dropped, the first one first
 
@@ -131,7 +130,7 @@ def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
     ]
     if together["warning"]:
         explained.append(f"Together: {together['warning']}.")
-    answers = [finding_text(findings(logs)[0])]
+    answers = [finding_text(analysis.findings(logs)[0])]
     if named:
         answers.append(f"Histories with equal executions count once: {listed(named, 3)}.")
     return [

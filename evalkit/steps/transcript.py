@@ -8,10 +8,10 @@ from typing import Any
 from evalkit._text import counted_noun
 from evalkit.io import SourceError
 from evalkit.kinds import Call, Transcript, Turn
+from evalkit.steps.format import CRITICAL, WENT_WRONG, StepRecord
 from evalkit.steps.judge import end_of_route, histories_of
 from evalkit.steps.literals import as_text
 from evalkit.steps.parse import parse_file
-from evalkit.steps.record import CRITICAL, WENT_WRONG, StepRecord
 
 MOST_SHOWN = 20_000  # maximum number of characters of a result
 _parsed = lru_cache(maxsize=1)(parse_file)  # the threads of a checkpoint are shown one after the other

@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Annotated, Any, TypedDict, get_type_hints
 
 from evalkit.io import plain
+from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, normalise_record
 from evalkit.steps.judge import evaluate_step, executions, planned_steps, route_after
 from evalkit.steps.literals import as_count, to_jsonable
-from evalkit.steps.record import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, normalise_record
 
 RULE = "=" * 60
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")

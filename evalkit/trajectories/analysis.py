@@ -193,14 +193,14 @@ def missing(runs: pd.DataFrame, plans: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        model_name, dataset, task_id, plan, missing (number of trials).
+        model_name, task_type, task_id, plan, missing (number of trials).
 
     Examples
     --------
     >>> analysis.missing(runs, logs.plans).columns[0]
     'model_name'
     """
-    keys = ["plan", "model_name", "dataset", "task_id"]
+    keys = ["plan", "model_name", "task_type", "task_id"]
     present = runs.groupby(keys, dropna=False).size().rename("n").reset_index()
     table = plans[plans["task_id"].ne("")].rename(columns={"source": "plan"}).merge(present, on=keys, how="left")
     table["missing"] = (table["planned"] - table["n"].fillna(0)).astype("Int64")
@@ -332,7 +332,8 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     -------
     DataFrame
         model_name, tool, read (runs that were read), runs (with a call of the tool), calls, per_run, errors, n (calls
-        with a logged result), estimate, low, high (share of errors, with runs as clusters).
+        with a logged result), n_tasks (runs with such a call), estimate, low, high (share of errors, with runs as
+        clusters), method, warning.
 
     Examples
     --------
@@ -363,7 +364,7 @@ def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     counts.insert(2, "read", read)
     counts.insert(5, "per_run", counts["calls"] / read)
     shares = estimate_by(table, ["model_name", "tool"], "is_error", clusters="run_id", kind="proportion")
-    counts = counts.merge(shares[["model_name", "tool", "n", "estimate", "low", "high"]], how="left")
+    counts = counts.merge(shares.drop(columns="target"), how="left")
     return counts.sort_values(["model_name", "calls"], ascending=[True, False], kind="stable", ignore_index=True)
 
 

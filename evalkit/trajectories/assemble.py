@@ -19,9 +19,9 @@ from evalkit.kinds.runs import JUDGED, UNKNOWN
 from evalkit.kinds.selection import run_ids_of
 from evalkit.trajectories.calls import join_sessions
 from evalkit.trajectories.formats import every_eval_ever, harbor, lm_eval, openhands, tau2, terminal_bench
+from evalkit.trajectories.joined_tables import join_tables
 from evalkit.trajectories.records import AGENT_FAILED, ENDED, LOGGED, Rows, Run, Runs
 from evalkit.trajectories.table import NAME, TABLES
-from evalkit.trajectories.tables import join_tables
 from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
 OUTCOMES = {"success": True, "failure": False, "not measured": None}
@@ -102,6 +102,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     plans = _plans(runs, stated, records.tables["plans"].schema, plan_of_source)
     runs.sort(key=attrgetter("source", "repetition"))
     of_runs = {column.name: map(attrgetter(column.name), runs) for column in TABLES["runs"]}
+    for figure in published:
+        figure["task_type"] = figure["dataset"]
     figures = {column.name: map(itemgetter(column.name), published) for column in TABLES["published"]}
     tables: dict[str, Any] = {"runs": of_runs, "scores": scores, "plans": plans, "published": figures, **counts}
     frames = {
@@ -339,7 +341,8 @@ def _plans(runs: Runs, stated: Rows, schema: pa.Schema, plan_of_source: Mapping[
         _complete_plans(stated, runs)
     table = pa.Table.from_pylist(stated, schema)
     sums = table.group_by(schema.names[:4], use_threads=False).aggregate([(name, "sum") for name in schema.names[4:]])
-    return sums.rename_columns(schema.names)  # summed, because a lock may list one task under two names
+    # summed, because a lock may list one task under two names
+    return sums.rename_columns([column.name for column in TABLES["plans"]])
 
 
 def _complete_plans(plans: Rows, runs: Runs) -> None:

@@ -64,7 +64,8 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
     >>> front, unit = compare.cost(runs)
     >>> ax = trajectories.figures.cost(front, unit)
     """
-    points = front.dropna(subset=["estimate", "cost"]).nlargest(MOST_MODELS, "estimate").sort_values("cost")
+    points = front.rename(columns={"cost_estimate": "cost"}).dropna(subset=["estimate", "cost"])
+    points = points.nlargest(MOST_MODELS, "estimate").sort_values("cost")
     ylabel = ("success rate" if percent else "mean score") + judge_mark(front["warning"])
     style: dict[str, Any] = {"percent": percent, "xlabel": _UNITS.get(unit, ""), "ylabel": ylabel}
     ax = plots.curves(points, "cost", "model_name", **style, dodge=False, ax=ax)

@@ -2,28 +2,28 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 import pandas as pd
 
 from evalkit import kinds
 from evalkit._text import as_list
 from evalkit.io import Source
-from evalkit.kinds import Changes, Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
+from evalkit.kinds import Changes, CollectOptions, Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.analysis import over_planned
 from evalkit.trajectories.assemble import assemble
 from evalkit.trajectories.events import DETECTORS
 from evalkit.trajectories.parse import accepts, context_files, excerpt, parse, recognises
-from evalkit.trajectories.records import RECORDS, TITLE
-from evalkit.trajectories.table import ENDINGS, FLAGS, LAZY_TABLES, NAME, TABLES
+from evalkit.trajectories.records import TITLE
+from evalkit.trajectories.table import ENDINGS, FLAGS, LAZY_TABLES, NAME, RECORDS, TABLES
 from evalkit.trajectories.transcript import run_files, transcript
 
 
 def _task_of(runs: pd.DataFrame) -> pd.Series:
     """Return the identity of each task, which includes its dataset because many datasets number their tasks."""
-    return runs["dataset"].fillna("").str.cat(runs["task_id"], sep="/").str.removeprefix("/")
+    return runs["task_type"].fillna("").str.cat(runs["task_id"], sep="/").str.removeprefix("/")
 
 
 KIND = LogKind(
@@ -79,6 +79,14 @@ KIND = LogKind(
 )
 
 
+class RunsOptions(LoadOptions, total=False):
+    """The options of `load`."""
+
+    columns: str | Sequence[str]
+    score: str
+    outcomes: str | os.PathLike
+
+
 def load(
     path: Source,
     *,
@@ -118,7 +126,7 @@ def load(
     return load_logs(path, KIND, columns=tuple(as_list(columns)), score=score, outcomes=os.fspath(outcomes), **options)
 
 
-def collect(source: Source, output: str | os.PathLike, **options: Any) -> Changes:
+def collect(source: Source, output: str | os.PathLike, **options: Unpack[CollectOptions]) -> Changes:
     """Collect trajectories into a dataset, or update the dataset.
 
     Parameters
@@ -142,7 +150,7 @@ def collect(source: Source, output: str | os.PathLike, **options: Any) -> Change
     return kinds.collect(KIND, source, output, **options)
 
 
-def runs_df(path: Source, **options: Any) -> pd.DataFrame:
+def runs_df(path: Source, **options: Unpack[RunsOptions]) -> pd.DataFrame:
     """Read trajectories as a frame of runs.
 
     Parameters

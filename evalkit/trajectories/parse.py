@@ -21,7 +21,7 @@ from evalkit.trajectories.formats import (
     openhands,
     sessions,
     swe_agent,
-    table,
+    table_of_runs,
     tau2,
     tau_bench,
     terminal_bench,
@@ -71,7 +71,7 @@ def recognises(head: bytes) -> str | tuple[str, str]:
         start, title = decode_start(head), "inspect_ai log" if is_inspect(head) else ""
         title = title or next(filter(None, (one.recognises(start) for one in FORMATS)), "")
         title = title or _session(sessions.first_records(head))[1]
-        title = title or table.recognises(head)
+        title = title or table_of_runs.recognises(head)
     except Exception:
         return ""
     return title if not title or title in _NO_LOGS else (TITLE, title)
@@ -146,7 +146,7 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
     """Return the module that reads a file (or None), its contents for `parse` or `messages`, and notes on losses."""
     if is_inspect(data):
         return inspect, inspect.samples_of(data) if messages else data, []
-    if table.is_named_table(path, data):
+    if table_of_runs.is_named_table(path, data):
         if reader := _session_format(path, data):
             return reader, data, []
         start = decode_start(data[:65_536])
@@ -156,10 +156,11 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
             if isinstance(start, list):  # a JSON document, despite its name
                 lines, lost = decode_json(data)
             return lines_of, lines_of.by_part(lines) if messages else lines, lost
-        rows, left_out = table.read_rows(data, messages=messages)  # each line may also be a document of some format
+        # each line may also be a document of some format
+        rows, left_out = table_of_runs.read_rows(data, messages=messages)
         reader = next((one for one in FORMATS if one.recognises(rows[:1])), None)
         if reader is None:
-            return table, rows, left_out
+            return table_of_runs, rows, left_out
         return reader, _for_messages(reader, list(rows)) if messages else rows, left_out
     if messages and (parts := tau2.encoded_parts(data)) is not None:
         return tau2, parts, []
@@ -168,8 +169,8 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
     records = value if isinstance(value, list) else [value]
     if reader is None and (of_session := _session(records[:_MOST_EXAMINED])[0]):  # one document, or a list of records
         return of_session, msgspec.json.Encoder().encode_lines(records), recovered
-    if reader is None and table.title_of(value):
-        return table, table.read_rows(value)[0], recovered
+    if reader is None and table_of_runs.title_of(value):
+        return table_of_runs, table_of_runs.read_rows(value)[0], recovered
     return reader, _for_messages(reader, value) if messages else value, recovered
 
 

@@ -1,4 +1,4 @@
-"""Define the records that the readers of all formats fill, and the statuses that make a run an outcome."""
+"""Rows of records, which the readers of all formats fill, and the statuses that make a run an outcome."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, make_dataclass
@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalkit._notes import NO_NOTES, Notes
-from evalkit.io import Column, Entry
+from evalkit.io import Entry
 from evalkit.io.paths import CELL, check_size, most_bytes
 from evalkit.kinds import Parsed, run_columns
 from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
+from evalkit.trajectories.table import RECORDS, RUNS
 
 TITLE = "agent trajectory"
 
@@ -43,86 +44,6 @@ _ENDED = {  # statuses of runs that ended regularly, whose score is the outcome
 AGENT_FAILED = frozenset(" ".join(_AGENT_FAILED.values()).split())
 ENDED = frozenset(" ".join(_ENDED.values()).split())
 # something other than the agent ended runs of all other statuses: they are not measured, even with a logged score
-
-# columns of all kinds that logs of trajectories may contain
-_COMMON = "experiment task_id model_name repetition seed started duration turns tokens_in tokens_out cost status"
-RUNS = (
-    Column("part", "str", "run within its file; empty if the file contains one run"),
-    Column("log_id", "str", "id of the run in its log"),
-    Column("format", "str", "format of the log"),
-    Column("created", "str", "start of the job that the run belongs to"),
-    Column("dataset", "name", "benchmark of the task"),
-    Column("task_checksum", "str", "digest of the task's files, or its version"),
-    Column("document_hash", "str", "digest of the document that is the task"),
-    Column("agent", "name", "program that ran the model"),
-    Column("agent_version", "str", "its version"),
-    Column("exit_reason", "line", "reason why the run ended, as logged"),
-    Column("target", "line", "expected result of the run, such as the right answer"),
-    Column("answer_length", "int?", "characters of the final answer, if the log contains it", "count"),
-    Column("tokens_cache", "int?", "input tokens from a cache", "tokens"),
-    Column("uncounted", "line", "tokens or cost that the log states as 0, which are missing"),
-    Column("limits", "line", "limits of the run"),
-    Column("temperature", "float", "sampling temperature of the model, if set"),
-    Column("retries", "int?", "number of restarts after an error", "count"),
-    Column("error", "line", "exception of the run, in one line"),
-    Column("continues", "str", "file of the trajectory that continues this one"),
-    Column("extra", "str", "other values of the run in the log, as JSON"),
-    *(column for column in run_columns() if column.name in _COMMON.split()),
-)
-SCORES = (
-    Column("part", "str", "run within its file"),
-    Column("key", "name", "name of the score: a reward, a scorer"),
-    Column("value", "float", "the score; missing if it is not a number"),
-    Column("text", "line", "the score as logged"),
-)
-PLANS = (
-    Column("model_name", "name", "the model; missing for all models together"),
-    Column("dataset", "name", "benchmark of the task"),
-    Column("task_id", "name", "the task; empty for all tasks together"),
-    Column("planned", "int?", "planned trials", "count"),
-    Column("retried", "int?", "trials that were repeated after an error", "count"),
-)
-PUBLISHED = (  # figures over many runs, as published in files
-    Column("model_name", "name", "the model"),
-    Column("agent", "name", "the program that ran the model"),
-    Column("dataset", "name", "what the tasks belong to, or a group of such"),
-    Column("metric", "name", "what was published"),
-    Column("value", "float", "the figure; of rates, the share from 0 to 1"),
-    Column("n", "int?", "runs that it is of", "count"),
-)
-FACTS = (  # what a file states about runs in other files
-    Column(
-        "fact",
-        "str",
-        "model, outcome: of a task's run; the name of a format: of all runs, as JSON; subagent: a file of steps;"
-        " part_of, forked_from: a session; unknown: the number of records of a type",
-    ),
-    Column("task_id", "name", "task of the entry; empty for all"),
-    Column("model_name", "name", "model of the entry; empty for all"),
-    Column("value", "str", "what the file states"),
-)
-CALLS = (  # calls of models; several files may contain the same call
-    Column("call_id", "str", "its id, which is the same in another file; empty for all calls of a model together"),
-    Column("model_name", "name", "the model"),
-    Column("tokens_in", "int?", "tokens that it read, with those from a cache", "tokens"),
-    Column("tokens_cache", "int?", "of these, those from a cache", "tokens"),
-    Column("tokens_out", "int?", "tokens that it wrote", "tokens"),
-    Column("is_replayed", "bool?", "the file copied it from another session; missing where it doesn't tell"),
-)
-TOOLS = (  # calls of tools, each within a call of a model
-    Column("call_id", "str", "the call of a model that calls the tool"),
-    Column("tool", "name", "the tool"),
-    Column("is_error", "bool?", "the call failed; missing without a result"),
-)
-RECORDS = {
-    "runs": RUNS,
-    "scores": SCORES,
-    "plans": PLANS,
-    "published": PUBLISHED,
-    "facts": FACTS,
-    "calls": CALLS,
-    "tools": TOOLS,
-}
 
 
 class Plan(NamedTuple):

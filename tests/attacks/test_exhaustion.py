@@ -29,7 +29,7 @@ from evalkit.kinds.findings import VARIANT
 from evalkit.kinds.transcript import read_log
 from evalkit.mindcraft.transcript import transcript as mindcraft_transcript
 from evalkit.trajectories.chat import Message
-from evalkit.trajectories.formats import table
+from evalkit.trajectories.formats import table_of_runs
 from evalkit.trajectories.transcript import answer_in_order, transcript, turns_of
 from tests.trajectories import folders as make
 
@@ -302,7 +302,7 @@ def test_subagents_within_a_file_are_shown_once_each(tmp_path):
 def test_a_table_of_many_columns_names_the_one_that_stands_twice():
     columns = ["task", "score", "model", *(f"c{number}" for number in range(10_000)), "c7"]
     data = f"{','.join(columns)}\n{','.join('1' * len(columns))}\n".encode()
-    from evalkit.trajectories.formats.table import read_rows
+    from evalkit.trajectories.formats.table_of_runs import read_rows
 
     with pytest.raises(ValueError, match="several columns are named 'c7'"):
         read_rows(data)
@@ -336,10 +336,10 @@ def test_the_limit_that_a_message_names_reads_the_file(tmp_path, monkeypatch):
 
 def test_lines_are_measured_before_a_table_is_decoded(monkeypatch):
     monkeypatch.setenv(MOST_BYTES, str(LIMIT))
-    monkeypatch.setattr(table, "_text", None)  # which decodes
+    monkeypatch.setattr(table_of_runs, "_text", None)  # which decodes
     for before, after in (("", ""), (GOOD, ""), ("", GOOD), (GOOD * 5_000, GOOD)):
         with pytest.raises(LimitError, match=LARGE):
-            table.read_rows(f"{before}{'x' * LIMIT}\n{after}".encode())
+            table_of_runs.read_rows(f"{before}{'x' * LIMIT}\n{after}".encode())
 
 
 def test_the_page_of_a_run_of_many_turns_is_bounded(tmp_path):
@@ -365,24 +365,24 @@ def test_events_of_a_sample_which_are_passed_over_do_not_count(tmp_path, monkeyp
 @pytest.mark.parametrize("name", ["nested.parquet", "page.parquet"])
 def test_the_values_of_pages_are_counted_before_they_are_unpacked(monkeypatch, name):
     monkeypatch.setenv(MOST_BYTES, str(LIMIT))
-    monkeypatch.setattr(table.pq, "ParquetFile", None)  # which unpacks
+    monkeypatch.setattr(table_of_runs.pq, "ParquetFile", None)  # which unpacks
     with pytest.raises(LimitError, match=LARGE):
-        table.read_rows(FILES[name][0])
+        table_of_runs.read_rows(FILES[name][0])
 
 
 @pytest.mark.parametrize("size", [100_000, 300_000])
 def test_the_sizes_of_pages_are_read_before_they_are_unpacked(size):
     data = false_sizes(size)
     chunk = pq.read_metadata(io.BytesIO(data)).row_group(0).column(3)
-    assert size <= sum(page.size for page in table._pages(data, chunk)) < size + 100
+    assert size <= sum(page.size for page in table_of_runs._pages(data, chunk)) < size + 100
 
 
 @pytest.mark.parametrize("name", ["text.parquet", "json.parquet", "jsons.parquet"])
 def test_texts_that_share_bytes_are_counted_before_they_are_copied(monkeypatch, name):
     sizes = []
-    monkeypatch.setattr(table, "_decoded_size", lambda values: sizes.append(values.nbytes) or 0)
+    monkeypatch.setattr(table_of_runs, "_decoded_size", lambda values: sizes.append(values.nbytes) or 0)
     (attack, _, _), rows = FILES[name], 50
-    assert len(table.read_rows(attack)[0]) == rows
+    assert len(table_of_runs.read_rows(attack)[0]) == rows
     assert 10_000 < sum(sizes) < rows / 10 * 10_000
 
 
@@ -420,11 +420,11 @@ def test_a_document_that_is_repaired_takes_little_more_memory_than_another(what)
 
 @pytest.mark.parametrize("columns", [{}, {"messages": ["hi"]}])
 def test_a_table_without_a_column_to_read_has_no_rows(columns):
-    assert table.read_rows(false_rows(9_000, columns), messages=False)[0] == []
+    assert table_of_runs.read_rows(false_rows(9_000, columns), messages=False)[0] == []
 
 
 def test_ids_of_the_type_uuid_are_read():
-    rows, _ = table.read_rows(json_texts(2, "{}"))
+    rows, _ = table_of_runs.read_rows(json_texts(2, "{}"))
     assert [str(row["task"]) for row in rows] == [f"00000000-0000-0000-0000-00000000000{n}" for n in range(2)]
 
 
@@ -458,12 +458,12 @@ def test_parquet_files_are_read_however_they_are_written(options):
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer, **options)
     data, stored = buffer.getvalue(), pq.read_metadata(buffer)
-    assert table.read_rows(data)[0] == [
+    assert table_of_runs.read_rows(data)[0] == [
         dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
     ]
     for group in range(stored.num_row_groups):
         for chunk in map(stored.row_group(group).column, range(stored.num_columns)):
-            pages = list(table._pages(data, chunk))
+            pages = list(table_of_runs._pages(data, chunk))
             headers = chunk.total_uncompressed_size - sum(page.size for page in pages)  # the column's own size has them
             assert 10 * len(pages) <= headers <= 500 * len(pages)
             assert sum(page.values for page in pages) == chunk.num_values

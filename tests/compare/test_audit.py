@@ -15,7 +15,7 @@ from benchmarks.audit import DEFECTS, audited, board, results
 from evalkit import compare, trajectories
 from evalkit.cli import main
 from evalkit.compare.audit import moved
-from evalkit.compare.check import CHECKS, Audited, NotComputed
+from evalkit.compare.check_registry import CHECKS, Audited, NotComputed
 from evalkit.compare.checks import opens_own_file
 from evalkit.display.words import finding_text
 from evalkit.kinds.runs import kind_of, outcomes

@@ -46,7 +46,7 @@ CELLS = {
     "mixes": mixes(), "only easy": only_easy(), "cycle": CYCLE, "apart": APART, "chain": CHAIN, "clear": CLEAR,
     "one run": [("a", "t", True)], "no name": [(None, "t", False)],
 }  # fmt: skip
-OF_TRAJECTORIES = {"dataset": None, "format": "atif", "agent": "a", "agent_version": "1"}
+OF_TRAJECTORIES = {"task_type": None, "format": "atif", "agent": "a", "agent_version": "1"}
 
 
 @cache
@@ -123,7 +123,8 @@ def test_no_mean_spans_several_budgets_and_none_is_imputed_to_a_budget_that_a_mo
     board = compare.leaderboard(runs)
     assert "estimate" not in compare.headline(board)
     assert finding_text(ranked(board)) == text
-    for name, adjusted in board.table.dropna(subset="adjusted").set_index("model_name")["adjusted"].items():
+    adjusted_rates = board.table.set_index("model_name")["adjusted_estimate"].dropna()
+    for name, adjusted in adjusted_rates.items():
         means = runs[runs["model_name"] == name].groupby("max_turns")["score"].mean()
         assert means.min() - 1e-9 <= adjusted <= means.max() + 1e-9
 
@@ -242,7 +243,7 @@ def test_a_leaderboard_says_its_answer_in_a_prompt():
 
 def test_the_table_also_has_the_estimate_of_a_best_model_corrected_for_having_been_picked():
     row = board_of("clear").table.iloc[0]
-    assert row["corrected"] < row["estimate"]
+    assert row["corrected_estimate"] < row["estimate"]
     assert row["corrected_high"] - row["corrected_low"] > row["high"] - row["low"]
 
 
@@ -451,7 +452,7 @@ def test_the_seed_of_a_chat_model_makes_no_tasks_alike():
     rows = [(m, f"t{t}", t < wins - 4 * s) for m, wins in (("a", 18), ("b", 6)) for t in range(20) for s in range(3)]
     table = runs_of(rows, "trajectories", seed=[str(i % 3) for i in range(len(rows))])
     for of_format, is_crossed in (("table", True), ("tau2", False)):
-        data = outcomes(table.assign(format=of_format, dataset="d"))
+        data = outcomes(table.assign(format=of_format, task_type="d"))
         pair = compare.pairs(compare.Comparison.of(data)).iloc[0]
         assert ("few_seeds" in pair["warning"]) == is_crossed
 

@@ -9,8 +9,9 @@ from click.testing import CliRunner
 
 import evalkit
 from evalkit.cli import main
-from evalkit.compare import leaderboard, plan
-from evalkit.compare.check import Audited, NotComputed
+from evalkit.cli import runs as cli_runs
+from evalkit.compare import leaderboard, plan, terminal
+from evalkit.compare.check_registry import Audited, NotComputed
 from evalkit.compare.terminal import describe_baseline, describe_comparison
 from evalkit.display.terminal import Part, fit_table, on_screen
 from evalkit.display.words import why_undecided
@@ -286,3 +287,19 @@ def test_a_plan_names_models_that_differ_in_their_middle_apart():
     (text,) = [line for line in describe_comparison(runs_of(cells)).splitlines() if line.startswith("To detect")]
     assert "del-0-instruct and " in text
     assert "del-1-instruct, plan" in text
+
+
+@pytest.mark.parametrize("options", [[], ["--baseline", "alder/alder-large"]])
+def test_the_table_that_is_written_is_the_one_that_was_printed(tmp_path, monkeypatch, options):
+    made = []
+
+    def counted(name, function):
+        return lambda *args, **more: made.append(name) or function(*args, **more)
+
+    for name in ("leaderboard", "against"):
+        for module in (cli_runs, terminal):
+            monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
+    source, path = "samples:trajectories/harbor", tmp_path / "table.csv"
+    CliRunner().invoke(main, ["compare", source, "--output", str(path), *options], catch_exceptions=False)
+    assert path.exists()
+    assert made == ["against" if options else "leaderboard"]

@@ -22,7 +22,7 @@ def test_broken_and_fixed_tasks_are_listed_with_their_runs_and_single_failures_a
     runs = versions()
     found = compare.changed_tasks(runs, "old").set_index("task")
     assert found["change"].to_dict() == {"t0": "broken", "t2": "broken", "t1": "fixed"}
-    assert found["shown"].to_dict() == {"t0": True, "t2": False, "t1": True}
+    assert found["decided"].to_dict() == {"t0": True, "t2": False, "t1": True}
     by_id = runs.set_index("run_id")
     first = by_id.loc[found.loc["t2", "run_ids"][0]]
     assert (first["model_name"], first["task_id"], first["is_successful"]) == ("new", "t2", False)

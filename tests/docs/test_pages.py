@@ -24,7 +24,7 @@ import yaml
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.compare.check import CHECKS
+from evalkit.compare.check_registry import CHECKS
 from evalkit.crafter.format import ACHIEVEMENTS
 from evalkit.failures import search
 from evalkit.io import resolve

@@ -443,7 +443,7 @@ def test_an_event_of_failed_runs_only_is_claimed_and_one_of_all_runs_is_not():
     every = runs["run_id"]
     found = pd.DataFrame({"run_id": [*only, *every], "event": ["only"] * len(only) + ["every"] * len(every)})
     table = contrast_of(runs, found, {"only": "", "every": "", "never": ""}).set_index("event")
-    assert table["claimed"].to_dict() == {"only": True, "every": False}
+    assert table["decided"].to_dict() == {"only": True, "every": False}
     assert table.loc["every", "estimate"] == 0
     assert table.loc["only", "n_tasks"] == 20
 
@@ -471,9 +471,9 @@ def test_an_event_of_the_model_that_fails_more_often_is_no_event_of_failures(rep
     poor = runs.loc[(runs["model_name"] == "poor") & (np.random.default_rng(1).random(len(runs)) < 0.9), "run_id"]
     found = pd.DataFrame({"run_id": [*first, *poor], "event": ["first"] * len(first) + ["poor"] * len(poor)})
     table = contrast_of(runs, found, {"first": "", "poor": ""})
-    assert table.loc[table["claimed"], "event"].tolist() == claimed
+    assert table.loc[table["decided"], "event"].tolist() == claimed
     across, tested = bool(table["across_models"].all()), int(table["p_value"].notna().sum())
-    claims = table[table["claimed"]].to_dict("records")
+    claims = table[table["decided"]].to_dict("records")
     assert words.contrasts(claims, len(table), tested, 12, across).endswith(says)
 
 
@@ -488,7 +488,7 @@ def test_models_that_ran_tasks_once_are_compared_adjusted_for_models():
     found = pd.concat([runs.loc[has, ["run_id"]].assign(event=name) for name, has in events.items()])
     table = contrast_of(runs, found, dict.fromkeys(events, "")).set_index("event")
     assert table["across_models"].all()
-    assert table["claimed"].to_dict() == {"related": True, "of_model": False}
+    assert table["decided"].to_dict() == {"related": True, "of_model": False}
     assert table["estimate"].to_dict() == pytest.approx({"related": 0.9, "of_model": 0.0}, abs=0.15)
     assert (table["failed_share"] - table["successful_share"]).to_numpy() == pytest.approx(table["estimate"])
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import combinations
 from types import SimpleNamespace
 
 import pandas as pd
@@ -37,6 +38,15 @@ def test_a_selection_without_runs_has_empty_tables_with_the_columns_of_others(ki
         assert table(runs[:0]).empty
         assert list(table(runs[:0])) == list(table(runs))
     assert [name for name in runs if name.startswith("flag_")] == []  # flags are in run_flags only
+
+
+@pytest.mark.parametrize("kind", messy.KINDS)
+def test_no_two_columns_of_runs_are_equal_in_all_logs(kind):
+    loaded = [load(source, kind).runs for source in (f"samples:{kind}", str(messy.folder(kind) / "logs"))]
+    texts = pd.concat([runs.map(str, na_action="ignore").astype("object") for runs in loaded], ignore_index=True)
+    varying = texts.loc[:, texts.nunique() > 2]  # few values are equal by chance
+    equal = {pair for pair in combinations(varying, 2) if varying[pair[0]].equals(varying[pair[1]])}
+    assert equal <= {("score", "score_without_suspects")}  # these logs have no doubtful verdicts
 
 
 @pytest.mark.parametrize(
@@ -105,9 +115,9 @@ def test_what_runs_take_is_estimated_over_tasks_and_by_success():
     table = kinds.usage(runs.assign(**taken)).set_index(["model_name", "quantity"])
     assert table.index.tolist() == [("a", "duration (seconds)"), ("a", "tokens in"), ("b", "tokens in")]
     tokens = table.loc[("a", "tokens in")]
-    told_of = ["n", "n_tasks", "estimate", "median", "total", "per_success"]
+    told_of = ["n", "n_tasks", "estimate", "median", "total", "per_success_estimate"]
     assert tokens[told_of].tolist() == pytest.approx([3, 2, 35.0, 30.0, 90.0, 35 / 0.75])  # 35 = (20 + 50) / 2
-    assert math.isnan(table.loc[("b", "tokens in"), "per_success"])  # no success, so no price of one
+    assert math.isnan(table.loc[("b", "tokens in"), "per_success_estimate"])  # no success, so no price of one
     assert table.loc[("b", "tokens in"), "n"] == 1
     for by in ("model_name", []):
         assert kinds.usage(runs, by).empty
@@ -117,7 +127,7 @@ def test_what_runs_take_is_estimated_over_tasks_and_by_success():
 def test_the_price_of_a_success_is_of_the_runs_that_the_rate_counts(denominator, price):
     runs = runs_of([("a", f"t{n % 5}", [True, False, None, None][n % 4]) for n in range(20)]).assign(cost=1.0)
     kind = replace(KIND, rates=RateRules(outcome_of=WORDS, denominator=denominator))
-    (row,) = kinds.usage(runs, kind=kind)[["n", "estimate", "per_success"]].to_numpy().tolist()
+    (row,) = kinds.usage(runs, kind=kind)[["n", "estimate", "per_success_estimate"]].to_numpy().tolist()
     assert row == pytest.approx([20, 1, price])
 
 

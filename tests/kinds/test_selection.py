@@ -1,10 +1,12 @@
 """Every command loads the same runs under the same names, for every kind."""
 
+import json
 import os
 import pickle
 import shutil
 from pathlib import Path
 
+import fsspec
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -13,7 +15,7 @@ import evalkit
 from evalkit.cli import main
 from evalkit.compare import pairs
 from evalkit.display.follow import Following
-from evalkit.io import SourceError
+from evalkit.io import SourceError, sources
 from evalkit.kinds import outcomes, rates
 from evalkit.kinds.kind import Assembled
 from evalkit.kinds.registry import kind_named
@@ -473,7 +475,7 @@ def test_a_dataset_of_several_folders_names_models_as_the_folders_do(tmp_path):
 )
 def test_trials_that_a_condition_leaves_out_are_not_missing_from_the_plan(where, missing):
     plans = pd.DataFrame({
-        "source": "job/lock.json", "model_name": "m", "dataset": "d", "task_id": ["t0", "t1", "t2"],
+        "source": "job/lock.json", "model_name": "m", "task_type": "d", "task_id": ["t0", "t1", "t2"],
         "planned": 2, "retried": 0,
     })  # fmt: skip
     runs = pd.DataFrame({"run_id": ["a", "b", "c"], "task_id": ["t0", "t0", "t1"], "score": [0.0, 1.0, 1.0]})
@@ -498,3 +500,16 @@ def test_a_column_that_may_name_the_models_is_named_also_if_folders_or_the_user_
     shown = CliRunner().invoke(main, line).output
     assert "not used: Engine of this team (2 values)" in shown.partition("rank")[0]
     assert "--column model='Engine of this team'" in shown
+
+
+def test_the_folders_of_a_remote_glob_are_listed_once_and_name_the_models(monkeypatch):
+    files = fsspec.filesystem("memory")
+    for folder in ("one", "two"):
+        row = {"model": "m", "task": "t", "success": folder == "one"}
+        files.pipe(f"/listed-once/{folder}/runs.jsonl", json.dumps(row).encode())
+    patterns = []
+    glob = sources.glob_remote
+    monkeypatch.setattr(sources, "glob_remote", lambda pattern: patterns.append(pattern) or glob(pattern))
+    runs = evalkit.load("memory://listed-once/*", "trajectories").runs
+    assert sorted(runs["model_name"]) == ["one", "two"]
+    assert len(patterns) == 1

@@ -9,7 +9,7 @@ import evalkit
 from evalkit.evidence import reference
 from evalkit.evidence.pages import run_page
 from evalkit.kinds.transcript import TURNS
-from evalkit.steps.show import findings, with_runs
+from evalkit.steps.analysis import findings, with_runs
 from evalkit.trajectories.transcript import _opened
 from tests.mindcraft.builders import SCORE, turn, write_all
 from tests.steps.test_checkpoints import database, thread

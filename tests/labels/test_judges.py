@@ -94,9 +94,8 @@ def test_precision_and_recall_have_n_intervals_and_constants():
     true = pd.DataFrame({"run_id": list("abcdez"), "label": [1, 1, 0, 1, 0, 1]})
     found = precision_recall(said, true).set_index("judge")
     assert found.index.tolist() == ["x", "y", "always", "never"]
-    assert found.loc["x", ["precision_estimate", "recall_estimate", "n", "n_said", "n_true"]].tolist() == pytest.approx(
-        [2 / 3, 2 / 3, 5, 3, 3]
-    )
+    told_of = ["precision_estimate", "recall_estimate", "n", "precision_n", "recall_n"]
+    assert found.loc["x", told_of].tolist() == pytest.approx([2 / 3, 2 / 3, 5, 3, 3])
     assert np.isnan(found.loc["y", "precision_estimate"])
     assert found.loc["always", ["precision_estimate", "recall_estimate"]].tolist() == pytest.approx([4 / 6, 1])
     assert (found["recall_low"] <= found["recall_estimate"]).all()
@@ -386,7 +385,7 @@ def test_turns_are_judged_like_runs(tmp_path):
     found = judge_table(comparison).iloc[0]
     assert found["units"] == len(turns)
     assert found["low"] < truth.mean() < found["high"]
-    assert found["agreement"] == 1
+    assert found["agreement_estimate"] == 1
 
 
 def test_the_figure_shows_what_judges_say_and_the_corrected_rates(comparison):

@@ -228,7 +228,7 @@ def test_the_drop_of_cooking_success_is_that_of_all_models_together_and_of_each(
     assert table["model_name"].tolist() == [analysis.ALL_MODELS, "a", "b"]
     assert table["estimate"].tolist() == pytest.approx([0.3, 0.6, 0.0])
     assert table["none_estimate"].tolist() == pytest.approx([0.75, 1.0, 0.5])
-    assert table[["none_tasks", "any_tasks"]].to_numpy().tolist() == [[10, 20]] * 3
+    assert table[["none_n_tasks", "any_n_tasks"]].to_numpy().tolist() == [[10, 20]] * 3
     row = table.iloc[1]  # Newcombe 1998, method 10, with the limits of Wilson
     assert row["low"] == pytest.approx(0.6 - ((1 - row["none_low"]) ** 2 + (row["any_high"] - 0.4) ** 2) ** 0.5)
     drop, tasks = analysis.drop_findings(runs)

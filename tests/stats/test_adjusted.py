@@ -53,8 +53,8 @@ def test_the_headline_follows_the_rule(parts, stratum, headline, reason):
     found = like(*parts, stratum=stratum)
     assert found.basis == headline
     assert reason[1:] in str(found.reason)
-    assert found.table["adjusted"].equals(found.table["estimate"]) == (headline == "raw")
-    assert found.table["adjusted"].isna().all() == (headline == "none")
+    assert found.table["adjusted_estimate"].equals(found.table["estimate"]) == (headline == "raw")
+    assert found.table["adjusted_estimate"].isna().all() == (headline == "none")
 
 
 def frame(*parts):
@@ -176,5 +176,5 @@ def test_conditions_that_tasks_state_exclude_no_tasks(conditions_of, again, expe
     ]
     runs = pd.DataFrame([*rows, *again], columns=["model", "task", "kitchen", "solved"])
     cells = cells_of(runs, "model", "task", "solved", "kitchen")
-    adjusted = adjusted_rates(cells, conditions_of=conditions_of).table.set_index("model_name")["adjusted"]
+    adjusted = adjusted_rates(cells, conditions_of=conditions_of).table.set_index("model_name")["adjusted_estimate"]
     assert adjusted[list(expected)].to_dict() == pytest.approx(expected)

@@ -46,7 +46,7 @@ def test_each_pair_is_compared_on_its_shared_tasks():
         both = wide[[row["model_a"], row["model_b"]]].dropna()
         a, b = (both[name] for name in both)
         tested = compare_units(a.to_numpy(), b.to_numpy())
-        assert (row["n_tasks"], row["n_runs"]) == (len(both), 2 * len(both))
+        assert (row["n_tasks"], row["n"]) == (len(both), 2 * len(both))
         assert (row["mean_a"], row["mean_b"]) == pytest.approx((a.mean(), b.mean()))
         assert row["estimate"] == pytest.approx((a - b).mean())
         assert (row["low"], row["high"], row["p_value"]) == pytest.approx(tested[:3])
@@ -63,7 +63,7 @@ def test_repetitions_are_averaged_so_that_each_task_counts_once():
     means = frame.groupby(["task", "model"])["value"].mean().unstack()
     assert found.loc[0, "estimate"] == pytest.approx((means["a"] - means["b"]).mean())
     assert found.loc[0, "p_value"] == pytest.approx(compare_units(means["a"].to_numpy(), means["b"].to_numpy()).p_value)
-    assert found.loc[0, ["n_tasks", "n_runs"]].tolist() == [15, 90]
+    assert found.loc[0, ["n_tasks", "n"]].tolist() == [15, 90]
     assert compare(extra).loc[0, "estimate"] == pytest.approx(found.loc[0, "estimate"])
     frame.loc[[0, 1], "value"], frame.loc[2, "task"], frame.loc[60, "model"] = math.nan, None, None
     left_out = compare(frame).loc[0, "warning"]

@@ -46,7 +46,7 @@ def test_the_parts_of_the_variance_are_separated():
     for row in found[found["target"] == "new tasks"].to_dict("records"):
         deviation = math.sqrt(0.5 + 2 / row["repeats"])
         assert row["tasks"] == pytest.approx(needed(0.5, deviation), rel=0.1)
-        assert row["low"] <= row["tasks"] <= row["high"]
+        assert row["tasks_low"] <= row["tasks"] <= row["tasks_high"]
         assert row["runs"] == 2 * row["repeats"] * row["tasks"]
 
 
@@ -69,7 +69,7 @@ def test_repeats_of_the_tasks_at_hand_show_a_difference_on_them():
 def test_without_repetitions_there_is_a_range_only():
     found = planned(frame(60, 1), repeats=[1, 4])
     assert found["tasks"].isna().tolist() == [False, True, False]
-    assert found.loc[1, "low"] < found.loc[0, "tasks"] < found.loc[1, "high"] * 1.5
+    assert found.loc[1, "tasks_low"] < found.loc[0, "tasks"] < found.loc[1, "tasks_high"] * 1.5
     assert found["warning"].map(str).str.contains("no task with several runs").all()
     assert math.isnan(found.loc[2, "repeats"])
 

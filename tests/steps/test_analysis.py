@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from evalkit.io import SourceError
 from evalkit.stats import mean_interval
 from evalkit.steps import History, analysis, checks_df, load, steps_df
-from evalkit.steps.analysis import adherence, coverage, failure_kinds, focus, success_rates
+from evalkit.steps.analysis import adherence, coverage, failure_kinds, findings, focus, success_rates, with_runs
 from evalkit.steps.judge import as_history
-from evalkit.steps.show import findings, with_runs
 from tests.steps.cases import BAD, GOOD, SILENT
 from tests.steps.records import JSON, RECORD
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.display import finding_text
-from evalkit.steps import analysis, evaluate_step, figures, load, save_history, show, terminal
+from evalkit.steps import analysis, evaluate_step, figures, load, save_history, terminal
 from evalkit.steps.judge import as_history
 from evalkit.steps.kind import frames_of
 from evalkit.steps.results import Quantity
@@ -185,7 +185,7 @@ def test_a_skipped_step_is_no_failed_call_and_its_history_has_no_judged_step(tmp
     logs = load(tmp_path)
     calls = {run: [turn.call.has_failed for turn in logs.show(run).turns if turn.call] for run in logs.runs["run_id"]}
     assert list(calls.values()) == [[False, False], [False], [True], [False, None]]
-    assert "On average over 3 histories (3 steps)" in finding_text(show.findings(logs)[0])
+    assert "On average over 3 histories (3 steps)" in finding_text(analysis.findings(logs)[0])
 
 
 @pytest.mark.parametrize("options", [[], ["--checks"], ["--all"]])

@@ -13,8 +13,8 @@ from evalkit.steps import (
     format_step_evaluation,
     plan_adherence,
 )
+from evalkit.steps.format import normalise_record
 from evalkit.steps.judge import as_history
-from evalkit.steps.record import normalise_record
 from tests.steps.cases import ENRICHMENT, make
 from tests.steps.records import JSON, RECORD
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.steps import to_jsonable
+from evalkit.steps.format import normalise_history, normalise_record
 from evalkit.steps.judge import histories_of
 from evalkit.steps.literals import CUT, CutDict, CutList, read_literal
-from evalkit.steps.record import normalise_history, normalise_record
 from tests.steps.cases import CELLS, A, B, C
 from tests.steps.records import JSON
 

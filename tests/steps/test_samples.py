@@ -8,7 +8,7 @@ import pandas as pd
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.steps import KIND, analysis, figures, show
+from evalkit.steps import KIND, analysis, figures
 from tests.steps.test_checkpoints import database, thread
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ def test_of_no_history_there_is_nothing_to_draw(logs):
     for ax in (figures.timeline(steps), figures.rates(rates), figures.coverage(covered)):
         assert [text.get_text() for text in ax.texts] == ["no steps of this kind"]
     assert analysis.focus(logs.runs.iloc[:0], steps) == ""
-    assert "0 histories" in show.describe_histories([])
+    assert "0 histories" in analysis.describe_histories([])
 
 
 def test_the_example_runs_and_says_what_it_promises(tmp_path, monkeypatch, capsys, evaluators):

@@ -66,7 +66,7 @@ def test_a_trial_is_one_run_in_every_layout_and_the_nearest_files_name_its_model
     described, own = DESCRIBING[describing]
     files = files | {f"{start}{name}": value for name, value in {"results.json": SUMMARY, **described}.items()}
     logs = trajectories.load(written(tmp_path, files))
-    assert told(logs.runs, "model_name", "agent", "dataset") == [own, own]
+    assert told(logs.runs, "model_name", "agent", "task_type") == [own, own]
     assert set(logs.runs["model_source"]) == {"log" if own is FROM_FILES else "folder"}
     assert sorted(told(logs.runs, "task_id", "is_successful")) == [["a", True], ["b", False]]
     assert set(logs.runs["part"].fillna("")) == set(parts)
@@ -194,7 +194,7 @@ def test_attempts_and_runs_are_repetitions(tmp_path):
 )
 def test_folders_of_the_leaderboard_name_what_no_file_does(tmp_path, folder, told_by_it):
     runs = trajectories.load(written(tmp_path, own_files(f"{folder}/r", ONE))).runs
-    (cells,) = told(runs, "model_name", "agent", "dataset")
+    (cells,) = told(runs, "model_name", "agent", "task_type")
     assert [None if cell == "unknown" else cell for cell in cells] == told_by_it
 
 
@@ -289,7 +289,7 @@ def test_the_name_of_a_file_of_tau_bench_has_its_model_strategy_and_temperature(
     make.write(tmp_path / name, [make.tau_run(1, 0), make.tau_run(1, 1, 1 - 1e-9), make.tau_run(2, 0, 0.5)])
     logs = trajectories.load(tmp_path)
     assert told(logs.runs[:1], "model_name", "agent", "temperature") == [facts]
-    columns = ["dataset", "task_id", "repetition", "is_successful", "turns"]
+    columns = ["task_type", "task_id", "repetition", "is_successful", "turns"]
     assert told(logs.runs.sort_values(["task_id", "repetition"]), *columns) == [
         ["tau-bench airline", "1", 0, True, 1],
         ["tau-bench airline", "1", 1, True, 1],
@@ -318,7 +318,7 @@ def test_tasks_of_two_domains_are_others_and_a_copy_of_a_file_counts_once(tmp_pa
     make.write(tmp_path / "gpt-4o-retail.json", [make.tau_run(3, 0, domain="Retail")])
     make.write(tmp_path / "copy" / "gpt-4o-airline.json", [make.tau_run(3, 0), "broken"])
     logs = trajectories.load(tmp_path)
-    assert set(logs.runs["dataset"]) == {"tau-bench airline", "tau-bench retail"}
+    assert set(logs.runs["task_type"]) == {"tau-bench airline", "tau-bench retail"}
     assert has_flag(logs.runs, "duplicate").sum() == 1
     assert "1 of 2 entries are no runs of tau-bench" in set(logs.ledger["reason"])
 
@@ -343,7 +343,7 @@ def test_a_bucket_gives_what_the_folder_gives(tmp_path, part):
     try:
         root = next(iter(memory.glob("/benchmarks/**/" + DATASET))).removesuffix(f"/{DATASET}")
         there, here = trajectories.load(f"memory:/{root}/{SUB}/{part}"), trajectories.load(tmp_path / SUB / part)
-        columns = ["model_name", "agent", "dataset", "experiment", "task_id", "is_successful", "tokens_in"]
+        columns = ["model_name", "agent", "task_type", "experiment", "task_id", "is_successful", "tokens_in"]
         pd.testing.assert_frame_equal(there.runs[columns], here.runs[columns])
         assert there.tool_calls["arguments"].tolist() == ["ls"]
     finally:

@@ -23,7 +23,7 @@ from tests.trajectories.test_lm_eval import results as lm_results
 from tests.trajectories.test_lm_eval import sample as lm_sample
 
 RATE = ["n", "n_tasks", "estimate", "low", "high"]
-COLUMNS = ["dataset", "task_id", "model_name", "agent", "repetition", "status", "score", "is_successful", "tokens_in"]
+COLUMNS = ["task_type", "task_id", "model_name", "agent", "repetition", "status", "score", "is_successful", "tokens_in"]
 COLUMNS += ["cost", "duration", "turns", "temperature", "started"]
 
 
@@ -234,7 +234,7 @@ def test_lines_that_others_wrote_are_runs_of_which_metrics_are_scores(tmp_path, 
     make.write(tmp_path / "x_samples.jsonl", "\n".join(map(json.dumps, rows)))
     logs = trajectories.load(tmp_path)
     assert told(logs.runs, "task_id", "repetition", "score", "is_successful") == told_by_them
-    assert told(logs.runs[:1], "model_name", "dataset", "tokens_in") == [["org/m", "sums", 5]]
+    assert told(logs.runs[:1], "model_name", "task_type", "tokens_in") == [["org/m", "sums", 5]]
     assert logs.messages["text"].tolist()[:2] == ["2 + 2?", "4"]
 
 
@@ -260,7 +260,7 @@ def test_filters_of_a_document_that_was_converted_from_lm_eval_are_scores_of_one
     without = row("1", 0.0, False, evaluation_result_id=None, metadata={"lm_eval_metrics": '{"perplexity": [-1.5, 8]}'})
     make.lines(tmp_path / "a_samples.jsonl", strict, flexible, without)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "dataset", "task_id", "score", "is_successful") == [
+    assert told(logs.runs, "task_type", "task_id", "score", "is_successful") == [
         ["sums", "0", 0.0, False],
         ["sums", "1", None, None],
     ]

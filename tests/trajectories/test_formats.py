@@ -76,7 +76,7 @@ def test_a_harbor_job_tells_model_agent_usage_repetitions_and_planned_trials(tmp
     first = logs.runs[:1]
     assert told(first, "model_name", "agent", "agent_version") == [["openai/gpt-4o", "terminus-2", "2.0.0"]]
     assert told(first, "tokens_in", "tokens_cache", "tokens_out", "cost") == [[100, 40, 20, 0.5]]
-    assert told(first, "duration", "dataset", "task_checksum") == [[90.0, "terminal-bench", "c0ffee"]]
+    assert told(first, "duration", "task_type", "task_checksum") == [[90.0, "terminal-bench", "c0ffee"]]
 
 
 def test_steps_of_a_trial_are_added_up_and_their_last_reward_counts(tmp_path):
@@ -177,7 +177,7 @@ def test_tau2_simulations_in_a_folder_are_of_the_results_beside_it(tmp_path):
     )
     make.write(tmp_path / "simulations" / "0-0.json", make.simulation("0", 0, 1.0))
     logs = trajectories.load(tmp_path)
-    assert logs.runs[["model_name", "dataset", "score"]].to_numpy().tolist() == [["gpt-4o", "retail", 1.0]]
+    assert logs.runs[["model_name", "task_type", "score"]].to_numpy().tolist() == [["gpt-4o", "retail", 1.0]]
     assert logs.plans["planned"].tolist() == [2]
     assert logs.tool_calls[["name", "result"]].to_numpy().tolist() == [["find_order", "order 3"]]
     assert told(logs.messages, "role", "cost") == [["user", None], ["assistant", None], ["assistant", 0.0]]
@@ -884,7 +884,7 @@ def test_objects_in_cells_are_read_by_their_fields(tmp_path):
     runs = table(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows))).runs
     assert told(runs, "model_name", "task_id", "score") == [["oak", "t0", 0.0], ["oak", "t1", 1.0]]
     runs = trajectories.load(tmp_path, columns=["dataset=task.suite", "model=model.temp"]).runs
-    assert told(runs, "model_name", "dataset") == [["0", "s"], ["1", "s"]]
+    assert told(runs, "model_name", "task_type") == [["0", "s"], ["1", "s"]]
 
 
 def test_values_that_say_neither_yes_nor_no_are_missing_and_named(tmp_path):

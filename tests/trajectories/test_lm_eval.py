@@ -73,7 +73,7 @@ def test_a_document_is_a_run_with_the_model_and_settings_of_the_results_with_its
     evaluation(tmp_path / "org__alpha", sample(0), sample(7, 0.0), stated=results(n=3))
     evaluation(tmp_path / "org__alpha", sample(0), stamp=LATER, stated=results("org/beta", n=1))
     logs = trajectories.load(tmp_path)
-    columns = ["model_name", "dataset", "task_id", "repetition", "is_successful", "task_checksum", "agent_version"]
+    columns = ["model_name", "task_type", "task_id", "repetition", "is_successful", "task_checksum", "agent_version"]
     columns.append("temperature")
     about = ["version 1.0, 5-shot", "0.4.9", 0.0]
     assert told(logs.runs, *columns) == [
@@ -83,7 +83,7 @@ def test_a_document_is_a_run_with_the_model_and_settings_of_the_results_with_its
     ]
     assert "only some of the documents that were evaluated: 2 of 3 of sums_mc" in str(logs.chosen)
     assert logs.plans["planned"].tolist() == [3, 1]
-    assert told(logs.published, "model_name", "dataset", "metric", "value", "n")[0] == (
+    assert told(logs.published, "model_name", "task_type", "metric", "value", "n")[0] == (
         ["org/alpha", "sums_mc", "acc,none", 0.5, 3]
     )
     frames = (logs.runs, logs.scores, logs.plans, logs.published, logs.ledger, logs.messages)
@@ -286,7 +286,7 @@ def test_before_stamps_files_name_the_model_and_results_of_any_model_the_filters
     old_evaluation(tmp_path, "org/alpha", strict=[1.0, 0.0], flexible=[1.0, 1.0])
     old_evaluation(tmp_path, "org/beta", strict=[0.0, 0.0], flexible=[0.0, 1.0])
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "model_name", "dataset", "task_id", "score_key", "score") == [
+    assert told(logs.runs, "model_name", "task_type", "task_id", "score_key", "score") == [
         ["org/alpha", "words_gen", "0", "em,strict", 1.0],
         ["org/alpha", "words_gen", "1", "em,strict", 0.0],
         ["org/beta", "words_gen", "0", "em,strict", 0.0],
@@ -319,7 +319,7 @@ def test_a_single_file_of_samples_has_the_model_of_the_results_beside_it(tmp_pat
     assert (logs.runs["model_name"].tolist(), len(logs.plans), len(logs.ledger)) == (["org/gamma"], 0, 1)
 
 
-@pytest.mark.parametrize(("where", "n"), [("model_name=A", 1), ("dataset=sums_mc", 2), ("is_successful=True", 0)])
+@pytest.mark.parametrize(("where", "n"), [("model_name=A", 1), ("task_type=sums_mc", 2), ("is_successful=True", 0)])
 def test_published_figures_are_renamed_and_selected_with_the_runs_that_they_are_of(tmp_path, where, n):
     evaluation(tmp_path / "a", sample(0), stated=results())
     evaluation(tmp_path / "b", sample(0), stated=results("org/beta"))
@@ -400,8 +400,10 @@ def test_real_samples_have_the_rates_that_their_results_state():
     assert set(logs.ledger["status"]) == {"used"}
     assert len(logs.runs) == 40
     assert "samples_cut" not in logs.chosen
-    means = logs.scores.merge(logs.runs[["run_id", "model_name", "dataset"]]).groupby(["model_name", "dataset", "key"])
-    stated = logs.published.set_index(["model_name", "dataset", "metric"])["value"]
+    means = logs.scores.merge(logs.runs[["run_id", "model_name", "task_type"]]).groupby(
+        ["model_name", "task_type", "key"]
+    )
+    stated = logs.published.set_index(["model_name", "task_type", "metric"])["value"]
     assert means["value"].mean().to_dict() == pytest.approx(stated.to_dict())
 
 
@@ -411,7 +413,7 @@ def test_tasks_without_the_chosen_score_are_left_out_and_named(tmp_path):
         evaluation(tmp_path / f"org__{model}", *graded, task="trivia")
         evaluation(tmp_path / f"org__{model}", sample(0), sample(1), task="sums_mc")
     logs = trajectories.load(tmp_path, score="em,none")
-    assert told(logs.runs, "dataset", "model_name", "score") == [
+    assert told(logs.runs, "task_type", "model_name", "score") == [
         ["trivia", model, score] for model, score in (("org/alpha", 1.0), ("org/beta", 0.0)) for _ in range(3)
     ]
     assert "left out, as they lack this score: sums_mc" in str(logs.chosen)

@@ -122,7 +122,7 @@ def test_the_report_beside_an_output_and_the_error_decide_the_outcome(tmp_path, 
 def test_a_line_tells_model_agent_usage_turns_and_limits_without_keys(tmp_path):
     lines(tmp_path / "output.jsonl", line())
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "model_name", "agent", "agent_version", "dataset", "limits", "temperature") == [
+    assert told(logs.runs, "model_name", "agent", "agent_version", "task_type", "limits", "temperature") == [
         ["proxy/oak", "OpenHands", "1.8.3", "org/Bench", "max_iterations 100", 0.5]
     ]
     assert told(logs.runs, "tokens_in", "tokens_cache", "tokens_out", "cost", "turns") == [[100, 40, 20, 0.25, 1]]
@@ -262,7 +262,7 @@ def test_the_index_has_outcomes_costs_models_agents_and_published_figures(tmp_pa
     other = index(tmp_path / "alternative_agents" / "codex" / "oak-1", "Oak 1", a={"resolved": False, "cost": None})
     write(other / "metadata.json", {"agent_name": "Codex", "agent_version": "9", "model": "Oak 1"})
     logs = trajectories.load(tmp_path, compare_by="model_name")
-    columns = ["model_name", "agent", "agent_version", "dataset", "task_id", "is_successful", "cost"]
+    columns = ["model_name", "agent", "agent_version", "task_type", "task_id", "is_successful", "cost"]
     assert told(logs.runs, *columns) == [
         ["Oak 1", "Codex", "v2", "bench", "a", False, None],
         ["Oak 1", "OpenHands", "v2", "bench", "a", True, 1.5],
@@ -270,7 +270,7 @@ def test_the_index_has_outcomes_costs_models_agents_and_published_figures(tmp_pa
         ["Oak 1", "OpenHands", "v2", "bench", "c", False, None],
     ]
     assert has_flag(logs.runs, "no_outcome").tolist() == [False, False, True, False]
-    assert told(logs.published, "model_name", "agent", "dataset", "metric", "value") == [
+    assert told(logs.published, "model_name", "agent", "task_type", "metric", "value") == [
         ["Oak 1", "Codex", "bench", "accuracy", 0.125],
         ["Oak 1", "OpenHands", "bench", "accuracy", 0.125],
     ]
@@ -301,8 +301,8 @@ def test_real_outputs_are_all_used_and_have_the_outcomes_of_their_reports(folder
 @real
 def test_the_real_index_has_its_null_outcomes_and_published_scores():
     logs = trajectories.load(SHARED / "leaderboards" / "openhands" / "index")
-    own = logs.runs[logs.runs["dataset"] == "commit0"].groupby("model_name")["success_rate"].mean()
-    stated = logs.published.query("dataset == 'commit0' and metric == 'accuracy'").set_index("model_name")["value"]
+    own = logs.runs[logs.runs["task_type"] == "commit0"].groupby("model_name")["success_rate"].mean()
+    stated = logs.published.query("task_type == 'commit0' and metric == 'accuracy'").set_index("model_name")["value"]
     assert own.to_dict() == stated.to_dict()
     assert logs.runs["is_successful"].isna().sum() == has_flag(logs.runs, "no_outcome").sum() == 2
 
@@ -319,5 +319,5 @@ def test_a_url_gives_the_runs_of_the_folder_and_each_run_can_be_shown(folder):
         own, other = (getattr(one, name) for one in (logs, found))
         columns = own.columns.difference(["source", "run_id", "plan"])
         pd.testing.assert_frame_equal(own[columns], other[columns])
-    for run_id in found.runs.groupby("dataset")["run_id"].first():
+    for run_id in found.runs.groupby("task_type")["run_id"].first():
         assert found.show(run_id).turns

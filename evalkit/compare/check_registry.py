@@ -1,4 +1,4 @@
-"""Define checks of an audit: the runs that they examine, their results, and the registry of all checks."""
+"""The registry of the checks of an audit: the runs that checks examine, their results, and `check`, which adds one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -150,7 +150,8 @@ class Audited:
     def first(self) -> str:
         """The first model of the leaderboard; empty if there is none, or if several models share first place."""
         table = self.board.table.dropna(subset="estimate").set_index("model_name")
-        return first_of(table["estimate" if self.board.basis == NONE else "adjusted"].drop(UNKNOWN, errors="ignore"))
+        column = "estimate" if self.board.basis == NONE else "adjusted_estimate"
+        return first_of(table[column].drop(UNKNOWN, errors="ignore"))
 
     def estimates_of(self, runs: pd.DataFrame | Comparison) -> pd.Series:
         """Return the estimates by which a leaderboard of these runs would rank models, the highest first.
@@ -164,7 +165,7 @@ class Audited:
         if len(cells.models) > MOST_ADJUSTED:
             means = pd.DataFrame(cells.over_conditions.means, columns=cells.models).mean()
             return means.drop(UNKNOWN, errors="ignore").sort_values(ascending=False, kind="stable")
-        column = "estimate" if runs.adjusted.basis == NONE else "adjusted"
+        column = "estimate" if runs.adjusted.basis == NONE else "adjusted_estimate"
         table = best_first(runs.adjusted.table, column).set_index("model_name")
         return table[column].drop(UNKNOWN, errors="ignore").dropna()
 

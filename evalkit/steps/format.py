@@ -1,4 +1,4 @@
-"""The record of a step, and the options for storing and judging steps."""
+"""Define the format on disk: the record of a step in each stored shape, and the options for storing and judging it."""
 
 import re
 from collections.abc import Mapping

@@ -15,12 +15,28 @@ from evalkit.io import Entry, SourceError
 from evalkit.kinds import headers
 from evalkit.kinds.runs import JUDGED
 from evalkit.trajectories.json_values import count_of
-from evalkit.trajectories.records import RUNS, Joined, Rows, Runs
+from evalkit.trajectories.records import Joined, Rows, Runs
+from evalkit.trajectories.table import RUNS
 
 _COUNTS = {column.name for column in RUNS if column.dtype == "int?"}
 _SUMMARY = re.compile(r"average|avg|mean|total|overall|all|sum|summary", re.IGNORECASE)  # not a task: a summary row
 _MOST_UNUSED = 2  # maximum number of notes on tables that are not used
 _CALLED_ID = re.compile(r"((run|trial|trajectory|log)[ ._-]?)?(id|uuid)", re.IGNORECASE)  # columns of run ids
+
+
+def _given_meanings(columns: Sequence[str]) -> tuple[dict[str, str], dict[str, float | None]]:
+    """Return the column of each role, and the value of each word, that the option ``columns`` states."""
+    given = {}
+    words = dict[str, float | None]()
+    for pair in columns:
+        role, equals, name = pair.partition("=")
+        if not equals:
+            raise SourceError(f"column {pair!r}: write ROLE=NAME, such as score=reward")
+        if role.strip() in headers.WORDS:
+            words |= {word.strip().lower(): headers.WORDS[role.strip()] for word in name.split(",")}
+        else:
+            given[role.strip()] = name.strip()
+    return given, words
 
 
 def join_tables(
@@ -33,16 +49,7 @@ def join_tables(
     contains the text that the ledger already has for each file. If a table has a row for each score of a run, only the
     rows of `score` count. Raises SourceError for other forms, if no file contains runs, and if one of `named` does not.
     """
-    given = {}
-    words = dict[str, float | None]()
-    for pair in columns:
-        role, equals, name = pair.partition("=")
-        if not equals:
-            raise SourceError(f"column {pair!r}: write ROLE=NAME, such as score=reward")
-        if role.strip() in headers.WORDS:
-            words |= {word.strip().lower(): headers.WORDS[role.strip()] for word in name.split(",")}
-        else:
-            given[role.strip()] = name.strip()
+    given, words = _given_meanings(columns)
     runs = [run for run in all_runs if run.format == "table"]
     rows = [msgspec.json.decode(run.extra) for run in runs]
     places: dict[str, list[int]] = {}  # positions of the rows of each file

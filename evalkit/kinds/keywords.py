@@ -1,0 +1,63 @@
+"""Types of the keyword arguments of `load` and `collect`, for editors and mypy."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+from evalkit.io.paths import StorageOptions
+from evalkit.io.sources import Source
+from evalkit.kinds.reading import Progress
+from evalkit.kinds.selection import Renames
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of `load` that name, select and compare runs of every kind, as in `evalkit.kinds.options.COMMON`."""
+
+    rename: Renames
+    model: str
+    where: str | Sequence[str]
+    compare_by: str | Sequence[str]
+    cluster: str
+
+
+class KindOptions(RunOptions, total=False):
+    """The options of all built-in kinds, which `load` accepts for a kind that it detects or that has a name."""
+
+    # Mindcraft
+    tasks: Source | Mapping[str, Any]
+    layout: str
+    scale: Literal["auto", "percent", "fraction"]
+    original_mtimes: bool
+    # Crafter
+    weights: Mapping[str, float]
+    counting: Literal["achievement", "hook"]
+    # steps: the settings of the judge, `evalkit.steps.Options`
+    options: Any
+    # trajectories
+    columns: str | Sequence[str]
+    score: str
+    outcomes: str | os.PathLike
+
+
+class ReadOptions(RunOptions, total=False):
+    """The options of `load` that every kind of log has, except the pattern of file names."""
+
+    recursive: bool
+    jobs: int | None
+    storage_options: StorageOptions
+
+
+class LoadOptions(ReadOptions, total=False):
+    """The options of `load` that every kind of log has."""
+
+    pattern: str
+
+
+class CollectOptions(TypedDict, total=False):
+    """The options of `collect`."""
+
+    pattern: str
+    recursive: bool
+    jobs: int | None
+    storage_options: StorageOptions
+    progress: Progress
