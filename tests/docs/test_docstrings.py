@@ -13,6 +13,7 @@ import pytest
 
 from evalkit.compare.check import CHECKS
 from evalkit.display import show
+from evalkit.display.drawing import Drawing
 from evalkit.evidence import links
 from evalkit.failures import search
 from tools import docstrings
@@ -45,6 +46,7 @@ def test_examples_print_what_they_show(package, monkeypatch):
     names = given(HOOKS["examples_begin"](module))
     for home in (show, links):
         monkeypatch.setattr(home, "display", shown)
+    monkeypatch.setattr(show, "draw", lambda figure, alt, pdf=False: Drawing("", b"", b""))  # is not printed
     printed: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for name, function in PUBLIC.items():
