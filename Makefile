@@ -16,8 +16,9 @@ help:  ## this list
 report: .venv/reports-ready  ## all reports of params/ on the sample data, as HTML in reports/
 	$(BIN)/evalkit report
 
+# a worker waits a sixth of its time, for browsers, servers and the end of processes: one more than two cores
 test: .style  ## everything that CI runs: style, layers, types, unit tests, the site, notebooks, pages in a browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: .style  ## style, layers and types
 	$(BIN)/mypy

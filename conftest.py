@@ -2,12 +2,15 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
 os.environ["EVALKIT_CACHE"] = "off"
 # an option of jsonschema that nbformat, and so nbval, does not use: it takes two seconds to build its grammar
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+WITHOUT = str(Path(__file__).parent / "tests" / "without")  # for programs that tests start
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [WITHOUT, os.environ.get("PYTHONPATH")]))
 pytest_plugins = ["nbval.plugin"]
 
 

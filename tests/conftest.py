@@ -21,4 +21,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Leave what was collected and imported out of every collection of garbage."""
     gc.freeze()
-    gc.set_threshold(10_000)
+    gc.set_threshold(100_000)

@@ -12,7 +12,7 @@ BEGIN = """
 import gc
 from evalkit.display import drawing, show
 
-gc.set_threshold(10_000)
+gc.set_threshold(100_000)
 show.draw = lambda figure, alt, pdf=False, drawn=drawing.Drawing("", b"", b""): drawn
 """
 

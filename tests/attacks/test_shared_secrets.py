@@ -393,7 +393,8 @@ def test_a_key_in_a_path_of_the_user_or_the_name_of_an_unreadable_log_is_in_no_f
     logs = {"Andy_0_0": log(f"{SCORE}1"), f"Bob_{key}_1": "{"}
     write_all(tmp_path, {f"runs {key}/logs/m/cook/{name}.json": content for name, content in logs.items()})
     source = f"{folder.format(tmp_path)}/runs {key}/logs"
-    result = CliRunner().invoke(main, ["report", source, "leaderboard", "-o", "out", *flag])
+    with nullcontext() if folder == "{}" else undrawn():
+        result = CliRunner().invoke(main, ["report", source, "leaderboard", "-o", "out", *flag])
     assert result.exit_code == 0, result.output
     leaking = {path.suffix for path in (tmp_path / "out").rglob("*") if path.is_file() and leaked(text_of(path))}
     assert leaking >= {".ipynb"} if flag else leaking == set()

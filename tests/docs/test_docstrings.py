@@ -18,6 +18,7 @@ import pytest
 
 from evalkit.compare.check_registry import CHECKS
 from evalkit.display import show
+from evalkit.display.drawing import Drawing
 from evalkit.evidence import links
 from evalkit.failures import search
 from tools import docstrings
@@ -106,6 +107,7 @@ def test_examples_print_what_they_show_and_estimates_have_the_same_columns_in_al
     wrong: dict[str, set[str]] = {}
     for home in (show, links):
         monkeypatch.setattr(home, "display", shown)
+    monkeypatch.setattr(show, "draw", lambda figure, alt, pdf=False: Drawing("", b"", b""))  # is not printed
     printed: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for name, function in PUBLIC.items():

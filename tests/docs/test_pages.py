@@ -88,21 +88,22 @@ def sample_files(tmp_path_factory) -> Path:
 @pytest.fixture
 def place(sample_files, tmp_path, monkeypatch):
     """The folder in which a page's blocks run; nothing leaves the machine, and no notebook is executed."""
-
-    def link(source: str, target: str) -> None:
-        """Link logs, which pages only read; other files, which a page may write, are copied."""
-        copy = shutil.copy if Path(source).parent == sample_files else os.link
-        copy(source, target)
-
-    shutil.copytree(sample_files, tmp_path / "here", symlinks=True, copy_function=link)
-    monkeypatch.chdir(tmp_path / "here")
+    here = tmp_path / "here"
+    (here / "path/to").mkdir(parents=True)
+    for source in (*sample_files.glob("*"), *sample_files.glob("path/to/*")):
+        target = here / source.relative_to(sample_files)
+        if source.is_file():  # a page may write it
+            shutil.copy(source, target)
+        elif source.name != "path":  # logs, which pages only read
+            target.symlink_to(source)
+    monkeypatch.chdir(here)
     with (
         mock.patch("dask.distributed.Client", return_value=contextlib.nullcontext()),
         mock.patch("joblib.parallel_config", return_value=contextlib.nullcontext()),
         mock.patch("evalkit.cli.reports.subprocess.call", return_value=0),
         mock.patch("evalkit.cli.kinds.show_live", lambda look, *_, **__: look()),
     ):
-        yield tmp_path / "here"
+        yield here
 
 
 @contextlib.contextmanager

@@ -20,6 +20,15 @@ pytest.importorskip("mkdocs")
 pytest.importorskip("mkdocstrings")
 LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
 HOOKS = runpy.run_path(str(ROOT / "docs/hooks.py"))
+# mkdocs in a process without ruff, which would be started for each of 200 signatures to break it into lines
+MKDOCS = """
+import sys
+
+sys.modules["ruff"] = None
+from mkdocs.__main__ import cli
+
+cli(prog_name="mkdocs")
+"""
 RELATIONS = {"stylesheet", "preload", "preconnect", "icon", "modulepreload", "dns-prefetch"}
 
 
@@ -39,10 +48,11 @@ class Loaded(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    """The site without the pages of its gallery, which are the sample reports."""
+    """The site without the pages of its gallery, which are the sample reports, and with each signature in one line."""
     folder = tmp_path_factory.mktemp("site")
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "EVALKIT_GALLERY": "off", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
+    path = os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "EVALKIT_GALLERY": "off", "PYTHONPATH": path}
+    command = [sys.executable, "-c", MKDOCS, "build", "--strict", "--quiet", "-d", str(folder)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     return folder

@@ -20,6 +20,7 @@ from evalkit.kinds import RUN_COLUMNS, collect, detect, kind_named, kind_names
 from evalkit.kinds.names import BUILT_IN
 from tests.kinds.toy import assert_same_frames
 from tests.mindcraft.builders import write_all
+from tests.undrawn import undrawn
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "evalkit-quiz"
 SHEETS = {
@@ -118,7 +119,8 @@ def test_commands_work_for_it_as_for_any_kind(sheets):
     os.utime(sheets / "broken.json", (1, 1))  # else it counts as being written
     received, results = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=run_all, args=(COMMANDS, results))
-    process.start()
+    with undrawn():
+        process.start()
     results.close()  # so that a process that fails ends the wait
     for line, (code, complaint, out) in received.recv().items():
         assert (code, complaint, [words for words in COMMANDS[line] if words not in out]) == (0, "", []), line

@@ -417,7 +417,7 @@ def test_rates_by_a_judge_are_marked_everywhere(tmp_path):
     for judge, part, mark, commands in (
         ("judge-a", ids, " by a judge", every),
         ("judge-a", ids[::2], " partly by a judge", ["compare"]),
-        ("", ids, "", every),
+        ("", ids, "", ["compare"]),
     ):
         pd.DataFrame({"run_id": part, "outcome": "success", "judge": judge}).to_csv(path, index=False)
         logs = evalkit.load(source, outcomes=str(path))

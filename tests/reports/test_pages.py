@@ -18,6 +18,7 @@ from evalkit.reports.batch import SIZE_BUDGET
 from evalkit.reports.report import read_records
 from tests.browser import needs_browser, open_browser
 from tests.reports.pages import HOSTILE, RUNS_OFF, Visit
+from tests.undrawn import drawn_as_svg
 
 ROOT = Path(__file__).parents[2]
 DEMO = Path(__file__).parent / "data"
@@ -94,7 +95,6 @@ def output(tmp_path_factory):
     folder, section = tmp_path_factory.mktemp("pages"), "## Section & <b>more</b>"
     hostile = _write(folder, "hostile", section, 'model: str = "x"', SHOW_HOSTILE)
     others = [
-        *map(str, (ROOT / "notebooks").glob("*.ipynb")),
         _write(folder, "failed", section, SHOW_HOSTILE, RAISE_HOSTILE),
         _write(folder, "careless", section, CARELESS),
         _write(
@@ -104,6 +104,8 @@ def output(tmp_path_factory):
     ]  # fmt: skip
     reports = plan(others, params="none") + plan(params=DEMO / "params", notebooks=DEMO / "notebooks")
     run(reports + plan([hostile], values={"model": ["".join(HOSTILE), HOSTILE[3]]}), output=folder)
+    with drawn_as_svg():  # the files of figures are those of the reports above
+        run(plan([str(path) for path in (ROOT / "notebooks").glob("*.ipynb")], params="none"), output=folder)
     return folder
 
 
