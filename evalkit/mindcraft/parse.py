@@ -40,11 +40,32 @@ class LoggedTurn(msgspec.Struct, gc=False):
 class AgentLog(msgspec.Struct, gc=False):
     """A saved copy of an agent's memory, of any version of the format; `turns` has only its last messages."""
 
-    turns: list[LoggedTurn]
+    turns: Sequence[LoggedTurn]
     taskStart: Any = None  # epoch milliseconds
 
 
+class KnownTurn(LoggedTurn, gc=False, forbid_unknown_fields=True):
+    """A message with only the known keys."""
+
+    imagePath: Any = None
+
+
+class KnownLog(AgentLog, gc=False, forbid_unknown_fields=True, kw_only=True):
+    """A log with only the known keys. As its decoder skips nothing, it finds every text that is not UTF-8."""
+
+    turns: Sequence[KnownTurn]
+    name: Any = None
+    memory: Any = None
+    memory_bank: Any = None
+    self_prompt: Any = None
+    self_prompting_state: Any = None
+    last_sender: Any = None
+    modes: Any = None
+    npc: Any = None
+
+
 LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
+KNOWN_LOG = msgspec.json.Decoder(KnownLog)
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
 WORDINGS = {  # final messages by meaning; each must be the whole text; a score follows the wordings of `scored`
@@ -119,11 +140,9 @@ TASK_KEYS = frozenset((
     "number_of_target", "blueprint", "difficulty", "difficulty_metrics", "blocked_actions", "blocked_access_to_recipe",
     "depth", "max_depth", "missing_items", "requires_ctable", "requires_crafting_table", "human_count", "usernames",
 ))  # fmt: skip
-MEMORY_KEYS = frozenset((
-    "memory", "memory_bank", "self_prompt", "self_prompting_state", "last_sender", "modes", "npc", "taskStart",
-))  # fmt: skip
-LOG_KEYS = MEMORY_KEYS | {"name", "turns"}
-TURN_KEYS = frozenset(("role", "content", "imagePath"))
+LOG_KEYS = frozenset(KnownLog.__struct_fields__)
+MEMORY_KEYS = LOG_KEYS - {"name", "turns"}
+TURN_KEYS = frozenset(KnownTurn.__struct_fields__)
 ROLES = frozenset(("system", "assistant", "user"))
 NO_TURNS = "no list of turns in it"  # reason for JSON that is neither a log nor another known kind of file
 RESULTS = "results.txt"  # results file, next to the task folders of an experiment; it is not JSON
@@ -327,7 +346,7 @@ def decode_log(data: bytes) -> dict[str, Any]:
         return broken_log(str(error))
 
 
-def decode_turns(data: bytes) -> tuple[dict[str, Any], list[LoggedTurn]] | None:
+def decode_turns(data: bytes) -> tuple[dict[str, Any], Sequence[LoggedTurn]] | None:
     """Read a log of the usual shape. Return its record and its turns, or None for any other file."""
     try:
         value, repaired = _decode_log(data)
@@ -347,13 +366,11 @@ def _decode_log(data: bytes) -> tuple[Any, list[str]]:
     """Decode a log or any other JSON value. Also return a flag for each repair."""
     if len(data) <= USUAL_SIZE:
         try:
-            if not data.isascii():
-                data.decode()  # checks all bytes, including parts that the decoder skips
-            value = LOG.decode(data)
+            known = KNOWN_LOG.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            value = None
-        if isinstance(value, AgentLog) and value.turns and value.turns[0].role is not None:
-            return value, []
+            known = None
+        if known and known.turns and known.turns[0].role is not None:
+            return known, []
     try:
         value, repaired = decode_json(data, LOG)
     except WrongShapeError:

@@ -129,6 +129,16 @@ def test_what_is_recovered_is_flagged_and_counts(tmp_path, data, flags):
     assert outcome["flags"] == flags
 
 
+@pytest.mark.parametrize("key", [b"memory", b"self_prompt", b"key_of_a_later_version"])
+def test_a_log_may_have_any_key_and_all_of_it_is_checked_for_utf_8(key):
+    data = GOOD.replace(b'"memory": ""', b'"%s": {"x": ["\xc3\xa9"]}' % key)
+    record = decode_log(data)
+    assert (record["completion_status"], record["flags"]) == ("SUCCESS", [])
+    assert decode_log(data.replace(b"\xa9", b""))["flags"] == ["recovered_latin_1"]
+    (error,) = decode_log(data.replace(b"\xc3", b"\x80"))["parsing_errors"]
+    assert error.startswith("UnicodeDecodeError")
+
+
 def test_own_commands_are_counted_and_quoted_ones_are_not(tmp_path):
     own = ['!goToPlayer("Jill_1", 3)', "Wow! Great!! a!b and !! and 5!x", 'First !inventory, then !craftRecipe("b", 1)']
     others = [turn("user", "Jill_1: !inventory"), turn("system", "Command !inventory was run. !stats")]
