@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import zlib
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -106,33 +107,34 @@ _COMMON = " etaoinsrhldcumpgfbwyvk\n_.,:-0123456789()\"'CTSIARBDMNPOFLEWGHUVKYJ!
 class Phrases:
     """A set of phrases to search for in texts.
 
-    Searching for a single character is thirty times as fast as searching for a phrase. So `are_in` searches for the
-    rarest character of each phrase, and compares the phrase only where that character occurs.
+    Searching for a single character is thirty times as fast as searching for a phrase. So `places_in` searches for a
+    rare character of each phrase, and compares the phrase only where that character occurs.
     """
 
     def __init__(self, phrases: Sequence[str]) -> None:
-        self._by_place: dict[tuple[str, int], tuple[str, ...]] = {}  # by rarest character and its offset
+        self._by_place: dict[tuple[str, int], tuple[str, ...]] = {}  # by a rare character and its offset
         for phrase in phrases:
-            if any(other in phrase and other != phrase for other in phrases):
-                continue  # each text that contains it contains the shorter phrase, too
             rarity = [_COMMON.find(character) % (len(_COMMON) + 1) for character in phrase]
-            place = (phrase[rarity.index(max(rarity))], rarity.index(max(rarity)))
+            rarest = rarity.index(max(rarity))
+            places = [(character, offset) for offset, character in enumerate(phrase)]
+            place = next(filter(self._by_place.__contains__, places), places[rarest])  # some are searched anyway
             self._by_place[place] = (*self._by_place.get(place, ()), phrase)
 
-    def are_in(self, text: str) -> bool:
-        """Return whether a text contains any of the phrases."""
+    def places_in(self, text: str) -> list[int]:
+        """Return the places in a text where any of the phrases begins, in order."""
+        places = []
         for (character, offset), phrases in self._by_place.items():
             at = text.find(character, offset)
             while at >= 0:
                 if text.startswith(phrases, at - offset):
-                    return True
+                    places.append(at - offset)
                 at = text.find(character, at + 1)
-        return False
+        return sorted(places)
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
 OUTCOME_PHRASES = Phrases([text.start for meaning in ("scored", "succeeded") for text in WORDINGS[meaning]])
-EVENT_PHRASES = Phrases([event.start for event in EVENTS.values()])
+GAME_PHRASES = Phrases([*FINAL_STARTS, *(event.start for event in EVENTS.values())])  # in the game's own messages
 
 # keys that distinguish agent logs from the other JSON files of an experiment
 TASK_KEYS = frozenset((
@@ -289,7 +291,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, contains a final message of the game that reports a score or success."""
-    return OUTCOME_PHRASES.are_in(text) and OUTCOME.search(text) is not None
+    return any(OUTCOME.match(text, place) for place in OUTCOME_PHRASES.places_in(text))
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
@@ -417,17 +419,18 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     # searching the joined texts is safe: no event, final message or command contains a line break
     logged = "\n".join(system)
     said = "\n".join(agent)
+    places = GAME_PHRASES.places_in(logged)
 
     events = dict.fromkeys(EVENTS, 0)
-    if EVENT_PHRASES.are_in(logged):
-        for match in EVENT.finditer(logged):
+    for place in places:
+        if match := EVENT.match(logged, place):
             events[str(match.lastgroup)] += 1
 
     timeouts: list[Final] = []
     scored: list[Final] = []
     unscored: list[Final] = []
     is_near = False
-    for text in filter(FINAL_PHRASES.are_in, system) if FINAL_PHRASES.are_in(logged) else ():
+    for text in _texts_at(places, system):
         final = read_final(text)
         if final is None:
             is_near = is_near or NEARLY_FINAL.search(text) is not None
@@ -457,8 +460,8 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     if is_near:
         flags.append("near_final")
     if deciding is None:
-        quoting = filter(FINAL_PHRASES.are_in, (said, "\n".join(others)))
-        if any(map(FINAL.search, quoting)):
+        quoting = [said, "\n".join(others)]
+        if any(FINAL.match(text, place) for text in quoting for place in FINAL_PHRASES.places_in(text)):
             flags.append("quoted_only")
     if events["restarts"]:
         flags.append("restarted")
@@ -478,6 +481,20 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         "flags": [*flags, *repaired],
         "digest": digest if agent or others else "",
     }
+
+
+def _texts_at(places: Sequence[int], texts: Sequence[str]) -> list[str]:
+    """Return the texts that contain the given places, in order, of all texts joined by line breaks; each text once."""
+    found = list[str]()
+    if not places:
+        return found
+    end = passed = 0  # the end of a text, and the number of places before it
+    for text in texts:
+        end += len(text) + 1
+        if (before := bisect_left(places, end)) > passed:
+            found.append(text)
+            passed = before
+    return found
 
 
 def _status(score: float | None, *, timed_out: bool) -> CompletionStatus:

@@ -167,6 +167,18 @@ def test_lines_of_trouble_are_counted_in_system_turns_only(tmp_path, line, event
     assert ("restarted" in outcome["flags"]) is (event == "restarts")
 
 
+def test_a_turn_may_report_several_events_and_be_followed_by_a_final_message(tmp_path):
+    *lines, fly = TROUBLE
+    turns = [
+        turn("system", "\n".join([*lines, *lines])),
+        turn("system", f"{fly}\n{SCORE}1"),
+        turn("system", f"{SCORE}0"),
+    ]
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", turns))
+    assert outcome["events"] == {**dict.fromkeys(TROUBLE.values(), 2), "disconnects": 4, "unknown_commands": 1}
+    assert (outcome["final_system_message"], outcome["flags"]) == (f"{SCORE}0", ["near_final", "restarted"])
+
+
 @pytest.mark.parametrize("start", [1757845200000, "1757845200000", None, 0, -5, True, "Infinity", [1], 2**64, 10**400])
 def test_the_start_is_a_time_or_nothing(tmp_path, start):
     outcome = analyze_agent_log(write(tmp_path / "a_0.json", {**log(), "taskStart": start}))
