@@ -217,8 +217,10 @@ def list_source(source: Source, pattern: str = "*", *, recursive: bool = True, k
 def fits(path: str, pattern: str) -> bool:
     """Return whether the name of a file matches a glob. The extension may also be in upper case."""
     name = os.path.basename(path)
+    if fnmatchcase(name, pattern):
+        return True
     stem, dot, ending = name.rpartition(".")
-    return fnmatchcase(f"{stem}{dot}{ending.lower()}", pattern) or fnmatchcase(name, pattern)
+    return fnmatchcase(f"{stem}{dot}{ending.lower()}", pattern)
 
 
 def _is_as_before(folders: Mapping[str, int]) -> bool:

@@ -73,8 +73,8 @@ def assemble(
     ids = runs[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"].to_numpy())
     logs = logs.join(ids.reset_index(drop=True))
     agents = frame_of(logs, AGENTS)
-    not_logged = [column.name for column in RUNS if column.name not in runs]
-    runs = frame_of(runs.assign(**dict.fromkeys(not_logged)), RUNS)
+    not_logged = [None] * len(runs)
+    runs = frame_of({column.name: runs.get(column.name, not_logged) for column in RUNS}, RUNS)
     metrics = metrics_frame([metrics_of(task.definition) for task in tasks])
     if not metrics.columns.empty:
         runs = runs.join(metrics.take(places).reset_index(drop=True))
@@ -268,13 +268,12 @@ def _add_endings(runs: pd.DataFrame, logs: pd.DataFrame) -> None:
     original = runs["original"].fillna(-1).astype(int)
     runs["copy_of"] = runs["run_id"].reindex(original).to_numpy()
     runs["copied_model"] = runs["model_name"].reindex(original).to_numpy()
-    unread = logs.loc[~logs["agent_log_processed"], ["run", "parsing_errors"]]
-    runs["parsing_errors"] = unread.groupby("run")["parsing_errors"].agg("; ".join).reindex(runs.index, fill_value="")
+    errors = logs["parsing_errors"][~logs["agent_log_processed"]].groupby(logs["run"]).agg("; ".join)
+    runs["parsing_errors"] = errors.reindex(runs.index, fill_value="")
     # the final message of the first log with the run's status, else of the first log that has a final message
-    speaking = logs.loc[logs["final_system_message"].notna(), ["run", "final_system_message"]]
-    speaking["differs"] = logs["completion_status"] != logs["run"].map(runs["status"])
-    first = speaking.sort_values(["run", "differs"], kind="stable").drop_duplicates("run")
-    runs["final_system_message"] = first.set_index("run")["final_system_message"]
+    differs = logs["completion_status"].to_numpy() != runs["status"].to_numpy()[logs["run"]]
+    messages = logs["final_system_message"].iloc[np.argsort(differs, kind="stable")]
+    runs["final_system_message"] = messages.groupby(logs["run"]).first()
 
 
 def _status(table: pd.DataFrame, timed_out: pd.Series, is_unread: pd.Series) -> np.ndarray:

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import zlib
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -40,11 +41,32 @@ class LoggedTurn(msgspec.Struct, gc=False):
 class AgentLog(msgspec.Struct, gc=False):
     """A saved copy of an agent's memory, of any version of the format; `turns` has only its last messages."""
 
-    turns: list[LoggedTurn]
+    turns: Sequence[LoggedTurn]
     taskStart: Any = None  # epoch milliseconds
 
 
+class KnownTurn(LoggedTurn, gc=False, forbid_unknown_fields=True):
+    """A message with only the known keys."""
+
+    imagePath: Any = None
+
+
+class KnownLog(AgentLog, gc=False, forbid_unknown_fields=True, kw_only=True):
+    """A log with only the known keys. As its decoder skips nothing, it finds every text that is not UTF-8."""
+
+    turns: Sequence[KnownTurn]
+    name: Any = None
+    memory: Any = None
+    memory_bank: Any = None
+    self_prompt: Any = None
+    self_prompting_state: Any = None
+    last_sender: Any = None
+    modes: Any = None
+    npc: Any = None
+
+
 LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
+KNOWN_LOG = msgspec.json.Decoder(KnownLog)
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
 WORDINGS = {  # final messages by meaning; each must be the whole text; a score follows the wordings of `scored`
@@ -85,33 +107,34 @@ _COMMON = " etaoinsrhldcumpgfbwyvk\n_.,:-0123456789()\"'CTSIARBDMNPOFLEWGHUVKYJ!
 class Phrases:
     """A set of phrases to search for in texts.
 
-    Searching for a single character is thirty times as fast as searching for a phrase. So `are_in` searches for the
-    rarest character of each phrase, and compares the phrase only where that character occurs.
+    Searching for a single character is thirty times as fast as searching for a phrase. So `places_in` searches for a
+    rare character of each phrase, and compares the phrase only where that character occurs.
     """
 
     def __init__(self, phrases: Sequence[str]) -> None:
-        self._by_place: dict[tuple[str, int], tuple[str, ...]] = {}  # by rarest character and its offset
+        self._by_place: dict[tuple[str, int], tuple[str, ...]] = {}  # by a rare character and its offset
         for phrase in phrases:
-            if any(other in phrase and other != phrase for other in phrases):
-                continue  # each text that contains it contains the shorter phrase, too
             rarity = [_COMMON.find(character) % (len(_COMMON) + 1) for character in phrase]
-            place = (phrase[rarity.index(max(rarity))], rarity.index(max(rarity)))
+            rarest = rarity.index(max(rarity))
+            places = [(character, offset) for offset, character in enumerate(phrase)]
+            place = next(filter(self._by_place.__contains__, places), places[rarest])  # some are searched anyway
             self._by_place[place] = (*self._by_place.get(place, ()), phrase)
 
-    def are_in(self, text: str) -> bool:
-        """Return whether a text contains any of the phrases."""
+    def places_in(self, text: str) -> list[int]:
+        """Return the places in a text where any of the phrases begins, in order."""
+        places = []
         for (character, offset), phrases in self._by_place.items():
             at = text.find(character, offset)
             while at >= 0:
                 if text.startswith(phrases, at - offset):
-                    return True
+                    places.append(at - offset)
                 at = text.find(character, at + 1)
-        return False
+        return sorted(places)
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)
 OUTCOME_PHRASES = Phrases([text.start for meaning in ("scored", "succeeded") for text in WORDINGS[meaning]])
-EVENT_PHRASES = Phrases([event.start for event in EVENTS.values()])
+GAME_PHRASES = Phrases([*FINAL_STARTS, *(event.start for event in EVENTS.values())])  # in the game's own messages
 
 # keys that distinguish agent logs from the other JSON files of an experiment
 TASK_KEYS = frozenset((
@@ -119,11 +142,9 @@ TASK_KEYS = frozenset((
     "number_of_target", "blueprint", "difficulty", "difficulty_metrics", "blocked_actions", "blocked_access_to_recipe",
     "depth", "max_depth", "missing_items", "requires_ctable", "requires_crafting_table", "human_count", "usernames",
 ))  # fmt: skip
-MEMORY_KEYS = frozenset((
-    "memory", "memory_bank", "self_prompt", "self_prompting_state", "last_sender", "modes", "npc", "taskStart",
-))  # fmt: skip
-LOG_KEYS = MEMORY_KEYS | {"name", "turns"}
-TURN_KEYS = frozenset(("role", "content", "imagePath"))
+LOG_KEYS = frozenset(KnownLog.__struct_fields__)
+MEMORY_KEYS = LOG_KEYS - {"name", "turns"}
+TURN_KEYS = frozenset(KnownTurn.__struct_fields__)
 ROLES = frozenset(("system", "assistant", "user"))
 NO_TURNS = "no list of turns in it"  # reason for JSON that is neither a log nor another known kind of file
 RESULTS = "results.txt"  # results file, next to the task folders of an experiment; it is not JSON
@@ -270,7 +291,7 @@ def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, contains a final message of the game that reports a score or success."""
-    return OUTCOME_PHRASES.are_in(text) and OUTCOME.search(text) is not None
+    return any(OUTCOME.match(text, place) for place in OUTCOME_PHRASES.places_in(text))
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
@@ -327,7 +348,7 @@ def decode_log(data: bytes) -> dict[str, Any]:
         return broken_log(str(error))
 
 
-def decode_turns(data: bytes) -> tuple[dict[str, Any], list[LoggedTurn]] | None:
+def decode_turns(data: bytes) -> tuple[dict[str, Any], Sequence[LoggedTurn]] | None:
     """Read a log of the usual shape. Return its record and its turns, or None for any other file."""
     try:
         value, repaired = _decode_log(data)
@@ -347,13 +368,11 @@ def _decode_log(data: bytes) -> tuple[Any, list[str]]:
     """Decode a log or any other JSON value. Also return a flag for each repair."""
     if len(data) <= USUAL_SIZE:
         try:
-            if not data.isascii():
-                data.decode()  # checks all bytes, including parts that the decoder skips
-            value = LOG.decode(data)
+            known = KNOWN_LOG.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            value = None
-        if isinstance(value, AgentLog) and value.turns and value.turns[0].role is not None:
-            return value, []
+            known = None
+        if known and known.turns and known.turns[0].role is not None:
+            return known, []
     try:
         value, repaired = decode_json(data, LOG)
     except WrongShapeError:
@@ -400,17 +419,18 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     # searching the joined texts is safe: no event, final message or command contains a line break
     logged = "\n".join(system)
     said = "\n".join(agent)
+    places = GAME_PHRASES.places_in(logged)
 
     events = dict.fromkeys(EVENTS, 0)
-    if EVENT_PHRASES.are_in(logged):
-        for match in EVENT.finditer(logged):
+    for place in places:
+        if match := EVENT.match(logged, place):
             events[str(match.lastgroup)] += 1
 
     timeouts: list[Final] = []
     scored: list[Final] = []
     unscored: list[Final] = []
     is_near = False
-    for text in filter(FINAL_PHRASES.are_in, system) if FINAL_PHRASES.are_in(logged) else ():
+    for text in _texts_at(places, system):
         final = read_final(text)
         if final is None:
             is_near = is_near or NEARLY_FINAL.search(text) is not None
@@ -440,8 +460,8 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     if is_near:
         flags.append("near_final")
     if deciding is None:
-        quoting = filter(FINAL_PHRASES.are_in, (said, "\n".join(others)))
-        if any(map(FINAL.search, quoting)):
+        quoting = [said, "\n".join(others)]
+        if any(FINAL.match(text, place) for text in quoting for place in FINAL_PHRASES.places_in(text)):
             flags.append("quoted_only")
     if events["restarts"]:
         flags.append("restarted")
@@ -461,6 +481,20 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         "flags": [*flags, *repaired],
         "digest": digest if agent or others else "",
     }
+
+
+def _texts_at(places: Sequence[int], texts: Sequence[str]) -> list[str]:
+    """Return the texts that contain the given places, in order, of all texts joined by line breaks; each text once."""
+    found = list[str]()
+    if not places:
+        return found
+    end = passed = 0  # the end of a text, and the number of places before it
+    for text in texts:
+        end += len(text) + 1
+        if (before := bisect_left(places, end)) > passed:
+            found.append(text)
+            passed = before
+    return found
 
 
 def _status(score: float | None, *, timed_out: bool) -> CompletionStatus:

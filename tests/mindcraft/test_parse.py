@@ -129,6 +129,16 @@ def test_what_is_recovered_is_flagged_and_counts(tmp_path, data, flags):
     assert outcome["flags"] == flags
 
 
+@pytest.mark.parametrize("key", [b"memory", b"self_prompt", b"key_of_a_later_version"])
+def test_a_log_may_have_any_key_and_all_of_it_is_checked_for_utf_8(key):
+    data = GOOD.replace(b'"memory": ""', b'"%s": {"x": ["\xc3\xa9"]}' % key)
+    record = decode_log(data)
+    assert (record["completion_status"], record["flags"]) == ("SUCCESS", [])
+    assert decode_log(data.replace(b"\xa9", b""))["flags"] == ["recovered_latin_1"]
+    (error,) = decode_log(data.replace(b"\xc3", b"\x80"))["parsing_errors"]
+    assert error.startswith("UnicodeDecodeError")
+
+
 def test_own_commands_are_counted_and_quoted_ones_are_not(tmp_path):
     own = ['!goToPlayer("Jill_1", 3)', "Wow! Great!! a!b and !! and 5!x", 'First !inventory, then !craftRecipe("b", 1)']
     others = [turn("user", "Jill_1: !inventory"), turn("system", "Command !inventory was run. !stats")]
@@ -155,6 +165,18 @@ def test_lines_of_trouble_are_counted_in_system_turns_only(tmp_path, line, event
     outcome = analyze_agent_log(write(tmp_path / "a_0.json", turns))
     assert outcome["events"] == {event: 3}
     assert ("restarted" in outcome["flags"]) is (event == "restarts")
+
+
+def test_a_turn_may_report_several_events_and_be_followed_by_a_final_message(tmp_path):
+    *lines, fly = TROUBLE
+    turns = [
+        turn("system", "\n".join([*lines, *lines])),
+        turn("system", f"{fly}\n{SCORE}1"),
+        turn("system", f"{SCORE}0"),
+    ]
+    outcome = analyze_agent_log(write(tmp_path / "a_0.json", turns))
+    assert outcome["events"] == {**dict.fromkeys(TROUBLE.values(), 2), "disconnects": 4, "unknown_commands": 1}
+    assert (outcome["final_system_message"], outcome["flags"]) == (f"{SCORE}0", ["near_final", "restarted"])
 
 
 @pytest.mark.parametrize("start", [1757845200000, "1757845200000", None, 0, -5, True, "Infinity", [1], 2**64, 10**400])
