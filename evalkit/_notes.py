@@ -101,11 +101,21 @@ def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str, agents
         unused = [f"{name} ({counted_noun(n, 'value')})" for name, n in left.items()]
         text += f"; not used: {listed(unused, 8)}"
     if likely:
-        return f"{text}; if one names the model: --column model={shlex.quote(likely)} (parameter columns)"
-    text += f"; {_UNNAMED}"
-    if n_files > 1:
-        text += "; to compare the files, name each of them as a source"
+        text += f"; if one names the model: --column model={shlex.quote(likely)} (parameter columns)"
+    else:
+        text += f"; {_UNNAMED}"
+    if n_files > 1 and not agents:
+        text += "; --compare-by source compares the files"
     return text
+
+
+def _named_by_folder(models: Sequence[str]) -> str:
+    if models:
+        text = f"each folder or file contains runs of one model ({listed(models)})"
+    else:
+        text = "the runs name no model"
+    text += ", so the folder's or file's name is the model's name"
+    return f"{text}; --rename OLD=NEW changes it, and --compare-by model_name counts models of one name together"
 
 
 def _told_apart(file: str, count: int, column: str, task: str, is_item: bool) -> str:
@@ -273,10 +283,7 @@ TEXTS: dict[str, str | Callable[..., str]] = {
         "construction scores of {names} are at most 1, but read as percentages because others exceed 1: "
         "if they are fractions, load them alone with --scale fraction (parameter scale)"
     ),
-    "named_by_folder": (
-        "each folder or file contains runs of one model ({models}), so its name is the model's name; "
-        "--rename OLD=NEW changes it, and --compare-by model_name counts models of one name together"
-    ),
+    "named_by_folder": _named_by_folder,
     "compared_by_folder": (
         "several folders contain runs of {models} on the same tasks, so these are compared by folder; "
         "--compare-by model_name counts them together"

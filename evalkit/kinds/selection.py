@@ -72,9 +72,9 @@ def name_by_source(
 
     Otherwise, note the models to compare by folder: those that ran the same task in several folders. Other runs count
     together, as do runs of files that name models. With `compare_by`, all runs count together, unless it separates
-    sources by their column ``source_name``, which runs get if sources share models. The folders of one glob are
-    compared only if each has runs of one model, on the same tasks. `paths` are the folders and files of the sources, if
-    they were just listed.
+    sources by their column ``source_name``, which runs get if sources share models. The folders of one glob,
+    or its files that name no model, are compared only if each has runs of one model, on the same tasks. `paths` are the
+    folders and files of the sources, if they were just listed.
     """
     runs = assembled.frames[kind.runs]
     names = _names_of_paths(paths or _paths_of(sources))
@@ -93,7 +93,9 @@ def name_by_source(
         return assembled
     is_file = logs.isin(names)
     are_alone = model.equals(logged) and model.groupby(runs["source_name"]).nunique().max() == 1
-    counts = ~is_file & ~is_excluded(runs, kind) & model.isin(shared - {UNKNOWN})
+    counts = ~is_excluded(runs, kind) & model.isin(shared)
+    if shared != {UNKNOWN}:
+        counts &= ~is_file & (model != UNKNOWN)
     n_folders = runs[counts].groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
     if len(sources) < 2 and not (are_alone and n_folders.max() > 1):  # such as all experiments of several models
         return assembled
@@ -101,12 +103,12 @@ def name_by_source(
     if are_alone and not compare_by and (shared == {UNKNOWN} or not is_file.any()):
         of_ids = dict(zip(runs["source"], runs["source_name"], strict=True))
         of_ids |= dict(zip(runs["run_id"], runs["source_name"], strict=True))
-        chosen = when_named(assembled.chosen, agents="the folder")
-        chosen += note("named_by_folder", models=sorted(set(model)))
+        chosen = when_named(assembled.chosen, agents="its folder or file")
+        chosen += note("named_by_folder", models=sorted(set(model) - {UNKNOWN}))
         return changed(assembled, partial(named_by_id, names=of_ids))._replace(chosen=chosen)
     compared = set[str]()
     if not compare_by:
-        compared = set(model[counts][n_folders > 1])
+        compared = set(model[counts][n_folders > 1]) - {UNKNOWN}
     merged = shared - compared
     chosen = assembled.chosen
     if compared:

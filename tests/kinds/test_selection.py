@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import shutil
 from pathlib import Path
 
@@ -261,6 +262,8 @@ def test_models_of_one_name_in_folders_of_their_own_are_named_by_folder(tmp_path
         ("tt", False, "glob", ["t"]),  # parts of one evaluation
         ("tu", True, "glob", ["t", "u"]),
         ("Tt", True, "glob", ["T", "t"]),
+        (("", ""), True, "glob", ["new", "old"]),  # without a column of models
+        (("", ""), False, "glob", ["unknown"]),
     ],
 )
 def test_archives_and_folders_of_a_glob_are_named_like_folders(tmp_path, models, same_tasks, form, names):
@@ -270,14 +273,15 @@ def test_archives_and_folders_of_a_glob_are_named_like_folders(tmp_path, models,
         if model == "T":
             rows += [f"t,{task},1" for task in tasks]
         (tmp_path / "logs" / name).mkdir(parents=True)
-        (tmp_path / "logs" / name / "runs.csv").write_text("\n".join(["model,task,passed", *rows]))
+        text = "\n".join(["model,task,passed", *rows])
+        (tmp_path / "logs" / name / "runs.csv").write_text(text if model else re.sub(r"^\w*,", "", text, flags=re.M))
         shutil.make_archive(str(tmp_path / name), "zip", tmp_path / "logs" / name)
     source = (
         str(tmp_path / "logs" / "*") if form == "glob" else [str(tmp_path / f"{one}.zip") for one in ("old", "new")]
     )
     logs = evalkit.load(source)
     assert sorted(logs.runs["model_name"].unique()) == names
-    assert ("named_by_folder" in logs.chosen) == (len(names) == 2 and models == "tt")
+    assert ("named_by_folder" in logs.chosen) == (len(names) == 2 and len(set(models)) == 1)
 
 
 @pytest.mark.parametrize(
