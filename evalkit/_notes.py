@@ -110,10 +110,9 @@ def _no_model(file: str, rows: int, left: Mapping[str, int], likely: str, agents
 
 
 def _named_by_folder(models: Sequence[str]) -> str:
+    text = "the runs name no model"
     if models:
         text = f"each folder or file contains runs of one model ({listed(models)})"
-    else:
-        text = "the runs name no model"
     text += ", so the folder's or file's name is the model's name"
     return f"{text}; --rename OLD=NEW changes it, and --compare-by model_name counts models of one name together"
 

@@ -120,7 +120,7 @@ RECIPES = {
         Edit("cli/runs.py", '@click.option("--strict", is_flag=True, help="With --baseline',
              '@click.option("--cheerful", is_flag=True, help="Print a cheerful line.")\n'),
         Edit("cli/runs.py", "    detect: float | None,\n    output", "    cheerful: bool,\n"),
-        Edit("cli/runs.py", '    print("\\n".join([*warned, text]))\n    if output:\n        table =',
+        Edit("cli/runs.py", '    print("\\n".join([*warned, text]))\n    if output:\n        write_frame(table',
              '    print("Cheers!" if cheerful else "")\n'),
     ],
     "a command": [

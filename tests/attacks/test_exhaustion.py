@@ -571,7 +571,7 @@ def test_calls_are_sought_in_a_long_text_of_their_beginnings(opening):
 def test_a_call_is_found_after_beginnings_of_other_forms(text, call):
     for opening in ("<execute_a>", "<function=f>", "</b_c><b_c>"):
         ((turn, _),) = turns_of(Message("assistant", f"{opening * 9}\n{text}"))
-        assert turn.call[:2] == call
+        assert (turn.call.name, turn.call.arguments) == call
 
 
 @pytest.mark.parametrize("times", [2, 20])

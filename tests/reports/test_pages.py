@@ -165,6 +165,7 @@ def test_pages_fit_begin_with_the_answer_ask_for_nothing_and_complain_of_nothing
                     page.set_viewport_size({"width": width, "height": height})
                     box = page.locator(last).first.bounding_box()
                     assert (path, width, box["y"] + box["height"] <= height) == (path, width, True)
+                    assert all(head.is_visible() for head in page.locator("th.estimate").all()), path
             visit.assert_fits()
 
 
