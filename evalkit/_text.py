@@ -124,8 +124,10 @@ def listed_parts(items: Iterable[Any], most: int | None = None, more: str = "{} 
     shown = list(items)
     if most is not None and len(shown) > most:
         shown[most:] = [more.format(f"{len(shown) - most:,}")]
-    *first, last = ["{}"] * len(shown) or [""]
-    return fill(f"{', '.join(first)} and {last}" if first else last, *shown)
+    template = ", ".join(["{}"] * len(shown))
+    if len(shown) > 1:
+        template = ", ".join(["{}"] * (len(shown) - 1)) + " and {}"
+    return fill(template, *shown)
 
 
 def column_in_words(column: str) -> str:

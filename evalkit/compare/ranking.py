@@ -44,9 +44,9 @@ class Leaderboard(Comparison):
 
     The table has one row per model, ordered by adjusted estimate, the highest first. The order of models with equal
     estimates is alphabetical and means nothing. Columns: model_name, n (runs), n_tasks, coverage (share of the tasks
-    that any model ran), estimate with low and high (over the model's tasks), adjusted_estimate with
-    bounds (see `basis`), rank_low and rank_high (range of possible ranks), behind_first, ties_with_first,
-    corrected_estimate with bounds (the estimate, corrected for selection among all models), method, target, warning,
+    that any model ran), estimate with low and high (over the model's tasks), adjusted_estimate with bounds (see
+    `basis`), rank_low and rank_high (range of possible ranks), behind_first, ties_with_first, corrected_estimate with
+    bounds (the estimate, corrected for selection among all models), method, target, warning,
     measure (what is estimated). See `evalkit.stats.rank_models`.
     """
 

@@ -20,5 +20,6 @@ def section_keys(cell: Mapping[str, Any]) -> list[str]:
     """Return the keys of the section whose heading is in a cell of a notebook: those of its tags ``section:KEY``."""
     if cell.get("cell_type") != "markdown":
         return []
-    tags = cell.get("metadata", {}).get("tags", [])
-    return [tag.removeprefix(_SECTION) for tag in tags if tag.startswith(_SECTION)]
+    tags = cell.get("metadata", {}).get("tags")
+    texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    return [tag.removeprefix(_SECTION) for tag in texts if tag.startswith(_SECTION)]

@@ -4,8 +4,9 @@ import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -155,9 +156,10 @@ def value_code(value: Hashable) -> str:
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
-def items_of(cell: Any) -> Sequence[Any]:
-    """Return the values of a cell: the items of a list, or else the cell itself."""
-    return cell if isinstance(cell, list | tuple) else [cell]
+def items_of(cell: Any) -> list[Hashable]:
+    """Return the values of a cell: the items of a list, or else the cell itself; values without a hash as text."""
+    items = list(cell) if isinstance(cell, list | tuple | set | np.ndarray) else [cell]
+    return [item if isinstance(item, Hashable) else str(item) for item in items]
 
 
 def _addressed(keys: pd.Series, column: pd.Series) -> dict[str, str]:
@@ -166,13 +168,12 @@ def _addressed(keys: pd.Series, column: pd.Series) -> dict[str, str]:
     `keys` are the values by rows, and `column` the same values as the table shows them. For each row, separated by
     spaces, ``rows`` has the numbers of its values, separated by commas.
     """
-    codes = [value_code(value) for value in keys.explode()]
-    texts = dict(zip(codes, cell_texts(column.explode(), str(column.name)), strict=True))
-    numbers: dict[str, int] = {}
-    rows = [
-        ",".join(str(numbers.setdefault(value_code(item), len(numbers))) for item in items_of(cell)) for cell in keys
-    ]
-    return {"values": "\n".join(f"{code} {texts[code]}" for code in numbers), "rows": " ".join(rows)}
+    codes = [[value_code(item) for item in items_of(cell)] for cell in keys]
+    items = pd.Series([item for cell in column for item in items_of(cell)], name=column.name)
+    texts = dict(zip(chain.from_iterable(codes), cell_texts(items, str(column.name)), strict=True))
+    numbers = {code: number for number, code in enumerate(texts)}
+    rows = [",".join(str(numbers[code]) for code in own) for own in codes]
+    return {"values": "\n".join(f"{code} {text}" for code, text in texts.items()), "rows": " ".join(rows)}
 
 
 def is_filled(texts: Iterable[str]) -> bool:

@@ -88,9 +88,9 @@ def findings_of(
         found.append(Finding("errors", "errors", values, (example,), words.errors))
     if rule != "events":
         own, across_models = comparable(runs[runs["run_id"].isin(search(logs).searched)])
-        claimed: list[Any] = compared[compared["decided"]].to_dict("records")
+        decided: list[Any] = compared[compared["decided"]].to_dict("records")
         counts = {"events": len(compared), "tested": int(compared["p_value"].notna().sum())}
-        differing = {"claimed": claimed, **counts, "n_tasks": own["unit"].nunique(), "across_models": across_models}
+        differing = {"decided": decided, **counts, "n_tasks": own["unit"].nunique(), "across_models": across_models}
         found.append(Finding("contrast", "contrast", differing, (), words.contrasts))
     return found
 
@@ -188,7 +188,8 @@ def with_main_reason(
         if link is not None:
             groups = link(groups)
         if "href" in groups:
-            links[model] = fill(", ".join("{}" for _ in labels), *map(Part, labels, groups["href"]))
+            parts = [Part(label, href) for label, href in zip(labels, groups["href"], strict=True)]
+            links[model] = fill(", ".join(["{}"] * len(parts)), *parts)
     if texts:
         table = table.assign(main_reason=table["model_name"].map(texts).fillna(""))
     if links:

@@ -16,7 +16,7 @@ from evalkit.kinds import Logs
 from evalkit.kinds.detectors import Made, Seen
 from evalkit.kinds.transcript import transcripts
 from evalkit.stats.intervals import LEVEL, by_cluster
-from evalkit.stats.pair_tests import EXACT_ACROSS, EXACT_WITHIN, compare_across, compare_groups
+from evalkit.stats.pair_tests import EXACT_WITHIN, PERMUTED_ACROSS, compare_across, compare_groups
 from evalkit.stats.pairwise import holm
 
 MOST_PAIRS = 100  # of runs whose calls are compared
@@ -102,7 +102,7 @@ def contrast_of(runs: pd.DataFrame, found: pd.DataFrame, questions: dict[str, st
     table = table.join(pd.concat([pd.DataFrame(columns=_RESULTS, dtype="float64"), *results]))
     table["p_adjusted"] = holm(table["p_value"])
     table["decided"] = table["p_adjusted"] <= LEVEL
-    table["method"] = EXACT_ACROSS if across_models else EXACT_WITHIN
+    table["method"] = PERMUTED_ACROSS if across_models else EXACT_WITHIN
     table["measure"] = "share of runs with the event: failed minus successful runs"
     return table.sort_values("p_value", kind="stable", ignore_index=True)
 

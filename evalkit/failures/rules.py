@@ -13,7 +13,7 @@ from itertools import groupby, zip_longest
 from operator import itemgetter
 
 from evalkit.kinds.detectors import Detector, Found, Made, Seen, failed_tries, shortened
-from evalkit.kinds.errors import unknown_tool_in
+from evalkit.kinds.errors import contains_any, unknown_tool_in
 from evalkit.kinds.transcript import Turn
 
 LEAST_REPEATS = 3  # minimum number of equal calls, or rounds of a cycle, that are an event
@@ -132,10 +132,10 @@ _WAITS = re.compile(  # the name and the arguments of a call that only waits
 
 def _only_waits(made: Made) -> bool:
     """Return whether a call only waits, as between two looks at a job. A quick test for words rules out most calls."""
-    text = f"{made.name[:99]} {made.arguments[:99]}"
-    if made.has_failed or not any(map(text.lower().__contains__, _WORDS_OF_WAITING)):
+    if made.has_failed:
         return False
-    return _WAITS.fullmatch(text) is not None
+    text = f"{made.name[:99]} {made.arguments[:99]}"
+    return contains_any(text.lower(), _WORDS_OF_WAITING) and _WAITS.fullmatch(text) is not None
 
 
 def _in_turn(keys: Sequence[object], period: int) -> Iterator[tuple[int, int]]:
@@ -289,7 +289,7 @@ def no_progress(transcript: Seen) -> Iterator[Found]:
             if made.result:
                 with_result.setdefault(made.result, []).append(made)
         stale = set[str]()  # results that occur several times, without those that only acknowledge a call
-        is_found = False
+        found: list[tuple[Made, int]] = []  # the first call with a result, and the number of different calls with it
         for result, same in with_result.items():
             if len(same) == 1:
                 continue
@@ -299,10 +299,11 @@ def no_progress(transcript: Seen) -> Iterator[Found]:
                 stale.add(result)
             n = len({made.call for made in same})
             if n >= DIFFERENT_CALLS:
-                is_found = True
-                yield same[0].turn, str(n), shortened(result)
+                found.append((same[0], n))
+        for made, n in sorted(found, key=lambda one: one[0].turn):
+            yield made.turn, str(n), shortened(made.result or "")
         last = calls[len(calls) - len(calls) // 3 :]
-        if is_found or len({made.call for made in last}) < STALE_CALLS:
+        if found or len({made.call for made in last}) < STALE_CALLS:
             continue
         earlier = {made.result for made in calls[: len(calls) - len(last)]}
         if all(made.result in stale and made.result in earlier for made in last):

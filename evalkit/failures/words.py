@@ -79,7 +79,7 @@ def mode_of_models(mode: str, rows: Sequence[Mapping[str, Any]]) -> str:
     return sentence(f"{mode}, of failed runs: {counts}")
 
 
-def contrasts(claimed: Sequence[Mapping[str, Any]], events: int, tested: int, n_tasks: int, across_models: bool) -> str:
+def contrasts(decided: Sequence[Mapping[str, Any]], events: int, tested: int, n_tasks: int, across_models: bool) -> str:
     """Describe which events differ between failed and successful runs of the same tasks and models."""
     tasks = f"{counted_noun(n_tasks, 'task')} with both outcomes"
     nothing = "No event can be compared between failed and successful runs"
@@ -90,12 +90,12 @@ def contrasts(claimed: Sequence[Mapping[str, Any]], events: int, tested: int, n_
     if not tested:
         return f"{nothing}: in the {tasks}, the same models fail, so models may be the reason."
     same = "the same task, adjusted for models" if across_models else "the same task and model"
-    if not claimed:
+    if not decided:
         return f"No event is shown to differ between failed and successful runs of {same} ({tasks})."
     shown = listed(
         (
             f"{row['event'].replace('_', ' ')} ({row['failed_share']:.0%} against {row['successful_share']:.0%})"
-            for row in claimed
+            for row in decided
         ),
         2,
     )

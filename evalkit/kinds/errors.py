@@ -213,10 +213,10 @@ _REPORT = re.compile(
 
 def unknown_tool_in(text: str) -> re.Match | None:
     """Search for a message that a tool does not exist. A quick test rules out most texts."""
-    return _UNKNOWN_TOOL.search(text) if _contains(text.lower(), _TOOLS) else None
+    return _UNKNOWN_TOOL.search(text) if contains_any(text.lower(), _TOOLS) else None
 
 
-def _contains(text: str, words: Iterable[str]) -> bool:
+def contains_any(text: str, words: Iterable[str]) -> bool:
     """Return whether a text contains one of the words. This is faster than a search for a pattern."""
     return any(map(text.__contains__, words))
 
@@ -247,7 +247,7 @@ def _judged(result: str, is_shell: bool, is_viewer: bool) -> bool:
         return False
     wrapping = _WRAPPING.match(head)
     start = wrapping.end() if wrapping else 0
-    lowered = head[start:].replace("İ", "i").lower()  # the lower case of this letter would be two characters
+    lowered = head[start:].replace("İ", "i").lower()  # its lower case is two characters
     line = lowered.partition("\n")[0]
     words = [word for word in _AFTER_WORD if word in line]
     if (
@@ -271,7 +271,7 @@ _remembered = lru_cache(maxsize=4096)(_judged)  # runs of the same task have man
 
 def _shows_error(output: str) -> bool:
     """Return whether the output of a program contains an error. A quick test for words rules out most texts."""
-    return _contains(output, _WORDS_OF_OUTPUT) and _IN_OUTPUT.search(output) is not None
+    return contains_any(output, _WORDS_OF_OUTPUT) and _IN_OUTPUT.search(output) is not None
 
 
 def _states_code(line: str) -> bool:

@@ -25,7 +25,7 @@ class KindOptions(RunOptions, total=False):
 
     # Mindcraft
     tasks: Source | Mapping[str, Any]
-    layout: str
+    layout: str | None
     scale: Literal["auto", "percent", "fraction"]
     original_mtimes: bool
     # Crafter

@@ -34,7 +34,7 @@ from evalkit.kinds.names import TABLE_KIND
 from evalkit.kinds.reading import list_logs, records_of, tables_of, update
 from evalkit.kinds.registry import kind_named
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.selection import name_by_source, rename_models, renames_of, select_runs, when_named
+from evalkit.kinds.selection import columns_of, name_by_source, rename_models, renames_of, select_runs, when_named
 from evalkit.kinds.units import compare_units
 
 
@@ -48,7 +48,7 @@ def load(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
     **options: Unpack[KindOptions],
-) -> "Logs": ...
+) -> Logs: ...
 
 
 @overload
@@ -61,7 +61,7 @@ def load(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
     **options: Any,  # only the kind knows its options
-) -> "Logs": ...
+) -> Logs: ...
 
 
 def load(
@@ -73,7 +73,7 @@ def load(
     jobs: int | None = None,
     storage_options: StorageOptions = None,
     **options: Any,
-) -> "Logs":
+) -> Logs:
     """Read the logs of a source of any kind; unchanged files come from the store.
 
     Parameters
@@ -206,7 +206,7 @@ def assemble(
     options: Mapping[str, Any],
     sources: Sequence[str],
     storage_options: StorageOptions = None,
-) -> "Logs":
+) -> Logs:
     """Build the frames and the ledger from records."""
     options = {**kind.defaults, **options}
     rename, model, where, cluster = map(options.pop, ("rename", "model", "where", "cluster"))
@@ -223,6 +223,8 @@ def assemble(
     chosen = assembled.chosen
     if model:  # runs without a model name now have one, perhaps in spite of a column of models
         chosen = when_named(chosen)
+    elif "source" in columns_of(compare_by):
+        chosen = when_named(chosen, agents="the file")
     elif len(runs) and "no_model" not in chosen and runs["model_name"].fillna(UNKNOWN).eq(UNKNOWN).all():
         chosen += note("unnamed")
     assembled = assembled._replace(chosen=chosen)

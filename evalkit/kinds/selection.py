@@ -72,9 +72,9 @@ def name_by_source(
 
     Otherwise, note the models to compare by folder: those that ran the same task in several folders. Other runs count
     together, as do runs of files that name models. With `compare_by`, all runs count together, unless it separates
-    sources by their column ``source_name``, which runs get if sources share models. The folders of one glob,
-    or its files that name no model, are compared only if each has runs of one model, on the same tasks. `paths` are the
-    folders and files of the sources, if they were just listed.
+    sources by their column ``source_name``, which runs get if sources share models. The folders of one glob are
+    compared only if each has runs of one model, on the same tasks, and so are its files, such as tables, if they have
+    several runs and name no model. `paths` are the folders and files of the sources, if they were just listed.
     """
     runs = assembled.frames[kind.runs]
     names = _names_of_paths(paths or _paths_of(sources))
@@ -97,8 +97,10 @@ def name_by_source(
     if shared != {UNKNOWN}:
         counts &= ~is_file & (model != UNKNOWN)
     n_folders = runs[counts].groupby([unit, kind.rates.task_of(runs)])["source_name"].transform("nunique")
-    if len(sources) < 2 and not (are_alone and n_folders.max() > 1):  # such as all experiments of several models
-        return assembled
+    if len(sources) < 2:
+        are_files_of_runs = is_file.all() and runs.groupby("source").size().max() < 2  # such as repetitions of a task
+        if not (are_alone and n_folders.max() > 1) or are_files_of_runs:  # such as all experiments of several models
+            return assembled
     assembled = assembled._replace(frames={**assembled.frames, kind.runs: runs})
     if are_alone and not compare_by and (shared == {UNKNOWN} or not is_file.any()):
         of_ids = dict(zip(runs["source"], runs["source_name"], strict=True))
@@ -113,7 +115,7 @@ def name_by_source(
     chosen = assembled.chosen
     if compared:
         chosen += note("compared_by_folder", models=sorted(compared))
-    if merged and "source_name" not in columns_of(compare_by):
+    if merged and not {"source", "source_name"} & set(columns_of(compare_by)):
         chosen += note("sources_merged", models=sorted(merged))
     return assembled._replace(chosen=chosen)
 

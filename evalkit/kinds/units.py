@@ -64,7 +64,7 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
 
 
 def _of_several_agents(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return the runs in groups (by type of task and `columns`) with several agents; types may differ in agents."""
+    """Return the runs in groups with several agents. The groups are by `columns` and type of task."""
     if "agent" not in runs:
         return runs.iloc[:0]
     keys = [*columns, "task_type"]

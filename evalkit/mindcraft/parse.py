@@ -117,7 +117,11 @@ class Phrases:
             rarity = [_COMMON.find(character) % (len(_COMMON) + 1) for character in phrase]
             rarest = rarity.index(max(rarity))
             places = [(character, offset) for offset, character in enumerate(phrase)]
-            place = next(filter(self._by_place.__contains__, places), places[rarest])  # some are searched anyway
+            place = places[rarest]
+            for other in places:
+                if other in self._by_place:  # `places_in` searches for this character anyway
+                    place = other
+                    break
             self._by_place[place] = (*self._by_place.get(place, ()), phrase)
 
     def places_in(self, text: str) -> list[int]:
@@ -129,7 +133,7 @@ class Phrases:
                 if text.startswith(phrases, at - offset):
                     places.append(at - offset)
                 at = text.find(character, at + 1)
-        return sorted(places)
+        return sorted(set(places))  # one phrase may be the beginning of another
 
 
 FINAL_PHRASES = Phrases(FINAL_STARTS)

@@ -138,7 +138,7 @@ class Job(NamedTuple):
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": 0.0,
             "headline": None,
-            "findings": [],  # text and section of each finding
+            "findings": [],  # text of each finding, and the key of its section
             "chosen": [],  # how logs were read, such as the meaning of columns, as lines
             "sources": report.sources,  # folders or files of the report's logs
             "tables": [],  # name, file (relative to the page) and number of rows of each table

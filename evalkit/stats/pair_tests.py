@@ -32,7 +32,7 @@ SMALLEST = 1e-300  # smallest p value with a finite normal quantile
 MCNEMAR, PAIRED_T = "Agresti-Min; McNemar exact unconditional", "paired t"
 WITHIN_TASKS, UNPAIRED = "t within tasks", "Welch t, unpaired"
 EXACT_WITHIN = "Mantel-Haenszel within tasks, exact"
-EXACT_ACROSS = "least squares, permutation within groups of tasks"
+PERMUTED_ACROSS = "least squares, permutation within groups of tasks"
 PARTLY = "paired and unpaired, combined by weighted z"
 
 

@@ -340,8 +340,8 @@ def _plans(runs: Runs, stated: Rows, schema: pa.Schema, plan_of_source: Mapping[
     if any(None in (plan["model_name"], plan["dataset"]) for plan in stated):
         _complete_plans(stated, runs)
     table = pa.Table.from_pylist(stated, schema)
-    sums = table.group_by(schema.names[:4], use_threads=False).aggregate([(name, "sum") for name in schema.names[4:]])
     # summed, because a lock may list one task under two names
+    sums = table.group_by(schema.names[:4], use_threads=False).aggregate([(name, "sum") for name in schema.names[4:]])
     return sums.rename_columns([column.name for column in TABLES["plans"]])
 
 

@@ -118,11 +118,14 @@ def chat_messages(messages: Any) -> list[Message]:
 
 
 def _next_call(unanswered: list[ToolCall], name: str) -> ToolCall | None:
-    """Remove and return the call that a result without an id answers: the first one of its name, if it has a name."""
+    """Remove and return the call that a result without an id answers: the first one of its name, if it has a name.
+
+    Only one call can be meant if there is only one; its name may differ, such as by a prefix.
+    """
     for place, call in enumerate(unanswered):
         if name in ("", call.name):
             return unanswered.pop(place)
-    return None
+    return unanswered.pop() if len(unanswered) == 1 else None
 
 
 def _add_details(spoken: Message, message: Mapping[str, Any], extra: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from evalkit.kinds import Detector, Found, Made, Seen, Turn
 from evalkit.kinds.detectors import shortened
+from evalkit.kinds.errors import contains_any
 
 MOST_READ = 4_000  # maximum number of characters that detectors read of a call's arguments
 _FINISHES = re.compile(  # names of calls that end a run
@@ -269,7 +270,7 @@ class _Work(msgspec.Struct, frozen=True):
 def _work(name: str, arguments: str) -> _Work:
     """Return what a call does, judged by its name and arguments (only the first part of long commands)."""
     work, may_be_tool = _named_work(name)
-    if not may_be_tool and not any(map(arguments.__contains__, _KEYS_OF_SHELLS)):
+    if not may_be_tool and not contains_any(arguments, _KEYS_OF_SHELLS):
         return work
     given = _given(arguments)
     tool = _tool(_words(name), given)

@@ -188,6 +188,7 @@ def test_calls_of_other_interfaces_are_read(interface, tmp_path):
         ([("count", "3"), ("find", "1"), ("find", "2")], ["1", "2", "3"]),
         ([("count", "3")], [None, None, "3"]),
         ([("find", "1"), ("other", "4")], ["1", None, None]),
+        ([("find", "1"), ("find", "2"), ("default_api.count", "3")], ["1", "2", "3"]),
         ([(None, "1"), (None, "2")], ["1", "2", None]),
     ],
 )

@@ -284,6 +284,20 @@ def test_archives_and_folders_of_a_glob_are_named_like_folders(tmp_path, models,
     assert ("named_by_folder" in logs.chosen) == (len(names) == 2 and len(set(models)) == 1)
 
 
+@pytest.mark.parametrize(("form", "n_runs", "names"), [("csv", 3, ["0.csv", "1.csv"]), ("traj", 1, ["unknown"])])
+def test_files_of_a_glob_without_models_are_compared_unless_each_is_one_run(tmp_path, form, n_runs, names):
+    for place in range(2):
+        text = "\n".join(["task,passed", *(f"t{task},{place}" for task in range(n_runs))])
+        if form == "traj":
+            info = {"exit_status": "Submitted", "model_stats": {}}
+            text = json.dumps({"messages": [], "info": info, "instance_id": "a__a-1"})
+        (tmp_path / f"{place}.{form}").write_text(text)
+    logs = evalkit.load(str(tmp_path / "*"))
+    assert sorted(logs.runs["model_name"].unique()) == names
+    compared = evalkit.load(str(tmp_path / "*"), compare_by="source").chosen
+    assert not {"no_model", "sources_merged"}.intersection(note.code for note in compared.notes)
+
+
 @pytest.mark.parametrize(
     ("models", "names", "codes"),
     [

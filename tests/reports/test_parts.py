@@ -6,6 +6,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from evalkit.display import new_axes, show_findings
+from evalkit.display.anchors import section_keys
 from evalkit.display.drawing import draw
 from evalkit.display.show import HIDDEN
 from evalkit.kinds import Finding
@@ -90,6 +91,11 @@ SECTIONS = {  # a cell of a notebook, and the address and text of a link to the 
     "no_heading": ("Prose.", ["section:pairs"], []),
     "no_tags": ("## pairs", [], []),
 }
+
+
+@pytest.mark.parametrize(("tags", "keys"), [([1, None, "section:a", "b"], ["a"]), (None, []), ("section:a", [])])
+def test_damaged_tags_of_a_cell_have_no_key(tags, keys):
+    assert section_keys({"cell_type": "markdown", "metadata": {"tags": tags}}) == keys
 
 
 @pytest.mark.parametrize(("source", "tags", "links"), SECTIONS.values(), ids=SECTIONS)
