@@ -64,8 +64,10 @@ _SIGNATURES = (
 )
 # The login of a URL is all text up to the last @, since a password may contain an @. The port of a host without a login
 # is not a password, and a short name without a password is not a secret
-_LOGIN = r"[^\s\"'<>:@\\]|:(?!\\{0,8}/\\{0,8}/)|\\(?!\")"
-_ENCODED_LOGIN = r"[^\s\"'<>&%]|%(?!40|3A(?:(?:%5C){0,8}%2F){2})"
+# The last alternative of a possessive group never matches. Without it, Python before 3.11.5 keeps what the last, failed
+# repetition has consumed (https://github.com/python/cpython/issues/106052).
+_LOGIN = r"[^\s\"'<>:@\\]|:(?!\\{0,8}/\\{0,8}/)|\\(?!\")|(?!)"
+_ENCODED_LOGIN = r"[^\s\"'<>&%]|%(?!40|3A(?:(?:%5C){0,8}%2F){2})|(?!)"
 
 
 class Secret(NamedTuple):
@@ -144,7 +146,7 @@ SECRETS = {
     "login of a URL, encoded": Secret(
         "%40",
         r"%3A(?:(?:%5C){0,8}%2F){2}",
-        r"(?=(?:[^\s&%]|%(?!40|2F|3A)){16,}+%40|(?:[^\s&%]|%(?!40|2F|3A))*+%3A(?!\d{1,5}%(?:2F|3F|23)))"
+        r"(?=(?:[^\s&%]|%(?!40|2F|3A)|(?!)){16,}+%40|(?:[^\s&%]|%(?!40|2F|3A)|(?!))*+%3A(?!\d{1,5}%(?:2F|3F|23)))"
         rf"(?:{_ENCODED_LOGIN})++(?:%40(?:{_ENCODED_LOGIN})*+)*(?=%40)",
         re.IGNORECASE,
         is_within_words=True,
@@ -158,7 +160,8 @@ SECRETS = {
     "private key": Secret(
         "private",
         r"-----BEGIN[A-Z0-9 %+]{0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----",
-        r"[^-]*+(?:-(?!----)[^-]*+)*+(?:-----END[A-Z0-9 %+]{0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----)?",
+        r"[^-]*+(?:-(?!----)[^-]*+|(?!))*+"
+        r"(?:-----END[A-Z0-9 %+]{0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----)?",
     ),
     "end of a private key": Secret(
         "private",
