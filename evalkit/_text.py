@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Integral, Real
 from string import Formatter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 _MOST_LISTED = 20  # maximum number of names in a hint
+T = TypeVar("T")
 
 
 class Part(NamedTuple):
@@ -173,8 +174,8 @@ def check_number(name: str, value: object, *, is_whole: bool = False) -> None:
         raise ValueError(f"{name} must be a {'whole ' if is_whole else ''}number, not {value!r}")
 
 
-def fill_template(template: str | Callable[..., str], values: Mapping[str, Any]) -> str:
-    """Write a text from values with a function or a template.
+def fill_template(template: str | Callable[..., T], values: Mapping[str, Any]) -> str | T:
+    """Write a text from values with a function, whose result may be `Parts`, or with a template.
 
     Templates have the syntax of ``str.format``. In addition, ``{n:run}`` writes a count with its noun, and the items of
     a list are joined.

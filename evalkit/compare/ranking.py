@@ -46,8 +46,8 @@ class Leaderboard(Comparison):
     estimates is alphabetical and means nothing. Columns: model_name, n (runs), n_tasks, coverage (share of the tasks
     that any model ran), estimate with low and high (over the model's tasks), adjusted_estimate with bounds (see
     `basis`), rank_low and rank_high (range of possible ranks), behind_first, ties_with_first, corrected_estimate with
-    bounds (the estimate, corrected for selection among all models), method, target, warning,
-    measure (what is estimated). See `evalkit.stats.rank_models`.
+    bounds (the estimate, corrected for selection among all models), method, target, warning, measure (what is
+    estimated). See `evalkit.stats.rank_models`.
     """
 
     table: pd.DataFrame

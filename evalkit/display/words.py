@@ -40,8 +40,7 @@ def finding_text(finding: Finding) -> str:
 
 def finding_parts(finding: Finding) -> Parts:
     """Return the text of a finding in parts, some of which link to runs."""
-    template = finding.template or FINDINGS[finding.code]
-    worded = template(**finding.values) if callable(template) else fill_template(template, finding.values)
+    worded = fill_template(finding.template or FINDINGS[finding.code], finding.values)
     return worded if isinstance(worded, Parts) else Parts((Part(worded),))
 
 

@@ -247,13 +247,13 @@ def _judged(result: str, is_shell: bool, is_viewer: bool) -> bool:
         return False
     wrapping = _WRAPPING.match(head)
     start = wrapping.end() if wrapping else 0
-    lowered = head[start:].replace("İ", "i").lower()  # its lower case is two characters
+    # `lower` would turn İ into two characters, which the i in a pattern does not match
+    lowered = head[start:].replace("İ", "i").lower()
     line = lowered.partition("\n")[0]
-    words = [word for word in _AFTER_WORD if word in line]
     if (
         _NAMED.match(head, start)
         or _FIRST.match(lowered)
-        or any(_AFTER_WORD[word].match(head, start) for word in words)
+        or any(form.match(head, start) for word, form in _AFTER_WORD.items() if word in line)
     ):
         return not _COUNT.match(head, start) and not _RECOVERED.search(head)
     unknown = unknown_tool_in(first)

@@ -39,12 +39,16 @@ class KindOptions(RunOptions, total=False):
     outcomes: str | os.PathLike
 
 
-class ReadOptions(RunOptions, total=False):
-    """The options of `load` that every kind of log has, except the pattern of file names."""
+class FileOptions(TypedDict, total=False):
+    """The options of `load` and `collect` on how to read files."""
 
     recursive: bool
     jobs: int | None
     storage_options: StorageOptions
+
+
+class ReadOptions(RunOptions, FileOptions, total=False):
+    """The options of `load` that every kind of log has, except the pattern of file names."""
 
 
 class LoadOptions(ReadOptions, total=False):
@@ -53,11 +57,8 @@ class LoadOptions(ReadOptions, total=False):
     pattern: str
 
 
-class CollectOptions(TypedDict, total=False):
+class CollectOptions(FileOptions, total=False):
     """The options of `collect`."""
 
     pattern: str
-    recursive: bool
-    jobs: int | None
-    storage_options: StorageOptions
     progress: Progress
