@@ -67,7 +67,16 @@ def _plain_errors() -> Iterator[None]:
 
 
 class _Header(tarfile.TarInfo):
-    """A header in a tar archive. Refuses headers that `tarfile` would read for a very long time."""
+    """A header in a tar archive. Refuses headers that `tarfile` would read for a very long time, and damaged ones."""
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> "_Header":
+        """Read the next header; raise OSError if it is damaged, where `tarfile` would end without the other members."""
+        try:
+            return super().fromtarfile(archive)
+        except (tarfile.InvalidHeaderError, tarfile.TruncatedHeaderError) as error:  # type: ignore[attr-defined]
+            text = f"the header at byte {archive.offset} of the archive is damaged: {error}"
+            raise OSError(errno.EINVAL, text) from error
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
@@ -83,7 +92,7 @@ def _wrong_size(member: tarfile.TarInfo) -> OSError:
 
 
 def _check_members(archive: tarfile.TarFile) -> None:
-    """Raise OSError for a member of negative size, and make links to files read like these files.
+    """Raise OSError for a member of negative size or data after the last member; make links to files read like these.
 
     `tarfile` would read a member of negative size again and again, and search all members for each link of a chain.
     """
@@ -95,6 +104,9 @@ def _check_members(archive: tarfile.TarFile) -> None:
         members[posixpath.normpath(member.name)] = member
         if member.issym() or member.islnk():
             links.append(member)
+    rest = archive.fileobj.read(tarfile.RECORDSIZE)  # zeros fill the last record; another archive would follow them
+    if rest.strip(b"\0"):
+        raise OSError(errno.EINVAL, "the archive goes on after its end: unpack it, or pack its files into one archive")
     for link in links:
         folder = posixpath.dirname(link.name) if link.issym() else ""
         target = members.get(posixpath.normpath(posixpath.join(folder, link.linkname)))
