@@ -250,9 +250,12 @@ def snake_case(name: str) -> str:
 
 def names_in(status: Any) -> set[str]:
     """Return the unlocked achievements of a status: true keys of a mapping (values may be text), or a list's items."""
-    if isinstance(status, Mapping):
-        status = [name for name, got in status.items() if got and str(got).lower() not in ("false", "no", "none", "0")]
-    return {snake_case(str(name)).removeprefix("achievement_") for name in status}
+    names = set[str]()
+    for name in status:
+        got = status[name] if isinstance(status, Mapping) else True
+        if got and str(got).lower() not in ("false", "no", "none", "0"):
+            names.add(snake_case(str(name)).removeprefix("achievement_"))
+    return names
 
 
 def derive(events: list[Event]) -> list[Verdict]:
