@@ -314,7 +314,8 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         "map_hash": seen and seen.world_material_map_hash and f"map-{seen.world_material_map_hash}",
         "id": _first([m.task_instance_id for m in config]),
     }
-    task_source, task = next(((source, task) for source, task in known.items() if task), (None, None))
+    task_source = next(filter(known.get, known), None)
+    task = known[task_source] if task_source else None
 
     # a session starts when it was created, else at the first time in it; it ends at the last time in it
     stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]

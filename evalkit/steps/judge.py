@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
-from itertools import repeat, takewhile
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import msgspec
@@ -253,8 +253,10 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
     record = normalise_record(to_jsonable(execution), options)
     history, attempt = state.get(HISTORY_KEY), 1
     if isinstance(history, list) and history and (history[-1] is execution or history[-1] == execution):
-        before = (normalise_record(to_jsonable(raw), options) for raw in reversed(history[:-1]))
-        attempt += sum(1 for _ in takewhile(lambda one: repeats_failure(one, record), before))
+        for raw in reversed(history[:-1]):
+            if not repeats_failure(normalise_record(to_jsonable(raw), options), record):
+                break
+            attempt += 1
     if record["step_index"] is None:
         record["step_index"] = as_count(state.get("current_step_index"))
     return evaluate_record(record, read_result(record, options), attempt, options)
