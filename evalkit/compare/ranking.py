@@ -108,7 +108,8 @@ def leaderboard(
     """
     runs = runs_of(runs).reset_index(drop=True)
     compared = Comparison.of(outcomes(runs, value))
-    scored, cells, kind = compared.outcomes, compared.cells, kind_of(runs)
+    scored, cells = compared.outcomes, compared.cells
+    kind = kind_of(runs)
     rows = scored.table[scored.table["model_name"].isin(cells.models)]
     pairs = pairs_of(cells, scored, margin=margin)
     adjusted = compared.adjusted
@@ -146,7 +147,7 @@ def leaderboard(
     notes += scored.judged
     if scored.left_out and (copies := copied(runs, kind)):
         notes += note("copied", pairs=copies)
-    own = pairs[pairs[["model_a", "model_b"]].eq(first).any(axis=1)]
+    own = pairs[pairs["model_a"].eq(first) | pairs["model_b"].eq(first)]
     if own["n_tasks"].any() and own["n_unshared"].any():
         shared = sorted({own["n_tasks"].min(), own["n_tasks"].max()})
         others = sorted({own["n_unshared"].min(), own["n_unshared"].max()})
