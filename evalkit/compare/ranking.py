@@ -15,10 +15,10 @@ from evalkit.compare.pairwise import pairs_of
 from evalkit.display.tables import answer_html
 from evalkit.display.words import finding_text
 from evalkit.io import distinct_names, plain
-from evalkit.kinds import Finding, examples_of, outcomes, rates, sections
+from evalkit.kinds import Finding, LogKind, Outcomes, examples_of, outcomes, rates, sections
 from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.pipeline import runs_of
-from evalkit.kinds.runs import UNKNOWN, compared_in, copied, kind_of
+from evalkit.kinds.runs import UNKNOWN, copied, kind_of
 from evalkit.kinds.success_rates import best_first, with_usage
 from evalkit.stats import best_model, pair_structure, rank_models
 from evalkit.stats.adjusted import NONE, RAW
@@ -109,6 +109,7 @@ def leaderboard(
     runs = runs_of(runs).reset_index(drop=True)
     compared = Comparison.of(outcomes(runs, value))
     scored, cells = compared.outcomes, compared.cells
+    kind = kind_of(runs)
     rows = scored.table[scored.table["model_name"].isin(cells.models)]
     pairs = pairs_of(cells, scored, margin=margin)
     adjusted = compared.adjusted
@@ -120,7 +121,7 @@ def leaderboard(
     # models without a measured run come last, with the reason, and so do runs that name no model
     rest = runs[~runs["model_name"].fillna(UNKNOWN).isin(rows["model_name"])].fillna({"model_name": UNKNOWN})
     if len(rest) or table.empty:
-        unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind_of(runs))
+        unrated = rates(rest, value="is_successful" if scored.kind == "proportion" else "score", kind=kind)
         stated = ["model_name", "n", "n_tasks", "estimate", "low", "high", "warning"]
         table = pd.concat([table, unrated[stated]], ignore_index=True)
     types = {"rank_low": "Int64", "rank_high": "Int64", "ties_with_first": "boolean", "behind_first": "boolean"}
@@ -131,7 +132,7 @@ def leaderboard(
     if adjusted.basis != RAW:
         notes += adjusted.reason
     linked = pairs.assign(n_tasks=pairs["n_tasks"].clip(lower=pairs["estimate"].notna().astype(int)))
-    notes += pair_structure(linked) + _differing(runs, rows) + _without_value(scored.table)
+    notes += pair_structure(linked) + _differing(runs.loc[rows.index], scored, kind) + _without_value(scored.table)
     # in other formats than tables, the error decides what counts
     errors = runs.loc[scored.table.index].reindex(columns=["error", "format"])
     failed = errors[scored.table["outcome"].eq("failure") & errors["error"].notna() & errors["format"].eq("table")]
@@ -144,17 +145,17 @@ def leaderboard(
             lacking["best"] = best_if_failed
         notes += note("absent", **lacking)
     notes += scored.judged
-    if scored.left_out and (copies := copied(runs, kind_of(runs))):
+    if scored.left_out and (copies := copied(runs, kind)):
         notes += note("copied", pairs=copies)
+    own = pairs[pairs["model_a"].eq(first) | pairs["model_b"].eq(first)]
+    if own["n_tasks"].any() and own["n_unshared"].any():
+        shared = sorted({own["n_tasks"].min(), own["n_tasks"].max()})
+        others = sorted({own["n_unshared"].min(), own["n_unshared"].max()})
+        notes = note("partly", shared=shared, others=others) + notes
     table, pairs = scored.marked(table), scored.marked(pairs)
-    board = Leaderboard(
+    return Leaderboard(
         scored, compared.named_runs, compared.all_cells, table=table, pairs=pairs, basis=adjusted.basis, notes=notes
     )
-    own = board.pairs_of_first
-    if own["n_tasks"].any() and own["n_unshared"].any():
-        shared, others = (sorted({own[name].min(), own[name].max()}) for name in ("n_tasks", "n_unshared"))
-        return replace(board, notes=note("partly", shared=shared, others=others) + notes)
-    return board
 
 
 def _without_value(table: pd.DataFrame) -> Notes:
@@ -180,10 +181,9 @@ def _without_value(table: pd.DataFrame) -> Notes:
     return notes
 
 
-def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
-    """Name the conditions and settings in which the runs of models differ."""
-    notes = Notes()
-    kind, counted = kind_of(runs), runs.loc[rows.index]
+def _differing(counted: pd.DataFrame, scored: Outcomes, kind: LogKind) -> Notes:
+    """Name the conditions and settings in which the counted runs of models differ."""
+    notes, rows = Notes(), scored.table.loc[counted.index]
     conditions = rows.groupby("model_name")["condition"].agg(frozenset)
     if conditions.nunique() > 1 or (rows.groupby("task")["condition"].nunique() > 1).any():
         differing = dict[str, pd.Series]()  # values by label
@@ -198,7 +198,7 @@ def _differing(runs: pd.DataFrame, rows: pd.DataFrame) -> Notes:
     settings = {}
     for name in kind.rates.reported_settings:
         texts = counted[name].astype("str").where(counted[name].notna(), "")
-        if name not in compared_in(runs) and texts.groupby(rows["model_name"]).agg(frozenset).nunique() > 1:
+        if name not in scored.compared_by and texts.groupby(rows["model_name"]).agg(frozenset).nunique() > 1:
             settings[name] = sorted(texts.unique())
     if settings:
         notes += note("settings_differ", settings=settings)

@@ -98,10 +98,18 @@ def parse_file(path: str, data: bytes) -> Parsed:
 def rows_of(judged: Judged) -> dict[str, Sequence[tuple]]:
     """Return the rows of a trace for each table of `table.RECORDS`."""
     rows = list[EventRow]()
+    turns = set[int]()
+    actions = list[int]()
+    costs = list[float]()
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
         row = EventRow(position, event.turn, event.kind)
+        if row.game_turn is not None:
+            turns.add(row.game_turn)
         if isinstance(event.actions, list):
             row = row._replace(actions=len(event.actions))
+            actions.append(len(event.actions))
+        if type(event.cost) in (int, float) and 0 <= event.cost < _DEAREST:
+            costs.append(event.cost)
         if any(verdict):  # few events have hooks, achievements or invalid actions
             row = row._replace(
                 hooks=" ".join([f"{name}:{count}:{known}" for name, count, known in verdict.hooks]) or None,
@@ -111,13 +119,11 @@ def rows_of(judged: Judged) -> dict[str, Sequence[tuple]]:
                 reasons=[action.reason for action in verdict.invalid],
             )
         rows.append(row)
-    actions = [row.actions for row in rows if row.actions is not None]
-    costs = [event.cost for event in judged.events if type(event.cost) in (int, float) and 0 <= event.cost < _DEAREST]
     tokens_in, tokens_out = tokens_of(judged.events)
     episode = {
         **judged.session,
         "events": len(rows),
-        "turns": len({row.game_turn for row in rows} - {None}) or None,
+        "turns": len(turns) or None,
         "actions": sum(actions) if actions else None,
         "can_tell": judged.unlocked is not None,
         "tokens_in": tokens_in,
@@ -148,20 +154,24 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     config = [entry.data for entry in entries if entry.data] + ([trace.metadata] if trace.metadata else [])
     derived = not any(event.event_metadata or event.hooks_triggered for event in events)
     verdicts = derive(events) if derived else [read_hooks(event) for event in events]
-    named = {name for verdict in verdicts for name in verdict.achievements}
-    has_unnamed = any(verdict.has_unnamed for verdict in verdicts)
+    named, kinds = set[str](), set[str]()
+    has_unnamed = has_suspects = disagree = False
+    for event, verdict in zip(events, verdicts, strict=True):
+        kinds.add(event.kind)
+        named.update(verdict.achievements)
+        has_unnamed |= verdict.has_unnamed
+        for action in verdict.invalid:
+            has_suspects |= action.suspect
+        claim = event.metadata.invalid_action if event.metadata else None
+        disagree |= claim not in (None, bool(verdict.invalid))
     if not named and not derived:  # hooks with other names may contain achievements
         hooks = [hook.data for event in events for hook in event.event_metadata or ()]
         has_unnamed |= any(data and data.achievements for data in hooks)
-    disagree = any(
-        event.metadata is not None and event.metadata.invalid_action not in (None, bool(verdict.invalid))
-        for event, verdict in zip(events, verdicts, strict=True)
-    )
     errors = [entry.data for entry in entries if entry.metadata_type == "error"]
     error = ((errors[0] and errors[0].error_message) or "") if errors else None
     claimed = _first([m.achievements for m in config])  # by episode_results
     n_claimed = _first([m.num_achievements for m in config])
-    shows_nothing = bool(events) and not named and all(event.kind != "environment" for event in events)
+    shows_nothing = bool(events) and not named and "environment" not in kinds
     can_tell = bool(events) and not has_unnamed and not shows_nothing
     differs = claimed is not None and names_in(claimed) != named
     flags = {
@@ -170,7 +180,7 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
         "derived": derived and bool(named),
         "unnamed_achievements": has_unnamed,
         "no_environment_events": shows_nothing,
-        "suspect_invalid_actions": any(action.suspect for verdict in verdicts for action in verdict.invalid),
+        "suspect_invalid_actions": has_suspects,
         "verdicts_disagree": disagree,
         "results_mismatch": can_tell and (differs or n_claimed not in (None, len(named))),
     }
@@ -184,7 +194,7 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     session = {
         **read_session(trace, config, first_map(data)),
         "status": status,
-        "flags": [*(flag for flag, is_so in flags.items() if is_so), *notes],
+        "flags": [*filter(flags.get, flags), *notes],
     }
     recovered = ", ".join([f"{name} ({value})" if value else name for name, value in notes.items()])
     return Judged(session, events, verdicts, frozenset(named) if can_tell else None, error, recovered)
@@ -240,9 +250,12 @@ def snake_case(name: str) -> str:
 
 def names_in(status: Any) -> set[str]:
     """Return the unlocked achievements of a status: true keys of a mapping (values may be text), or a list's items."""
-    if isinstance(status, Mapping):
-        status = [name for name, got in status.items() if got and str(got).lower() not in ("false", "no", "none", "0")]
-    return {snake_case(str(name)).removeprefix("achievement_") for name in status}
+    names = set[str]()
+    for name in status:
+        got = status[name] if isinstance(status, Mapping) else True
+        if got and str(got).lower() not in ("false", "no", "none", "0"):
+            names.add(snake_case(str(name)).removeprefix("achievement_"))
+    return names
 
 
 def derive(events: list[Event]) -> list[Verdict]:
@@ -301,7 +314,8 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         "map_hash": seen and seen.world_material_map_hash and f"map-{seen.world_material_map_hash}",
         "id": _first([m.task_instance_id for m in config]),
     }
-    task_source, task = next(((source, task) for source, task in known.items() if task), (None, None))
+    task_source = next(filter(known.get, known), None)
+    task = known[task_source] if task_source else None
 
     # a session starts when it was created, else at the first time in it; it ends at the last time in it
     stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]

@@ -278,9 +278,11 @@ class Drawing(NamedTuple):
 
 def attach(artist: Artist, tips: Iterable[str], hrefs: Iterable[object] = ()) -> None:
     """Attach tooltips and local links for SVG to an artist: one per point of a collection, or one to a patch."""
-    tips = [plain(tip) for tip in tips]
-    links = [str(href) if is_local_link(href) else "" for href in hrefs] or [""] * len(tips)
-    marks = [_MARK + json.dumps(pair) if any(pair) else None for pair in zip(tips, links, strict=True)]
+    tips = list(tips)
+    marks = list[str | None]()
+    for tip, href in zip(tips, list(hrefs) or [""] * len(tips), strict=True):
+        mark = plain(tip), str(href) if is_local_link(href) else ""
+        marks.append(_MARK + json.dumps(mark) if any(mark) else None)
     if isinstance(artist, Collection):
         artist.set_urls(marks)
     else:

@@ -266,9 +266,18 @@ def _place(
 
 def _mark(row: Row, x: float | None, y: float | None, series: Any, look: Look, tip: str) -> dict[str, Any]:
     """Return the position and style of a row's mark, with its interval and its n if it has them."""
-    numbers = {name: as_number(row.get(name)) for name in ("low", "high", "n")}
-    style = {"colour": look.colour, "marker": look.marker, "tip": row.get("tip") or tip, "href": row.get("href")}
-    return {"x": x, "y": y, **numbers, **style, "series": series}
+    return {
+        "x": x,
+        "y": y,
+        "low": as_number(row.get("low")),
+        "high": as_number(row.get("high")),
+        "n": as_number(row.get("n")),
+        "colour": look.colour,
+        "marker": look.marker,
+        "tip": row.get("tip") or tip,
+        "href": row.get("href"),
+        "series": series,
+    }
 
 
 def _marks(marks: Sequence[dict[str, Any]], *more: str) -> pd.DataFrame:
@@ -712,8 +721,11 @@ def draw_points(ax: Axes, points: pd.DataFrame, *, size: float, alpha: float = 1
         return
     look: dict[str, Any] = {"c": points["colour"].tolist(), "edgecolors": GROUND, "linewidths": edge, "alpha": alpha}
     drawn = ax.scatter(points["x"], points["y"], s=size, zorder=3, **look)
-    shapes = [MarkerStyle(marker) for marker in points["marker"]]
-    drawn.set_paths([shape.get_path().transformed(shape.get_transform()) for shape in shapes])
+    paths = []
+    for marker in points["marker"]:
+        shape = MarkerStyle(marker)
+        paths.append(shape.get_path().transformed(shape.get_transform()))
+    drawn.set_paths(paths)
     drawing.attach(drawn, points["tip"], points["href"])
 
 

@@ -224,19 +224,22 @@ def pair_text(row: Row) -> str:
     if row["n_tasks"] == 0 and not apart:
         return f"Not decided: {row['model_a']} and {row['model_b']} share no tasks."
     sides = "ab" if row["estimate"] >= 0 else "ba"  # the leading model first
-    first, second = (row[f"model_{side}"] for side in sides)
+    first, second = row[f"model_{sides[0]}"], row[f"model_{sides[1]}"]
     like = "new tasks like these" if row["target"] == "new tasks" else "these tasks, run again"
     difference, unit = _difference(row)
-    means = [format_interval(row[f"mean_{side}"], None, None, percent=row.get("unit", "%") == "%") for side in sides]
-    if apart:  # each model on its own tasks
-        tasks = [counted_noun(apart.values[side], "task") for side in sides]
-        result = " against ".join(f"{mean} on {n}" for mean, n in zip(means, tasks, strict=True))
-    elif partly := notes.get("partly_shared"):
-        others = " against ".join(str(partly.values[side]) for side in sides)
-        result = f"an estimated {' against '.join(means)}, from {counted_noun(row['n_tasks'], 'shared task')}"
-        result += f" and {others} others, assumed to be random samples of the same tasks"
-    else:
-        result = f"{' against '.join(means)} on {counted_noun(row['n_tasks'], 'shared task')}"
+    means = []
+    for side in sides:
+        mean = format_interval(row[f"mean_{side}"], None, None, percent=unit["percent"])
+        if apart:  # each model on its own tasks
+            mean += f" on {counted_noun(apart.values[side], 'task')}"
+        means.append(mean)
+    result = " against ".join(means)
+    if partly := notes.get("partly_shared"):
+        others = f"{partly.values[sides[0]]} against {partly.values[sides[1]]} others"
+        result = f"an estimated {result}, from {counted_noun(row['n_tasks'], 'shared task')}"
+        result += f" and {others}, assumed to be random samples of the same tasks"
+    elif not apart:
+        result += f" on {counted_noun(row['n_tasks'], 'shared task')}"
     result += f", difference {difference}{_chance(row)}"
     if row.get("tested", 1) > 1:
         result += f" after {row['correction']} correction for {row['tested']} pairs"

@@ -71,8 +71,10 @@ def adjusted_rates(
     of_model = rates.drop(columns="target").set_index(model).reindex(cells.models)
     table = table.join(of_model.reset_index(drop=True))
     table = table.fillna({"n": 0, "n_tasks": 0, "method": ""}).astype({"n": "int64", "n_tasks": "int64"})
-    warnings = [warning if isinstance(warning, Notes) else note("no_values") for warning in table["warning"]]
-    warnings = [warning + cells.lost_of(i) for i, warning in enumerate(warnings)]
+    warnings = list[Notes]()
+    for i, warning in enumerate(table["warning"]):
+        known = warning if isinstance(warning, Notes) else note("no_values")
+        warnings.append(known + cells.lost_of(i))
     table["warning"] = pd.Series(warnings, table.index, dtype="object")
     columns = ["adjusted_estimate", "adjusted_low", "adjusted_high"]
     if len(table) < 2 or (table["coverage"] == 1).all():

@@ -211,8 +211,10 @@ def cells_of(
     if stratum:
         of_task = runs[task] if conditions is None else runs[task].astype("str")
         kinds = runs.groupby(of_task)[stratum].first()
-        under = tasks if conditions is not None else [(name, "") for name in tasks]
-        texts = [f"{kinds.get(name, '')}\0{of}" for name, of in under]
+        texts = []
+        for row in tasks:
+            name, under = (row, "") if conditions is None else row
+            texts.append(f"{kinds.get(name, '')}\0{under}")
         strata = coded(pd.Series(texts, dtype="object"))[0]
     are_families = bool(family) and bool(named.groupby(family)[task].nunique().max() > 1)
     if are_families:

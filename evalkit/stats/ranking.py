@@ -67,7 +67,7 @@ def rank_models(
         pairs = tests.assign(decided=is_behind & (tests["estimate"] > 0))
     elif pairs is None:
         pairs = compare_all(cells, rng=rng)
-    place = {str(name): number for number, name in enumerate(cells.models)}
+    place = dict(zip(map(str, cells.models), range(count), strict=True))
     decided = pairs[pairs["decided"]]
     is_a, sides = decided["estimate"] > 0, decided[["model_a", "model_b"]].map(place.get)
     winners = sides["model_a"].where(is_a, sides["model_b"]).to_numpy(int)
@@ -80,11 +80,7 @@ def rank_models(
         table["rank_low"] = table["rank_low"].clip(lower=2).where(table.index != leading, 1)
         table["rank_high"] = table["rank_high"].where(table.index != leading, 1)
         table["ties_with_first"] = table.index == leading
-    table[["corrected_low", "corrected_high"]] = [_interval_for_all(by_task, i, own) for i, own in enumerate(values)]
-    centre = table["estimate"].mean()
-    shrunk = centre + _share_of_signal(by_task, values, table["estimate"]) * (table["estimate"] - centre)
-    lowest, highest = table["corrected_low"].fillna(-math.inf), table["corrected_high"].fillna(math.inf)
-    table["corrected_estimate"] = shrunk.clip(lowest, highest)
+    table[["corrected_estimate", "corrected_low", "corrected_high"]] = _corrected(by_task, values, table["estimate"])
     return intervals.typed(table.sort_values("estimate", ascending=False, kind="stable", ignore_index=True), _COLUMNS)
 
 
@@ -123,33 +119,38 @@ def _against_others(cells: Cells, leading: int) -> tuple[pd.DataFrame, bool]:
     return tests, bool(((tests["p_value"] <= tests["claim_at"]) & (tests["estimate"] > 0)).all())
 
 
-def _share_of_signal(by_task: Cells, values: list[np.ndarray], estimates: pd.Series) -> float:
-    """Return the share of the variance of the models' estimates that is not noise, from 0 to 1."""
-    spread = estimates.var()
-    if not spread > 0:
-        return 0.0
-    common = by_task.has()
-    if common.sum() > 1:
-        shared = by_task.means[common]
-        shared = shared - shared.mean(axis=1, keepdims=True)  # remove the difficulty of each task
-        noise = (shared.var(axis=0, ddof=1) / len(shared)).sum() / (shared.shape[1] - 1)
-    else:
-        variances = [float(intervals.variance_of_mean(own)) for own in values if len(own) > 1]
-        noise = np.mean(variances or [math.inf])
-    return max(0.0, 1 - float(noise) / float(spread))
+def _corrected(by_task: Cells, values: list[np.ndarray], estimates: pd.Series) -> np.ndarray:
+    """Return the corrected estimate of each model, with bounds; columns as in the table of `rank_models`."""
+    confidence = 1 - intervals.LEVEL / len(values)
+    bounds = []
+    for model, own in enumerate(values):
+        families = np.arange(len(own))
+        if by_task.clusters is not None:
+            families = by_task.clusters[by_task.sizes[:, model] > 0]
+        if len(np.unique(families)) < len(own):
+            limits = (0.0, 1.0) if by_task.shares else None
+            tasks = np.arange(len(own))
+            found = intervals.mean_interval(own, tasks, bounds=limits, families=families, confidence=confidence)
+            bounds.append((found.low, found.high))
+        else:
+            bounds.append(at_once(own, by_task.shares, confidence))
+    low, high = np.array(bounds).T
 
-
-def _interval_for_all(by_task: Cells, model: int, values: np.ndarray) -> tuple[float, float]:
-    """Return the interval of a model's mean, with Bonferroni's correction for the number of models."""
-    confidence = 1 - intervals.LEVEL / len(by_task.models)
-    if by_task.clusters is not None:
-        families = by_task.clusters[by_task.sizes[:, model] > 0]
-        if len(np.unique(families)) < len(values):
-            bounds = (0.0, 1.0) if by_task.shares else None
-            tasks = np.arange(len(values))
-            found = intervals.mean_interval(values, tasks, bounds=bounds, families=families, confidence=confidence)
-            return found.low, found.high
-    return at_once(values, by_task.shares, confidence)
+    spread = float(estimates.var())
+    signal = 0.0  # share of the variance of the estimates that is not noise
+    if spread > 0:
+        common = by_task.has()
+        if common.sum() > 1:
+            shared = by_task.means[common]
+            shared = shared - shared.mean(axis=1, keepdims=True)  # remove the difficulty of each task
+            noise = (shared.var(axis=0, ddof=1) / len(shared)).sum() / (shared.shape[1] - 1)
+        else:
+            variances = [float(intervals.variance_of_mean(own)) for own in values if len(own) > 1]
+            noise = np.mean(variances or [math.inf])
+        signal = max(0.0, 1 - float(noise) / spread)
+    shrunk = estimates.mean() + signal * (estimates.to_numpy() - estimates.mean())
+    lowest, highest = np.where(np.isnan(low), -math.inf, low), np.where(np.isnan(high), math.inf, high)
+    return np.column_stack([np.clip(shrunk, lowest, highest), low, high])
 
 
 def at_once(values: np.ndarray, shares: bool, confidence: float) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -71,9 +72,14 @@ def frames_of(histories: Sequence[History], records: Records | None = None) -> d
 
 def _run_row(history: History) -> dict[str, Any]:
     """Return the row of a history. It is successful if all planned steps succeeded or were skipped, None if unknown."""
-    verdicts = Counter(evaluation["verdict"] for evaluation in history.evaluations)
-    cut = sum(evaluation["truncated"] for evaluation in history.evaluations)
-    times = [time for record in history.records if (time := time_of(record))]
+    verdicts = Counter[str]()
+    cut = 0
+    times = list[datetime]()
+    for record, evaluation in zip(history.records, history.evaluations, strict=True):
+        verdicts[evaluation["verdict"]] += 1
+        cut += evaluation["truncated"]
+        if time := time_of(record):
+            times.append(time)
     records, loops = len(history.records), len(find_loops(history))
     n = records - verdicts["skipped"] - verdicts["unknown"]
     statuses = {"complete": "completed", "abort": "aborted", "continue": "unfinished"}

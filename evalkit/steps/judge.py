@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
-from itertools import repeat, takewhile
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import msgspec
@@ -144,44 +144,53 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
     may be any contiguous part of its original if all times are known. If not, its results must contain at least
     `ENOUGH_WORDS` distinct words, because runs that fail at once look the same.
     """
-    calls = [list(map(_call_of, history.records)) for history in histories]
-    times = [[time_of(record) or record["timestamp"] for record in history.records] for history in histories]
+    calls = list[list[tuple]]()
+    times = list[list[Any]]()
+    order = list[tuple]()  # of two alike histories, the first in this order is the original
+    for i, history in enumerate(histories):
+        calls.append([])
+        times.append([])
+        n_cut = 0
+        for record in history.records:
+            # old files store numbers as text, so parameters are compared as words
+            parameters = _WORD.findall(json.dumps(record["step"]["parameters"], sort_keys=True))
+            calls[i].append((record["step"]["function_name"], tuple(parameters), record["success"], record["error"]))
+            times[i].append(time_of(record) or record["timestamp"])
+            n_cut += "truncated" in record["result_metadata"]
+        if calls[i]:
+            order.append((-len(calls[i]), n_cut, history.plan is None, i))
     words = cache(lambda i: list(map(_words_of, histories[i].records)))
 
     def repeats(i: int, original: int, start: int) -> bool:
         n = len(calls[i])
-        first = times[i][0]
-        if start and (not first or first != times[original][start]):  # without its times, a part is no copy
+        if start and (not times[i][0] or times[i][0] != times[original][start]):  # without its times, a part is no copy
             return False
-        both = list(zip(times[i], times[original][start:], strict=False))
-        if calls[i] != calls[original][start : start + n] or any(a and b and a != b for a, b in both):
+        if calls[i] != calls[original][start : start + n]:
             return False
-        if not all(a and b for a, b in both):
-            different = {word for kept, _ in words(i) for word in kept}
-            if n < len(calls[original]) or len(different) < ENOUGH_WORDS:
+        are_known = True
+        for one, other in zip(times[i], times[original][start:], strict=False):
+            if one and other and one != other:
                 return False
-        return all(map(_agree, words(i), words(original)[start:]))
-
-    def rank(i: int) -> tuple[int, int, bool]:
-        n_cut = sum("truncated" in record["result_metadata"] for record in histories[i].records)
-        return -len(calls[i]), n_cut, histories[i].plan is None  # the first in this order is the original
+            are_known = are_known and bool(one and other)
+        different = set[str]()
+        for own, others in zip(words(i), words(original)[start:], strict=False):
+            (shorter, is_cut), (longer, _) = (own, others) if len(own[0]) <= len(others[0]) else (others, own)
+            if shorter != (longer[: len(shorter)] if is_cut else longer):
+                return False
+            different.update(own[0])
+        return are_known or (n >= len(calls[original]) and len(different) >= ENOUGH_WORDS)
 
     copies = dict[int, int]()
     places = defaultdict[tuple, list[tuple[int, int]]](list)  # originals, and positions in them, by call
-    for i in sorted(filter(calls.__getitem__, range(len(histories))), key=rank):
-        original = next((j for j, start in places[calls[i][0]] if repeats(i, j, start)), None)
-        if original is not None:
-            copies[i] = original
-            continue
-        for start, call in enumerate(calls[i]):
-            places[call].append((i, start))
+    for *_, i in sorted(order):
+        for original, start in places[calls[i][0]]:
+            if repeats(i, original, start):
+                copies[i] = original
+                break
+        else:
+            for start, call in enumerate(calls[i]):
+                places[call].append((i, start))
     return copies
-
-
-def _call_of(record: StepRecord) -> tuple:
-    """Return a call and its outcome; parameters are compared as words, since old files store numbers as text."""
-    parameters = _WORD.findall(json.dumps(record["step"]["parameters"], sort_keys=True))
-    return record["step"]["function_name"], tuple(parameters), record["success"], record["error"]
 
 
 def _words_of(record: StepRecord) -> tuple[list[str], bool]:
@@ -191,11 +200,6 @@ def _words_of(record: StepRecord) -> tuple[list[str], bool]:
         return [], False
     words = [word for word in _WORD.findall(str(result)) if word not in ("None", "nan")]
     return words[:-1] if is_cut else words, is_cut
-
-
-def _agree(a: tuple[list[str], bool], b: tuple[list[str], bool]) -> bool:
-    (words, is_cut), (longer, _) = sorted((a, b), key=lambda result: len(result[0]))
-    return words == (longer[: len(words)] if is_cut else longer)
 
 
 def evaluate_history(records: Any, options: Options | None = None) -> list[dict]:
@@ -249,8 +253,10 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
     record = normalise_record(to_jsonable(execution), options)
     history, attempt = state.get(HISTORY_KEY), 1
     if isinstance(history, list) and history and (history[-1] is execution or history[-1] == execution):
-        before = (normalise_record(to_jsonable(raw), options) for raw in reversed(history[:-1]))
-        attempt += sum(1 for _ in takewhile(lambda one: repeats_failure(one, record), before))
+        for raw in reversed(history[:-1]):
+            if not repeats_failure(normalise_record(to_jsonable(raw), options), record):
+                break
+            attempt += 1
     if record["step_index"] is None:
         record["step_index"] = as_count(state.get("current_step_index"))
     return evaluate_record(record, read_result(record, options), attempt, options)
@@ -530,7 +536,7 @@ def end_of_route(records: Any) -> tuple[str, int]:
         # if the history did not advance, a success still moves the index by one
         has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
-        tries = executions((history.records[j] for j in range(i, -1, -1)), index)
+        tries = executions(map(history.records.__getitem__, range(i, -1, -1)), index)
         judged = history.evaluations[i] | {"retry_cap_reached": tries >= history.options.retry_cap}
         # past the end of the plan, the executor ends the workflow without judging this step
         route = "complete" if index > n_steps else route_after(judged, index, n_steps)

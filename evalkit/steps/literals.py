@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Collection, Mapping
 from datetime import date, time
 from decimal import Decimal
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,8 +98,11 @@ def is_deep(value: Any) -> bool:
     """Return whether lists and dicts are nested deeper than `MAX_DEPTH`."""
     level = [value]
     for _ in range(MAX_DEPTH):
-        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list)))
-        level = list(chain.from_iterable(inner))
+        inner = list[Any]()
+        for one in level:
+            if isinstance(one, (dict, list)):
+                inner += one.values() if isinstance(one, dict) else one
+        level = inner
     return bool(level)
 
 

@@ -146,8 +146,10 @@ def state_in(value: Any) -> Mapping | None:
     """Return the state that contains a history: the value itself, or one level below as in a dumped snapshot."""
     if not isinstance(value, Mapping):
         return None
-    states = (value, *map(value.get, ("values", "channel_values", "state")))
-    return next((s for s in states if isinstance(s, Mapping) and isinstance(s.get(HISTORY_KEY), list)), None)
+    for state in (value, *map(value.get, ("values", "channel_values", "state"))):
+        if isinstance(state, Mapping) and isinstance(state.get(HISTORY_KEY), list):
+            return state
+    return None
 
 
 def companions(path: str) -> list[str]:
