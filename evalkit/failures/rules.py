@@ -6,7 +6,6 @@ ignoring surrounding spaces and memory addresses. A result that was not logged e
 
 import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, zip_longest
@@ -122,6 +121,10 @@ _LIMIT_STATUS = re.compile(  # a status that names a limit, but not a time-out o
     r"|exhausted|budget)",
     re.IGNORECASE | re.DOTALL,
 )
+_WORDS_OF_LIMITS = (  # every match of these three patterns contains one of the words, in upper or lower case
+    *("exceed", "reach", "exhaust", "hit", "used up", "out", "max", "limit", "stopp", "need more"),
+    *("exit_", "too_many", "length", "budget"),
+)
 _WORDS_OF_WAITING = ("wait", "sleep", "pause", "delay")  # every match of `_WAITS` contains one of these
 _WAITS = re.compile(  # the name and the arguments of a call that only waits
     r"(?:\S*[_.!:/-])?(?:wait|sleep|pause|delay)(?:_(?:for_)?(?:ms|seconds|minutes|time))? .*"
@@ -161,8 +164,11 @@ def cycle(transcript: Seen) -> Iterator[Found]:
     for agent, calls in transcript.calls_of_agents.items():
         if transcript.repeats[agent] < 2 * (LEAST_REPEATS - 1):  # too few for a cycle of two calls
             continue
-        counts = Counter((made.name, made.arguments, made.result) for made in calls)
-        if sum(n >= LEAST_REPEATS for n in counts.values()) < 2:  # at most one call recurs often enough
+        equal: dict[tuple, list[Made]] = {}
+        for made in calls:
+            equal.setdefault((made.name, made.arguments, made.result), []).append(made)
+        often = [same for same in equal.values() if len(same) >= LEAST_REPEATS and same[0].result is not None]
+        if sum(not all(map(_only_waits, same)) for same in often) < 2:  # at most one call recurs often enough
             continue
         calls = [made for made in calls if not _only_waits(made)]
         keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]
@@ -315,16 +321,24 @@ def _is_result(turns: Sequence[Turn], number: int) -> bool:
     return any(turn.call and place + turn.call.result_after == number for place, turn in enumerate(turns, 1))
 
 
+def _may_name_limit(text: str) -> bool:
+    """Return whether a pattern of a limit may match a text. This quick test rules out most messages and statuses."""
+    # in other texts, the patterns also match letters such as ſ, which `lower` does not turn into s
+    return not text.isascii() or contains_any(text.lower(), _WORDS_OF_LIMITS)
+
+
 def limit_reached(transcript: Seen) -> Iterator[Found]:
     """Find a run that a limit (steps, tokens, time, cost) ended, according to its status or its last two turns."""
     ended = transcript.ended
     turns = transcript.turns
-    if ended and _LIMIT_STATUS.match(ended):
+    if ended and _may_name_limit(ended) and _LIMIT_STATUS.match(ended):
         yield max(len(turns), 1), ended, ended
         return
     for number in range(max(len(turns) - 1, 1), len(turns) + 1):
         turn = turns[number - 1]
         match = None
+        if not _may_name_limit(turn.text):
+            continue
         if turn.role in ("system", "user"):
             match = _LIMIT.search(turn.text)
             if match and _is_result(turns, number):

@@ -196,9 +196,10 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
             _read.cache_clear()
         store.arrange(runs)
         store.commit()
-        for tables in unstored:
-            store.put(tables)
-        store.arrange(runs)
+        if unstored:
+            for tables in unstored:
+                store.put(tables)
+            store.arrange(runs)
         files, table = store.tables["files"], store.tables["events"]
     for name, messages in raised.items():
         n = counted_noun(len(messages), "run")

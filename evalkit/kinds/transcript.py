@@ -144,6 +144,8 @@ class Transcript(NamedTuple):
 
 def cell_text(value: Any) -> str:
     """Format a cell of a frame; empty if it is missing."""
+    if isinstance(value, str):
+        return "" if value in ("<NA>", "NaT") else plain(value)
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         items = value if isinstance(value, (list, tuple)) else value.tolist()
         if isinstance(items, (list, tuple)):

@@ -84,7 +84,10 @@ def chat_messages(messages: Any) -> list[Message]:
     called: dict[str, ToolCall] = {}  # by call id
     unanswered: list[ToolCall] = []  # calls without an id in the last message that has such calls
     for given in objects(messages):
-        is_plain = _DETAILS.isdisjoint(given) and given.get("role") in _ROLES and isinstance(given.get("content"), str)
+        is_plain = given.get("role") in _ROLES and isinstance(given.get("content"), str) and _DETAILS.isdisjoint(given)
+        if is_plain and given["role"] != "tool" and "tool_calls" not in given and "name" not in given:  # most messages
+            out.append(Message(given["role"], given["content"]))
+            continue
         for message in [given] if is_plain else _apart(_as_chat(given)):
             extra = message.get("extra")
             if not isinstance(extra, dict):

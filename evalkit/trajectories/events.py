@@ -13,6 +13,7 @@ from evalkit.kinds.detectors import shortened
 from evalkit.kinds.errors import contains_any
 
 MOST_READ = 4_000  # maximum number of characters that detectors read of a call's arguments
+MOST_REMEMBERED = 600  # maximum number of characters of a call that is remembered, with what it does
 _FINISHES = re.compile(  # names of calls that end a run
     r"(?:.*_)?(?:submit|finish|finished|done|complete|attempt_completion|final_answer|answer|stop|end|exit|give_up"
     r"|task_complete|mark_task_complete|transfer_to_human\w*|respond|end_conversation)",
@@ -232,11 +233,7 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
             return
         if earlier.role not in ("system", "user"):
             continue
-        for sentence in _SENTENCES.split(earlier.text):
-            asked = _form_asked(sentence)
-            if asked is None:
-                continue
-            instruction, given = asked
+        for instruction, given in _forms_asked(earlier.text):
             # also without ReAct's words, which may belong to the answer
             texts = (turn.text.strip(), turn.text.rpartition("Final Answer:")[2].strip())
             if not any(given.search(text) for text in texts):
@@ -244,7 +241,14 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
             return
 
 
-@lru_cache(maxsize=1024)  # the runs of a benchmark have the same instructions
+@lru_cache(maxsize=16)  # the runs of a benchmark begin with the same message
+def _forms_asked(text: str) -> Sequence[tuple[str, re.Pattern]]:
+    """Return the instructions about the form of the answer in a message, and the patterns of such answers."""
+    asked = map(_form_asked, _SENTENCES.split(text))
+    return [found for found in asked if found is not None]
+
+
+@lru_cache(maxsize=1024)  # messages about different tasks have instructions in common
 def _form_asked(sentence: str) -> tuple[str, re.Pattern] | None:
     """Return the instruction about the form of the answer in a sentence, and the pattern of such answers, or None."""
     for asks, given in _ASKS:
@@ -272,6 +276,13 @@ def _work(name: str, arguments: str) -> _Work:
     work, may_be_tool = _named_work(name)
     if not may_be_tool and not contains_any(arguments, _KEYS_OF_SHELLS):
         return work
+    examine = _remembered_work if len(name) + len(arguments) <= MOST_REMEMBERED else _work_of_tool
+    return examine(name, arguments)
+
+
+def _work_of_tool(name: str, arguments: str) -> _Work:
+    """Return what a call of a tool that may be a shell or an editor does."""
+    work, _ = _named_work(name)
     given = _given(arguments)
     tool = _tool(_words(name), given)
     if not tool:
@@ -291,6 +302,9 @@ def _work(name: str, arguments: str) -> _Work:
         tests=tool == "test",
         undoes=work.undoes or "undo" in action,
     )
+
+
+_remembered_work = lru_cache(maxsize=4096)(_work_of_tool)  # runs of the same task have many calls in common
 
 
 @lru_cache(maxsize=1024)  # the same names recur in many calls

@@ -3,6 +3,7 @@
 import io
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -64,10 +65,11 @@ class Lines(Sequence[dict[str, Any]]):
     def __init__(self, data: bytes) -> None:
         self._data = without_mark(data)[0]
         self._places: list[slice] = []  # the lines with an object
+        most = most_bytes()
         start = 0
         for line in io.BytesIO(self._data):
             end = start + len(line)
-            if next(read_lines(line, (), []), None) is not None:
+            if _has_object(line, most):
                 self._places.append(slice(start, end))
             start = end
 
@@ -82,6 +84,15 @@ class Lines(Sequence[dict[str, Any]]):
             return _DECODED_LINE.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError):  # such as NaN
             return decode_json(line)[0]
+
+
+def _has_object(line: bytes, most: int) -> bool:
+    """Return whether `read_lines` yields an object for a line; `most` is the maximum size of a file in bytes."""
+    if CELL * len(line) <= most:  # fits in memory even if each byte is a value
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            _DECODED_LINE.decode(line)
+            return True
+    return next(read_lines(line, (), []), None) is not None
 
 
 def decoded(value: Any) -> Any:

@@ -75,10 +75,11 @@ _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
     """Return the files of a run (its `source` last, but first for sessions), its part, and its target and scorer."""
     scorer = cell_text(run["score_key"])
-    meanings = [note.values["meaning"] for note in logs.chosen.only("columns").notes]
-    if run["format"] == "table" and not any("score_key" in own for own in meanings):  # columns of outcomes and scores
-        columns = {tuple(own[role] for role in ("is_successful", "score") if role in own) for own in meanings}
-        scorer = " and ".join(columns.pop()) if len(columns) == 1 else scorer
+    if run["format"] == "table":
+        meanings = [note.values["meaning"] for note in logs.chosen.only("columns").notes]
+        if not any("score_key" in own for own in meanings):  # columns of outcomes and scores
+            columns = {tuple(own[role] for role in ("is_successful", "score") if role in own) for own in meanings}
+            scorer = " and ".join(columns.pop()) if len(columns) == 1 else scorer
     facts = [("target", cell_text(run["target"])), ("scorer", scorer)]
     paths = [*run["trajectories"], run["source"]]
     if run["format"] in SESSION_FORMATS:  # the other files belong to its subagents
@@ -157,8 +158,11 @@ def _unwrapped(text: str) -> str:
     heading = _OBSERVED.match(text)
     if not heading:
         return text
-    end = _END_OF_TAG.search(text, max(heading.end(), len(text) - LONGEST_TAGS))
-    return text[heading.end() : end.start() if end else None]
+    start = heading.end()
+    end = None
+    if text.rstrip().endswith((">", "```")):
+        end = _END_OF_TAG.search(text, max(start, len(text) - LONGEST_TAGS))
+    return text[start : end.start() if end else None]
 
 
 def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:

@@ -3,7 +3,7 @@
 import pytest
 
 from evalkit.compare.checks import opens_own_file
-from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, _OWN_LIMIT, cause_of, claims_success
+from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, _OWN_LIMIT, _may_name_limit, cause_of, claims_success
 from evalkit.kinds import Call, Transcript, Turn
 from evalkit.kinds.detectors import seen
 from evalkit.kinds.errors import is_error, unknown_tool_in
@@ -171,6 +171,16 @@ WORDINGS += [(name, text, False) for name, (_, _, no) in CASES.items() for text 
 @pytest.mark.parametrize(("name", "text", "expected"), WORDINGS)
 def test_wordings_are_understood(name, text, expected):
     assert bool(CASES[name][0](text)) is expected
+
+
+LIMITS = [text for name, (_, yes, _) in CASES.items() if "limit" in name or "place" in name for text in yes.split("|")]
+
+
+@pytest.mark.parametrize("text", LIMITS)
+def test_a_quick_test_does_not_rule_out_a_limit(text):
+    assert _may_name_limit(text)
+    assert _may_name_limit(text.upper())
+    assert _may_name_limit(text.replace("i", "ı"))  # patterns without case match this letter, too
 
 
 CAUSES = {

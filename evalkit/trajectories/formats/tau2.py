@@ -107,15 +107,21 @@ def messages(parts: Mapping[str, dict[str, Any] | msgspec.Raw], part: str, open_
     """List the messages of a simulation."""
     simulation = parts.get(part, {})
     if isinstance(simulation, msgspec.Raw):
-        simulation = decode_json(bytes(simulation))[0]
+        try:
+            simulation = msgspec.json.decode(simulation)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # `decode_json` repairs or describes it
+            simulation = decode_json(bytes(simulation))[0]
     return chat_messages(_chat(simulation))
 
 
 def _chat(simulation: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the messages of a simulation. In spoken ones, a message ends when its speaker is silent for a tick."""
     messages, speaking = objects(simulation, "messages"), dict[str, dict[str, Any]]()
-    # a message may contain the results of several tools
-    chat = [one for message in messages for one in objects(message, "tool_messages") or [message]]
+    chat = list[dict[str, Any]]()
+    for message in messages:
+        # a message may contain the results of several tools
+        results = objects(message, "tool_messages") if "tool_messages" in message else []
+        chat += results or [message]
     for tick in () if chat else objects(simulation, "ticks"):
         for side, role in (("user", "user"), ("agent", "assistant")):
             chunk = tick.get(f"{side}_chunk")
