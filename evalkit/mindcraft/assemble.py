@@ -1,11 +1,12 @@
 """Assemble the records of files into frames of runs and agents, and apply the user's options."""
 
+import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import compress
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from evalkit._text import listed
 from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.mindcraft.layout import Named, Repetition, TaskFolder, name_models, split_repetitions, task_folders
-from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, LOG_FLAGS, OUTCOMES, RECORDS, RUNS, CompletionStatus
+from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, OUTCOMES, RECORDS, RUNS, CompletionStatus
 from evalkit.mindcraft.tasks import Definition, TaskDefinitions, metrics_of, task_facts
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
 
@@ -92,7 +93,8 @@ def _notes(
 ) -> list[Entry]:
     """Return ledger entries for definition files (used or in the source), and for files that are logs only in a run."""
     notes, entries = list[Entry](), definitions.ledger.entries
-    in_source = {absolute(file): file for file in records.listing.files} if entries else {}
+    files = records.listing.files if entries else ()
+    in_source = dict(zip(map(absolute, files), files, strict=True))
     for entry in entries:
         within = in_source.get(absolute(entry.source))
         if entry.status == "used" or within is None:
@@ -120,8 +122,8 @@ def _choices(
         scored = runs.loc[is_in_percent, ["model_name", "experiment", "raw_score"]]
         for model, experiment, score in scored.itertuples(index=False, name=None):
             scores[model, experiment].append(score)
-        doubtful = sorted(pair for pair, own in scores.items() if max(own) <= 1 and len(own) > 1)
-        names = [f"{model} in {experiment}" for model, experiment in doubtful]
+        doubtful = [pair for pair, own in scores.items() if max(own) <= 1 and len(own) > 1]
+        names = [f"{model} in {experiment}" for model, experiment in sorted(doubtful)]
         if names:
             chosen += note("mixed_scales", names=listed(names, 3))
     if set(runs["model_source"]) == {"parent_folder"}:
@@ -148,7 +150,17 @@ def _find_runs(
     models = name_models(folders, listing.root, options.get("layout"), others)
     for folder, named in zip(folders, models, strict=True):
         task_id = named.fields.get("task_id", folder.task_id)
-        names = tuple(_name_in_run(sources[place], folder.task_id if folder.flat else "") for place in folder.logs)
+        own_names = list[str]()
+        for place in folder.logs:
+            name = os.path.basename(sources[place])
+            if folder.flat:  # the name begins with the task's id; if no agent's name follows, the only agent is agent_0
+                name = name.removeprefix(folder.task_id).removeprefix("_")
+                if name.startswith("."):
+                    name = f"agent_0{name}"
+                elif not name[0].isalpha():
+                    name = f"agent_0_{name}"
+            own_names.append(name.removeprefix("_"))
+        names = tuple(own_names)
         n_logs = None
         if len(definitions.variants.get(task_id, ())) > 1:  # a run's number of logs may show which one applies
             n_logs = max(len(repetition.logs) for repetition in split_repetitions(names, None))
@@ -169,14 +181,6 @@ def _find_runs(
         for repetition in split_repetitions(names, task.facts["agent_count"] or least):
             runs.append(Run(folder, named, task, repetition))
     return runs, list(tasks.values())
-
-
-def _name_in_run(source: str, task: str) -> str:
-    """Return a log's file name without its task's id; if that leaves no agent's name, the only agent is ``agent_0``."""
-    own = source.rpartition("/")[2].removeprefix(task).removeprefix("_")
-    if not task or own[0].isalpha():
-        return own
-    return f"agent_0{own}" if own.startswith(".") else f"agent_0_{own}"
 
 
 @lru_cache(maxsize=4096)  # the agents of many runs have the same names
@@ -206,8 +210,7 @@ def _logs_of(found: Sequence[Run], records: Records, *, has_times: bool) -> _Col
 
 def _as_found(found: Sequence[Run]) -> _Columns:
     """Return what is known of runs without reading their logs."""
-    return {
-        **{name: [run.task.facts[name] for run in found] for name in _OF_TASKS},
+    runs: _Columns = {
         "kind": pd.Series("mindcraft", range(len(found)), "str"),
         "source": [run.folder.folder for run in found],
         "model_name": [run.named.model_name for run in found],
@@ -220,10 +223,15 @@ def _as_found(found: Sequence[Run]) -> _Columns:
         "suite": [run.named.fields.get("suite") for run in found],
         "total_agent_logs_found": np.array([len(run.repetition.logs) for run in found], int),
         "repetition_rule": [run.repetition.rule for run in found],
-        "n_agents": [len(set(run.repetition.agents)) for run in found],
+        "n_agents": np.array([len(set(run.repetition.agents)) for run in found], int),
         "n_ids": np.array([_count_ids(run.repetition.agents) for run in found], int),
         "fits_layout": np.array([run.named.fits_layout for run in found], bool),
     }
+    for name in _OF_TASKS:
+        runs[name] = [run.task.facts[name] for run in found]
+    asked_for = np.array(runs["agents_asked_for"], float)
+    runs["agent_count"] = np.where(np.isnan(asked_for), runs["n_agents"], asked_for).astype(int)
+    return runs
 
 
 def _add_totals(runs: _Columns, logs: _Columns) -> None:
@@ -244,10 +252,8 @@ def _add_totals(runs: _Columns, logs: _Columns) -> None:
     runs["n_read"] = np.bincount(of_run, is_read, n).astype(int)
     for name, column in zip(("turns", *_COUNTS), COUNT_COLUMNS, strict=True):
         runs[name] = np.bincount(of_run, logs[column.name], n).astype(int)
-    read = set(zip(of_run[is_read].tolist(), compress(logs["agent_name"], is_read), strict=True))
-    runs["n_read_agents"] = np.bincount(np.array([run for run, _ in read], int), minlength=n)
-    asked_for, n_agents = runs["agents_asked_for"], runs["n_agents"]
-    runs["agent_count"] = [named if asked is None else asked for asked, named in zip(asked_for, n_agents, strict=True)]
+    read = set(compress(zip(of_run.tolist(), logs["agent_name"], strict=True), is_read.tolist()))  # agents of runs
+    runs["n_read_agents"] = np.bincount(np.fromiter(map(itemgetter(0), read), int), minlength=n)
 
 
 def _extreme(ufunc: np.ufunc, values: np.ndarray, of_run: np.ndarray, n: int) -> np.ndarray:
@@ -313,33 +319,31 @@ def _status(table: _Columns, timed_out: np.ndarray, is_unread: np.ndarray) -> np
 
 
 def _flags(runs: _Columns, logs: _Columns) -> list[list[str]]:
-    """Return the flags of each run, including the flags of its logs."""
-    raw, has_score, agent_count = runs["raw_score"], ~np.isnan(runs["raw_score"]), np.array(runs["agent_count"], int)
-    has_definition = np.array(runs["has_definition"], bool)
-    carried = {flag: np.zeros(len(raw), bool) for flag in LOG_FLAGS}
+    """Return the flags of each run, in the order of `FLAGS`, including the flags of its logs."""
+    flags = [set[str]() for _ in runs["run_id"]]
     for run, own in zip(logs["run"].tolist(), logs["flags"], strict=True):
-        for flag in own:
-            carried[flag][run] = True
-    is_contradicted = (raw > runs["lowest"]) | (runs["timed_out"] & has_score & (raw != 0))
+        flags[run].update(own)
+    for own, message in zip(flags, runs["final_system_message"], strict=True):
+        if message is not None:
+            own.discard("quoted_only")
+    raw, agent_count, has_definition = runs["raw_score"], runs["agent_count"], np.array(runs["has_definition"], bool)
+    has_score = ~np.isnan(raw)
     raised = {
-        **carried,
-        "ambiguous_definition": np.array(runs["is_ambiguous"], bool),
+        "ambiguous_definition": runs["is_ambiguous"],
         "facts_from_id": ~has_definition & (np.array(runs["task_type"], object) != "unknown"),
         "layout_mismatch": ~runs["fits_layout"],
-        "missing_agent_logs": np.array(runs["n_agents"], int) < agent_count,
+        "missing_agent_logs": runs["n_agents"] < agent_count,
         "extra_agent_logs": (runs["n_read_agents"] > agent_count) | (runs["n_ids"] > 1),
-        "conflicting": carried["conflicting"] | is_contradicted,
-        "quoted_only": carried["quoted_only"] & [message is None for message in runs["final_system_message"]],
+        "conflicting": (raw > runs["lowest"]) | (runs["timed_out"] & has_score & (raw != 0)),
         "score_out_of_range": has_score & np.isnan(runs["score"]),
         "scale_assumed": runs["scale_assumed"],
         "unreadable_logs": runs["n_read"] < runs["total_agent_logs_found"],
         "inferred_timeout": runs["inferred_timeout"],
     }
-    flags = [list[str]() for _ in raw]
-    for flag in sorted(raised):  # in the order of `FLAGS`
-        for run in np.flatnonzero(raised[flag]):
-            flags[run].append(flag)
-    return flags
+    for flag, is_raised in raised.items():
+        for run in np.flatnonzero(is_raised):
+            flags[run].add(flag)
+    return list(map(sorted, flags))
 
 
 def _originals(logs: _Columns, paths: Sequence[str]) -> np.ndarray:
@@ -355,12 +359,12 @@ def _originals(logs: _Columns, paths: Sequence[str]) -> np.ndarray:
     spread = np.where(spread > LEFT_OVER, spread, 0)
     times = np.nan_to_num(logs["modified"]).tolist()
     originals = np.full(len(of_run), -1)
-    agents_and_starts = list(zip(logs["agent_name"], starts.tolist(), strict=True))
-    for keys, is_known in ((logs["digest"].to_pylist(), bool), (agents_and_starts, lambda key: key[1] > 0)):
+    of_agents = [(name, start) if start > 0 else None for name, start in zip(logs["agent_name"], starts, strict=True)]
+    for keys in (logs["digest"].to_pylist(), of_agents):
         counts = Counter(keys)
         shared = defaultdict[Any, list[int]](list)
         for place, key in enumerate(keys):
-            if counts[key] > 1 and is_known(key):
+            if key and counts[key] > 1:
                 shared[key].append(place)
         for places in shared.values():
             runs = of_run[places].tolist()

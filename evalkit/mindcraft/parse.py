@@ -236,36 +236,49 @@ def parse(path: str, data: bytes) -> Parsed:
     In a run's folder, every JSON file is a log, except a file of another shape whose name has no number
     (``notes.json``). A file with rows in both tables is a log only if it is in a run's folder.
     """
-    is_numbered = split_stem(stem_of(path))[1] is not None
     may_be_log = _may_be_log(path)
+    is_results_text = path.endswith(RESULTS) and path.rpartition("/")[2] == RESULTS
     try:
-        if path.rpartition("/")[2] == RESULTS:
-            return Parsed("used", "names the model", {"other_files": [_naming_row(parse_results(data), "results")]})
-        value, repaired = _decode_log(data) if may_be_log else decode_json(data)
-        if may_be_log and (isinstance(value, AgentLog) or is_agent_log(value)):
-            log = value if isinstance(value, AgentLog) else _as_log(value)
-            notes = ", ".join(map(FLAG_LABELS.__getitem__, repaired))
-            return Parsed("used", notes, {"logs": [_row(_read_log(log, repaired, data))]})
-        kind = other_kind(value)
-        if kind in ("results", "agent profile"):
-            return Parsed("skipped", f"not an agent log: {kind}", {"other_files": [_naming_row(value, kind)]})
-        if kind or not may_be_log:
-            others = []
-            if kind == "task definitions":
-                defined = [str(value.get("task_id", stem_of(path)))] if is_task_definition(value) else list(value)
-                others.append(_other_row(defined=defined))
-            return Parsed(
-                "skipped", f"not an agent log: {kind or 'another kind of file, from its name'}", {"other_files": others}
-            )
+        if is_results_text:
+            value, kind = parse_results(data), "results"
+        else:
+            value, repaired = _decode_log(data) if may_be_log else decode_json(data)
+            if may_be_log and (isinstance(value, AgentLog) or is_agent_log(value)):
+                log = value if isinstance(value, AgentLog) else _as_log(value)
+                notes = ", ".join(map(FLAG_LABELS.__getitem__, repaired))
+                return Parsed("used", notes, {"logs": [_row(_read_log(log, repaired, data))]})
+            kind = other_kind(value) or ("" if may_be_log else "another kind of file, from its name")
     except BrokenFileError as error:
         broken = unreadable(path, str(error))
         start = decode_start(data[:HEAD]) if may_be_log else None
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
-            rows = {"logs": broken.rows["logs"] if is_numbered else [], "other_files": [_other_row(other=NO_TURNS)]}
+            logs = broken.rows["logs"] if split_stem(stem_of(path))[1] is not None else []
+            rows = {"logs": logs, "other_files": [_other_row(other=NO_TURNS)]}
             return Parsed("failed", f"{error} (it does not begin like an agent log)", rows)
         return broken
 
+    if kind:
+        others = []
+        if kind in ("results", "agent profile"):  # the model is a string or ``{api, model, ...}``
+            model = value.get("model")
+            if isinstance(model, dict):
+                model = model.get("model")
+            model = model.strip() or None if isinstance(model, str) else None
+            if kind == "agent profile":
+                others.append(_other_row(profile_model=model))
+            else:
+                task_path = value["task_path"] if isinstance(value.get("task_path"), str) else None
+                total = as_int(value.get("total"))
+                others.append(_other_row(results_model=model, task_path=task_path, total=total))
+        elif kind == "task definitions":
+            defined = [str(value.get("task_id", stem_of(path)))] if is_task_definition(value) else list(value)
+            others.append(_other_row(defined=defined))
+        if is_results_text:
+            return Parsed("used", "names the model", {"other_files": others})
+        return Parsed("skipped", f"not an agent log: {kind}", {"other_files": others})
+
     logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
+    is_numbered = split_stem(stem_of(path))[1] is not None
     if isinstance(value, dict):
         is_memory = not value or bool((LOG_KEYS - {"name"}) & value.keys())
     else:
@@ -279,18 +292,6 @@ def parse(path: str, data: bytes) -> Parsed:
 def _other_row(**values: Any) -> tuple:
     """Return a row of the table of other files."""
     return tuple({**_NO_OTHER_FILE, **values}.values())
-
-
-def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
-    """Return the row of a results file or an agent profile, whose ``model`` is a string or ``{api, model, ...}``."""
-    model = value.get("model")
-    if isinstance(model, dict):
-        model = model.get("model")
-    model = model.strip() or None if isinstance(model, str) else None
-    if kind == "agent profile":
-        return _other_row(profile_model=model)
-    task_path = value["task_path"] if isinstance(value.get("task_path"), str) else None
-    return _other_row(results_model=model, task_path=task_path, total=as_int(value.get("total")))
 
 
 def states_outcome(text: str) -> bool:
@@ -411,14 +412,15 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     agent: list[str] = []
     others: list[str] = []
     for turn in log.turns:
-        if turn.content is None:
+        content, role = turn.content, turn.role
+        if content is None:
             continue
-        if turn.role == "system":
-            system.append(turn.content)
-        elif turn.role == "assistant":
-            agent.append(turn.content)
+        if role == "system":
+            system.append(content)
+        elif role == "assistant":
+            agent.append(content)
         else:
-            others.append(turn.content)
+            others.append(content)
     messages = len(system) + len(agent) + len(others)
     # searching the joined texts is safe: no event, final message or command contains a line break
     logged = "\n".join(system)
