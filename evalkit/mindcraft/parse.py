@@ -8,8 +8,8 @@ import sys
 import zlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from operator import itemgetter
+from functools import lru_cache, partial
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
@@ -237,7 +237,7 @@ def parse(path: str, data: bytes) -> Parsed:
     (``notes.json``). A file with rows in both tables is a log only if it is in a run's folder.
     """
     may_be_log = _may_be_log(path)
-    is_results_text = path.endswith(RESULTS) and path.rpartition("/")[2] == RESULTS
+    is_results_text = path.rpartition("/")[2] == RESULTS
     try:
         if is_results_text:
             value, kind = parse_results(data), "results"
@@ -296,7 +296,7 @@ def _other_row(**values: Any) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, contains a final message of the game that reports a score or success."""
-    return any(OUTCOME.match(text, place) for place in OUTCOME_PHRASES.places_in(text))
+    return any(map(partial(OUTCOME.match, text), OUTCOME_PHRASES.places_in(text)))
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
@@ -436,7 +436,12 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     scored: list[Final] = []
     unscored: list[Final] = []
     is_near = False
-    for text in _texts_at(places, system):
+    end = passed = 0  # the end of a text in `logged`, and the number of places before it
+    for text in system if places else ():
+        end += len(text) + 1
+        before, passed = passed, bisect_left(places, end)
+        if passed == before:  # it contains none of the phrases
+            continue
         final = read_final(text)
         if final is None:
             is_near = is_near or NEARLY_FINAL.search(text) is not None
@@ -449,7 +454,6 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     # the first time-out decides the status, else the first message with a score, else the first final message
     deciding = next(iter(timeouts or scored or unscored), None)
     score = scored[0].score if scored else None
-    scores = {final.score for final in scored}
 
     start = positive_number(log.taskStart, LATEST_START)
     # The digest is equal for copies of a log: length, checksum and start in milliseconds. The start distinguishes logs
@@ -461,13 +465,14 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         digest = f"{len(data):x}-{checksum:08x}-{int(start)}"
 
     flags = [scored[0].flag] if scored and scored[0].flag else []
+    scores = set(map(attrgetter("score"), scored))
     if len(scores) > 1 or (timeouts and any(scores)):
         flags.append("conflicting")
     if is_near:
         flags.append("near_final")
     if deciding is None:
-        quoting = [said, "\n".join(others)]
-        if any(FINAL.match(text, place) for text in quoting for place in FINAL_PHRASES.places_in(text)):
+        quoting = "\n".join([said, *others])
+        if any(map(partial(FINAL.match, quoting), FINAL_PHRASES.places_in(quoting))):
             flags.append("quoted_only")
     if events["restarts"]:
         flags.append("restarted")
@@ -487,20 +492,6 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         "flags": [*flags, *repaired],
         "digest": digest if agent or others else "",
     }
-
-
-def _texts_at(places: Sequence[int], texts: Sequence[str]) -> list[str]:
-    """Return the texts that contain the given places, in order, of all texts joined by line breaks; each text once."""
-    found = list[str]()
-    if not places:
-        return found
-    end = passed = 0  # the end of a text, and the number of places before it
-    for text in texts:
-        end += len(text) + 1
-        if (before := bisect_left(places, end)) > passed:
-            found.append(text)
-            passed = before
-    return found
 
 
 def _status(score: float | None, *, timed_out: bool) -> CompletionStatus:
