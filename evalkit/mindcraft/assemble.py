@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from evalkit._notes import Notes, note
 from evalkit._text import listed
-from evalkit.io import Column, Entry, absolute, cut_name, frame, frame_of
+from evalkit.io import Column, Entry, absolute, cut_name, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.mindcraft.layout import Named, Repetition, TaskFolder, name_models, split_repetitions, task_folders
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, OUTCOMES, RECORDS, RUNS, CompletionStatus
@@ -163,7 +163,7 @@ def _find_runs(
         names = tuple(own_names)
         n_logs = None
         if len(definitions.variants.get(task_id, ())) > 1:  # a run's number of logs may show which one applies
-            n_logs = max(len(repetition.logs) for repetition in split_repetitions(names, None))
+            n_logs = max(map(len, map(attrgetter("logs"), split_repetitions(names, None))))
         type_of_path = named.fields.get("task_type", "")
         key = (task_id, named.task_path, n_logs, type_of_path)
         if key not in tasks:  # many runs share a task
@@ -378,14 +378,14 @@ def _originals(logs: _Columns, paths: Sequence[str]) -> np.ndarray:
 
 def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Build a column ``metric_NAME`` for each metric: numbers, booleans, or text if the values are neither."""
-    types, columns = dict[str, set[type]](), list[Column]()
-    named = list[dict[str, Any]]()
-    for row in rows:
-        named.append({})
+    values: dict[str, list[Any]] = {}
+    types: dict[str, set[type]] = defaultdict(set)
+    for place, row in enumerate(rows):
         for metric, value in row.items():
             name = cut_name(f"metric_{metric}")
-            named[-1][name] = value
-            types.setdefault(name, set()).add(type(value))
+            values.setdefault(name, [None] * len(rows))[place] = value
+            types[name].add(type(value))
+    columns = list[Column]()
     for name, own in types.items():
         dtype = "str"
         if own == {bool}:
@@ -393,4 +393,4 @@ def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         elif own <= {int, float}:
             dtype = "float"
         columns.append(Column(name, dtype, "metric of the definition"))
-    return frame(named, columns)
+    return frame_of(values, columns)

@@ -321,7 +321,7 @@ def name_models(
         folder = os.path.dirname(absolute(row["source"]))
         if row["profile_model"] is not None:
             profiles[folder].add(row["profile_model"])
-        is_stated = any(row[name] is not None for name in ("results_model", "task_path", "total"))
+        is_stated = (row["results_model"], row["task_path"], row["total"]) != (None, None, None)
         if is_stated and (row["results_model"] or folder not in results):
             results[folder] = row
 
@@ -386,7 +386,7 @@ def name_models(
     return _without_types(folders, named)
 
 
-def _without_types(folders: Sequence[TaskFolder], named: Sequence[Named]) -> list[Named]:
+def _without_types(folders: Sequence[TaskFolder], named: list[Named]) -> list[Named]:
     """Remove types of tasks from the names of models that only folders state.
 
     Folders such as cooking_gpt and construction_gpt belong to one model if each contains only tasks of its type.
@@ -398,7 +398,12 @@ def _without_types(folders: Sequence[TaskFolder], named: Sequence[Named]) -> lis
     for name, own_types in types.items():
         if own_types == {type_in(name)}:
             typed[_TYPE_AT_END.sub("", name)][name] = type_in(name)
-    bare = {name: short for short, types_of in typed.items() if len(set(types_of.values())) > 1 for name in types_of}
+    bare: dict[str, str] = {}
+    for short, types_of in typed.items():
+        if len(set(types_of.values())) > 1:
+            bare |= dict.fromkeys(types_of, short)
+    if not bare:
+        return named
     return [
         own._replace(model_name=bare[own.model_name], experiment=own.model_name) if own.model_name in bare else own
         for own in named
