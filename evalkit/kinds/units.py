@@ -39,7 +39,9 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
         if one.code == "compared_by_folder":
             by_folder = one.values["models"]
     if not columns:
-        columns = ["model_name"] if _of_several_agents(runs).empty else ["agent", "model_name"]
+        columns = ["model_name"]
+        if "agent" in runs and not _of_several_agents(runs).empty:
+            columns = ["agent", "model_name"]
         if by_folder:
             columns.append("source_name")
         if columns == ["model_name"]:

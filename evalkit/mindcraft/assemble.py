@@ -62,8 +62,7 @@ def assemble(
     others = records.tables["other_files"].to_pylist()
     only_in_runs = {row["source"] for row in others if row["other"]}  # files that are logs only in a run's folder
     found, tasks = _find_runs(records, others, only_in_runs, options, task_id, folders)
-    logs = _logs_of(found, records, has_times=bool(options.get("original_mtimes")))
-    runs = _as_found(found)
+    runs, logs = _as_found(found, records, has_times=bool(options.get("original_mtimes")))
     paths = [run.folder.path for run in found]
     sizes = np.bincount(logs["run"], logs["size"], len(found)).astype(int)
     names = paths, runs["task_id"], runs["repetition"]
@@ -84,7 +83,7 @@ def assemble(
     lazy = {"messages": partial(messages_frame, agents), "commands": partial(commands_frame, agents)}
     notes = _notes(records, only_in_runs, logs, definitions)
     attributes = {"definitions": definitions, "all_runs": table[["run_id", "model_name", "task_id"]]}
-    chosen = _choices(table, tasks, others, records.listing.root, scale)
+    chosen = _choices(table, others, records.listing.root, scale)
     return Assembled({"runs": table, "agents": agents}, notes, attributes, lazy, chosen)
 
 
@@ -106,12 +105,10 @@ def _notes(
     return notes
 
 
-def _choices(
-    runs: pd.DataFrame, tasks: Sequence[Task], others: Sequence[Mapping[str, Any]], root: str, scale: str
-) -> Notes:
+def _choices(runs: pd.DataFrame, others: Sequence[Mapping[str, Any]], root: str, scale: str) -> Notes:
     """Note what evalkit assumed: tasks without their definitions, the scale of scores, and the names of models."""
     chosen = Notes()
-    undefined = {task.facts["task_id"] for task in tasks if not task.facts["has_definition"]}
+    undefined = set(runs["task_id"][~runs["has_definition"]])
     files = [row["source"].removeprefix(f"{root}/") for row in others if not undefined.isdisjoint(row["defined"])]
     if files:
         chosen += note("unused_definitions", files=listed(files, 3))
@@ -190,26 +187,11 @@ def _count_ids(agents: tuple[str, ...]) -> int:
     return sum(_ID.search(name) is not None for name in names)
 
 
-def _logs_of(found: Sequence[Run], records: Records, *, has_times: bool) -> _Columns:
-    """Return the logs of all runs, with the position of their run, their size and, if `has_times`, their time."""
-    places = [run.folder.logs[place] for run in found for place in run.repetition.logs]
-    stored = records.tables["logs"].take(pa.array(places, "int64"))
-    logs: _Columns = dict(zip(stored.column_names, stored.columns, strict=True))
-    for name in _NUMBERS:
-        logs[name] = stored[name].to_numpy()
-    logs["agent_name"] = [name for run in found for name in run.repetition.agents]
-    logs["parsing_errors"] = pc.binary_join(stored["parsing_errors"], pa.scalar("; ", pa.large_string()))
-    logs["flags"] = stored["flags"].to_pylist()
-    logs["run"] = np.repeat(np.arange(len(found)), [len(run.repetition.logs) for run in found])
-    files = records.files.select(["size", "modified"])
-    files = files.take(pc.index_in(stored["source"], records.files["source"].combine_chunks()))
-    logs["size"] = files["size"].to_numpy()
-    logs["modified"] = files["modified"].to_numpy() / 1e9 if has_times else np.full(len(places), np.nan)
-    return logs
+def _as_found(found: Sequence[Run], records: Records, *, has_times: bool) -> tuple[_Columns, _Columns]:
+    """Return what is known of runs without reading their logs, and their logs, each with the position of its run.
 
-
-def _as_found(found: Sequence[Run]) -> _Columns:
-    """Return what is known of runs without reading their logs."""
+    Logs have the size of their file and, if `has_times`, its time.
+    """
     runs: _Columns = {
         "kind": pd.Series("mindcraft", range(len(found)), "str"),
         "source": [run.folder.folder for run in found],
@@ -231,7 +213,21 @@ def _as_found(found: Sequence[Run]) -> _Columns:
         runs[name] = [run.task.facts[name] for run in found]
     asked_for = np.array(runs["agents_asked_for"], float)
     runs["agent_count"] = np.where(np.isnan(asked_for), runs["n_agents"], asked_for).astype(int)
-    return runs
+
+    places = [run.folder.logs[place] for run in found for place in run.repetition.logs]
+    stored = records.tables["logs"].take(pa.array(places, "int64"))
+    logs: _Columns = dict(zip(stored.column_names, stored.columns, strict=True))
+    for name in _NUMBERS:
+        logs[name] = stored[name].to_numpy()
+    logs["agent_name"] = [name for run in found for name in run.repetition.agents]
+    logs["parsing_errors"] = pc.binary_join(stored["parsing_errors"], pa.scalar("; ", pa.large_string()))
+    logs["flags"] = stored["flags"].to_pylist()
+    logs["run"] = np.repeat(np.arange(len(found)), runs["total_agent_logs_found"])
+    files = records.files.select(["size", "modified"])
+    files = files.take(pc.index_in(stored["source"], records.files["source"].combine_chunks()))
+    logs["size"] = files["size"].to_numpy()
+    logs["modified"] = files["modified"].to_numpy() / 1e9 if has_times else np.full(len(places), np.nan)
+    return runs, logs
 
 
 def _add_totals(runs: _Columns, logs: _Columns) -> None:

@@ -113,8 +113,14 @@ def task_folders(
             if is_run:
                 kept.append(run)
         folders = kept
-    beside_runs = {run.experiment for run in folders if not run.flat}
-    repeated = {_parent(run.path): run for run in folders if run.experiment == _parent(_parent(run.path))}
+    beside_runs = set[str]()  # folders of experiments
+    repeated = dict[str, TaskFolder]()  # by the folder of a task: a repetition in it
+    for run in folders:
+        if not run.flat:
+            beside_runs.add(run.experiment)
+        above_it = _parent(run.path)
+        if run.experiment == _parent(above_it):
+            repeated[above_it] = run
     known = {*above, *map(attrgetter("path"), folders)}
     paths = list(map(absolute, listing.folders))
     without = [pair for pair in zip(listing.folders, paths, strict=True) if pair[1] not in known]
