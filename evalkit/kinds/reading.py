@@ -145,7 +145,8 @@ def parse_logs(
     """
     to_parse = list[str]()
     skipped = list[_Read]()
-    size, accepts, excerpted = 0, kind.files.accepts, kind.files.excerpted
+    size = 0
+    accepts, excerpted = kind.files.accepts, kind.files.excerpted
     for path in paths:
         is_packed = path.lower().endswith(_PACKED)
         name = path.rpartition(".")[0] if is_packed else path

@@ -1,6 +1,5 @@
 """Assemble the records of files into frames of runs and agents, and apply the user's options."""
 
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -149,7 +148,7 @@ def _find_runs(
         task_id = named.fields.get("task_id", folder.task_id)
         own_names = list[str]()
         for place in folder.logs:
-            name = os.path.basename(sources[place])
+            name = sources[place].rpartition("/")[2]
             if folder.flat:  # the name begins with the task's id; if no agent's name follows, the only agent is agent_0
                 name = name.removeprefix(folder.task_id).removeprefix("_")
                 if name.startswith("."):
@@ -277,18 +276,18 @@ def _add_scores(runs: _Columns, logs: _Columns, scale: str) -> None:
 
 def _add_endings(runs: _Columns, logs: _Columns) -> None:
     """Add how runs and logs ended, and to runs their success, originals, errors and final messages."""
-    timed_out, score, is_read = runs["timed_out"], runs["score"], logs["agent_log_processed"]
+    timed_out, score = runs["timed_out"], runs["score"]
     runs["inferred_timeout"] = (runs["duration"] >= np.array(runs["timeout"], float)) & (score != 1) & ~timed_out
     is_unread = (runs["total_agent_logs_found"] > 0) & (runs["n_read"] == 0)
     runs["status"] = _status(runs, timed_out | runs["inferred_timeout"], is_unread)
-    logs["completion_status"] = _status(logs, logs["timed_out"], ~is_read)
+    logs["completion_status"] = _status(logs, logs["timed_out"], ~logs["agent_log_processed"])
     is_unmeasured = np.isnan(runs["raw_score"]) & np.isin(runs["status"], _NOT_MEASURED)
     runs["is_successful"] = pa.array(score == 1, mask=is_unmeasured)
     runs["success_rate"] = np.where(is_unmeasured, np.nan, score == 1)
     for name, column in (("copy_of", "run_id"), ("copied_model", "model_name")):
         runs[name] = [runs[column][original] if original >= 0 else None for original in runs["original"].tolist()]
-    errors = [list[str]() for _ in timed_out]
-    unread = np.flatnonzero(~is_read)
+    errors = [list[str]() for _ in runs["run_id"]]
+    unread = np.flatnonzero(~logs["agent_log_processed"])
     for run, error in zip(logs["run"][unread], logs["parsing_errors"].take(unread).to_pylist(), strict=True):
         errors[run].append(error)
     runs["parsing_errors"] = list(map("; ".join, errors))
@@ -322,11 +321,12 @@ def _flags(runs: _Columns, logs: _Columns) -> list[list[str]]:
     for own, message in zip(flags, runs["final_system_message"], strict=True):
         if message is not None:
             own.discard("quoted_only")
-    raw, agent_count, has_definition = runs["raw_score"], runs["agent_count"], np.array(runs["has_definition"], bool)
+    raw, agent_count = runs["raw_score"], runs["agent_count"]
     has_score = ~np.isnan(raw)
+    is_undefined = ~np.array(runs["has_definition"], bool)
     raised = {
         "ambiguous_definition": runs["is_ambiguous"],
-        "facts_from_id": ~has_definition & (np.array(runs["task_type"], object) != "unknown"),
+        "facts_from_id": is_undefined & (np.array(runs["task_type"], object) != "unknown"),
         "layout_mismatch": ~runs["fits_layout"],
         "missing_agent_logs": runs["n_agents"] < agent_count,
         "extra_agent_logs": (runs["n_read_agents"] > agent_count) | (runs["n_ids"] > 1),
@@ -353,10 +353,11 @@ def _originals(logs: _Columns, paths: Sequence[str]) -> np.ndarray:
     of_run, starts = logs["run"], logs["task_start"]
     spread = _extreme(np.fmax, starts, of_run, len(paths)) - _extreme(np.fmin, starts, of_run, len(paths))
     spread = np.where(spread > LEFT_OVER, spread, 0)
-    times = np.nan_to_num(logs["modified"]).tolist()
+    times = np.nan_to_num(logs["modified"])  # unknown times are equal
     originals = np.full(len(of_run), -1)
-    of_agents = [(name, start) if start > 0 else None for name, start in zip(logs["agent_name"], starts, strict=True)]
-    for keys in (logs["digest"].to_pylist(), of_agents):
+    agents = zip(logs["agent_name"], starts.tolist(), strict=True)
+    agents_and_starts = [(name, start) if start > 0 else None for name, start in agents]
+    for keys in (logs["digest"].to_pylist(), agents_and_starts):
         counts = Counter(keys)
         shared = defaultdict[Any, list[int]](list)
         for place, key in enumerate(keys):
@@ -365,7 +366,7 @@ def _originals(logs: _Columns, paths: Sequence[str]) -> np.ndarray:
         for places in shared.values():
             runs = of_run[places].tolist()
             words = [len(_WORD.findall(paths[run])) for run in runs]
-            *_, owner = min(zip(spread[runs], [times[place] for place in places], words, runs, strict=True))
+            *_, owner = min(zip(spread[runs], times[places], words, runs, strict=True))
             for place, run in zip(places, runs, strict=True):
                 if run != owner:
                     originals[place] = owner
