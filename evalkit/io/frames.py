@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -84,8 +84,8 @@ def arrow_table(values: Sequence[Sequence], columns: Sequence[Column]) -> pa.Tab
     empty = _empty_table(tuple(columns))
     if not (values and values[0]):
         return empty
-    dtypes = [column.dtype for column in columns]
-    return pa.Table.from_arrays(list(map(_array, values, dtypes)), schema=empty.schema)
+    arrays = map(_array, values, map(attrgetter("dtype"), columns))
+    return pa.Table.from_arrays(list(arrays), schema=empty.schema)
 
 
 @cache

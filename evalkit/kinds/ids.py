@@ -25,7 +25,8 @@ def run_ids(
     all files, and the size of the run's files in bytes, so they do not change if all files are moved together.
     """
     sources = list(sources)
-    path_of = {source: absolute(source) for source in set(sources)}  # a file may contain thousands of runs
+    unique = set(sources)  # a file may contain thousands of runs
+    path_of = dict(zip(unique, map(absolute, unique), strict=True))
     folders = {file[: file.rfind("/") + 1] for file in records.listing.files} if records else set()
     top = common_folder(map(absolute, folders))
     if sizes is None:
@@ -35,9 +36,12 @@ def run_ids(
     ids = []
     for source, size, *part in zip(sources, sizes, *parts, strict=True):
         path = path_of[source]
-        place = _digest(path, *part)
-        content = _digest(f"{path}/".removeprefix(f"{top}/"), size, *part)
-        ids.append(f"{kind[0]}-{place}{content}")
+        run_id = f"{kind[0]}-"
+        for keys in ((path, *part), (f"{path}/".removeprefix(f"{top}/"), size, *part)):
+            identity = "\0".join(map(str, keys)).encode(errors="surrogatepass")
+            # 8 digits of a digest of 6 bytes: earlier versions had ids with all 12 digits of it
+            run_id += hashlib.blake2b(identity, digest_size=6).hexdigest()[: _PLACE - 2]
+        ids.append(run_id)
     return ids
 
 
@@ -67,9 +71,3 @@ def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
         if part is _here or 4 * missing[fits.notna()].nunique() >= missing.nunique():
             found = found.fillna(fits)
     return found.astype("object")
-
-
-def _digest(*keys: object) -> str:
-    """Return 8 hexadecimal digits of a digest of 6 bytes: earlier versions had ids with all 12 digits of it."""
-    identity = "\0".join(map(str, keys)).encode(errors="surrogatepass")
-    return hashlib.blake2b(identity, digest_size=6).hexdigest()[: _PLACE - 2]

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, did_you_mean
 from evalkit._version import code_version
-from evalkit.io.frames import LEDGER, Entry, Ledger, arrow_table, frame_of, paused_gc
+from evalkit.io.frames import LEDGER, Entry, arrow_table, frame_of, paused_gc
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
 from evalkit.io.sources import Listing, Source, list_source, resolve, source_names
 from evalkit.io.store import FILES, StoreError, cached_store, collected_from, read_manifest
@@ -213,8 +213,9 @@ def assemble(
     compare_by = options.pop("compare_by")
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
     renames = renames_of(rename, model)
-    named = collected_from(sources[0]) or sources
-    assembled = name_by_source(assembled, kind, named, renames, compare_by, records.listing.paths)
+    paths = records.listing.paths  # none in a dataset
+    named = sources if paths else collected_from(sources[0]) or sources
+    assembled = name_by_source(assembled, kind, named, renames, compare_by, paths)
     if renames:
         assembled = rename_models(assembled, renames)
     runs = assembled.frames[kind.runs]
@@ -234,10 +235,13 @@ def assemble(
         chosen = assembled.chosen + note("filter", where=as_list(where)) + _unit_of_others(assembled.frames[kind.runs])
         assembled = assembled._replace(chosen=chosen)
     assembled = compare_units(assembled, kind, compare_by)
-    ledger = frame_of(records.files.filter(pc.invert(records.files["context"])), LEDGER)
+    files = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
     if assembled.notes:  # these entries replace the entries of the same files
-        notes = Ledger(assembled.notes).frame()
-        ledger = pd.concat([ledger, notes]).groupby("source", as_index=False, sort=False).last()
+        entries = dict(zip(files["source"].to_pylist(), zip(*files.to_pydict().values(), strict=True), strict=True))
+        for entry in assembled.notes:
+            entries[entry.source] = entry
+        files = arrow_table(list(zip(*entries.values(), strict=True)), LEDGER)
+    ledger = frame_of(files, LEDGER)
     return Logs(kind, sources, assembled, ledger, storage_options)
 
 

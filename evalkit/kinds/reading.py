@@ -36,9 +36,10 @@ def list_logs(
     companions = kind.files.companions
     for path in listing.files:
         states[path] = state = listing.states.get(path) or state_of(path) or MISSING
-        for other in filter(None, map(state_of, companions(path))) if companions else ():
-            modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
-            states[path] = FileState(state.size, modified, changed, f"{state.tag} {other.size}".strip())
+        if companions:
+            for other in filter(None, map(state_of, companions(path))):
+                modified, changed = max(state.modified, other.modified), max(state.changed, other.changed)
+                states[path] = FileState(state.size, modified, changed, f"{state.tag} {other.size}".strip())
     above = kind.files.context(listing.files) if kind.files.context else ()
     for path in above:  # in the order that the kind gives, since the first of several names takes precedence
         if path not in states and (found := state_of(path)):
@@ -144,19 +145,19 @@ def parse_logs(
     """
     to_parse = list[str]()
     skipped = list[_Read]()
-    size, accepts = 0, kind.files.accepts
+    size = 0
+    accepts, excerpted = kind.files.accepts, kind.files.excerpted
     for path in paths:
         is_packed = path.lower().endswith(_PACKED)
         name = path.rpartition(".")[0] if is_packed else path
         reason = accepts(name) if accepts else ""
-        status: Status = "skipped" if reason else "failed"
-        if is_packed:
-            reason = "packed: unpack it first"
-        if reason and not os.path.isdir(path):
-            skipped.append((path, True, Parsed(status, reason)))
-        else:
-            to_parse.append(path)
-            size += 0 if path.endswith(kind.files.excerpted) else states[path].size
+        if (reason or is_packed) and not os.path.isdir(path):
+            status: Status = "skipped" if reason else "failed"
+            skipped.append((path, True, Parsed(status, "packed: unpack it first" if is_packed else reason)))
+            continue
+        to_parse.append(path)
+        if not path.endswith(excerpted):
+            size += states[path].size
     work = partial(_parse_chunk, kind.parse, kind.unreadable, kind.files.excerpt, records, storage_options())
     return chain([(skipped, {})] if skipped else [], in_chunks(work, to_parse, size, jobs))
 

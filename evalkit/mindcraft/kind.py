@@ -34,8 +34,8 @@ def _recognise(head: bytes) -> str:
 
 
 def _accepts(path: str) -> str:
-    is_useful = path.lower().endswith(".json") or os.path.basename(path) == RESULTS
-    return "" if is_useful else "not named like a JSON file"
+    name = path.rpartition("/")[2]
+    return "" if name.lower().endswith(".json") or name == RESULTS else "not named like a JSON file"
 
 
 def _prepare(options: Mapping[str, Any]) -> dict[str, Any]:

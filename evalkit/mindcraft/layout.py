@@ -113,8 +113,14 @@ def task_folders(
             if is_run:
                 kept.append(run)
         folders = kept
-    beside_runs = {run.experiment for run in folders if not run.flat}
-    repeated = {_parent(run.path): run for run in folders if run.experiment == _parent(_parent(run.path))}
+    beside_runs = set[str]()  # folders of experiments
+    repeated = dict[str, TaskFolder]()  # by the folder of a task: a repetition in it
+    for run in folders:
+        if not run.flat:
+            beside_runs.add(run.experiment)
+        above_it = _parent(run.path)
+        if run.experiment == _parent(above_it):
+            repeated[above_it] = run
     known = {*above, *map(attrgetter("path"), folders)}
     paths = list(map(absolute, listing.folders))
     without = [pair for pair in zip(listing.folders, paths, strict=True) if pair[1] not in known]
@@ -321,7 +327,7 @@ def name_models(
         folder = os.path.dirname(absolute(row["source"]))
         if row["profile_model"] is not None:
             profiles[folder].add(row["profile_model"])
-        is_stated = any(row[name] is not None for name in ("results_model", "task_path", "total"))
+        is_stated = (row["results_model"], row["task_path"], row["total"]) != (None, None, None)
         if is_stated and (row["results_model"] or folder not in results):
             results[folder] = row
 
@@ -386,7 +392,7 @@ def name_models(
     return _without_types(folders, named)
 
 
-def _without_types(folders: Sequence[TaskFolder], named: Sequence[Named]) -> list[Named]:
+def _without_types(folders: Sequence[TaskFolder], named: list[Named]) -> list[Named]:
     """Remove types of tasks from the names of models that only folders state.
 
     Folders such as cooking_gpt and construction_gpt belong to one model if each contains only tasks of its type.
@@ -398,7 +404,12 @@ def _without_types(folders: Sequence[TaskFolder], named: Sequence[Named]) -> lis
     for name, own_types in types.items():
         if own_types == {type_in(name)}:
             typed[_TYPE_AT_END.sub("", name)][name] = type_in(name)
-    bare = {name: short for short, types_of in typed.items() if len(set(types_of.values())) > 1 for name in types_of}
+    bare: dict[str, str] = {}
+    for short, types_of in typed.items():
+        if len(set(types_of.values())) > 1:
+            bare |= dict.fromkeys(types_of, short)
+    if not bare:
+        return named
     return [
         own._replace(model_name=bare[own.model_name], experiment=own.model_name) if own.model_name in bare else own
         for own in named

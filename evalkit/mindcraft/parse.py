@@ -8,8 +8,8 @@ import sys
 import zlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from operator import itemgetter
+from functools import lru_cache, partial
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
@@ -236,36 +236,49 @@ def parse(path: str, data: bytes) -> Parsed:
     In a run's folder, every JSON file is a log, except a file of another shape whose name has no number
     (``notes.json``). A file with rows in both tables is a log only if it is in a run's folder.
     """
-    is_numbered = split_stem(stem_of(path))[1] is not None
     may_be_log = _may_be_log(path)
+    is_results_text = path.rpartition("/")[2] == RESULTS
     try:
-        if path.rpartition("/")[2] == RESULTS:
-            return Parsed("used", "names the model", {"other_files": [_naming_row(parse_results(data), "results")]})
-        value, repaired = _decode_log(data) if may_be_log else decode_json(data)
-        if may_be_log and (isinstance(value, AgentLog) or is_agent_log(value)):
-            log = value if isinstance(value, AgentLog) else _as_log(value)
-            notes = ", ".join(map(FLAG_LABELS.__getitem__, repaired))
-            return Parsed("used", notes, {"logs": [_row(_read_log(log, repaired, data))]})
-        kind = other_kind(value)
-        if kind in ("results", "agent profile"):
-            return Parsed("skipped", f"not an agent log: {kind}", {"other_files": [_naming_row(value, kind)]})
-        if kind or not may_be_log:
-            others = []
-            if kind == "task definitions":
-                defined = [str(value.get("task_id", stem_of(path)))] if is_task_definition(value) else list(value)
-                others.append(_other_row(defined=defined))
-            return Parsed(
-                "skipped", f"not an agent log: {kind or 'another kind of file, from its name'}", {"other_files": others}
-            )
+        if is_results_text:
+            value, kind = parse_results(data), "results"
+        else:
+            value, repaired = _decode_log(data) if may_be_log else decode_json(data)
+            if may_be_log and (isinstance(value, AgentLog) or is_agent_log(value)):
+                log = value if isinstance(value, AgentLog) else _as_log(value)
+                notes = ", ".join(map(FLAG_LABELS.__getitem__, repaired))
+                return Parsed("used", notes, {"logs": [_row(_read_log(log, repaired, data))]})
+            kind = other_kind(value) or ("" if may_be_log else "another kind of file, from its name")
     except BrokenFileError as error:
         broken = unreadable(path, str(error))
         start = decode_start(data[:HEAD]) if may_be_log else None
         if isinstance(start, dict) and start and not start.keys() & LOG_KEYS:
-            rows = {"logs": broken.rows["logs"] if is_numbered else [], "other_files": [_other_row(other=NO_TURNS)]}
+            logs = broken.rows["logs"] if split_stem(stem_of(path))[1] is not None else []
+            rows = {"logs": logs, "other_files": [_other_row(other=NO_TURNS)]}
             return Parsed("failed", f"{error} (it does not begin like an agent log)", rows)
         return broken
 
+    if kind:
+        others = []
+        if kind in ("results", "agent profile"):  # the model is a string or ``{api, model, ...}``
+            model = value.get("model")
+            if isinstance(model, dict):
+                model = model.get("model")
+            model = model.strip() or None if isinstance(model, str) else None
+            if kind == "agent profile":
+                others.append(_other_row(profile_model=model))
+            else:
+                task_path = value["task_path"] if isinstance(value.get("task_path"), str) else None
+                total = as_int(value.get("total"))
+                others.append(_other_row(results_model=model, task_path=task_path, total=total))
+        elif kind == "task definitions":
+            defined = [str(value.get("task_id", stem_of(path)))] if is_task_definition(value) else list(value)
+            others.append(_other_row(defined=defined))
+        if is_results_text:
+            return Parsed("used", "names the model", {"other_files": others})
+        return Parsed("skipped", f"not an agent log: {kind}", {"other_files": others})
+
     logs = [_row(broken_log(f"TypeError: {NO_TURNS}"))]
+    is_numbered = split_stem(stem_of(path))[1] is not None
     if isinstance(value, dict):
         is_memory = not value or bool((LOG_KEYS - {"name"}) & value.keys())
     else:
@@ -281,21 +294,9 @@ def _other_row(**values: Any) -> tuple:
     return tuple({**_NO_OTHER_FILE, **values}.values())
 
 
-def _naming_row(value: Mapping[str, Any], kind: str) -> tuple:
-    """Return the row of a results file or an agent profile, whose ``model`` is a string or ``{api, model, ...}``."""
-    model = value.get("model")
-    if isinstance(model, dict):
-        model = model.get("model")
-    model = model.strip() or None if isinstance(model, str) else None
-    if kind == "agent profile":
-        return _other_row(profile_model=model)
-    task_path = value["task_path"] if isinstance(value.get("task_path"), str) else None
-    return _other_row(results_model=model, task_path=task_path, total=as_int(value.get("total")))
-
-
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, contains a final message of the game that reports a score or success."""
-    return any(OUTCOME.match(text, place) for place in OUTCOME_PHRASES.places_in(text))
+    return any(map(partial(OUTCOME.match, text), OUTCOME_PHRASES.places_in(text)))
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
@@ -411,14 +412,15 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     agent: list[str] = []
     others: list[str] = []
     for turn in log.turns:
-        if turn.content is None:
+        content, role = turn.content, turn.role
+        if content is None:
             continue
-        if turn.role == "system":
-            system.append(turn.content)
-        elif turn.role == "assistant":
-            agent.append(turn.content)
+        if role == "system":
+            system.append(content)
+        elif role == "assistant":
+            agent.append(content)
         else:
-            others.append(turn.content)
+            others.append(content)
     messages = len(system) + len(agent) + len(others)
     # searching the joined texts is safe: no event, final message or command contains a line break
     logged = "\n".join(system)
@@ -434,7 +436,12 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     scored: list[Final] = []
     unscored: list[Final] = []
     is_near = False
-    for text in _texts_at(places, system):
+    end = passed = 0  # the end of a text in `logged`, and the number of places before it
+    for text in system if places else ():
+        end += len(text) + 1
+        before, passed = passed, bisect_left(places, end)
+        if passed == before:  # it contains none of the phrases
+            continue
         final = read_final(text)
         if final is None:
             is_near = is_near or NEARLY_FINAL.search(text) is not None
@@ -447,7 +454,6 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     # the first time-out decides the status, else the first message with a score, else the first final message
     deciding = next(iter(timeouts or scored or unscored), None)
     score = scored[0].score if scored else None
-    scores = {final.score for final in scored}
 
     start = positive_number(log.taskStart, LATEST_START)
     # The digest is equal for copies of a log: length, checksum and start in milliseconds. The start distinguishes logs
@@ -459,13 +465,14 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         digest = f"{len(data):x}-{checksum:08x}-{int(start)}"
 
     flags = [scored[0].flag] if scored and scored[0].flag else []
+    scores = set(map(attrgetter("score"), scored))
     if len(scores) > 1 or (timeouts and any(scores)):
         flags.append("conflicting")
     if is_near:
         flags.append("near_final")
     if deciding is None:
-        quoting = [said, "\n".join(others)]
-        if any(FINAL.match(text, place) for text in quoting for place in FINAL_PHRASES.places_in(text)):
+        quoting = "\n".join([said, *others])
+        if any(map(partial(FINAL.match, quoting), FINAL_PHRASES.places_in(quoting))):
             flags.append("quoted_only")
     if events["restarts"]:
         flags.append("restarted")
@@ -485,20 +492,6 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         "flags": [*flags, *repaired],
         "digest": digest if agent or others else "",
     }
-
-
-def _texts_at(places: Sequence[int], texts: Sequence[str]) -> list[str]:
-    """Return the texts that contain the given places, in order, of all texts joined by line breaks; each text once."""
-    found = list[str]()
-    if not places:
-        return found
-    end = passed = 0  # the end of a text, and the number of places before it
-    for text in texts:
-        end += len(text) + 1
-        if (before := bisect_left(places, end)) > passed:
-            found.append(text)
-            passed = before
-    return found
 
 
 def _status(score: float | None, *, timed_out: bool) -> CompletionStatus:

@@ -70,7 +70,7 @@ class TaskDefinitions(dict[str, Definition]):
         wanted = (task_path or "").replace("\\", "/").split("/")[::-1]
         for definition in variants if task_path else ():
             files = definition["definition_file"].replace("\\", "/").split(os.pathsep)
-            common = (os.path.commonprefix([wanted, file.split("/")[::-1]]) for file in files)  # noqa: RUF071
+            common = [os.path.commonprefix([wanted, file.split("/")[::-1]]) for file in files]  # noqa: RUF071
             shared.append(max(map(len, common)))
         if len(variants) == 1:
             return variants[0], bool(variants[0]["definition_file"]) and shared == [0]
@@ -132,7 +132,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
                 status, reason = "failed", str(error)
             definitions.ledger.add(file, status, reason)
             used[file] = status == "used"
-        if not any(used[file] for file in files):
+        if not any(map(used.__getitem__, files)):
             reasons = {entry.source: entry.reason for entry in definitions.ledger.entries}
             example = f", as {files[0]}: {reasons[files[0]]}" if files else ""
             raise SourceError(f"{path}: no task definition in its {counted_noun(len(files), 'JSON file')}{example}")
@@ -202,17 +202,16 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
         in_kitchen |= is_cooking and isinstance(target, list)
         actions = {} if task.get("blocked_actions") is None else task["blocked_actions"]
         if isinstance(actions, dict):
-            without = sum(isinstance(names, list) and PLAN_COMMAND in names for names in actions.values())
-            agents = max(agent_count or 0, len(actions))
-            if without == 0:
+            without = [agent for agent, names in actions.items() if isinstance(names, list) and PLAN_COMMAND in names]
+            if not without:
                 plan = "full"
-            elif without >= agents:
+            elif len(without) >= max(agent_count or 0, len(actions)):
                 plan = "none"
             else:
                 plan = "partial"
         blocked, listed = None, task.get("blocked_access_to_recipe") or []
         if isinstance(listed, list):
-            blocked = {str(agent) for agent in listed if isinstance(agent, (int, str))}
+            blocked = set(map(str, [agent for agent in listed if isinstance(agent, (int, str))]))
     blocked = blocked if is_cooking else None
     difficulty = task.get("difficulty") or metrics_of(task).get("difficulty_category")
     return {
