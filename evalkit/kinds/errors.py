@@ -253,7 +253,7 @@ def _judged(result: str, is_shell: bool, is_viewer: bool) -> bool:
     if (
         _NAMED.match(head, start)
         or _FIRST.match(lowered)
-        or any(form.match(head, start) for word, form in _AFTER_WORD.items() if word in line)
+        or any(_AFTER_WORD[word].match(head, start) for word in filter(line.__contains__, _AFTER_WORD))
     ):
         return not _COUNT.match(head, start) and not _RECOVERED.search(head)
     unknown = unknown_tool_in(first)
@@ -266,7 +266,8 @@ def _judged(result: str, is_shell: bool, is_viewer: bool) -> bool:
     return _shows_error(head) or (len(result) > EDGE and _shows_error(tail))
 
 
-_remembered = lru_cache(maxsize=4096)(_judged)  # runs of the same task have many results in common
+# runs of the same task have many results in common; the results of hundreds of tasks may lie between two of its runs
+_remembered = lru_cache(maxsize=16_384)(_judged)
 
 
 def _shows_error(output: str) -> bool:

@@ -108,6 +108,9 @@ def answer_in_order(turns: list[Turn]) -> None:
     certain, its result may be any user message that follows immediately. Text in an uncertain form is a call only if
     some text of the same form has a result.
     """
+    is_open = any(turn.call is not None and turn.call.result is None for turn in turns)
+    if not (is_open or any("```" in turn.text for turn in turns)):  # without blocks of code, no call was misunderstood
+        return
     waiting: list[int] = []
     written: list[int] = []
     with_results = set[str]()  # forms of written calls that have a result
