@@ -215,8 +215,8 @@ def columns_of_runs(
             is_percent = pd.Series([text.endswith("%") for text in texts], table.index, dtype="bool")
             in_percent = is_percent.groupby(file).transform("any")
             has_unit = [text in _TRUTH or "%" in text or "/" in text for text in texts]
-            has_unit = truths.eq(0) | np.array(has_unit, dtype="bool")  # 90 next to 80% is ambiguous
-            column = truths.where(~in_percent | has_unit)
+            is_clear = truths.eq(0) | np.array(has_unit, dtype="bool")  # 90 next to 80% is ambiguous
+            column = truths.where(~in_percent | is_clear)
             if "%" in name and column.max() > 1:  # the header contains the unit, such as ``score (%)``
                 column = column.where(in_percent, column / 100)
         elif role == "duration":
