@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -155,7 +156,12 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _called(columns: Iterable[str], names: Sequence[str]) -> list[str]:
-    return [column for column in columns if re.sub(r"\W+", "_", column.strip().lower()).strip("_") in names]
+    return [column for column in columns if _without_marks(column) in names]
+
+
+@lru_cache(maxsize=1_000)  # each name is looked up for each role
+def _without_marks(column: str) -> str:
+    return re.sub(r"\W+", "_", column.strip().lower()).strip("_")
 
 
 def _are_outcomes(values: Iterable[Any]) -> bool:
@@ -166,12 +172,13 @@ def _are_outcomes(values: Iterable[Any]) -> bool:
 
 def _are_values(cells: pd.Series, role: str = "score") -> bool:
     """Return whether all known cells are numbers or truth values; for outcomes, 0, 1 or truth values."""
-    values = truths_or_numbers(cells[_is_known(cells)])
+    values = truths_or_numbers(pd.Series(list(_known(cells)), dtype="object"))
     return bool((values.isin([0, 1]) if role == "is_successful" else values.notna()).all())
 
 
-def _is_known(cells: pd.Series) -> pd.Series:
-    return cells.notna() & ~cells.astype("str").str.strip().str.lower().isin(_MISSING)
+def _known(cells: pd.Series) -> Iterator[Any]:
+    """Yield the cells that are not missing."""
+    return (cell for cell in cells.dropna() if str(cell).strip().lower() not in _MISSING)
 
 
 def columns_of_runs(
@@ -184,52 +191,58 @@ def columns_of_runs(
     for each file separately. Returns the columns of runs, in which unreadable cells are missing, and a frame of the
     unreadable cells as they are in the table.
     """
-    runs, unread = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     if "counts_as" in meaning:  # evalkit wrote this table, perhaps with text escaped for spreadsheets
         table = table.map(from_spreadsheet)
     file = pd.Series(list(files) or "", table.index)
+    columns, unread = {}, {}
     for role, name in meaning.items():
-        texts = table[name].astype("str").str.strip().str.lower()
-        missing = table[name].isna() | texts.isin(_MISSING if role in (*_NUMBERS, "started", "model_name") else ("",))
-        values = table[name].astype("object").where(~missing, None)
+        cells = table[name].tolist()
+        texts = [str(cell).strip().lower() for cell in cells]
+        missing = _MISSING if role in (*_NUMBERS, "started", "model_name") else ("",)
+        is_missing = [is_na or text in missing for text, is_na in zip(texts, table[name].isna(), strict=True)]
+        known = [None if none else cell for cell, none in zip(cells, is_missing, strict=True)]
+        values = pd.Series(known, table.index, dtype="object")
         if role in ("score", "is_successful"):
             truths = _by_file(truths_or_numbers, values, file)
             if truths.dropna().isin([0, 1]).all():
-                is_limit = texts.str.replace(r"[\W_]+", " ", regex=True).str.strip().str.fullmatch(_LIMIT)
-                truths = truths.mask(is_limit, 0.0)
+                is_limit = [bool(_LIMIT.fullmatch(re.sub(r"[\W_]+", " ", text).strip())) for text in texts]
+                truths = truths.mask(np.array(is_limit, dtype="bool"), 0.0)
         if role == "started":
-            runs[role] = _by_file(_times, values, file)
+            column = _by_file(_times, values, file)
         elif role == "is_successful":
-            runs[role] = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
+            column = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
         elif role == "score":
-            runs[role] = truths
-            in_percent = texts.str.endswith("%").groupby(file).transform("any")
-            has_unit = texts.str.contains("[%/]") | texts.isin(_TRUTH) | runs[role].eq(0)  # 90 next to 80% is ambiguous
-            runs[role] = runs[role].where(~in_percent | has_unit)
-            if "%" in name and runs[role].max() > 1:  # the header contains the unit, such as ``score (%)``
-                runs[role] = runs[role].where(in_percent, runs[role] / 100)
+            is_percent = pd.Series([text.endswith("%") for text in texts], table.index, dtype="bool")
+            in_percent = is_percent.groupby(file).transform("any")
+            has_unit = [text in _TRUTH or "%" in text or "/" in text for text in texts]
+            is_clear = truths.eq(0) | np.array(has_unit, dtype="bool")  # 90 next to 80% is ambiguous
+            column = truths.where(~in_percent | is_clear)
+            if "%" in name and column.max() > 1:  # the header contains the unit, such as ``score (%)``
+                column = column.where(in_percent, column / 100)
         elif role == "duration":
             seconds = values.map(_seconds).astype("float64")
-            runs[role] = seconds.where(seconds >= 0)
+            column = seconds.where(seconds >= 0)
         elif role in _NUMBERS:
             numbers = values.map(_number).astype("float64")
-            runs[role] = numbers.where((numbers % 1 == 0) & (numbers >= 0)) if role in _WHOLE else numbers
+            column = numbers.where((numbers % 1 == 0) & (numbers >= 0)) if role in _WHOLE else numbers
         else:
-            runs[role] = values.map(lambda value: str(value).strip(), na_action="ignore")
-            if role in ("task_id", "seed") and runs[role].dropna().str.fullmatch(r"\d+(\.0)?").all():
-                runs[role] = runs[role].str.removesuffix(".0")  # a float column writes 3 as 3.0
-        is_unread = values.notna() & runs[role].isna()
+            column = values.map(lambda value: str(value).strip(), na_action="ignore")
+            if role in ("task_id", "seed") and all(re.fullmatch(r"\d+(\.0)?", text) for text in column.dropna()):
+                column = column.str.removesuffix(".0")  # a float column writes 3 as 3.0
+        columns[role] = column
+        is_unread = values.notna() & column.isna()
         if is_unread.any():
             unread[name] = values.where(is_unread, None)
+    runs = pd.DataFrame(columns, table.index)
     name = meaning.get("score", "score")
     if "score_key" not in meaning and not _called([name], ("score",)):
         runs["score_key"] = name  # such as wer: the name tells what the score is
-    return runs, unread
+    return runs, pd.DataFrame(unread, table.index)
 
 
 def _by_file(read: Callable[[pd.Series], pd.Series], values: pd.Series, file: pd.Series) -> pd.Series:
     parts = [read(own) for _, own in values.groupby(file)]
-    return pd.concat(parts) if parts else read(values)
+    return pd.concat(parts).loc[values.index] if parts else read(values)
 
 
 def other_scores(runs: pd.DataFrame, key: str) -> pd.Index:
@@ -303,7 +316,7 @@ def choices_of(
     table: pd.DataFrame, meaning: Mapping[str, str], file: str, given: Iterable[str] = (), *, n_files: int = 1
 ) -> Notes:
     """Note the meanings of columns, and unused numbers; if no column is the model, `given` or not, all unused ones."""
-    used = {role: name for role, name in meaning.items() if _is_known(table[name]).any()}
+    used = {role: name for role, name in meaning.items() if any(True for _ in _known(table[name]))}
     unused = [name for name in map(str, table) if name not in meaning.values()]
     doubtful = {}
     for role in sorted(_OPTIONAL.difference(meaning)):
@@ -395,10 +408,11 @@ def _number(value: Any) -> float | None:
 
 def truths_or_numbers(values: pd.Series) -> pd.Series:
     """Return 1 or 0 for truth values and words for outcomes, numbers for numeric texts, and NaN for anything else."""
-    texts = values.astype("str").str.strip().str.lower().where(values.notna() & values.ne(""))
-    words = next((words for words in _ALL_WORDS if texts.dropna().isin(words).all()), _TRUTH)
-    truths = texts.map(words).astype("float64")
-    return truths.fillna(values.map(_number).astype("float64"))
+    texts = [str(cell).strip().lower() for cell in values.tolist()]
+    known = {text for text, is_known in zip(texts, values.notna() & values.ne(""), strict=True) if is_known}
+    words = next((words for words in _ALL_WORDS if known <= words.keys()), _TRUTH)
+    found = [words[text] if text in words else _number(cell) for text, cell in zip(texts, values.tolist(), strict=True)]
+    return pd.Series(found, values.index, dtype="float64", name=values.name)
 
 
 def _without_thousands(text: str) -> str:

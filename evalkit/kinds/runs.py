@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from evalkit._notes import NO_NOTES, Notes, note
@@ -31,7 +32,7 @@ MEASURED = ("success", "failure")
 # status or exit reason of a run that was stopped at a limit
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 _KEPT = ["run_id", "source", "model_name", "task_type", "repetition", "started", "duration", "cost"]
-_KEPT += ["tokens_in", "tokens_out"]
+_READ = ["is_successful", "score", "status", "tokens_in", "tokens_out"]
 
 
 class Outcomes(NamedTuple):
@@ -117,96 +118,109 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     """
     if value not in ("", "is_successful", "score"):
         raise ValueError(f"{value!r} can't be compared: {did_you_mean(value, ('is_successful', 'score'))}")
-    check_columns(runs, *_KEPT, "is_successful", "score", "status", *filter(None, [cluster]))
+    check_columns(runs, *_KEPT, *_READ, *filter(None, [cluster]))
     kind = kind or kind_of(runs)
     counts = ~is_excluded(runs, kind)
     rows = runs if counts.all() else runs[counts]  # selecting is slow even for few rows
-    outcome = outcome_of(runs, kind)
     if not cluster and "cluster" in rows:  # `load` was called with a cluster
         cluster = "cluster"
+    model = rows["model_name"].fillna(UNKNOWN)
     tasks = kind.rates.task_of(rows)
-    table = rows[_KEPT].assign(model_name=rows["model_name"].fillna(UNKNOWN), task=tasks, outcome=outcome[counts])
-    table["seed"] = kind.rates.seed_of(rows) if "seed" in rows else None
-    table["task"] = table["task"].where(table["task"].notna(), table["run_id"])
-    table["family"] = table["task"]
-    if cluster:
-        table["family"] = rows[cluster].astype("str").where(rows[cluster].notna(), table["task"])
-    table["tokens"] = table.pop("tokens_in").astype("Float64") + table.pop("tokens_out").astype("Float64")
-    table["ended"] = _endings(rows, kind)
-    table["condition"] = _conditions(rows, kind)
+    tasks = tasks.where(tasks.notna(), rows["run_id"])
+    stated = [name for name in kind.rates.conditions if name in rows and rows[name].notna().any()]
     compared_by = compared_in(runs)
-    if compared_by:
-        table["logged_model"] = rows["logged_model"]
     scorers = rows["score_key"].dropna().unique().tolist() if "score_key" in rows else []
     judged = NO_NOTES
     is_judged = has_flag(rows, JUDGED)
     if is_judged.any():
         judged = note(JUDGED, count=int(is_judged.sum()), is_partly=not is_judged.all())
     mark = judge_mark([judged])
+
+    all_outcomes = _outcomes_of(runs, kind)
+    outcome = all_outcomes[counts]
+    is_measured = _is_measured(outcome)
+    score = numbers(rows["score"])
+    has_score = ~np.isnan(score)
+    succeeded = np.where(outcome == "success", 1.0, 0.0)
+    is_table = "format" in rows and bool(rows["format"].eq("table").any())
+    are_outcomes = bool(is_measured.any() and (score == succeeded)[has_score].all())  # the scores are 1 or 0
+    may_succeed = "success" in kind.rates.outcome_of.values()
+    has_rate = _is_measured(all_outcomes).any() or (may_succeed and rows["score"].isna().all())
+    is_rate = value == "is_successful" or (not value and bool(has_rate))
+    if is_rate:
+        is_counted = is_measured
+        if kind.rates.denominator == "all":
+            is_counted = model.isin(model[is_measured]).to_numpy() & (outcome != "running")
+        values = np.where(is_counted, succeeded, np.nan)
+        outcome = np.where((outcome == "not measured") & has_score, "scored", outcome)
+    else:
+        values = score
+        outcome = np.where(has_score & ~is_measured, "scored", outcome)
+    columns = {
+        **{name: rows[name] for name in _KEPT},
+        "model_name": model,
+        "task": tasks,
+        "outcome": pd.Series(outcome, rows.index, dtype="str"),
+        "seed": kind.rates.seed_of(rows) if "seed" in rows else None,
+        "family": rows[cluster].astype("str").where(rows[cluster].notna(), tasks) if cluster else tasks,
+        "tokens": rows["tokens_in"].astype("Float64") + rows["tokens_out"].astype("Float64"),
+        "ended": _endings(rows, kind),
+        "condition": _conditions(rows[stated]),
+    }
+    if compared_by:
+        columns["logged_model"] = rows["logged_model"]
     made = Outcomes(
-        table,
+        pd.DataFrame(columns | {"value": values}, rows.index),
         "mean",
         f"mean score{mark}",
         left_out=int((~counts).sum()),
         by=plain(scorers[0], MOST_SCORER) if len(scorers) == 1 else "",
         compared_by=compared_by,
-        conditions_of="task" if set(_stated(rows, kind)) <= set(kind.rates.task_conditions) else "run",
+        conditions_of="task" if set(stated) <= set(kind.rates.task_conditions) else "run",
         only_shared="document_hash" in rows and bool(rows["document_hash"].notna().any()),
         judged=judged,
     )
-    is_measured = table["outcome"].isin(MEASURED)
-    may_succeed = "success" in kind.rates.outcome_of.values()
-    has_rate = outcome.isin(MEASURED).any() or (may_succeed and rows["score"].isna().all())
-    score = pd.Series(numbers(rows["score"]), rows.index)
-    table["outcome"] = table["outcome"].mask(table["outcome"].eq("not measured") & score.notna(), "scored")
-    succeeded = table["outcome"].eq("success").astype("float64")
-    is_table = "format" in rows and rows["format"].eq("table").any()
-    are_outcomes = is_measured.any() and score.eq(succeeded).where(score.notna(), True).all()
-    if value == "is_successful" or (not value and has_rate):
-        if kind.rates.denominator == "all":
-            known = is_measured.groupby(table["model_name"]).transform("any").astype(bool)
-            is_measured = known & table["outcome"].ne("running")
-        table = table.assign(value=succeeded.where(is_measured))
+    if is_rate:
         by = made.by if are_outcomes or not is_table else ""  # then the outcomes are not from this score
-        return made._replace(table=table, kind="proportion", name=f"success rate{mark}", by=by)
+        return made._replace(kind="proportion", name=f"success rate{mark}", by=by)
     if is_table and are_outcomes:
         made = made._replace(name=f"success rate{mark}")
-    table = table.assign(value=score, outcome=table["outcome"].mask(score.notna() & ~is_measured, "scored"))
-    made = made._replace(table=table)
     unit = next(column.unit for column in kind.tables[kind.runs] if column.name == "score")
-    are_shares = rows["is_share"].all() if "is_share" in rows else score.dropna().between(0, 1).all()
+    are_shares = rows["is_share"].all() if "is_share" in rows else not np.any((score < 0) | (score > 1))
     if unit.startswith("share") or (unit == AS_LOGGED and are_shares):
         return made._replace(kind="score")
     return made._replace(unit=unit.removeprefix(AS_LOGGED))
 
 
+def _is_measured(outcome: np.ndarray) -> np.ndarray:
+    return (outcome == "success") | (outcome == "failure")
+
+
 def _endings(rows: pd.DataFrame, kind: LogKind) -> pd.Series:
     """Return how each run ended: the class of its error, else its exit reason, else its status; "" without outcome."""
-    status = rows["status"].astype("str").map(lambda status: kind.labels.get(status, status), na_action="ignore")
-    ended = "status " + status.astype("str")
-    if "exit_reason" in rows:
-        ended = rows["exit_reason"].mask(rows["exit_reason"].eq("")).fillna(ended)
-    ended = ended.mask(has_flag(rows, "no_outcome"), "")
-    if "error" not in rows:
-        return ended
-    known = ended.fillna("")
-    errors = rows["error"].where(known.isin(["", "error", "status error", "status failed"])).astype("str")
-    texts = errors.where(known.eq("")).map(lambda error: plain(error, MOST_REASON), na_action="ignore")
-    texts = errors.str.extract(RAISED, expand=False).fillna(texts.astype("str"))
-    return texts.fillna(ended)
+    cells = []
+    for name in ("status", "exit_reason", "error"):
+        texts = rows[name].astype("str").astype("object") if name in rows else pd.Series(None, rows.index, "object")
+        cells.append(texts.where(texts.notna(), None).tolist())
+    ended: list[str | None] = []
+    for status, reason, error, has_no_outcome in zip(*cells, has_flag(rows, "no_outcome"), strict=True):
+        how = reason or (status and f"status {kind.labels.get(status, status)}")
+        if has_no_outcome:
+            how = ""
+        if error is not None and how in (None, "", "error", "status error", "status failed"):
+            if raised := RAISED.match(error):
+                how = raised[1]
+            elif not how:
+                how = plain(error, MOST_REASON)
+        ended.append(how)
+    return pd.Series(ended, rows.index, dtype="str")
 
 
-def _stated(rows: pd.DataFrame, kind: LogKind) -> list[str]:
-    """Return the conditions that any of the runs records."""
-    return [name for name in kind.rates.conditions if name in rows and rows[name].notna().any()]
-
-
-def _conditions(rows: pd.DataFrame, kind: LogKind) -> pd.Series:
+def _conditions(rows: pd.DataFrame) -> pd.Series:
     """Return the condition of each run, such as ``max_turns=20``; "" if its log records none."""
     texts = [[""] * len(rows)]
-    for name in _stated(rows, kind):
-        column = rows[name]
-        named = f"{column.name}=" + column.astype("str")
+    for name, column in rows.items():
+        named = f"{name}=" + column.astype("str")
         texts.append(named.where(column.notna(), "").tolist())
     joined = [", ".join(filter(None, of_run)) for of_run in zip(*texts, strict=True)]
     return pd.Series(joined, rows.index, dtype="str")
@@ -235,10 +249,14 @@ def exported(runs: pd.DataFrame, kind: LogKind) -> pd.DataFrame:
 
 def outcome_of(runs: pd.DataFrame, kind: LogKind) -> pd.Series:
     """Return each run's outcome (success, failure, not measured, running): from is_successful, or else from status."""
+    return pd.Series(_outcomes_of(runs, kind), runs.index, dtype="str")
+
+
+def _outcomes_of(runs: pd.DataFrame, kind: LogKind) -> np.ndarray:
     success = runs["is_successful"].astype("boolean")
-    by_status = runs["status"].map(dict(kind.rates.outcome_of), na_action="ignore").astype("object")
-    by_success = success.astype("object").map({True: "success", False: "failure"})
-    return by_success.where(success.notna(), by_status.fillna("not measured")).astype("str")
+    by_status = [kind.rates.outcome_of.get(status, "not measured") for status in runs["status"].tolist()]
+    by_success = np.where(success.fillna(False), "success", "failure").astype("object")
+    return np.where(success.isna(), np.array(by_status, dtype="object"), by_success)
 
 
 def compared_in(runs: pd.DataFrame) -> tuple[str, ...]:
