@@ -151,6 +151,8 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
         first, *more = missing
         also = "".join(f"; nor for the {role}: --column {role}=NAME" for role in more)
         choose = f"choose one: --column {first}=NAME{also}{finished}"
+        if "score" in missing and sum(_has_values(table[name]) for name in columns) > 1:
+            choose += "; a table with a column for each model or task needs one row per run (see pandas' `melt`)"
         raise SourceError(f"no column for the {first}; there are {there}; {choose}")
     return found
 
@@ -174,6 +176,11 @@ def _are_values(cells: pd.Series, role: str = "score") -> bool:
     """Return whether all known cells are numbers or truth values; for outcomes, 0, 1 or truth values."""
     values = truths_or_numbers(pd.Series(list(_known(cells)), dtype="object"))
     return bool((values.isin([0, 1]) if role == "is_successful" else values.notna()).all())
+
+
+def _has_values(cells: pd.Series) -> bool:
+    """Return whether a column contains numbers or truth values, and nothing else."""
+    return bool(cells.notna().any()) and _are_values(cells)
 
 
 def _known(cells: pd.Series) -> Iterator[Any]:

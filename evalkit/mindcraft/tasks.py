@@ -266,5 +266,7 @@ def tasks_of(runs: pd.DataFrame) -> pd.Series:
         return tasks
     is_guessed = has_flag(runs, "ambiguous_definition")
     files = runs["definition_file"].astype("str").mask(is_guessed)
+    if files.nunique() < 2:
+        return tasks
     several = files.groupby(tasks).transform("nunique") > 1
     return tasks.mask(several & files.notna(), tasks + " of " + files)

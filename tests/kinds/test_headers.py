@@ -171,6 +171,7 @@ def test_a_header_may_state_that_scores_are_percentages(header, cells, scores):
         ),
         ({"task": "t", "model": "m", "status": "Passed"}, "status has one outcome, perhaps because runs finished"),
         ({"task": "t", "model": "m", "exit_reason": ["no", None]}, "(--column success=exit_reason uses it)"),
+        ({"task": "t", "gpt": [1, 0], "claude": [None, True]}, "a column for each model or task needs one row per run"),
     ],
 )
 def test_all_columns_that_are_missing_are_named_at_once_and_a_status_that_never_varies_is_no_outcome(columns, told):
