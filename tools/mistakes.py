@@ -129,7 +129,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lowest score of the agents", "evalkit/mindcraft/assemble.py",
-        '"timed_out", "duration", "original"]].max()', '"timed_out", "duration", "original"]].min()',
+        '_extreme(np.fmax, logs["raw_score"]', '_extreme(np.fmin, logs["raw_score"]',
     ),
     # Mindcraft: terminal
     Mutation(
