@@ -151,7 +151,8 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
         first, *more = missing
         also = "".join(f"; nor for the {role}: --column {role}=NAME" for role in more)
         choose = f"choose one: --column {first}=NAME{also}{finished}"
-        if "score" in missing and sum(_has_values(table[name]) for name in columns) > 1:
+        values = [name for name in columns if _has_values(table[name])]
+        if "score" in missing and len(values) > 1 and len(columns) - len(values) <= 2:
             choose += "; a table with a column for each model or task needs one row per run (see pandas' `melt`)"
         raise SourceError(f"no column for the {first}; there are {there}; {choose}")
     return found
