@@ -194,7 +194,7 @@ def judge_trace(data: bytes, *, images: bool = False) -> Judged:
     session = {
         **read_session(trace, config, first_map(data)),
         "status": status,
-        "flags": [*filter(flags.get, flags), *notes],
+        "flags": [*(flag for flag, is_raised in flags.items() if is_raised), *notes],
     }
     recovered = ", ".join([f"{name} ({value})" if value else name for name, value in notes.items()])
     return Judged(session, events, verdicts, frozenset(named) if can_tell else None, error, recovered)
@@ -314,8 +314,7 @@ def read_session(trace: Trace, config: list[Metadata], world: str | None) -> dic
         "map_hash": seen and seen.world_material_map_hash and f"map-{seen.world_material_map_hash}",
         "id": _first([m.task_instance_id for m in config]),
     }
-    task_source = next(filter(known.get, known), None)
-    task = known[task_source] if task_source else None
+    task_source, task = next(((source, task) for source, task in known.items() if task), (None, None))
 
     # a session starts when it was created, else at the first time in it; it ends at the last time in it
     stamps = [trace.created_at, *[entry.timestamp for entry in (*entries[:1], *entries[-1:])]]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from operator import attrgetter, methodcaller
+from operator import methodcaller
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -84,8 +84,8 @@ def arrow_table(values: Sequence[Sequence], columns: Sequence[Column]) -> pa.Tab
     empty = _empty_table(tuple(columns))
     if not (values and values[0]):
         return empty
-    arrays = map(_array, values, map(attrgetter("dtype"), columns))
-    return pa.Table.from_arrays(list(arrays), schema=empty.schema)
+    arrays = [_array(own, column.dtype) for own, column in zip(values, columns, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=empty.schema)
 
 
 @cache

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from glob import has_magic
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -249,7 +248,7 @@ def _walk(root: str, recursive: bool) -> tuple[list[str], dict[str, int]]:
             folders[folder] = status.st_ctime_ns if status.st_ctime_ns <= newest else 0
             with os.scandir(folder) as found:
                 entries = list(found)
-            has_notes = NOTES in map(attrgetter("name"), entries)
+            has_notes = any(entry.name == NOTES for entry in entries)
             for entry in entries:
                 name = entry.name
                 is_page = has_notes and (name == "manifest.json" or name.endswith(".html"))

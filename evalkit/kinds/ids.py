@@ -25,8 +25,7 @@ def run_ids(
     all files, and the size of the run's files in bytes, so they do not change if all files are moved together.
     """
     sources = list(sources)
-    unique = set(sources)  # a file may contain thousands of runs
-    path_of = dict(zip(unique, map(absolute, unique), strict=True))
+    path_of = {source: absolute(source) for source in set(sources)}  # a file may contain thousands of runs
     folders = {file[: file.rfind("/") + 1] for file in records.listing.files} if records else set()
     top = common_folder(map(absolute, folders))
     if sizes is None:

@@ -237,9 +237,8 @@ def assemble(
     assembled = compare_units(assembled, kind, compare_by)
     files = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
     if assembled.notes:  # these entries replace the entries of the same files
-        entries = dict(zip(files["source"].to_pylist(), zip(*files.to_pydict().values(), strict=True), strict=True))
-        for entry in assembled.notes:
-            entries[entry.source] = entry
+        rows = map(Entry._make, zip(*files.to_pydict().values(), strict=True))
+        entries = {entry.source: entry for entry in (*rows, *assembled.notes)}
         files = arrow_table(list(zip(*entries.values(), strict=True)), LEDGER)
     ledger = frame_of(files, LEDGER)
     return Logs(kind, sources, assembled, ledger, storage_options)

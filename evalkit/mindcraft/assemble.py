@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import compress
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +92,7 @@ def _notes(
     """Return ledger entries for definition files (used or in the source), and for files that are logs only in a run."""
     notes, entries = list[Entry](), definitions.ledger.entries
     files = records.listing.files if entries else ()
-    in_source = dict(zip(map(absolute, files), files, strict=True))
+    in_source = {absolute(file): file for file in files}
     for entry in entries:
         within = in_source.get(absolute(entry.source))
         if entry.status == "used" or within is None:
@@ -159,7 +159,7 @@ def _find_runs(
         names = tuple(own_names)
         n_logs = None
         if len(definitions.variants.get(task_id, ())) > 1:  # a run's number of logs may show which one applies
-            n_logs = max(map(len, map(attrgetter("logs"), split_repetitions(names, None))))
+            n_logs = max(len(repetition.logs) for repetition in split_repetitions(names, None))
         type_of_path = named.fields.get("task_type", "")
         key = (task_id, named.task_path, n_logs, type_of_path)
         if key not in tasks:  # many runs share a task
@@ -248,7 +248,7 @@ def _add_totals(runs: _Columns, logs: _Columns) -> None:
     for name, column in zip(("turns", *_COUNTS), COUNT_COLUMNS, strict=True):
         runs[name] = np.bincount(of_run, logs[column.name], n).astype(int)
     read = set(compress(zip(of_run.tolist(), logs["agent_name"], strict=True), is_read.tolist()))  # agents of runs
-    runs["n_read_agents"] = np.bincount(np.fromiter(map(itemgetter(0), read), int), minlength=n)
+    runs["n_read_agents"] = np.bincount(np.array([run for run, _ in read], int), minlength=n)
 
 
 def _extreme(ufunc: np.ufunc, values: np.ndarray, of_run: np.ndarray, n: int) -> np.ndarray:
@@ -298,7 +298,8 @@ def _add_endings(runs: _Columns, logs: _Columns) -> None:
     for run, is_first, message in zip(logs["run"].tolist(), has_status.tolist(), messages, strict=True):
         if message is not None:
             (of_status if is_first else of_others).setdefault(run, message)
-    runs["final_system_message"] = list(map((of_others | of_status).get, range(len(errors))))
+    final = of_others | of_status
+    runs["final_system_message"] = [final.get(run) for run in range(len(errors))]
 
 
 def _status(table: _Columns, timed_out: np.ndarray, is_unread: np.ndarray) -> np.ndarray:

@@ -8,8 +8,8 @@ import sys
 import zlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
-from operator import attrgetter, itemgetter
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple, TypedDict, cast
 
 import msgspec
@@ -296,7 +296,7 @@ def _other_row(**values: Any) -> tuple:
 
 def states_outcome(text: str) -> bool:
     """Return whether a text, of any role, contains a final message of the game that reports a score or success."""
-    return any(map(partial(OUTCOME.match, text), OUTCOME_PHRASES.places_in(text)))
+    return any(OUTCOME.match(text, place) for place in OUTCOME_PHRASES.places_in(text))
 
 
 def parse_results(data: bytes) -> dict[str, Any]:
@@ -465,14 +465,14 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         digest = f"{len(data):x}-{checksum:08x}-{int(start)}"
 
     flags = [scored[0].flag] if scored and scored[0].flag else []
-    scores = set(map(attrgetter("score"), scored))
+    scores = {final.score for final in scored}
     if len(scores) > 1 or (timeouts and any(scores)):
         flags.append("conflicting")
     if is_near:
         flags.append("near_final")
     if deciding is None:
         quoting = "\n".join([said, *others])
-        if any(map(partial(FINAL.match, quoting), FINAL_PHRASES.places_in(quoting))):
+        if any(FINAL.match(quoting, place) for place in FINAL_PHRASES.places_in(quoting)):
             flags.append("quoted_only")
     if events["restarts"]:
         flags.append("restarted")

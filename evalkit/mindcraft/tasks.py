@@ -132,7 +132,7 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
                 status, reason = "failed", str(error)
             definitions.ledger.add(file, status, reason)
             used[file] = status == "used"
-        if not any(map(used.__getitem__, files)):
+        if not any(used[file] for file in files):
             reasons = {entry.source: entry.reason for entry in definitions.ledger.entries}
             example = f", as {files[0]}: {reasons[files[0]]}" if files else ""
             raise SourceError(f"{path}: no task definition in its {counted_noun(len(files), 'JSON file')}{example}")
@@ -211,7 +211,7 @@ def task_facts(task_id: str, definition: Definition | None, type_of_path: str = 
                 plan = "partial"
         blocked, listed = None, task.get("blocked_access_to_recipe") or []
         if isinstance(listed, list):
-            blocked = set(map(str, [agent for agent in listed if isinstance(agent, (int, str))]))
+            blocked = {str(agent) for agent in listed if isinstance(agent, (int, str))}
     blocked = blocked if is_cooking else None
     difficulty = task.get("difficulty") or metrics_of(task).get("difficulty_category")
     return {

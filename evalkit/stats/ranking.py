@@ -67,7 +67,7 @@ def rank_models(
         pairs = tests.assign(decided=is_behind & (tests["estimate"] > 0))
     elif pairs is None:
         pairs = compare_all(cells, rng=rng)
-    place = dict(zip(map(str, cells.models), range(count), strict=True))
+    place = {str(name): number for number, name in enumerate(cells.models)}
     decided = pairs[pairs["decided"]]
     is_a, sides = decided["estimate"] > 0, decided[["model_a", "model_b"]].map(place.get)
     winners = sides["model_a"].where(is_a, sides["model_b"]).to_numpy(int)

@@ -536,7 +536,7 @@ def end_of_route(records: Any) -> tuple[str, int]:
         # if the history did not advance, a success still moves the index by one
         has_advanced = i + 1 < len(indices) and indices[i + 1] > indices[i]
         index = indices[i + 1] if has_advanced else indices[i] + (record["success"] is True)
-        tries = executions(map(history.records.__getitem__, range(i, -1, -1)), index)
+        tries = executions((history.records[j] for j in range(i, -1, -1)), index)
         judged = history.evaluations[i] | {"retry_cap_reached": tries >= history.options.retry_cap}
         # past the end of the plan, the executor ends the workflow without judging this step
         route = "complete" if index > n_steps else route_after(judged, index, n_steps)
