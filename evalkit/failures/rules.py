@@ -168,7 +168,8 @@ def cycle(transcript: Seen) -> Iterator[Found]:
         for made in calls:
             equal.setdefault((made.name, made.arguments, made.result), []).append(made)
         often = [same for same in equal.values() if len(same) >= LEAST_REPEATS and same[0].result is not None]
-        if sum(not all(map(_only_waits, same)) for same in often) < 2:  # at most one call recurs often enough
+        active = [same for same in often if not all(_only_waits(made) for made in same)]
+        if len(active) < 2:  # a cycle has at least two calls that recur often, have a result, and do more than wait
             continue
         calls = [made for made in calls if not _only_waits(made)]
         keys = [None if made.result is None else (made.name, made.arguments, made.result) for made in calls]

@@ -26,6 +26,7 @@ fsspec = lazy_loader.load("fsspec")  # slow to import, and most sources are loca
 _MOST_FOLDERS = 200  # maximum depth of folders in an archive, because fsspec recurses for each level
 LARGE = 2**20  # size in bytes from which only the excerpt of a file is read
 
+_LONGEST_RECORD = 2**20  # maximum size of the records of tar archives in bytes; the last record is filled with zeros
 _MOST_DESCRIPTION = 8_192  # bytes that describe the next member of a tar archive; reading them takes quadratic time
 _DESCRIPTIONS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
@@ -76,7 +77,7 @@ class _Header(tarfile.TarInfo):
             return super().fromtarfile(archive)
         except (tarfile.InvalidHeaderError, tarfile.TruncatedHeaderError) as error:  # type: ignore[attr-defined]
             text = f"the header at byte {archive.offset} of the archive is damaged: {error}"
-            raise OSError(errno.EINVAL, text) from error
+            raise OSError(errno.EINVAL, text if archive.offset else f"not a tar archive: {error}") from error
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
@@ -92,9 +93,11 @@ def _wrong_size(member: tarfile.TarInfo) -> OSError:
 
 
 def _check_members(archive: tarfile.TarFile) -> None:
-    """Raise OSError for a member of negative size or data after the last member; make links to files read like these.
+    """Raise OSError for a member of negative size or behind the end, and make links to files read like these files.
 
-    `tarfile` would read a member of negative size again and again, and search all members for each link of a chain.
+    `tarfile` would read a member of negative size again and again, and search all members for each link of a chain. It
+    would also leave out the members of a second archive in the same file. An archive without a mark of its end counts
+    as complete, since some programs write none.
     """
     members = dict[str, tarfile.TarInfo]()
     links = list[tarfile.TarInfo]()
@@ -104,9 +107,11 @@ def _check_members(archive: tarfile.TarFile) -> None:
         members[posixpath.normpath(member.name)] = member
         if member.issym() or member.islnk():
             links.append(member)
-    rest = archive.fileobj.read(tarfile.RECORDSIZE)  # zeros fill the last record; another archive would follow them
-    if rest.strip(b"\0"):
-        raise OSError(errno.EINVAL, "the archive goes on after its end: unpack it, or pack its files into one archive")
+    behind = archive.fileobj.read(_LONGEST_RECORD).lstrip(b"\0")  # zeros fill the last record
+    with suppress(tarfile.HeaderError):  # other data, such as a line break, is no member
+        _Header.frombuf(behind[: tarfile.BLOCKSIZE], tarfile.ENCODING, "surrogateescape")
+        text = "several archives in one file, of which only the first would be read: unpack it first"
+        raise OSError(errno.EINVAL, text)
     for link in links:
         folder = posixpath.dirname(link.name) if link.issym() else ""
         target = members.get(posixpath.normpath(posixpath.join(folder, link.linkname)))

@@ -253,7 +253,7 @@ def _judged(result: str, is_shell: bool, is_viewer: bool) -> bool:
     if (
         _NAMED.match(head, start)
         or _FIRST.match(lowered)
-        or any(_AFTER_WORD[word].match(head, start) for word in filter(line.__contains__, _AFTER_WORD))
+        or any(form.match(head, start) for word, form in _AFTER_WORD.items() if word in line)
     ):
         return not _COUNT.match(head, start) and not _RECOVERED.search(head)
     unknown = unknown_tool_in(first)
@@ -266,7 +266,7 @@ def _judged(result: str, is_shell: bool, is_viewer: bool) -> bool:
     return _shows_error(head) or (len(result) > EDGE and _shows_error(tail))
 
 
-# runs of the same task have many results in common; the results of hundreds of tasks may lie between two of its runs
+# runs of one task have many results in common, but results of hundreds of other tasks may lie between them
 _remembered = lru_cache(maxsize=16_384)(_judged)
 
 

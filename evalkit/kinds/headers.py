@@ -151,19 +151,19 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
         first, *more = missing
         also = "".join(f"; nor for the {role}: --column {role}=NAME" for role in more)
         choose = f"choose one: --column {first}=NAME{also}{finished}"
-        values = [name for name in columns if _has_values(table[name])]
-        if "score" in missing and len(values) > 1 and len(columns) - len(values) <= 2:
+        if more and "score" in missing and _has_column_per_model(table):
             choose += "; a table with a column for each model or task needs one row per run (see pandas' `melt`)"
         raise SourceError(f"no column for the {first}; there are {there}; {choose}")
     return found
 
 
 def _called(columns: Iterable[str], names: Sequence[str]) -> list[str]:
-    return [column for column in columns if _without_marks(column) in names]
+    return [column for column in columns if _normalised(column) in names]
 
 
 @lru_cache(maxsize=1_000)  # each name is looked up for each role
-def _without_marks(column: str) -> str:
+def _normalised(column: str) -> str:
+    """Return a header in the form of the names in `COLUMN_NAMES`: lower case, with underscores between words."""
     return re.sub(r"\W+", "_", column.strip().lower()).strip("_")
 
 
@@ -179,9 +179,12 @@ def _are_values(cells: pd.Series, role: str = "score") -> bool:
     return bool((values.isin([0, 1]) if role == "is_successful" else values.notna()).all())
 
 
-def _has_values(cells: pd.Series) -> bool:
-    """Return whether a column contains numbers or truth values, and nothing else."""
-    return bool(cells.notna().any()) and _are_values(cells)
+def _has_column_per_model(table: pd.DataFrame) -> bool:
+    """Return whether nearly all columns without a known name contain values, judged by the first 1,000 rows."""
+    unknown = [name for name in map(str, table) if not roles_of([name])]
+    first = table.head(1_000)
+    values = [name for name in unknown if first[name].notna().any() and _are_values(first[name])]
+    return len(values) > 1 and len(unknown) - len(values) <= 1
 
 
 def _known(cells: pd.Series) -> Iterator[Any]:
@@ -324,7 +327,7 @@ def choices_of(
     table: pd.DataFrame, meaning: Mapping[str, str], file: str, given: Iterable[str] = (), *, n_files: int = 1
 ) -> Notes:
     """Note the meanings of columns, and unused numbers; if no column is the model, `given` or not, all unused ones."""
-    used = {role: name for role, name in meaning.items() if any(True for _ in _known(table[name]))}
+    used = {role: name for role, name in meaning.items() if next(_known(table[name]), None) is not None}
     unused = [name for name in map(str, table) if name not in meaning.values()]
     doubtful = {}
     for role in sorted(_OPTIONAL.difference(meaning)):

@@ -237,8 +237,8 @@ def assemble(
     assembled = compare_units(assembled, kind, compare_by)
     files = records.files.filter(pc.invert(records.files["context"])).select(Entry._fields)
     if assembled.notes:  # these entries replace the entries of the same files
-        rows = map(Entry._make, zip(*files.to_pydict().values(), strict=True))
-        entries = {entry.source: entry for entry in (*rows, *assembled.notes)}
+        own = [Entry(**row) for row in files.to_pylist()]
+        entries = {entry.source: entry for entry in (*own, *assembled.notes)}
         files = arrow_table(list(zip(*entries.values(), strict=True)), LEDGER)
     ledger = frame_of(files, LEDGER)
     return Logs(kind, sources, assembled, ledger, storage_options)

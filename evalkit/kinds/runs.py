@@ -32,7 +32,7 @@ MEASURED = ("success", "failure")
 # status or exit reason of a run that was stopped at a limit
 STOPPED = re.compile(r"time.?d?.?out|limit|max.?(?:steps|turns|iterations)|exit_cost|budget", re.IGNORECASE)
 _KEPT = ["run_id", "source", "model_name", "task_type", "repetition", "started", "duration", "cost"]
-_READ = ["is_successful", "score", "status", "tokens_in", "tokens_out"]
+_ALSO_NEEDED = ["is_successful", "score", "status", "tokens_in", "tokens_out"]
 
 
 class Outcomes(NamedTuple):
@@ -118,7 +118,7 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     """
     if value not in ("", "is_successful", "score"):
         raise ValueError(f"{value!r} can't be compared: {did_you_mean(value, ('is_successful', 'score'))}")
-    check_columns(runs, *_KEPT, *_READ, *filter(None, [cluster]))
+    check_columns(runs, *_KEPT, *_ALSO_NEEDED, *filter(None, [cluster]))
     kind = kind or kind_of(runs)
     counts = ~is_excluded(runs, kind)
     rows = runs if counts.all() else runs[counts]  # selecting is slow even for few rows
@@ -138,14 +138,14 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
 
     all_outcomes = _outcomes_of(runs, kind)
     outcome = all_outcomes[counts]
-    is_measured = _is_measured(outcome)
+    is_measured = np.isin(outcome, MEASURED)
     score = numbers(rows["score"])
     has_score = ~np.isnan(score)
     succeeded = np.where(outcome == "success", 1.0, 0.0)
     is_table = "format" in rows and bool(rows["format"].eq("table").any())
     are_outcomes = bool(is_measured.any() and (score == succeeded)[has_score].all())  # the scores are 1 or 0
     may_succeed = "success" in kind.rates.outcome_of.values()
-    has_rate = _is_measured(all_outcomes).any() or (may_succeed and rows["score"].isna().all())
+    has_rate = np.isin(all_outcomes, MEASURED).any() or (may_succeed and rows["score"].isna().all())
     is_rate = value == "is_successful" or (not value and bool(has_rate))
     if is_rate:
         is_counted = is_measured
@@ -166,11 +166,12 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
         "tokens": rows["tokens_in"].astype("Float64") + rows["tokens_out"].astype("Float64"),
         "ended": _endings(rows, kind),
         "condition": _conditions(rows[stated]),
+        "value": values,
     }
     if compared_by:
         columns["logged_model"] = rows["logged_model"]
     made = Outcomes(
-        pd.DataFrame(columns | {"value": values}, rows.index),
+        pd.DataFrame(columns, rows.index),
         "mean",
         f"mean score{mark}",
         left_out=int((~counts).sum()),
@@ -192,10 +193,6 @@ def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *
     return made._replace(unit=unit.removeprefix(AS_LOGGED))
 
 
-def _is_measured(outcome: np.ndarray) -> np.ndarray:
-    return (outcome == "success") | (outcome == "failure")
-
-
 def _endings(rows: pd.DataFrame, kind: LogKind) -> pd.Series:
     """Return how each run ended: the class of its error, else its exit reason, else its status; "" without outcome."""
     cells = []
@@ -204,9 +201,11 @@ def _endings(rows: pd.DataFrame, kind: LogKind) -> pd.Series:
         cells.append(texts.where(texts.notna(), None).tolist())
     ended: list[str | None] = []
     for status, reason, error, has_no_outcome in zip(*cells, has_flag(rows, "no_outcome"), strict=True):
-        how = reason or (status and f"status {kind.labels.get(status, status)}")
+        how = reason
         if has_no_outcome:
             how = ""
+        elif status and not reason:
+            how = f"status {kind.labels.get(status, status)}"
         if error is not None and how in (None, "", "error", "status error", "status failed"):
             if raised := RAISED.match(error):
                 how = raised[1]

@@ -57,7 +57,7 @@ def rename_models(assembled: Assembled, renames: Mapping[str, str]) -> Assembled
 def columns_of(compare_by: str | list[str]) -> list[str]:
     """List the columns that the option ``compare_by`` names."""
     names = ",".join(as_list(compare_by)).split(",")
-    return list(filter(None, map(str.strip, names)))
+    return [name.strip() for name in names if name.strip()]
 
 
 def name_by_source(
@@ -77,11 +77,8 @@ def name_by_source(
     several runs and name no model. `paths` are the folders and files of the sources, if they were just listed.
     """
     runs = assembled.frames[kind.runs]
-    paths = paths or _paths_of(sources)
-    if len(paths) < 2 or runs.empty:
-        return assembled
-    names = _names_of_paths(paths)
-    if len(names) < 2:
+    names = _names_of_paths(paths or _paths_of(sources))
+    if len(names) < 2 or runs.empty:
         return assembled
     logs = runs["source"].map(absolute)
     source_of = {log: _name_of_source(log, names) for log in set(logs)}

@@ -142,16 +142,19 @@ class Transcript(NamedTuple):
         )
 
 
+_MISSING_TEXTS = ("<NA>", "NaT")  # missing values of pandas, as text
+
+
 def cell_text(value: Any) -> str:
     """Format a cell of a frame; empty if it is missing."""
-    if isinstance(value, str):
-        return "" if value in ("<NA>", "NaT") else plain(value)
+    if isinstance(value, str):  # most cells
+        return "" if value in _MISSING_TEXTS else plain(value)
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         items = value if isinstance(value, (list, tuple)) else value.tolist()
         if isinstance(items, (list, tuple)):
             return ", ".join(plain(item).replace("_", " ") for item in items)
         value = items
-    if value is None or str(value) in ("<NA>", "NaT") or value != value:
+    if value is None or str(value) in _MISSING_TEXTS or value != value:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -35,13 +35,10 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     runs = assembled.frames[kind.runs]
     columns = columns_of(compare_by)
     by_folder: list[str] = []  # models
-    for one in assembled.chosen.notes:
-        if one.code == "compared_by_folder":
-            by_folder = one.values["models"]
+    for one in assembled.chosen.only("compared_by_folder").notes:
+        by_folder = one.values["models"]
     if not columns:
-        columns = ["model_name"]
-        if "agent" in runs and not _of_several_agents(runs).empty:
-            columns = ["agent", "model_name"]
+        columns = ["model_name"] if _of_several_agents(runs).empty else ["agent", "model_name"]
         if by_folder:
             columns.append("source_name")
         if columns == ["model_name"]:

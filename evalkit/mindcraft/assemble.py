@@ -4,7 +4,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import compress
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from evalkit.mindcraft.transcript import commands_frame, messages_frame
 LEFT_OVER = 300_000  # milliseconds; the agents of one run start closer together than this
 _SERVER = re.compile(r"_\d{1,9}\Z", re.ASCII)  # server number at the end of an agent's name
 _ID = re.compile(r"(?:\d\D*){4}|\A[0-9a-f-]{6,}\Z", re.ASCII)  # an id or a date
-_WORD = re.compile(r"\d+|[^\W\d_]+")
+_WORD = re.compile(r"\d+|[^\W\d_]+")  # in a path: a number, or letters
 _NAMES_OF_COLUMNS = [column.name for column in RUNS]
 _OF_TASKS = ("task_id", "has_definition", "definition_file", "is_ambiguous", *task_facts("", None))
 _NUMBERS = [column.name for column in RECORDS["logs"] if column.dtype in ("int", "float", "bool")]
@@ -64,8 +63,9 @@ def assemble(
     runs, logs = _as_found(found, records, has_times=bool(options.get("original_mtimes")))
     paths = [run.folder.path for run in found]
     sizes = np.bincount(logs["run"], logs["size"], len(found)).astype(int)
-    names = paths, runs["task_id"], runs["repetition"]
-    runs["run_id"] = run_ids("mindcraft", *names, records=records, sizes=sizes.tolist())
+    runs["run_id"] = run_ids(
+        "mindcraft", paths, runs["task_id"], runs["repetition"], records=records, sizes=sizes.tolist()
+    )
     logs["original"] = _originals(logs, paths)
     _add_totals(runs, logs)
     _add_scores(runs, logs, scale)
@@ -75,7 +75,7 @@ def assemble(
     not_logged = dict.fromkeys(_NAMES_OF_COLUMNS, [None] * len(found))
     table = frame_of(not_logged | runs, RUNS)
     of_logs = table[["run_id", "model_name", "task_id", "repetition", "experiment"]].take(logs["run"])
-    agents = frame_of({**logs, **of_logs}, AGENTS)
+    agents = frame_of(logs | {name: of_logs[name] for name in of_logs}, AGENTS)
     metrics = metrics_frame([metrics_of(task.definition) for task in tasks])
     if not metrics.columns.empty:
         table = table.join(metrics.take([run.task.place for run in found]).reset_index(drop=True))
@@ -231,7 +231,7 @@ def _as_found(found: Sequence[Run], records: Records, *, has_times: bool) -> tup
 
 def _add_totals(runs: _Columns, logs: _Columns) -> None:
     """Flag the logs that are copies, and add to runs the values over all their logs, without the starts in copies."""
-    of_run, n = logs["run"], len(runs["n_agents"])
+    of_run, n = logs["run"], len(runs["run_id"])
     is_stale, is_read = logs["original"] >= 0, logs["agent_log_processed"]
     for place in np.flatnonzero(is_stale):
         logs["flags"][place].append("stale_copy")
@@ -245,10 +245,13 @@ def _add_totals(runs: _Columns, logs: _Columns) -> None:
     runs["original"] = np.full(n, -1)
     np.maximum.at(runs["original"], of_run, logs["original"])
     runs["n_read"] = np.bincount(of_run, is_read, n).astype(int)
-    for name, column in zip(("turns", *_COUNTS), COUNT_COLUMNS, strict=True):
+    for column in COUNT_COLUMNS:
+        name = "turns" if column.name == "message_count" else column.name
         runs[name] = np.bincount(of_run, logs[column.name], n).astype(int)
-    read = set(compress(zip(of_run.tolist(), logs["agent_name"], strict=True), is_read.tolist()))  # agents of runs
-    runs["n_read_agents"] = np.bincount(np.array([run for run, _ in read], int), minlength=n)
+    read_agents = [set[str]() for _ in range(n)]
+    for place in np.flatnonzero(is_read):
+        read_agents[of_run[place]].add(logs["agent_name"][place])
+    runs["n_read_agents"] = np.array([len(names) for names in read_agents], int)
 
 
 def _extreme(ufunc: np.ufunc, values: np.ndarray, of_run: np.ndarray, n: int) -> np.ndarray:
@@ -290,14 +293,16 @@ def _add_endings(runs: _Columns, logs: _Columns) -> None:
     unread = np.flatnonzero(~logs["agent_log_processed"])
     for run, error in zip(logs["run"][unread], logs["parsing_errors"].take(unread).to_pylist(), strict=True):
         errors[run].append(error)
-    runs["parsing_errors"] = list(map("; ".join, errors))
+    runs["parsing_errors"] = ["; ".join(own) for own in errors]
     # the final message of the first log with the run's status, else of the first log that has a final message
     has_status = logs["completion_status"] == runs["status"][logs["run"]]
     of_status, of_others = dict[int, str](), dict[int, str]()
     messages = logs["final_system_message"].to_pylist()
-    for run, is_first, message in zip(logs["run"].tolist(), has_status.tolist(), messages, strict=True):
-        if message is not None:
-            (of_status if is_first else of_others).setdefault(run, message)
+    for run, is_of_status, message in zip(logs["run"].tolist(), has_status.tolist(), messages, strict=True):
+        if message is not None and is_of_status:
+            of_status.setdefault(run, message)
+        elif message is not None:
+            of_others.setdefault(run, message)
     final = of_others | of_status
     runs["final_system_message"] = [final.get(run) for run in range(len(errors))]
 
@@ -340,7 +345,7 @@ def _flags(runs: _Columns, logs: _Columns) -> list[list[str]]:
     for flag, is_raised in raised.items():
         for run in np.flatnonzero(is_raised):
             flags[run].add(flag)
-    return list(map(sorted, flags))
+    return [sorted(own) for own in flags]
 
 
 def _originals(logs: _Columns, paths: Sequence[str]) -> np.ndarray:
@@ -365,11 +370,13 @@ def _originals(logs: _Columns, paths: Sequence[str]) -> np.ndarray:
             if key and counts[key] > 1:
                 shared[key].append(place)
         for places in shared.values():
-            runs = of_run[places].tolist()
-            words = [len(_WORD.findall(paths[run])) for run in runs]
-            *_, owner = min(zip(spread[runs], times[places], words, runs, strict=True))
-            for place, run in zip(places, runs, strict=True):
-                if run != owner:
+            order = {}  # of the runs; the first one has the original
+            for place in places:
+                run = of_run[place]
+                order[place] = spread[run], times[place], len(_WORD.findall(paths[run])), run
+            owner = of_run[min(places, key=order.__getitem__)]
+            for place in places:
+                if of_run[place] != owner:
                     originals[place] = owner
     return originals
 

@@ -327,7 +327,7 @@ def name_models(
         folder = os.path.dirname(absolute(row["source"]))
         if row["profile_model"] is not None:
             profiles[folder].add(row["profile_model"])
-        is_stated = (row["results_model"], row["task_path"], row["total"]) != (None, None, None)
+        is_stated = any(row[name] is not None for name in ("results_model", "task_path", "total"))
         if is_stated and (row["results_model"] or folder not in results):
             results[folder] = row
 

@@ -171,7 +171,7 @@ class AgentOutcome(TypedDict):
     message_count: int  # number of turns with text
     command_count: int  # number of commands (``!name``) in the agent's turns
     events: dict[str, int]  # number of lines per event, such as deaths
-    flags: list[str]  # names in `table.LOG_FLAGS`, except the flag of copies
+    flags: list[str]  # names in `table.FLAGS_OF_LOGS`, except the flag of copies
     task_start: float | None  # epoch milliseconds
     digest: str  # equal for copies of a log
     source: str
@@ -436,12 +436,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
     scored: list[Final] = []
     unscored: list[Final] = []
     is_near = False
-    end = passed = 0  # the end of a text in `logged`, and the number of places before it
-    for text in system if places else ():
-        end += len(text) + 1
-        before, passed = passed, bisect_left(places, end)
-        if passed == before:  # it contains none of the phrases
-            continue
+    for text in _texts_at(places, system):
         final = read_final(text)
         if final is None:
             is_near = is_near or NEARLY_FINAL.search(text) is not None
@@ -492,6 +487,21 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         "flags": [*flags, *repaired],
         "digest": digest if agent or others else "",
     }
+
+
+def _texts_at(places: Sequence[int], texts: Sequence[str]) -> list[str]:
+    """Return the texts that contain the given places, in order, of all texts joined by line breaks; each text once."""
+    found = list[str]()
+    if not places:
+        return found
+    end = passed = 0  # the end of a text, and the number of places before it
+    for text in texts:
+        end += len(text) + 1
+        before = passed
+        passed = bisect_left(places, end)
+        if passed > before:
+            found.append(text)
+    return found
 
 
 def _status(score: float | None, *, timed_out: bool) -> CompletionStatus:

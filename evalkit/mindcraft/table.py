@@ -107,7 +107,6 @@ FLAGS_OF_RUNS = {
     "unreadable_logs": ("unreadable log", "the log of at least one agent is unreadable"),
 }
 FLAG_LABELS = {name: label for name, (label, _) in (FLAGS_OF_LOGS | FLAGS_OF_RUNS).items()}
-LOG_FLAGS = {name: meaning for name, (_, meaning) in FLAGS_OF_LOGS.items()}
 FLAGS = {name: meaning for name, (_, meaning) in sorted((FLAGS_OF_LOGS | FLAGS_OF_RUNS).items())}
 COUNT_COLUMNS = (
     Column(

@@ -174,8 +174,7 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
             are_known = are_known and bool(one and other)
         different = set[str]()
         for own, others in zip(words(i), words(original)[start:], strict=False):
-            (shorter, is_cut), (longer, _) = (own, others) if len(own[0]) <= len(others[0]) else (others, own)
-            if shorter != (longer[: len(shorter)] if is_cut else longer):
+            if not _agree(own, others):
                 return False
             different.update(own[0])
         return are_known or (n >= len(calls[original]) and len(different) >= ENOUGH_WORDS)
@@ -191,6 +190,12 @@ def find_copies(histories: Sequence[History]) -> dict[int, int]:
             for start, call in enumerate(calls[i]):
                 places[call].append((i, start))
     return copies
+
+
+def _agree(one: tuple[list[str], bool], other: tuple[list[str], bool]) -> bool:
+    """Return whether two results are equal, or the shorter one was cut and the other begins with it."""
+    (words, is_cut), (longer, _) = sorted((one, other), key=lambda result: len(result[0]))
+    return words == (longer[: len(words)] if is_cut else longer)
 
 
 def _words_of(record: StepRecord) -> tuple[list[str], bool]:

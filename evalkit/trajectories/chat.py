@@ -85,7 +85,8 @@ def chat_messages(messages: Any) -> list[Message]:
     unanswered: list[ToolCall] = []  # calls without an id in the last message that has such calls
     for given in objects(messages):
         is_plain = given.get("role") in _ROLES and isinstance(given.get("content"), str) and _DETAILS.isdisjoint(given)
-        if is_plain and given["role"] != "tool" and "tool_calls" not in given and "name" not in given:  # most messages
+        is_only_text = is_plain and given["role"] != "tool" and "tool_calls" not in given and "name" not in given
+        if is_only_text:
             out.append(Message(given["role"], given["content"]))
             continue
         for message in [given] if is_plain else _apart(_as_chat(given)):

@@ -13,6 +13,7 @@ from evalkit.kinds.detectors import shortened
 from evalkit.kinds.errors import contains_any
 
 MOST_READ = 4_000  # maximum number of characters that detectors read of a call's arguments
+LONGEST_INSTRUCTIONS = 20_000  # maximum number of characters of a message that is remembered, with the form it asks for
 MOST_REMEMBERED = 600  # maximum number of characters of a call that is remembered, with what it does
 _FINISHES = re.compile(  # names of calls that end a run
     r"(?:.*_)?(?:submit|finish|finished|done|complete|attempt_completion|final_answer|answer|stop|end|exit|give_up"
@@ -233,19 +234,30 @@ def wrong_answer_form(transcript: Seen) -> Iterator[Found]:
             return
         if earlier.role not in ("system", "user"):
             continue
-        for instruction, given in _forms_asked(earlier.text):
-            # also without ReAct's words, which may belong to the answer
-            texts = (turn.text.strip(), turn.text.rpartition("Final Answer:")[2].strip())
-            if not any(given.search(text) for text in texts):
-                yield number, shortened(instruction)[:80], shortened(turn.text)
-            return
+        if len(earlier.text) <= LONGEST_INSTRUCTIONS:
+            asked = _remembered_form(earlier.text)
+        else:
+            asked = _first_form(earlier.text)
+        if asked is None:
+            continue
+        instruction, given = asked
+        # also without ReAct's words, which may belong to the answer
+        texts = (turn.text.strip(), turn.text.rpartition("Final Answer:")[2].strip())
+        if not any(given.search(text) for text in texts):
+            yield number, shortened(instruction)[:80], shortened(turn.text)
+        return
 
 
-@lru_cache(maxsize=16)  # the runs of a benchmark begin with the same message
-def _forms_asked(text: str) -> Sequence[tuple[str, re.Pattern]]:
-    """Return the instructions about the form of the answer in a message, and the patterns of such answers."""
-    asked = map(_form_asked, _SENTENCES.split(text))
-    return [found for found in asked if found is not None]
+def _first_form(text: str) -> tuple[str, re.Pattern] | None:
+    """Return the first instruction about the form of the answer in a message, and the pattern of such answers."""
+    for sentence in _SENTENCES.split(text):
+        asked = _form_asked(sentence)
+        if asked is not None:
+            return asked
+    return None
+
+
+_remembered_form = lru_cache(maxsize=16)(_first_form)  # the runs of a benchmark begin with the same message
 
 
 @lru_cache(maxsize=1024)  # messages about different tasks have instructions in common
@@ -276,8 +288,9 @@ def _work(name: str, arguments: str) -> _Work:
     work, may_be_tool = _named_work(name)
     if not may_be_tool and not contains_any(arguments, _KEYS_OF_SHELLS):
         return work
-    examine = _remembered_work if len(name) + len(arguments) <= MOST_REMEMBERED else _work_of_tool
-    return examine(name, arguments)
+    if len(name) + len(arguments) <= MOST_REMEMBERED:
+        return _remembered_work(name, arguments)
+    return _work_of_tool(name, arguments)
 
 
 def _work_of_tool(name: str, arguments: str) -> _Work:

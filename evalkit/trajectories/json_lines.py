@@ -15,6 +15,11 @@ from evalkit.io.read import without_mark
 
 _LINE = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _DECODED_LINE = msgspec.json.Decoder(dict[str, Any])
+_UNDECODED = (
+    msgspec.DecodeError,
+    UnicodeDecodeError,
+    RecursionError,
+)  # `decode_json` then repairs or describes a value
 
 
 def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> Iterator[dict[str, Any]]:
@@ -39,7 +44,7 @@ def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> It
                 check_size(CELL * values)
             yield {key: value if key in encoded else msgspec.json.decode(value) for key, value in raw.items()}
             continue
-        except (msgspec.DecodeError, UnicodeDecodeError):  # such as NaN or an incomplete last line
+        except _UNDECODED:  # such as NaN or an incomplete last line
             pass
         if may_be_large:
             values += count_values(line)
@@ -82,14 +87,14 @@ class Lines(Sequence[dict[str, Any]]):
         line = self._data[self._places[place]]
         try:
             return _DECODED_LINE.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):  # such as NaN
+        except _UNDECODED:  # such as NaN
             return decode_json(line)[0]
 
 
 def _has_object(line: bytes, most: int) -> bool:
     """Return whether `read_lines` yields an object for a line; `most` is the maximum size of a file in bytes."""
     if CELL * len(line) <= most:  # fits in memory even if each byte is a value
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(*_UNDECODED):
             _DECODED_LINE.decode(line)
             return True
     return next(read_lines(line, (), []), None) is not None
@@ -101,7 +106,7 @@ def decoded(value: Any) -> Any:
         return value
     try:
         return msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNDECODED:
         return None
 
 

@@ -529,6 +529,7 @@ TARS = {  # archives for which `tarfile` needs endless time or memory: the numbe
     "a chain of links": (tar(*linked(1_000)), 2),
     "a link to itself": (tar(("b.csv", tarfile.LNKTYPE, b"b.csv")), 1),
     "a sparse file": (tar(*described(b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n")), "invalid literal"),
+    "a line break at the end": (tar() + b"\n", 1),
     "none": (tar(*described(b"18 path=other.csv\n"), ("c.csv", tarfile.SYMTYPE, b"a/../other.csv")), 3),
 }
 
@@ -553,8 +554,10 @@ DAMAGED = {  # what the error of a damaged archive says; only the first table is
     "no header": (TWO[:1024] + b"x" * 512 + TWO[1024:], "header at byte 1024 of the archive is damaged"),
     "cut within a header": (TWO[:1224], "header at byte 1024 of the archive is damaged: truncated header"),
     "cut within a table": (TWO[:1540], "unexpected end of data"),
-    "one archive after the other": (TWO + TWO, "goes on after its end"),
-    "zeros before a table": (TWO[:1024] + bytes(512) + TWO[1024:], "goes on after its end"),
+    "one archive after the other": (TWO + TWO, "several archives in one file"),
+    "one archive after another with long records": (TWO.ljust(2**18, b"\0") + TWO, "several archives in one file"),
+    "zeros before a table": (TWO[:1024] + bytes(512) + TWO[1024:], "several archives in one file"),
+    "no archive": (b"<html>" + bytes(600), "not a tar archive"),
 }
 
 

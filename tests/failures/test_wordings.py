@@ -173,7 +173,11 @@ def test_wordings_are_understood(name, text, expected):
     assert bool(CASES[name][0](text)) is expected
 
 
-LIMITS = [text for name, (_, yes, _) in CASES.items() if "limit" in name or "place" in name for text in yes.split("|")]
+LIMITS = [
+    text
+    for name in ("limit", "answer in place of the agent's", "status of a limit")
+    for text in CASES[name][1].split("|")
+]
 
 
 @pytest.mark.parametrize("text", LIMITS)

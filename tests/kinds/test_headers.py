@@ -179,6 +179,19 @@ def test_all_columns_that_are_missing_are_named_at_once_and_a_status_that_never_
         meanings(pd.DataFrame(columns, index=[0, 1]), {})
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"task": "t", "model": "m", "f1": [1, 0], "bleu": [0.5, 1]},
+        {"id": [1, 2], "duration": [3, 4], "status": "ended"},
+    ],
+)
+def test_a_table_with_one_row_per_run_gets_no_advice_about_its_shape(columns):
+    with pytest.raises(SourceError, match="no column for the score") as caught:
+        meanings(pd.DataFrame(columns), {})
+    assert "one row per run" not in str(caught.value)
+
+
 def test_a_status_that_varies_is_an_outcome_as_is_one_that_the_user_names():
     table = pd.DataFrame({"task": "t", "model": "m", "status": ["passed", "failed"]})
     assert meanings(table, {})["is_successful"] == "status"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evalkit import mindcraft
 from evalkit.mindcraft import CompletionStatus, analysis
-from evalkit.mindcraft.table import AGENTS, FLAGS, LOG_FLAGS, RUNS
+from evalkit.mindcraft.table import AGENTS, FLAGS, FLAGS_OF_LOGS, RUNS
 
 PATH = Path(__file__).parents[2] / "docs/mindcraft.md"
 KINDS = {"str": "text", "category": "text", "name": "text", "int": "whole number", "int?": "whole number?",
@@ -25,7 +25,7 @@ def _columns(columns) -> str:
 TABLES = {
     "flags": _rows(
         ("flag", "of", "meaning"),
-        *((f"`{name}`", "logs and runs" if name in LOG_FLAGS else "runs", text) for name, text in FLAGS.items()),
+        *((f"`{name}`", "logs and runs" if name in FLAGS_OF_LOGS else "runs", text) for name, text in FLAGS.items()),
     ),
     "runs": _columns(RUNS),
     "agents": _columns(AGENTS),

@@ -7,7 +7,7 @@ import pytest
 from evalkit.display.words import finding_text
 from evalkit.kinds import has_flag
 from evalkit.mindcraft import analysis, load
-from evalkit.mindcraft.table import FLAGS, LOG_FLAGS
+from evalkit.mindcraft.table import FLAGS, FLAGS_OF_LOGS
 from tests.mindcraft.builders import SCORE, log, task, turn, write, write_all
 
 START = 1757845200000
@@ -51,7 +51,7 @@ def test_the_case_carries_the_flag_alone_and_mended_does_not(tmp_path, monkeypat
     monkeypatch.chdir(write_all(tmp_path / "flagged", files))
     logs = load("exp_1", **options)
     assert set().union(*logs.runs["run_flags"]) == {flag}
-    assert set().union(*logs.agents["flags"]) == {flag} & set(LOG_FLAGS)
+    assert set().union(*logs.agents["flags"]) == {flag} & set(FLAGS_OF_LOGS)
     files = {name: content for name, content in {**files, **mended}.items() if content is not None}
     monkeypatch.chdir(write_all(tmp_path / "mended", files))
     assert flag not in set().union(*load("exp_1", **options).runs["run_flags"])

@@ -353,6 +353,7 @@ def test_messages_belong_to_their_row_if_other_lines_are_broken(tmp_path):
     chat = '{"task_id": "%s", "success": true, "messages": [{"role": "assistant", "content": "%s"}], "seed": %s}'
     lines = [chat % ("a", "one", 1), "", '{"task_id": "x", "messages": [', chat % ("b", "two", "NaN"), "7", "  "]
     lines += [chat % ("c", r"\ud800 three", 3), chat % ("d", r"\x", 4), chat % ("e", "fünf", 5)]
+    lines.insert(1, chat % ("f", "too deep", "[" * 3_000 + "]" * 3_000))
     logs = trajectories.load(make.write(tmp_path / "runs.jsonl", "\n".join(lines)))
     assert logs.runs["task_id"].tolist() == ["a", "b", "c", "e"]
     assert logs.messages["text"].tolist() == ["one", "two", "� three", "fünf"]

@@ -119,9 +119,7 @@ def _chat(simulation: dict[str, Any]) -> list[dict[str, Any]]:
     messages, speaking = objects(simulation, "messages"), dict[str, dict[str, Any]]()
     chat = list[dict[str, Any]]()
     for message in messages:
-        # a message may contain the results of several tools
-        results = objects(message, "tool_messages") if "tool_messages" in message else []
-        chat += results or [message]
+        chat += objects(message, "tool_messages") or [message]  # a message may contain the results of several tools
     for tick in () if chat else objects(simulation, "ticks"):
         for side, role in (("user", "user"), ("agent", "assistant")):
             chunk = tick.get(f"{side}_chunk")
