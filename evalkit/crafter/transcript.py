@@ -3,9 +3,8 @@
 import base64
 import os
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 
-import pandas as pd
 from msgspec.structs import replace
 
 from evalkit.crafter.assemble import score_event
@@ -26,8 +25,9 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
     # an event without a turn belongs to the next turn: a model's call comes before the actions that it chose
-    numbers = pd.Series([event.turn for event in judged.events], dtype="Int64").bfill().ffill()
-    names = [f"event {i}" if pd.isna(number) else f"turn {number}" for i, number in enumerate(numbers)]
+    backwards = accumulate((event.turn for event in reversed(judged.events)), _known)
+    numbers = accumulate(reversed(list(backwards)), _known)
+    names = [f"event {i}" if number is None else f"turn {number}" for i, number in enumerate(numbers)]
     turns, points = [], []
     for name, group in groupby(zip(names, judged.events, judged.verdicts, strict=True), lambda step: step[0]):
         steps = [(event, verdict) for _, event, verdict in group]
@@ -45,6 +45,10 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     elif judged.unlocked is not None:
         facts.append(f"{len(judged.unlocked)} of {len(TIER_OF)} achievements")
     return Transcript(os.path.basename(path), facts, turns)
+
+
+def _known(before: int | None, turn: int | None) -> int | None:
+    return before if turn is None else turn
 
 
 def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
