@@ -77,8 +77,11 @@ def name_by_source(
     several runs and name no model. `paths` are the folders and files of the sources, if they were just listed.
     """
     runs = assembled.frames[kind.runs]
-    names = _names_of_paths(paths or _paths_of(sources))
-    if len(names) < 2 or runs.empty:
+    paths = paths or _paths_of(sources)
+    if len(paths) < 2 or runs.empty:  # as for most loads
+        return assembled
+    names = _names_of_paths(paths)
+    if len(names) < 2:
         return assembled
     logs = runs["source"].map(absolute)
     source_of = {log: _name_of_source(log, names) for log in set(logs)}
