@@ -147,15 +147,16 @@ def leaderboard(
     notes += scored.judged
     if scored.left_out and (copies := copied(runs, kind)):
         notes += note("copied", pairs=copies)
-    own = pairs[pairs["model_a"].eq(first) | pairs["model_b"].eq(first)]
-    if own["n_tasks"].any() and own["n_unshared"].any():
-        shared = sorted({own["n_tasks"].min(), own["n_tasks"].max()})
-        others = sorted({own["n_unshared"].min(), own["n_unshared"].max()})
-        notes = note("partly", shared=shared, others=others) + notes
     table, pairs = scored.marked(table), scored.marked(pairs)
-    return Leaderboard(
+    board = Leaderboard(
         scored, compared.named_runs, compared.all_cells, table=table, pairs=pairs, basis=adjusted.basis, notes=notes
     )
+    own = board.pairs_of_first
+    if not (own["n_tasks"].any() and own["n_unshared"].any()):
+        return board
+    shared = sorted({own["n_tasks"].min(), own["n_tasks"].max()})
+    others = sorted({own["n_unshared"].min(), own["n_unshared"].max()})
+    return replace(board, notes=note("partly", shared=shared, others=others) + notes)
 
 
 def _without_value(table: pd.DataFrame) -> Notes:

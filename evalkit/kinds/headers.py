@@ -419,10 +419,11 @@ def _number(value: Any) -> float | None:
 
 def truths_or_numbers(values: pd.Series) -> pd.Series:
     """Return 1 or 0 for truth values and words for outcomes, numbers for numeric texts, and NaN for anything else."""
-    texts = [str(cell).strip().lower() for cell in values.tolist()]
+    cells = values.tolist()
+    texts = [str(cell).strip().lower() for cell in cells]
     known = {text for text, is_known in zip(texts, values.notna() & values.ne(""), strict=True) if is_known}
     words = next((words for words in _ALL_WORDS if known <= words.keys()), _TRUTH)
-    found = [words[text] if text in words else _number(cell) for text, cell in zip(texts, values.tolist(), strict=True)]
+    found = [words[text] if text in words else _number(cell) for text, cell in zip(texts, cells, strict=True)]
     return pd.Series(found, values.index, dtype="float64", name=values.name)
 
 

@@ -35,12 +35,9 @@ def run_ids(
     ids = []
     for source, size, *part in zip(sources, sizes, *parts, strict=True):
         path = path_of[source]
-        run_id = f"{kind[0]}-"
-        for keys in ((path, *part), (f"{path}/".removeprefix(f"{top}/"), size, *part)):
-            identity = "\0".join(map(str, keys)).encode(errors="surrogatepass")
-            # 8 digits of a digest of 6 bytes: earlier versions had ids with all 12 digits of it
-            run_id += hashlib.blake2b(identity, digest_size=6).hexdigest()[: _PLACE - 2]
-        ids.append(run_id)
+        place = _digest(path, *part)
+        content = _digest(f"{path}/".removeprefix(f"{top}/"), size, *part)
+        ids.append(f"{kind[0]}-{place}{content}")
     return ids
 
 
@@ -70,3 +67,9 @@ def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
         if part is _here or 4 * missing[fits.notna()].nunique() >= missing.nunique():
             found = found.fillna(fits)
     return found.astype("object")
+
+
+def _digest(*keys: object) -> str:
+    """Return 8 hexadecimal digits of a digest of 6 bytes: earlier versions had ids with all 12 digits of it."""
+    identity = "\0".join(map(str, keys)).encode(errors="surrogatepass")
+    return hashlib.blake2b(identity, digest_size=6).hexdigest()[: _PLACE - 2]

@@ -28,7 +28,6 @@ _WORD = re.compile(r"\d+|[^\W\d_]+")  # in a path: a number, or letters
 _NAMES_OF_COLUMNS = [column.name for column in RUNS]
 _OF_TASKS = ("task_id", "has_definition", "definition_file", "is_ambiguous", *task_facts("", None))
 _NUMBERS = [column.name for column in RECORDS["logs"] if column.dtype in ("int", "float", "bool")]
-_COUNTS = [column.name for column in COUNT_COLUMNS[1:]]  # without message_count, which is `turns` in runs
 _NOT_MEASURED = [status for status, outcome in OUTCOMES.items() if outcome == "not measured"]
 
 
@@ -114,12 +113,10 @@ def _choices(runs: pd.DataFrame, others: Sequence[Mapping[str, Any]], root: str,
     # models whose scores are at most 1, like fractions, but are read as percentages because others exceed 1
     is_in_percent = runs["score_scale"].eq("percent") & (runs["raw_score"] > 0)
     if scale == "auto" and is_in_percent.any():
-        scores: dict[tuple[str, str], list[float]] = defaultdict(list)
-        scored = runs.loc[is_in_percent, ["model_name", "experiment", "raw_score"]]
-        for model, experiment, score in scored.itertuples(index=False, name=None):
-            scores[model, experiment].append(score)
-        doubtful = [pair for pair, own in scores.items() if max(own) <= 1 and len(own) > 1]
-        names = [f"{model} in {experiment}" for model, experiment in sorted(doubtful)]
+        scored = runs[is_in_percent].groupby(["model_name", "experiment"], dropna=False)["raw_score"]
+        scores = scored.agg(["max", "size"])
+        doubtful = scores.index[(scores["max"] <= 1) & (scores["size"] > 1)]
+        names = [f"{model} in {experiment}" for model, experiment in doubtful]
         if names:
             chosen += note("mixed_scales", names=listed(names, 3))
     if set(runs["model_source"]) == {"parent_folder"}:
@@ -246,7 +243,7 @@ def _add_totals(runs: _Columns, logs: _Columns) -> None:
     np.maximum.at(runs["original"], of_run, logs["original"])
     runs["n_read"] = np.bincount(of_run, is_read, n).astype(int)
     for column in COUNT_COLUMNS:
-        name = "turns" if column.name == "message_count" else column.name
+        name = "turns" if column.name == "message_count" else column.name  # as in the runs of every kind
         runs[name] = np.bincount(of_run, logs[column.name], n).astype(int)
     read_agents = [set[str]() for _ in range(n)]
     for place in np.flatnonzero(is_read):

@@ -15,11 +15,8 @@ from evalkit.io.read import without_mark
 
 _LINE = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _DECODED_LINE = msgspec.json.Decoder(dict[str, Any])
-_UNDECODED = (
-    msgspec.DecodeError,
-    UnicodeDecodeError,
-    RecursionError,
-)  # `decode_json` then repairs or describes a value
+# errors of a fast decoder; `decode_json` then repairs the value, or says what is wrong with it
+_UNDECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_lines(data: bytes, encoded: Collection[str], left_out: list[str]) -> Iterator[dict[str, Any]]:
@@ -84,11 +81,7 @@ class Lines(Sequence[dict[str, Any]]):
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[at] for at in range(len(self))[place]]
-        line = self._data[self._places[place]]
-        try:
-            return _DECODED_LINE.decode(line)
-        except _UNDECODED:  # such as NaN
-            return decode_json(line)[0]
+        return decode_checked(self._data[self._places[place]])
 
 
 def _has_object(line: bytes, most: int) -> bool:
@@ -98,6 +91,14 @@ def _has_object(line: bytes, most: int) -> bool:
             _DECODED_LINE.decode(line)
             return True
     return next(read_lines(line, (), []), None) is not None
+
+
+def decode_checked(data: bytes | msgspec.Raw) -> Any:
+    """Decode JSON of a file that was read before, so it is known to fit in memory."""
+    try:
+        return msgspec.json.decode(data)
+    except _UNDECODED:  # such as NaN
+        return decode_json(bytes(data))[0]
 
 
 def decoded(value: Any) -> Any:

@@ -11,6 +11,7 @@ import msgspec
 from evalkit.io import BrokenFileError, decode_json
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages, content_text
+from evalkit.trajectories.json_lines import decode_checked
 from evalkit.trajectories.json_values import count_of, number_of, objects, part_of, text_of
 from evalkit.trajectories.records import Fact, Plan, Rows, Runs, run_row, score_rows, stated_by, used
 
@@ -107,10 +108,7 @@ def messages(parts: Mapping[str, dict[str, Any] | msgspec.Raw], part: str, open_
     """List the messages of a simulation."""
     simulation = parts.get(part, {})
     if isinstance(simulation, msgspec.Raw):
-        try:
-            simulation = msgspec.json.decode(simulation)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # `decode_json` repairs or describes it
-            simulation = decode_json(bytes(simulation))[0]
+        simulation = decode_checked(simulation)
     return chat_messages(_chat(simulation))
 
 
