@@ -291,7 +291,7 @@ def out_of_range(audited: Audited) -> Found:
 
 @check("success without an answer", "Did runs succeed without any output?")
 def without_answer(audited: Audited) -> Found:
-    """Count successes without the turns, tokens or answer of the model's other runs; the alternative: they failed."""
+    """Count successes without the turns, tokens or answer of the model's other runs; the alternative fails them."""
     runs = audited.runs
     is_stated = pd.Series(False, runs.index)
     is_silent = runs["status"].isin(NO_ANSWER)
@@ -323,7 +323,7 @@ def zero_usage(audited: Audited) -> Found:
 
 @check("tokens missing by ending", "Are tokens missing mainly for some endings, which biases their mean?")
 def tokens_by_ending(audited: Audited) -> Found:
-    """Count the runs without tokens of models for which tokens are missing more often with some endings than others."""
+    """Count the runs without tokens, of models whose tokens are missing more often after some endings than others."""
     audited.needs("tokens_in", "tokens_out")
     runs = audited.runs
     is_missing = runs[["tokens_in", "tokens_out"]].dropna(axis="columns", how="all").isna().any(axis=1)
@@ -570,7 +570,7 @@ def names_alike(audited: Audited) -> Found:
     """Count the names that differ only in case, provider, date or form; the alternative merges them."""
     column = "logged_model" if "logged_model" in audited.runs else "model_name"
     names = sorted(set(audited.runs[column].dropna()) - {UNKNOWN})
-    groups: dict[str, dict[str, list[str]]] = {}  # names by date, within the same parts without the date
+    groups: dict[str, dict[str, list[str]]] = {}  # by the name without its date: names by date
     for name in names:
         model = UNNAMING.sub("", bare_name(name))
         date = DATED.search(model)

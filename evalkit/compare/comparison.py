@@ -20,7 +20,7 @@ from evalkit.stats.pairwise import MOST_PAIRED
 
 WITHIN = ("condition", "task_type", "family", "seed")  # columns that comparisons take into account, as in `cells_of`
 RETRIED = 0.02  # maximum p value, corrected for all models, that shows that the number of runs depends on outcomes
-FEW_VALUES = 5  # minimum number of scores of a group that shows their unit
+FEW_VALUES = 5  # scores that a group needs before its unit is judged
 FAR_ABOVE = 10  # a higher mean shows that scores are not shares
 # names of scores of which lower values are usually better
 LOWER = re.compile(r"(?i)(.*[^a-z])?(loss|[wc]er|errors?|error.rate|perplexity|ppl|latency|r?mse|mae|nll|brier)[^a-z]*")

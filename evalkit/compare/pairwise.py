@@ -23,8 +23,8 @@ def pairs(
     """Compare every pair of models; with more than 100 models, only the 30 with the highest means.
 
     If the target is new tasks, the comparison also uses tasks that only one of the models ran, within task types and
-    conditions, as if these tasks were random samples. `warning` counts them. Of documents, such as those of lm-eval, it
-    uses only the shared ones. Pairs are equivalent if their difference is shown to be within ± `margin`.
+    conditions, as if these tasks were random samples. `warning` counts them. If tasks are documents, as in
+    lm-eval, it uses only the shared ones. Pairs are equivalent if their difference is shown to be within ± `margin`.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def leaderboard(
         notes += adjusted.reason
     linked = pairs.assign(n_tasks=pairs["n_tasks"].clip(lower=pairs["estimate"].notna().astype(int)))
     notes += pair_structure(linked) + _differing(runs.loc[rows.index], scored, kind) + _without_value(scored.table)
-    # in other formats than tables, the error decides what counts
+    # in tables, a run with an error can be a failure; in other formats, the error already decided the outcome
     errors = runs.loc[scored.table.index].reindex(columns=["error", "format"])
     failed = errors[scored.table["outcome"].eq("failure") & errors["error"].notna() & errors["format"].eq("table")]
     if len(failed):

@@ -8,7 +8,7 @@ ALL_RUNS = "all-runs"  # the table of all runs in a report
 ALL_PAIRS = "all-pairs"  # the table of pairs of runs with opposite outcomes
 PAGE = ("failed", "show-code", "show-contents", "evalkit-script")  # fixed parts of every report's page
 RESERVED = (ALL_RUNS, ALL_PAIRS, *PAGE)  # ids that no heading may have
-_SECTION = "section:"  # how a tag begins that has the key of a section
+_SECTION = "section:"  # prefix of the tags that contain keys of sections
 
 
 def heading_anchor(heading: str) -> str:

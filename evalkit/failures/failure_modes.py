@@ -42,7 +42,7 @@ _MASKS = (  # replacements in error texts, applied in this order
         re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@~+-]+){2,}[\\/]?|\b[\w-]+\.(?:py|js|ts|json|txt|md|csv|yaml|yml|sh)\b"),
         "<path>",
     ),
-    # quoted names: single words, and longer ones that are not a whole message, as after a colon; no apostrophes
+    # quoted names, but not apostrophes: single words, and several words that are not the whole message after a colon
     (re.compile(r"(?<!\w)([\"'`‘])[^\s\"'`’]{1,80}(?:\1|’)(?!\w)"), "<name>"),
     (re.compile(r"(?!\A)(?<![\w:=])(?<![:=] )([\"'`‘])(?:(?!\1|’).){1,80}(?:\1|’)(?!\w)"), "<name>"),
     (re.compile(r"[(\[{]\s*-?\d[\d.,\s-]*[)\]}]"), "<place>"),

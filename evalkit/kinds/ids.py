@@ -55,8 +55,8 @@ def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
     """Return for each id the `known` id of the same run; missing if there is none.
 
     Ids belong to the same run if the absolute paths are equal, even if the file has grown, or if the files were moved
-    together unchanged. Matches as moved are ignored if fewer than a quarter of the remaining ids match: the files then
-    are different ones, some of which look the same.
+    together unchanged. Matches of moved files are ignored if fewer than a quarter of the remaining ids match, because
+    these are probably other files, some of them identical.
     """
     found = ids.where(ids.isin(known))
     for part in (_here, wherever):
@@ -70,6 +70,6 @@ def find_runs(ids: pd.Series, known: pd.Series) -> pd.Series:
 
 
 def _digest(*keys: object) -> str:
-    """Return 8 hexadecimal digits of a digest of 6 bytes: earlier versions had ids with all 12 digits of it."""
+    """Return the first 8 of the 12 hexadecimal digits of a digest, all of which earlier versions used."""
     identity = "\0".join(map(str, keys)).encode(errors="surrogatepass")
     return hashlib.blake2b(identity, digest_size=6).hexdigest()[: _PLACE - 2]

@@ -14,7 +14,7 @@ class Option(NamedTuple):
     many: bool = False  # whether the option takes several values; the default is then ()
     short: str = ""  # a letter or another word for the command line
     followed: bool = True  # for a view: whether it also applies with --follow
-    regroups: bool = False  # for a view: whether it groups by something other than models; no group is called the best
+    regroups: bool = False  # for a view: whether groups may not be models, so that none is called best
     within: str = ""  # folder inside the source that is the default value, if it exists and can be used
 
 

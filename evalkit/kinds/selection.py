@@ -73,8 +73,9 @@ def name_by_source(
     Otherwise, note the models to compare by folder: those that ran the same task in several folders. Other runs count
     together, as do runs of files that name models. With `compare_by`, all runs count together, unless it separates
     sources by their column ``source_name``, which runs get if sources share models. The folders of one glob are
-    compared only if each has runs of one model, on the same tasks, and so are its files, such as tables, if they have
-    several runs and name no model. `paths` are the folders and files of the sources, if they were just listed.
+    compared only if each has runs of one model, on the same tasks. The files of one glob, such as tables, are compared
+    like folders if they have several runs and name no model. `paths` are the folders and files of the sources, if they
+    were just listed.
     """
     runs = assembled.frames[kind.runs]
     paths = paths or _paths_of(sources)
@@ -124,7 +125,7 @@ def name_by_source(
 
 
 def when_named(chosen: Notes, **by: str) -> Notes:
-    """Drop the note that no column names the models, because they have names now, unless a column may name them."""
+    """Drop the note that no column names the models, which now have names; keep a note if a column may name them."""
     for doubt in chosen.only("no_model").notes:
         if doubt.values["likely"]:
             chosen += Notes((doubt._replace(code="one_model_given", values={**doubt.values, **by}),))
@@ -234,7 +235,7 @@ def _values_of(columns: pd.DataFrame, condition: str) -> str:
 
 
 def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame:
-    """Return the logs' columns under their names: as text, or with the runs' values if read into runs (`chosen`)."""
+    """Return the logs' columns under their names, as text; those read into runs (`chosen`) have the runs' values."""
     texts = runs["extra"] if "extra" in runs else pd.Series(None, runs.index, dtype="object")
     read = [json.loads(text) if isinstance(text, str) else {} for text in texts]
     table = pd.DataFrame([one if isinstance(one, dict) else {} for one in read], runs.index, dtype="object")
@@ -247,7 +248,7 @@ def logged_columns(runs: pd.DataFrame, chosen: Notes = NO_NOTES) -> pd.DataFrame
 
 
 class _Fit(NamedTuple):
-    """A column whose values ids may be, with a run for each value."""
+    """A column that may contain the given ids, with a run for each value."""
 
     n_ids: int  # number of ids that are values of the column
     level: int  # 2 for an id of runs, 1 for another id, 0 for other columns

@@ -90,7 +90,8 @@ def adjusted_rates(
         cells = cells.take(ran.to_numpy())
     table[columns] = np.column_stack(adjust(cells))
     if table["adjusted_estimate"].notna().all() and np.ptp(cells.means[cells.sizes > 0]) == 0:
-        table[columns] = table[["estimate", "low", "high"]]  # where all runs ended alike, the fit knows only its priors
+        # if all runs ended alike, the fit depends only on its priors
+        table[columns] = table[["estimate", "low", "high"]]
     if cells.strata is not None and cells.strata.max(initial=0) > 0 and table["adjusted_estimate"].isna().any():
         basis = STANDARDISED
         table[columns] = standardise(cells, cells.strata, kind)
@@ -109,7 +110,8 @@ def standardise(cells: Cells, strata: np.ndarray, kind: Kind) -> np.ndarray:
     """Estimate the rate or mean of each model for one mix of strata, such as types of tasks (direct standardisation).
 
     Weights are the shares of tasks. Intervals of bounded values are combined from intervals of strata (Zou and Donner
-    2008), others are Welch's t. Returns estimate, low and high of each model; NaN for one without values of a stratum.
+    2008); intervals of other values use Welch's t. Returns estimate, low and high of each model, which are NaN if a
+    stratum has no values of the model.
     """
     weights = np.bincount(strata) / len(strata)
     found = np.full((len(cells.models), 3), math.nan)
@@ -143,8 +145,8 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Values from 0 to 1 use a logistic model, with any distribution of task effects (Laird 1978), and Wilson's interval
     on the effective n. Other values use least squares and t. Standard errors come from leaving out one task, or group
-    of tasks, at a time; they grow if the logistic and the least-squares fit disagree. All is NaN if shared tasks don't
-    link the models; the bounds are NaN if the link breaks once some tasks are left out.
+    of tasks, at a time; they grow if the logistic and the least-squares fit disagree. All results are NaN if shared
+    tasks don't link the models. The bounds are NaN if the models are no longer linked without one of these tasks.
     """
     there = cells.sizes > 0
     missing = np.full(there.shape[1], math.nan)

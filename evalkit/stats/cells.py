@@ -66,7 +66,7 @@ class Cells:
         return cells_of(self.runs, *self.columns[:3], family=self.columns.family)
 
     def means_of(self, column: str, other: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the means of `column` over the runs with a value and one in `other`, and the number of these runs.
+        """Return the means of `column` over the runs with values in `column` and `other`, and the number of these runs.
 
         Both arrays have the shape (tasks, models).
         """
@@ -106,7 +106,7 @@ class Cells:
         return np.asarray((self.sizes[:, columns or slice(None)] > 0).all(axis=1))
 
     def of(self, column: int, tasks: np.ndarray | slice = slice(None)) -> Clusters:
-        """Return the statistics of one model's runs on each of these tasks that it ran."""
+        """Return the statistics of one model's runs on those of the given tasks that it ran."""
         rows = np.arange(len(self.tasks))[tasks]
         rows = rows[self.sizes[rows, column] > 0]
         return Clusters(self.sizes[rows, column], self.means[rows, column], self.variances[rows, column])

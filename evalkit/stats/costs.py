@@ -11,7 +11,7 @@ from evalkit._text import check_columns
 from evalkit.stats.cells import Cells
 from evalkit.stats.intervals import mean_interval, positive_mean_interval, ratio_interval, typed
 
-RESAMPLED = 20  # batches of 100 resamples of tasks, for the share on the front
+RESAMPLED = 20  # number of batches of 100 resamples of tasks, from which `front_share` is computed
 
 _COLUMNS = (
     "model_name n n_tasks estimate low high cost_estimate cost_low cost_high per_success_estimate per_success_low "

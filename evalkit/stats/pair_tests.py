@@ -20,11 +20,11 @@ ENOUGH_SCORES = 16  # with this many tasks, the skewness of differences of score
 SKEWED = 16  # t needs SKEWED × skewness² tasks
 AT_FEW, AT_SKEWED = 0.3, 0.02  # factors of the level at which a difference of few, or skewed, scores is claimed
 FEW_FOR_MARGIN = 10  # with fewer tasks, shares are never shown to be equivalent
-RARE_SHARES, ENOUGH_SHARES = 2, 6  # units with a share above 0, or below 1: at most 2 are rare, 6 or more are enough
+RARE_SHARES, ENOUGH_SHARES = 2, 6  # successes (or failures) in at most 2 units are rare; in 6 units they are enough
 PSEUDO_PAIR = 0.5  # sum of squared deviations of two runs of a task with different outcomes
 MOST_PAIRS = 500  # McNemar's exact distribution for more pairs is equal to three digits
-BEYOND_CHANCE = 3.84  # the chi-square quantile: larger squared differences, in variances, are seldom chance
-FEW_SHOW_EASE = 6  # square of the number of tasks at which other models' results on the ease of tasks count half
+BEYOND_CHANCE = 3.84  # chi-square quantile: a larger ratio of squared difference to variance is seldom due to chance
+FEW_SHOW_EASE = 6  # with √6 tasks, what other models' results say about the ease of tasks gets half weight
 N_PERMUTATIONS = 9_999
 MOST_CELLS = 2_000_000  # maximum number of cells that are permuted at once
 SMALLEST = 1e-300  # smallest p value with a finite normal quantile
@@ -88,7 +88,7 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
             high = mean + max(quantile, -float(intervals.hall(-quantile, slant))) * error
             doubt = Notes()
         if shares:
-            # the part of half a pair of each kind: 1 if tasks are few, skewed, or nearly all 0 or all 1
+            # the share of half a pseudo-pair of each kind to add: 1 if tasks are few, skewed, or nearly all 0 or 1
             rarest = np.min(np.sum([a > 0, a < 1, b > 0, b < 1], axis=1))
             rare = (ENOUGH_SHARES - rarest) / (ENOUGH_SHARES - RARE_SHARES)
             added = min(max(rare, 2 * FEW_SHARES / count - 1, 2 * SKEWED * skew**2 / count - 1, 0.0), 1.0)
@@ -120,7 +120,7 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
 
 
 def padded(mean: float, squares: float, count: int, added: float) -> tuple[float, float]:
-    """Return the mean difference and its standard error, with `added` halves of a pseudo-pair of each of four kinds.
+    """Return the mean difference and its standard error, after adding `added` / 2 pseudo-pairs of each of four kinds.
 
     `squares` is the sum of the squared differences of `count` units.
     """
@@ -334,8 +334,8 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
     """Compare two models on the tasks that only one of them ran, stratum by stratum, such as types of tasks.
 
     Each stratum counts by the harmonic mean of the numbers of its tasks. For shares a success and a failure are added
-    to each model and stratum (Agresti and Caffo 2000). The variance is Welch's, and that of `_of_ease`. None where no
-    stratum has such tasks of both models (of scores: two of each).
+    to each model and stratum (Agresti and Caffo 2000). The variance is Welch's plus that of `_of_ease`. Returns None
+    unless a stratum has such tasks of both models (for scores, two of each model).
     """
     if cells.strata is None:
         return None

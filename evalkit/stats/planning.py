@@ -155,7 +155,7 @@ def detectable_difference(n: int, deviation: np.ndarray, level: float, binary: n
     """
     pairs = np.full(deviation.shape, float(n))
 
-    def shows(units: np.ndarray) -> np.ndarray:  # the difference in standard deviations, or as it is for 0/1 outcomes
+    def shows(units: np.ndarray) -> np.ndarray:  # differences in standard deviations; raw for 0/1 outcomes
         by_mcnemar = _mcnemar_shows(pairs, units, deviation, level)
         return np.where(binary, by_mcnemar, _t_shows(pairs, units, level))
 

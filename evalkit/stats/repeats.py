@@ -159,7 +159,7 @@ def repeats_test(
 
 
 def _late_runs(known: np.ndarray, codes: np.ndarray, late: np.ndarray) -> tuple[float, bool]:
-    """Return a two-sided p value for the successes in the last `late` runs of each task, and whether they are many."""
+    """Return a two-sided p value for the successes in each task's last `late` runs, and whether there are too many."""
     sizes, successes = np.bincount(codes), np.bincount(codes, known).astype(int)
     distribution = np.ones(1)
     for n, c, drawn in zip(sizes.tolist(), successes.tolist(), late.tolist(), strict=True):

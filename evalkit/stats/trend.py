@@ -17,7 +17,7 @@ from evalkit.stats.pair_tests import N_PERMUTATIONS, agreeing, compare_units, or
 from evalkit.stats.pairwise import holm
 
 CHUNK = 1_000  # permutations per step
-UNEVEN = 2  # no trend is claimed if clusters of one level have more than this many times the runs of another level's
+UNEVEN = 2  # no trend is claimed if one level's clusters have more than twice as many runs as another level's
 _STEPS = 100  # maximum number of steps of the logistic fit, which usually needs fewer than 10
 UNLIKE, AT_UNLIKE = 3, 0.5  # if variances of clusters differ by more than this factor, the level is halved
 

@@ -126,8 +126,9 @@ def _is_repeated(calls: pd.DataFrame, files: pd.DataFrame) -> np.ndarray:
 def _replay(own: list[str], parent: set[str]) -> list[bool]:
     """Return which calls of a session replay calls of its parent.
 
-    These are all calls up to the last one whose id with totals also occurs in the parent, and the calls right after it
-    that are equal to the parent's. The output of ``codex exec`` has no totals of single calls and repeats its parent.
+    These are all calls up to the last one whose id, which includes totals, also occurs in the parent, and the calls
+    right after it that are equal to the parent's. The output of ``codex exec`` has no totals of single calls and
+    repeats its parent.
     """
     if any("/" in one for one in parent) and not any("/" in one for one in own):
         return [True] * len(own)
