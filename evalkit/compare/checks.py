@@ -198,8 +198,10 @@ def _repeating_models(audited: Audited) -> dict[str, str]:
     of_tasks: dict[tuple[Any, ...], dict[Any, Any]] = {}  # results by tasks and model
     repeating = {}
     for model, own in table.groupby("model_name", sort=False):
+        if len(own) < FEWEST:
+            continue
         others = of_tasks.setdefault(tuple(own["task"]), {})
-        for earlier, result in others.items() if len(own) >= FEWEST else ():
+        for earlier, result in others.items():
             equal = (own["result"].to_numpy() == result).mean()
             log_orders = 0.0
             if equal == 1:
@@ -580,9 +582,10 @@ def names_alike(audited: Audited) -> Found:
         groups.setdefault(parts, {}).setdefault("".join(date.groups()) if date else "", []).append(name)
     notes = Notes()
     for by_date in groups.values():
-        several = len(by_date.keys() - {""}) > 1  # names with different dates are different models
-        together = [name for own in by_date.values() for name in own]
-        for alike in by_date.values() if several else [together]:
+        groups_of_one_model = list(by_date.values())
+        if len(by_date.keys() - {""}) < 2:  # names with different dates are different models
+            groups_of_one_model = [[name for own in by_date.values() for name in own]]
+        for alike in groups_of_one_model:
             if len(alike) > 1:
                 notes += note("alike", names=alike, one=min(alike, key=lambda name: (len(name), name.swapcase())))
     merged = {name: one.values["one"] for one in notes.notes for name in one.values["names"]}

@@ -248,15 +248,17 @@ def file_lines(ledger: pd.DataFrame, runs: int, noun: str = "run", *, everything
     """Count runs and files, and name the first failed file for each reason; with `everything`, of all files."""
     lines = [f"{counted_noun(runs, noun)}; {summarise(ledger['status'])}"]
     root = os.path.commonprefix(ledger["source"].tolist()).rpartition("/")[0] + "/"  # noqa: RUF071
-    for status in ["failed", "skipped", "used"] if everything else ["failed"]:
+    statuses = ["failed", "skipped", "used"] if everything else ["failed"]
+    for status in statuses:
         rows = ledger[ledger["status"].eq(status) & ledger["reason"].ne("")]
         reasons = list(rows.groupby("reason", sort=False)["source"])
-        for reason, sources in reasons if everything else reasons[:MOST_REASONS]:
+        most = len(reasons) if everything else MOST_REASONS
+        for reason, sources in reasons[:most]:
             others = f" and {counted_noun(len(sources) - 1, 'other file')}" if len(sources) > 1 else ""
             path = plain(sources.iloc[0].removeprefix(root))
             lines.append(f"  {status}: {path if everything else shorten(path, _PATH)}{others}: {plain(reason)}")
-    if not everything and len(reasons) > MOST_REASONS:
-        lines.append(f"  … {counted_noun(len(reasons) - MOST_REASONS, 'more reason')}")
+        if len(reasons) > most:
+            lines.append(f"  … {counted_noun(len(reasons) - most, 'more reason')}")
     return lines
 
 

@@ -87,7 +87,8 @@ def read_references(passed_on: Iterable[Mapping[str, Any]], page: str) -> tuple[
     lists = []
     for data in passed_on:
         for values in data["runs"]:
-            run = runs[values[0]] = RunRef(*values)
+            run = RunRef(*values)
+            runs[run.run_id] = run
             pages[run.page] = [run]
         pages |= {page_name(a, b): [runs[a], runs[b]] for a, b in data["pairs"]}
         if data["members"]:

@@ -68,6 +68,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
         }
         for row in event_counts(logs).query("events > 0").to_dict("records")
     ]
+    diverging = divergences(logs).to_dict("records") if everything else []
     pairs = [
         {
             "task": plain(row["task"]),
@@ -76,7 +77,7 @@ def describe_failures(logs: Logs, *, everything: bool = False) -> str:
             "successful": plain(row["next_b"] or "ended", MOST_TEXT),
             "runs": f"{row['run_id_a']}, {row['run_id_b']}",
         }
-        for row in (divergences(logs).to_dict("records") if everything else [])
+        for row in diverging
     ]
     parts = [
         Part("the answer", [*warned, *answer, *filter(None, [describe_rule(logs, failed)]), *chosen], always=True),

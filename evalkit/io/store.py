@@ -296,9 +296,10 @@ def cached_store(key: Sequence[Any], columns: Mapping[str, Sequence[Column]]) ->
             text = json.dumps(key, default=str).encode(errors="surrogatepass")
             path = root / f"records-{hashlib.blake2b(text, digest_size=16).hexdigest()}"
             with contextlib.suppress(SourceError, OSError):
-                for lock in () if path.exists() else root.glob(f"records-*/{LOCK}"):  # remove stores unused for a month
-                    if time.time() - lock.stat().st_mtime > KEPT:
-                        shutil.rmtree(lock.parent, ignore_errors=True)
+                if not path.exists():  # before a new store, remove those unused for a month
+                    for lock in root.glob(f"records-*/{LOCK}"):
+                        if time.time() - lock.stat().st_mtime > KEPT:
+                            shutil.rmtree(lock.parent, ignore_errors=True)
                 if held.enter_context(exclusive(str(path), WAIT)):
                     os.utime(path / LOCK)
                     path.chmod(0o700)  # earlier versions may have created it with wider permissions

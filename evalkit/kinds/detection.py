@@ -44,7 +44,9 @@ def kinds_to_ask() -> list[LogKind]:
 def recognise(head: bytes, kinds: Iterable[LogKind] | None = None) -> FileType | None:
     """Return the type of a file by its first bytes, from the first kind that recognises it; None if no kind does."""
     head = beginning(head)
-    for kind in kinds_to_ask() if kinds is None else kinds:
+    if kinds is None:
+        kinds = kinds_to_ask()
+    for kind in kinds:
         if found := kind.recognises(head):
             title, form = (found, "") if isinstance(found, str) else found
             return FileType(kind.name, title, form, kind.others.get(title, f"evalkit {kind.name}"))
@@ -76,8 +78,9 @@ def _types_of(files: Sequence[str]) -> dict[FileType, int]:
     """Count the types of up to `MOST` evenly spaced files, then add types of the first files of each folder."""
     kinds = kinds_to_ask()
     firsts: dict[tuple[str, str], str] = {}  # first file of each folder and file name extension
-    for file in files if len(files) > MOST else ():
-        firsts.setdefault((file.rpartition("/")[0], os.path.splitext(file)[1]), file)
+    if len(files) > MOST:
+        for file in files:
+            firsts.setdefault((file.rpartition("/")[0], os.path.splitext(file)[1]), file)
     types: dict[FileType, int] = {}
     for asked in (files, list(firsts.values())):
         step = max(1, len(asked) / MOST)

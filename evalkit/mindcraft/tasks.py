@@ -67,11 +67,12 @@ class TaskDefinitions(dict[str, Definition]):
         if not variants:
             return None, False
         shared = []  # for each definition, how many parts at the end of its path and of `task_path` are equal
-        wanted = (task_path or "").replace("\\", "/").split("/")[::-1]
-        for definition in variants if task_path else ():
-            files = definition["definition_file"].replace("\\", "/").split(os.pathsep)
-            common = [os.path.commonprefix([wanted, file.split("/")[::-1]]) for file in files]  # noqa: RUF071
-            shared.append(max(map(len, common)))
+        if task_path:
+            wanted = task_path.replace("\\", "/").split("/")[::-1]
+            for definition in variants:
+                files = definition["definition_file"].replace("\\", "/").split(os.pathsep)
+                common = [os.path.commonprefix([wanted, file.split("/")[::-1]]) for file in files]  # noqa: RUF071
+                shared.append(max(map(len, common)))
         if len(variants) == 1:
             return variants[0], bool(variants[0]["definition_file"]) and shared == [0]
         if shared and shared.count(max(shared)) == 1:
@@ -117,7 +118,9 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
                 value, _ = decode_json(data)
                 if parse.is_task_definition(value):  # a single definition
                     value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
-                for task_id, entry in value.items() if isinstance(value, dict) and "turns" not in value else ():
+                if not isinstance(value, dict) or "turns" in value:
+                    value = {}
+                for task_id, entry in value.items():
                     if isinstance(entry, dict) and parse.TASK_KEYS & entry.keys():
                         good[cut_name(task_id)] = entry
                     else:

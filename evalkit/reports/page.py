@@ -80,7 +80,8 @@ class PageExporter(HTMLExporter):
         def anchored(match: re.Match) -> str:
             level, inner = int(match[1]), match[2]
             words = html.unescape(re.sub(r"<[^>]*>", "", inner))
-            anchor = first = heading_anchor(words)
+            first = heading_anchor(words)
+            anchor = first
             numbers = itertools.count(2)
             while anchor in page["anchors"]:
                 anchor = f"{first}-{next(numbers)}"

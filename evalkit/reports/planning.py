@@ -242,7 +242,8 @@ def _targets_of_sources(sources: Sequence[str], places: Places, kind: str, only:
     chosen = []
     specific = [notebook for notebook in known if notebook.kind == kind_named(kind).name]
     general = [notebook for notebook in known if notebook.kind == ANY_KIND]
-    for notebook in specific + general if wanted else specific or general:
+    candidates = specific + general if wanted else specific or general
+    for notebook in candidates:
         if notebook.path.resolve() not in wanted and (wanted or notebook.settings.get("only_if_named")):
             continue
         parameter = notebook.parameters[notebook.settings["source"]]

@@ -162,8 +162,9 @@ def refuse_secrets(name: str, value: Any) -> None:
         )
     for text in texts_of(value):
         check_path(text)
-    for key, item in value.items() if isinstance(value, dict) else ():
-        refuse_secrets(key, item)
+    if isinstance(value, dict):
+        for key, item in value.items():
+            refuse_secrets(key, item)
 
 
 def file_name(values: Iterable[Any]) -> str:

@@ -32,7 +32,8 @@ def seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
         share = 1 / (tasks * by_task["value"].transform("size"))
         sums = (deviations * share).groupby(own["seed"]).sum()
         factor = len(sums) / (len(sums) - 1)
-        variance = total = float((sums**2).sum()) * factor
+        total = float((sums**2).sum()) * factor
+        variance = total
         if len(sums) > 2:  # the variance over tasks includes the noise of single runs
             noise = (deviations - deviations.groupby(own["seed"]).transform("mean")) * share
             variance -= float((noise**2).sum()) * factor * tasks / (tasks - 1)

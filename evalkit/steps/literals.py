@@ -184,8 +184,12 @@ def read_literal(text: str, start: int = 0) -> Any:
             elif token == "...":  # marks items that were left out
                 brackets[-1] = _Bracket(opening, keys, CutList(items))
             elif kind == "word":
-                is_whole = token.lstrip("+-").isdigit()
-                items.append(_WORDS[token] if token in _WORDS else int(token) if is_whole else float(token))
+                if token in _WORDS:
+                    items.append(_WORDS[token])
+                elif token.lstrip("+-").isdigit():
+                    items.append(int(token))
+                else:
+                    items.append(float(token))
             elif token == ":":
                 if opening != "{" or len(items) != len(keys) + 1:
                     return None

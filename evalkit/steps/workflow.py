@@ -99,12 +99,17 @@ def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
         return missing if value is None or value == "" else plain(value)
 
     success, index = evaluation.get("success"), evaluation.get("step_index")
+    ended = "❔ (unknown)"
+    if success is True:
+        ended = "✅ (True)"
+    elif success is False:
+        ended = "❌ (False)"
     lines = [
         RULE,
         f"📊 STEP EVALUATION REPORT - Step {index + 1 if isinstance(index, int) else '?'}",
         RULE,
         f"Function: {shown(evaluation.get('function_name'), 'none')}",
-        f"Success: {'✅ (True)' if success is True else '❌ (False)' if success is False else '❔ (unknown)'}",
+        f"Success: {ended}",
         f"Result Type: {shown(evaluation.get('result_type'))}",
         f"Timestamp: {shown(evaluation.get('timestamp'))}",
         "",
@@ -122,7 +127,9 @@ def format_step_evaluation(evaluation: Mapping[str, Any]) -> str:
         if enrichment := evaluation.get("enrichment_evaluation"):
             lines.append("   🧬 ENRICHMENT RESULTS:")
             for method, n in enrichment["pathway_counts"].items():
-                mark = "✅" if n else "⭕" if n == 0 else "❔"
+                mark = "✅" if n else "⭕"
+                if n is None:
+                    mark = "❔"
                 lines.append(f"      {mark} {plain(method.upper())}: {shown(n)} pathways")
             lines.append(f"   📊 Total Significant: {shown(enrichment['total_significant_pathways'])} pathways")
             lines.append(f"   🎯 Data Quality: {enrichment['data_quality']}")

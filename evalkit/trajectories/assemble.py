@@ -196,7 +196,8 @@ def _add_verdicts(runs: Runs, verdicts: Mapping[str, Rows]) -> None:
             continue
         stated = verdicts[run.task_id]
         if run.format == openhands.FORMAT:
-            of_model = stated = [fact for fact in stated if openhands.is_report_of(fact["source"], run.source)]
+            stated = [fact for fact in stated if openhands.is_report_of(fact["source"], run.source)]
+            of_model = stated
         else:
             of_model = [fact for fact in stated if (fact["model_name"] or "").replace("__", "/") == run.model_name]
         if not stated:

@@ -89,7 +89,8 @@ def chat_messages(messages: Any) -> list[Message]:
         if is_only_text:
             out.append(Message(given["role"], given["content"]))
             continue
-        for message in [given] if is_plain else _apart(_as_chat(given)):
+        parts = [given] if is_plain else _apart(_as_chat(given))
+        for message in parts:
             extra = message.get("extra")
             if not isinstance(extra, dict):
                 extra = {}

@@ -180,7 +180,8 @@ def _results(value: dict[str, Any]) -> Parsed:
     plans: list[Plan] = []
     for task, scores in sorted(value["results"].items()):
         documents = count_of(part_of(value, "n-samples", task, "effective"))
-        for key, given in scores.items() if isinstance(scores, dict) else ():
+        figures = scores if isinstance(scores, dict) else {}
+        for key, given in figures.items():
             metric, number = key.rpartition(",")[0], number_of(given)
             if metric and not metric.endswith("_stderr") and number is not None and _is_mean(value, task, metric):
                 published.append(Published(model or None, FORMAT, dataset=task, metric=key, value=number, n=documents))
@@ -214,8 +215,10 @@ def _results(value: dict[str, Any]) -> Parsed:
 
 def _settings(stated: Any, except_for: Collection[str] = ()) -> dict[str, str]:
     """Return the model or generation arguments that may affect answers. Replace long values with their digest."""
-    settings = {}
-    for name, one in stated.items() if isinstance(stated, dict) else ():
+    settings = dict[str, str]()
+    if not isinstance(stated, dict):
+        return settings
+    for name, one in stated.items():
         text = text_of(int(one) if isinstance(one, float) and one.is_integer() else one)
         if text.casefold() in ("true", "false"):
             text = text.capitalize()
@@ -353,7 +356,8 @@ def messages(parts: Mapping[str, list[tuple[str, dict[str, Any]]]], part: str, o
         is_same = at > 0 and request[:1] == requests[at - 1][:1]
         if not is_same:
             out += _prompt(request[0] if request else "")
-        for answer in _items(answers[at]) if at < len(answers) else ():
+        own = _items(answers[at]) if at < len(answers) else []
+        for answer in own:
             text = text_of(answer)
             if isinstance(answer, list):
                 text = f"log-likelihood {text_of(answer[0] if answer else None)} of {asked!r}"

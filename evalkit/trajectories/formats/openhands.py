@@ -152,8 +152,9 @@ def _events(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the events in a line. The oldest versions log pairs of an action and its observation."""
     events: list[Any] = []
     history = decoded(row.get("history"))
-    for event in history if isinstance(history, list) else ():
-        events += event if isinstance(event, list) else [event]
+    if isinstance(history, list):
+        for event in history:
+            events += event if isinstance(event, list) else [event]
     return [event for event in events if isinstance(event, dict)]
 
 

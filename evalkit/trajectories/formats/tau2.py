@@ -118,7 +118,9 @@ def _chat(simulation: dict[str, Any]) -> list[dict[str, Any]]:
     chat = list[dict[str, Any]]()
     for message in messages:
         chat += objects(message, "tool_messages") or [message]  # a message may contain the results of several tools
-    for tick in () if chat else objects(simulation, "ticks"):
+    if chat:
+        return chat
+    for tick in objects(simulation, "ticks"):
         for side, role in (("user", "user"), ("agent", "assistant")):
             chunk = tick.get(f"{side}_chunk")
             text = content_text(part_of(chunk, "content"))
