@@ -118,9 +118,8 @@ def load_task_definitions(*paths: str | os.PathLike) -> TaskDefinitions:
                 value, _ = decode_json(data)
                 if parse.is_task_definition(value):  # a single definition
                     value = {str(value.get("task_id") or os.path.basename(file).removesuffix(".json")): value}
-                if not isinstance(value, dict) or "turns" in value:
-                    value = {}
-                for task_id, entry in value.items():
+                entries = value if isinstance(value, dict) and "turns" not in value else {}
+                for task_id, entry in entries.items():
                     if isinstance(entry, dict) and parse.TASK_KEYS & entry.keys():
                         good[cut_name(task_id)] = entry
                     else:

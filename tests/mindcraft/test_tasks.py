@@ -127,6 +127,7 @@ definition = st.dictionaries(st.sampled_from(sorted(TASK_KEYS)) | st.text(max_si
         ({}, "skipped", "another shape", set()),
         ({"name": "Andy", "model": "m"}, "skipped", "agent profile", set()),
         ({"turns": [], "memory": ""}, "skipped", "another shape", set()),
+        ({"taskId": "x", "score": 1}, "skipped", "Hell's Kitchen progress", set()),
         (b'{"a": {"goal"', "failed", "JSONDecodeError", set()),
         (None, "failed", "FileNotFoundError", set()),
     ],
