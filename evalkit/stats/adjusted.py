@@ -18,6 +18,14 @@ ADJUSTED, STANDARDISED = "adjusted for tasks", "standardised"
 MOST_GROUPS = 40  # maximum number of groups of tasks that the jackknife leaves out in turn
 EASE = np.linspace(-6, 6, 25)  # grid of task effects, in logits
 PRIOR = 3.0  # standard deviation of the prior of model effects, in logits
+MOST_VALUES = 1_000_000  # maximum number of values of a step of several fits, which are made at once
+
+
+class _Fits(NamedTuple):
+    """Fits of the logistic model."""
+
+    effects: np.ndarray  # of models, in logits; shape (fits, models)
+    shares: np.ndarray  # of levels of ease among the tasks of a stratum; shape (fits, strata, levels)
 
 
 class AdjustedRates(NamedTuple):
@@ -153,21 +161,26 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if not _linked(there):
         return missing, missing, missing
     groups = (np.arange(len(there)) if cells.clusters is None else cells.clusters) % MOST_GROUPS
-    left = [groups != group for group in range(groups.max() + 1)]
+    left = groups != np.arange(groups.max() + 1)[:, None]  # the tasks without each group
     if not all(_linked(there[used]) for used in left):
-        left = []  # no bounds
+        left = left[:0]  # no bounds
     means, sizes = np.nan_to_num(cells.means), cells.sizes.astype(float)
     if cells.shares:
         # tasks that different models ran may differ in difficulty, so each such set has its own distribution of effects
         columns = [there, *([] if cells.strata is None else [cells.strata[:, None]])]
         kinds = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
-        start = np.zeros(there.shape[1]), np.full((kinds.max() + 1, len(EASE)), 1 / len(EASE))
-        estimates, start = _logistic(means, sizes, kinds, start, 200)
-        without = [_logistic(means[used], sizes[used], kinds[used], start, 20)[0] for used in left]
+        start = _Fits(np.zeros((1, there.shape[1])), np.full((1, kinds.max() + 1, len(EASE)), 1 / len(EASE)))
+        (estimates,), fit = _logistic(means, sizes, kinds, np.ones((1, len(there)), bool), start, 200)
+        chunks = max(1, math.ceil(len(left) * len(there) * len(EASE) / MOST_VALUES))
+        without = [
+            rates
+            for used in np.array_split(left, chunks)
+            for rates in _logistic(means, sizes, kinds, used, fit, 20)[0]
+        ]
     else:
         estimates = _least_squares(means, there.astype(float))
         without = [_least_squares(means[used], there[used].astype(float)) for used in left]
-    if not left:
+    if not len(left):
         return estimates, missing, missing
     variance = (len(left) - 1) / len(left) * ((without - np.mean(without, axis=0)) ** 2).sum(axis=0)
     if cells.shares:
@@ -206,30 +219,42 @@ def _linked(there: np.ndarray) -> bool:
 
 
 def _logistic(
-    means: np.ndarray, sizes: np.ndarray, strata: np.ndarray, start: tuple[np.ndarray, np.ndarray], most: int
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Fit model effects and the distribution of task effects by EM from `start`, and average over all tasks.
+    means: np.ndarray, sizes: np.ndarray, strata: np.ndarray, used: np.ndarray, start: _Fits, most: int
+) -> tuple[np.ndarray, _Fits]:
+    """Fit model effects and the distribution of task effects by EM from `start`, and average over tasks.
 
-    Normal priors keep effects finite if all runs end alike. Also return the fit, which another fit can start from.
+    There is a fit for each row of `used`, of shape (fits, tasks); it takes at most `most` steps. Normal priors keep
+    effects finite if all runs end alike. Return the rates, of shape (fits, models), and the fits, from the first of
+    which others can start.
     """
-    (effects, shares), successes = start, means * sizes
+    effects = np.repeat(start.effects[:1], len(used), axis=0)
+    shares = np.repeat(start.shares[:1], len(used), axis=0)
+    chances = np.empty((*used.shape, len(EASE)))  # of the levels of a task's ease
+    in_stratum = np.equal.outer(np.arange(shares.shape[1]), strata).astype(float)
+    successes = means * sizes
+    moving = np.arange(len(used))  # the fits that have not converged
     for _ in range(most):
-        logits = effects + EASE[:, None]  # levels of ease × models
-        likely = successes @ special.log_expit(logits).T + (sizes - successes) @ special.log_expit(-logits).T
-        likely += np.log(shares)[strata]
-        chances = np.exp(likely - likely.max(axis=1, keepdims=True))  # tasks × levels; scipy's softmax takes far longer
-        chances /= chances.sum(axis=1, keepdims=True)
-        runs, rates = chances.T @ sizes, special.expit(logits)
-        slope = (chances.T @ successes - runs * rates).sum(axis=0) - effects / PRIOR**2
-        step = np.clip(slope / ((runs * rates * (1 - rates)).sum(axis=0) + PRIOR**-2), -1, 1)
-        effects, counts = effects + step, np.zeros_like(shares)
-        np.add.at(counts, strata, chances)
-        counts += chances.mean(axis=0)  # shrink small strata towards the others
-        shares = np.maximum(counts / counts.sum(axis=1, keepdims=True), 1e-9)
-        if np.abs(step).max() < 1e-4:
+        logits = effects[moving, None] + EASE[:, None]  # fits × levels × models
+        passed, failed = special.log_expit(logits), special.log_expit(-logits)
+        likely = successes @ passed.swapaxes(1, 2) + (sizes - successes) @ failed.swapaxes(1, 2)
+        likely += np.log(shares[moving])[:, strata]
+        likely = np.exp(likely - likely.max(axis=2, keepdims=True))  # scipy's softmax takes far longer
+        chances[moving] = likely / likely.sum(axis=2, keepdims=True)
+        weights = chances[moving] * used[moving, :, None]
+        runs, rates = weights.swapaxes(1, 2) @ sizes, special.expit(logits)
+        slope = (weights.swapaxes(1, 2) @ successes - runs * rates).sum(axis=1) - effects[moving] / PRIOR**2
+        step = np.clip(slope / ((runs * rates * (1 - rates)).sum(axis=1) + PRIOR**-2), -1, 1)
+        effects[moving] += step
+        counts = in_stratum @ weights
+        # shrink small strata towards the others
+        counts += weights.sum(axis=1, keepdims=True) / used[moving].sum(axis=1)[:, None, None]
+        shares[moving] = np.maximum(counts / counts.sum(axis=2, keepdims=True), 1e-9)
+        moving = moving[np.abs(step).max(axis=1) >= 1e-4]
+        if not len(moving):
             break
-    expected = chances @ special.expit(effects + EASE[:, None])
-    return np.where(sizes > 0, means, expected).mean(axis=0), (effects, shares)
+    expected = chances @ special.expit(effects[:, None] + EASE[:, None])
+    rates = (np.where(sizes > 0, means, expected) * used[:, :, None]).sum(axis=1) / used.sum(axis=1)[:, None]
+    return rates, _Fits(effects, shares)
 
 
 def _least_squares(values: np.ndarray, there: np.ndarray) -> np.ndarray:
