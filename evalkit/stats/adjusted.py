@@ -173,9 +173,7 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         (estimates,), fit = _logistic(means, sizes, kinds, np.ones((1, len(there)), bool), start, 200)
         chunks = max(1, math.ceil(len(left) * len(there) * len(EASE) / MOST_VALUES))
         without = [
-            rates
-            for used in np.array_split(left, chunks)
-            for rates in _logistic(means, sizes, kinds, used, fit, 20)[0]
+            rates for used in np.array_split(left, chunks) for rates in _logistic(means, sizes, kinds, used, fit, 20)[0]
         ]
     else:
         estimates = _least_squares(means, there.astype(float))
