@@ -156,51 +156,51 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     of tasks, at a time; they grow if the logistic and the least-squares fit disagree. All results are NaN if shared
     tasks don't link the models. The bounds are NaN if the models are no longer linked without one of these tasks.
     """
-    there = cells.sizes > 0
-    missing = np.full(there.shape[1], math.nan)
-    if not _linked(there):
+    is_run = cells.sizes > 0
+    missing = np.full(is_run.shape[1], math.nan)
+    if not _linked(is_run):
         return missing, missing, missing
-    groups = (np.arange(len(there)) if cells.clusters is None else cells.clusters) % MOST_GROUPS
+    groups = (np.arange(len(is_run)) if cells.clusters is None else cells.clusters) % MOST_GROUPS
     left = groups != np.arange(groups.max() + 1)[:, None]  # the tasks without each group
-    if not all(_linked(there[used]) for used in left):
+    if not all(_linked(is_run[used]) for used in left):
         left = left[:0]  # no bounds
     means, sizes = np.nan_to_num(cells.means), cells.sizes.astype(float)
     if cells.shares:
         # tasks that different models ran may differ in difficulty, so each such set has its own distribution of effects
-        columns = [there, *([] if cells.strata is None else [cells.strata[:, None]])]
+        columns = [is_run, *([] if cells.strata is None else [cells.strata[:, None]])]
         kinds = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
-        start = _Fits(np.zeros((1, there.shape[1])), np.full((1, kinds.max() + 1, len(EASE)), 1 / len(EASE)))
-        (estimates,), fit = _logistic(means, sizes, kinds, np.ones((1, len(there)), bool), start, 200)
-        chunks = max(1, math.ceil(len(left) * len(there) * len(EASE) / MOST_VALUES))
+        start = _Fits(np.zeros((1, is_run.shape[1])), np.full((1, kinds.max() + 1, len(EASE)), 1 / len(EASE)))
+        (estimates,), fit = _logistic(means, sizes, kinds, np.ones((1, len(is_run)), bool), start, 200)
+        chunks = max(1, math.ceil(len(left) * len(is_run) * len(EASE) / MOST_VALUES))
         without = [
             rates for used in np.array_split(left, chunks) for rates in _logistic(means, sizes, kinds, used, fit, 20)[0]
         ]
     else:
-        estimates = _least_squares(means, there.astype(float))
-        without = [_least_squares(means[used], there[used].astype(float)) for used in left]
+        estimates = _least_squares(means, is_run.astype(float))
+        without = [_least_squares(means[used], is_run[used].astype(float)) for used in left]
     if not len(left):
         return estimates, missing, missing
     variance = (len(left) - 1) / len(left) * ((without - np.mean(without, axis=0)) ** 2).sum(axis=0)
     if cells.shares:
         runs, rates = np.maximum(sizes.sum(axis=0), 1), np.clip(estimates, 0, 1)
-        ran = np.maximum(there.sum(axis=0), 1)
+        ran = np.maximum(is_run.sum(axis=0), 1)
         variance = variance * (intervals.quantile(freedom=groups.max()) / intervals.quantile()) ** 2
         # at least the binomial variance, since the expected results of tasks that were not run have no noise
         variance = np.maximum(variance, rates * (1 - rates) / runs)
         # On tasks that a model did not run, its rate is as uncertain as its mean difference from other models on shared
         # tasks. The variance of these differences includes two pseudo-pairs, at ± 1; t depends on the number of pairs.
-        models = there.sum(axis=1)[:, None]
-        shared = there & (models > 1)
+        models = is_run.sum(axis=1)[:, None]
+        shared = is_run & (models > 1)
         others = (means.sum(axis=1)[:, None] - means) / np.maximum(models - 1, 1)
         gaps = np.where(shared, means - others, 0.0)
         count = np.maximum(shared.sum(axis=0), 1)
         of_links = ((gaps**2).sum(axis=0) + 1) / (count + 2) - (gaps.sum(axis=0) / (count + 2)) ** 2
         factor = special.stdtrit(count, 1 - intervals.LEVEL / 2) / intervals.quantile()
-        unrun = 1 - there.sum(axis=0) / len(there)
+        unrun = 1 - is_run.sum(axis=0) / len(is_run)
         least = unrun**2 * of_links / count * factor**2 + (1 - unrun) ** 2 * rates * (1 - rates) / ran
         variance = np.maximum(variance, least)
         # on tasks that a model did not run, the rate depends on whether models differ by logits or by points
-        variance = variance + (estimates - np.clip(_least_squares(means, there.astype(float)), 0, 1)) ** 2
+        variance = variance + (estimates - np.clip(_least_squares(means, is_run.astype(float)), 0, 1)) ** 2
         # add a success and a failure to the rate, so that the effective n stays finite near 0 or 1
         padded = (rates * ran + 1) / (ran + 2)
         fewest = np.clip(padded * (1 - padded) / np.maximum(variance, 1e-15), 1, ran)
@@ -209,10 +209,10 @@ def adjust(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return estimates, *intervals.by_t(estimates, variance, groups.max())
 
 
-def _linked(there: np.ndarray) -> bool:
+def _linked(is_run: np.ndarray) -> bool:
     """Return whether shared tasks link all models."""
-    tasks, count = there.shape
-    rows, columns = np.nonzero(there)
+    tasks, count = is_run.shape
+    rows, columns = np.nonzero(is_run)
     return len(np.unique(components(rows, tasks + columns, tasks + count)[tasks:])) < 2
 
 
@@ -255,10 +255,10 @@ def _logistic(
     return rates, _Fits(effects, shares)
 
 
-def _least_squares(values: np.ndarray, there: np.ndarray) -> np.ndarray:
+def _least_squares(values: np.ndarray, is_run: np.ndarray) -> np.ndarray:
     """Fit additive effects of models (summing to 0) and tasks; return each model's effect plus the mean task effect."""
-    shares = there / there.sum(axis=1)[:, None]
+    shares = is_run / is_run.sum(axis=1)[:, None]
     levels = (values * shares).sum(axis=1)
-    laplacian = np.diag(there.sum(axis=0)) - shares.T @ there
-    effects = np.linalg.solve(laplacian + 1 / len(laplacian), ((values - levels[:, None]) * there).sum(axis=0))
+    laplacian = np.diag(is_run.sum(axis=0)) - shares.T @ is_run
+    effects = np.linalg.solve(laplacian + 1 / len(laplacian), ((values - levels[:, None]) * is_run).sum(axis=0))
     return effects + (levels - shares @ effects).mean()

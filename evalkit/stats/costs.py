@@ -53,11 +53,11 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
     values, sizes = cells.over_conditions.means_of(cells.columns.value, cost)
     costs, _ = cells.over_conditions.means_of(cost, cost)
     common = np.isfinite(values).all(axis=1)
-    where = Notes()
+    left_out = Notes()
     if not common.any():
-        where = note("tasks_differ")
+        left_out = note("tasks_differ")
     elif not common.all():
-        where = note("on_common", what="", count=common.sum())
+        left_out = note("on_common", what="", count=common.sum())
     if common.any():
         values, costs = values[common], costs[common]
         sizes = sizes[common]
@@ -72,7 +72,7 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
         row: dict[str, Any] = {"model_name": name, "n": n, "n_tasks": len(own), "method": success.method}
         for prefix, part in (("", success), ("cost_", mean_cost), ("per_success_", price)):
             row |= {f"{prefix}estimate": part.estimate, f"{prefix}low": part.low, f"{prefix}high": part.high}
-        doubts = where
+        doubts = left_out
         for subject, doubt in (("cost", mean_cost.warning), ("success", success.warning)):
             if doubt:
                 doubts = note("of_part", part=subject, notes=doubt) + doubts

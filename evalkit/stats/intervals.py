@@ -215,9 +215,9 @@ def _estimated(
     values = numbers(values)
     if values.ndim > 1:
         raise ValueError(f"values must have one dimension (got {values.ndim})")
-    of = None if families is None else coded(families, len(values))[0][np.isfinite(values)]
+    of_families = None if families is None else coded(families, len(values))[0][np.isfinite(values)]
     known, codes, lost = clean(values, clusters)
-    return _interval(kind, known, codes, lost, clusters is not None, of, target, bounds, confidence)
+    return _interval(kind, known, codes, lost, clusters is not None, of_families, target, bounds, confidence)
 
 
 def _interval(
@@ -474,8 +474,9 @@ def ratio_interval(
     means = np.column_stack([by_cluster(column, codes).means for column in values[is_known].T])
     units = means
     if families is not None:
-        of = coded(families, len(values))[0][is_known][np.unique(codes, return_index=True)[1]]
-        units = np.column_stack([np.bincount(of, weights=column) for column in means.T])[np.unique(of)]
+        of_families = coded(families, len(values))[0][is_known][np.unique(codes, return_index=True)[1]]
+        totals = np.column_stack([np.bincount(of_families, weights=column) for column in means.T])
+        units = totals[np.unique(of_families)]
     sums, count = units.sum(axis=0), len(units)
     n, method = int(is_known.sum()), "jackknife t, log scale"
     nothing = Estimate(math.nan, math.nan, math.nan, n, len(means), method, "new tasks")
@@ -559,7 +560,7 @@ def estimate_by(
     else:
         keys, number = pd.DataFrame(), np.zeros(len(frame), dtype=int)
     values, labels = numbers(frame[value]), None if clusters is None else pd.factorize(frame[clusters])[0]
-    kin = None if families is None else pd.factorize(frame[families])[0]
+    family_codes = None if families is None else pd.factorize(frame[families])[0]
     order = np.argsort(number, kind="stable")
     ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1
     seen: dict[tuple, Estimate] = {}  # thousands of groups with a run or two have the same values: estimate them once
@@ -568,11 +569,11 @@ def estimate_by(
         members = order[start:end]
         known = members[np.isfinite(values[members])]
         codes = np.arange(len(known)) if labels is None else np.unique(labels[known], return_inverse=True)[1]
-        of = None if kin is None else kin[known]
-        key = end - start, values[known].tobytes(), codes.tobytes(), b"" if of is None else of.tobytes()
+        kin = None if family_codes is None else family_codes[known]
+        key = end - start, values[known].tobytes(), codes.tobytes(), None if kin is None else kin.tobytes()
         if key not in seen:
             lost = left_out(end - start - len(known), "value")
-            seen[key] = _interval(kind, values[known], codes, lost, labels is not None, of, target)
+            seen[key] = _interval(kind, values[known], codes, lost, labels is not None, kin, target)
         estimates.append(seen[key])
     if seeds is not None and labels is not None and target == "new tasks" and frame[seeds].notna().any():
         known = pd.DataFrame({"row": labels, "model": number, "value": values, "seed": frame[seeds].to_numpy()})

@@ -340,9 +340,9 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
     if cells.strata is None:
         return None
     clusters = np.arange(len(cells.tasks)) if cells.clusters is None else cells.clusters
-    has = cells.sizes[:, [a, b]] > 0
-    is_shared = np.isin(clusters, clusters[has.all(axis=1)])
-    only = has & ~is_shared[:, None]
+    is_run = cells.sizes[:, [a, b]] > 0
+    is_shared = np.isin(clusters, clusters[is_run.all(axis=1)])
+    only = is_run & ~is_shared[:, None]
     counts = np.array([np.bincount(cells.strata[side], minlength=cells.strata.max(initial=0) + 1) for side in only.T])
     common = np.flatnonzero(counts.min(axis=0) >= (1 if cells.shares else 2))
     if not len(common):
@@ -360,13 +360,13 @@ def unshared(cells: Cells, a: int, b: int) -> Unshared | None:
         used = np.zeros(len(parts), bool)
         for weight, stratum in zip(weights / weights.sum(), common, strict=True):
             rows = only[:, side] & (cells.strata == stratum)
-            values, of = cells.means[rows, column], clusters[rows]
+            values, groups = cells.means[rows, column], clusters[rows]
             mean += weight * values.mean()
             if cells.shares:  # each pseudo-task is a cluster of its own
-                values, of = np.append(values, (0.0, 1.0)), np.append(of, (-1 - 2 * stratum, -2 - 2 * stratum))
+                values, groups = np.append(values, (0.0, 1.0)), np.append(groups, (-1 - 2 * stratum, -2 - 2 * stratum))
             gap += sign * weight * values.mean()
             terms.append(weight * (values - values.mean()) / len(values))
-            labels.append(of)
+            labels.append(groups)
             parts[rows] = sign * terms[-1][: rows.sum()]
             used |= rows
         codes = np.unique(np.concatenate(labels), return_inverse=True)[1]

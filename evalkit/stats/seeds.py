@@ -23,8 +23,8 @@ def seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
     runs = runs[runs["seed"].notna()]
     most_tasks = runs.groupby(["model", "seed"])["row"].nunique().groupby("model").max()
     crossed = runs.groupby("model")["seed"].nunique().gt(1) & most_tasks.gt(1)
-    of: Any
-    for of, own in runs[runs["model"].map(crossed).astype(bool)].groupby("model"):
+    model: Any
+    for model, own in runs[runs["model"].map(crossed).astype(bool)].groupby("model"):
         by_task = own.groupby("row")
         centre = by_task["value"].transform("mean")
         centre = centre.where(by_task["seed"].transform("nunique") > 1, by_task["value"].mean().mean())
@@ -37,5 +37,5 @@ def seed_spreads(runs: pd.DataFrame, count: int) -> list[SeedSpread]:
         if len(sums) > 2:  # the variance over tasks includes the noise of single runs
             noise = (deviations - deviations.groupby(own["seed"]).transform("mean")) * share
             variance -= float((noise**2).sum()) * factor * tasks / (tasks - 1)
-        spreads[of] = SeedSpread(max(variance, 0.0), len(sums) - 1, total)
+        spreads[model] = SeedSpread(max(variance, 0.0), len(sums) - 1, total)
     return spreads
