@@ -34,6 +34,7 @@ from benchmarks.simulate import (
     score_coverage,
     sizes_of,
 )
+from evalkit._text import counted_noun
 from evalkit.stats import cells as cells_module
 from evalkit.stats import cells_of, estimate_by, intervals, plan, ranking, trend_test
 from evalkit.stats.adjusted import adjust
@@ -193,7 +194,8 @@ def _overlapping(
     first: int, second: int, shared: int, rates: tuple[float, float], spread: float, samples: int, rng: Rng
 ) -> float:
     """Return how often a pair is decided. `rates` are for average tasks; `spread` is of difficulty, in logits."""
-    tasks, decided, done = first + second - shared, 0, 0
+    tasks = first + second - shared
+    decided = done = 0
     has = np.zeros((tasks, 2), dtype=int)
     has[:first, 0], has[first - shared :, 1] = 1, 1
     while done < samples:
@@ -408,7 +410,7 @@ def best(samples: int, rng: Rng) -> Cells:
                     leading = int(values.mean(axis=1).argmax())
                     others = np.flatnonzero(np.arange(len(rates)) != leading)
                     wrong += all(_ahead(values[leading], values[other]) for other in rng.permutation(others))
-                yield f"{name}, {tasks} tasks, {runs} run{'s' * (runs > 1)}", wrong / samples
+                yield f"{name}, {tasks} tasks, {counted_noun(runs, 'run')}", wrong / samples
 
 
 def _ahead(a: np.ndarray, b: np.ndarray) -> bool:
@@ -468,7 +470,8 @@ def trends(samples: int, rng: Rng) -> Cells:
             scores, of = np.resize(np.arange(3), tasks), np.full(tasks, runs)
             drawn = draw_clusters(of, 0.5, correlation, (samples,), rng)
             yield f"{tasks} tasks, {runs} runs", _trends_found(drawn, of, scores, np.arange(tasks), rng)
-        codes, scores, of = np.repeat(np.arange(tasks), 3), np.tile(np.arange(3), tasks), np.full(3 * tasks, 2)
+        codes, scores = np.repeat(np.arange(tasks), 3), np.tile(np.arange(3), tasks)
+        of = np.full(3 * tasks, 2)
         chances = special.expit(1.5 * rng.normal(size=(samples, tasks)))[:, codes]
         yield f"{tasks} tasks, 2 runs, at all levels", _trends_found(rng.binomial(2, chances), of, scores, codes, rng)
     for counts in ((20, 10, 4), (30, 20, 8), (4, 10, 20)):
@@ -498,7 +501,7 @@ def plans(samples: int, rng: Rng) -> Cells:
             frame["value"] = np.concatenate([side.ravel() for side in drawn]).astype(float)
             n = plan(cells_of(frame, "model", "task", "value"), 0.1, repeats=[runs])["tasks"].iloc[0]
             weak += _power(int(n), runs) < 0.7
-        yield f"pilot of {tasks} tasks, {runs} run{'s' * (runs > 1)}", weak / samples
+        yield f"pilot of {tasks} tasks, {counted_noun(runs, 'run')}", weak / samples
 
 
 def _power(n: int, runs: int) -> float:

@@ -40,7 +40,8 @@ def generate(folder: Path, count: int, turns: int = TURNS) -> None:
     """Write traces that resemble traces of agents with images: about 3.5 MB each, four fifths of it images."""
     for number in range(count):
         rng = random.Random(number)
-        events, messages, status = [], [], dict.fromkeys(ACHIEVEMENTS, False)
+        events, messages = [], []
+        status = dict.fromkeys(ACHIEVEMENTS, False)
         for turn in range(turns):
             before, name = observation(rng, status), rng.choice(ACHIEVEMENTS)
             unlocked = turn % 5 == 4 and not status[name]
@@ -111,7 +112,8 @@ def plain_way(folder: Path) -> list[dict]:
                     of_event[hook["hook_name"]] += len(names)
             counts += of_event
             score = sum(n * WEIGHTS[name] for name, n in of_event.items())
-            trajectory += ["+" if score > 0 else "-" if score < 0 else "0"] * bool(of_event)
+            if of_event:
+                trajectory.append("+" if score > 0 else "-" if score < 0 else "0")
         score = sum(n * WEIGHTS[name] for name, n in counts.items())
         results.append({"total_score": score, "counts": dict(counts), "trajectory": "".join(trajectory)})
     return sorted(results, key=lambda result: -result["total_score"])

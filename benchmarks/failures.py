@@ -68,7 +68,9 @@ class Chat:
     """A builder of conversations with unique noise."""
 
     def __init__(self, rng: random.Random, *, is_code: bool) -> None:
-        self.rng, self.is_code, self.messages = rng, is_code, Messages()
+        self.rng = rng
+        self.is_code = is_code
+        self.messages = Messages()
         self.numbers = itertools.count(rng.randrange(100, 900))
         self.has_failed = False
         self.style = rng.choice(("ids", "no ids", "react"))
@@ -580,7 +582,9 @@ def crafter(rng: random.Random, folder: Path, n: int) -> dict[str, set[str]]:
         cause = rng.choice(
             ["invalid_action", "low_health_end", "no_unlock", "repeated_noop", "repeated_call", "healthy", "healthy"]
         )
-        events, place, turn = [], [32, 32], itertools.count()
+        events = []
+        place = [32, 32]
+        turn = itertools.count()
 
         def play(action: str, *, moves: bool = True, invalid: bool = False, health: int = 9, unlocks: str = "") -> None:
             if moves:

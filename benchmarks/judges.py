@@ -93,12 +93,14 @@ def of_models(units: int, rng: Rng) -> World:
 
 def measure(data: World, drawn: Iterator[np.ndarray]) -> Measured:
     """Estimate the rate from each of several sets of labelled units."""
-    covered, textbook, alone, widths = [], [], [], []
+    covered, textbook = [], []
+    alone, widths = [], []
     truth = data.labels.mean()
     for labelled in drawn:
         is_labelled = np.zeros(len(data.labels), dtype=bool)
         is_labelled[labelled] = True
-        labels, judged, rest = data.labels[is_labelled], data.verdicts[is_labelled], data.verdicts[~is_labelled]
+        labels = data.labels[is_labelled]
+        judged, rest = data.verdicts[is_labelled], data.verdicts[~is_labelled]
         clusters = data.clusters
         if clusters is not None:
             clusters = np.concatenate([clusters[is_labelled], clusters[~is_labelled]])

@@ -72,7 +72,8 @@ def _text(rng: random.Random, words: int) -> str:
 
 def write(path: Path, size: int, made: Any) -> int:
     """Write a session of at least `size` bytes, and return its number of calls."""
-    rng, number, written = random.Random(0), 0, 0
+    rng = random.Random(0)
+    number = written = 0
     with path.open("w") as file:
         while written < size:
             for record in made(rng, number):

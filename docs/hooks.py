@@ -115,7 +115,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         if not place.startswith("docs/"):
             return text if text.startswith("`") else f"{text} (`{place}`)" if text != place else f"`{place}`"
         address = os.path.relpath(place.removeprefix("docs/"), here or ".")
-        return f"[{text}]({address}{'#' * bool(anchor)}{anchor})"
+        if anchor:
+            address += f"#{anchor}"
+        return f"[{text}]({address})"
 
     return re.sub(r"\[([^\]\[]*)\]\(([^)\s]+)\)", link, markdown)
 

@@ -190,7 +190,8 @@ def work(target: str, seed: int, until: float, findings: str) -> None:
     cause.
     """
     sys.stderr = sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - discard what readers print
-    rng, done, wrong, base = random.Random(seed), 0, Counter(), _memory()
+    rng, base = random.Random(seed), _memory()
+    done, wrong = 0, Counter()
     with tempfile.TemporaryDirectory(prefix=f"{target}-{seed}-", dir=findings) as folder:
         for data in inputs(target, rng):
             path = f"{folder}/{done % PER_FOLDER}{SUFFIXES.get(target, '.json')}"
@@ -234,7 +235,9 @@ def main(files: tuple[Path, ...], minutes: float, only: tuple[str, ...], seed: i
         for file in files:
             print(f"{file}: {check(file.parent.name, str(file), file.read_bytes()) or 'as it should be'}")
         return
-    until, totals, wrong, context = time.time() + 60 * minutes, Counter[str](), Counter[str](), get_context("fork")
+    until = time.time() + 60 * minutes
+    totals, wrong = Counter[str](), Counter[str]()
+    context = get_context("fork")
     for target in TARGETS:
         (findings / target).mkdir(parents=True, exist_ok=True)
     turns: Any = [target for target in TARGETS if not only or target in only]

@@ -94,7 +94,10 @@ class Recorder:
         if observations not in ("images", "no images", "none"):
             raise ValueError(f"unknown observations {observations!r}: 'images', 'no images' or 'none'")
         self.env = make_env(seed, **options)
-        self.seed, self.model_name, self.difficulty, self.agent_type = seed, model_name, difficulty, agent_type
+        self.seed = seed
+        self.model_name = model_name
+        self.difficulty = difficulty
+        self.agent_type = agent_type
         self.task_id = task_id or f"seed-{seed}"
         self.session_id = session_id or f"crafter_episode_{seed}_{model_name}_{uuid4()}"
         self.observations, self.clock = observations, clock
@@ -139,7 +142,8 @@ class Recorder:
         if self.done:
             raise RuntimeError("no episode is running: call reset()")
         steps: list[Step] = []
-        image, before, reward = self._image, self.observe(), 0.0
+        image, before = self._image, self.observe()
+        reward = 0.0
         for action in actions:
             name = ACTIONS[action] if isinstance(action, int) and 0 <= action < len(ACTIONS) else str(action)
             if name not in ACTIONS:

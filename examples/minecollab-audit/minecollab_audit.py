@@ -81,7 +81,8 @@ def read_folder(files: list[Reading]) -> tuple:
     The scripts read files in the order of the file system, which decides between constructions; here they are sorted by
     name.
     """
-    score, cooking, stops = 0.0, "", ""
+    score = 0.0
+    cooking, stops = "", ""
     for file in files:
         if file.evaluation is not None:
             score = max(file.evaluation, score)  # in this order, which matters if one is not a number
@@ -527,8 +528,9 @@ def _as_printed(totals: pd.DataFrame, folders: pd.DataFrame) -> pd.DataFrame:
     """Return sums and rates as the scripts print them, with a note where they print nothing."""
     name, evaluation = totals["folder"].map(os.path.basename), totals["script"] == "evaluation"
     flat = set(folders.loc[folders["flat_layout"], "root"]) - set(folders.loc[~folders["flat_layout"], "root"])
-    of_list = totals["folder"].map(lambda root: os.path.basename(os.path.dirname(root)) if root in flat else "")
-    name = name.where(of_list == "", of_list)  # for a folder without subfolders, the one above names the type
+    # for a folder without subfolders, the one above names the type
+    above = totals["folder"].map(os.path.dirname).map(os.path.basename)
+    name = name.mask(totals["folder"].isin(flat) & (above != ""), above)
     mean = evaluation & name.str.contains("construction") & ~name.str.contains("cooking|techtree")
     successes, counts = totals["their_successes"].mask(mean, totals["their_rate"]), totals["unit"] == "count"
     rate = (successes / totals["their_n"]).mask(evaluation & totals["folder"].str.contains("construction"), successes)
@@ -661,16 +663,19 @@ def describe(totals: pd.DataFrame, differences: pd.DataFrame, limit: int = 60) -
         alike = pooled["group"].str.startswith("task ") & (pooled["their_rate"] - pooled["our_rate"]).abs().lt(0.005)
         first = ["model_name", "group"] if script == "construction" else ["group"]
         lines += ["", f"{SCRIPTS[str(script)]}:", *_table(pooled[~alike], first)]
-        lines += [f"… tasks with the same score on both sides: {alike.sum()}"] * bool(alike.any())
+        if alike.any():
+            lines.append(f"… tasks with the same score on both sides: {alike.sum()}")
         if len(each):
             shown = each.head(limit).assign(folder=each["folder"].map(short_paths(each["folder"].unique())))
             lines += ["", "  given each folder, with all that lies in it:", *_table(shown, ["folder"])]
-            lines += [f"… {len(each) - limit} more"] * (len(each) > limit)
+        if len(each) > limit:
+            lines.append(f"… {len(each) - limit} more")
     for (name, cause), differing in differences.groupby(["script", "cause"], sort=False):
         lines.append(f"\n{name}: {cause}: {len(differing)}")
         shown = differing.head(limit)
         lines += [f"  {plain(d.source)}: {plain(d.theirs)}, ours {plain(d.ours)}" for d in shown.itertuples()]
-        lines += [f"  … {len(differing) - limit} more"] * (len(differing) > limit)
+        if len(differing) > limit:
+            lines.append(f"  … {len(differing) - limit} more")
     return "\n".join(lines)
 
 

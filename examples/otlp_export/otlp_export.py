@@ -19,7 +19,8 @@ from evalkit.io import write_text
 from evalkit.steps import History, Options, StepRecord, evaluate_history, load, to_jsonable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_OK, _ERROR, _INTERNAL = 1, 2, 1  # status codes and span kind of OTLP
+_OK, _ERROR = 1, 2  # status codes of OTLP
+_INTERNAL = 1  # kind of span of OTLP
 
 
 def to_otlp(histories: Iterable[History], options: Options | None = None) -> dict[str, Any]:
@@ -81,7 +82,8 @@ def _span(name: str, start: str, end: str, attributes: Mapping[str, Any]) -> dic
 
 
 def _of_record(record: StepRecord, evaluation: Mapping[str, Any], start: str, end: str) -> dict[str, Any]:
-    step, function, result = record["step"], record["step"]["function_name"], record["result"]
+    step, result = record["step"], record["result"]
+    function = step["function_name"]
     attributes = {
         "openinference.span.kind": "TOOL" if function else "CHAIN",
         "tool.name": function,

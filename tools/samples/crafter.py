@@ -50,7 +50,10 @@ class Scripted:
     def __init__(self, env: Any, goals: str, rng: Random) -> None:
         from crafter import constants
 
-        self.env, self.goals, self.rng, self.rules = env, goals.split(), rng, constants
+        self.env = env
+        self.goals = goals.split()
+        self.rng = rng
+        self.rules = constants
 
     def turn(self) -> Iterator[str]:
         """Yield the actions of a turn. Each is decided after the previous action was played."""

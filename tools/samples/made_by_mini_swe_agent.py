@@ -33,7 +33,8 @@ print("ok" if told == "['a', 'b']" else f"wrong: {told}")
 raise SystemExit(told != "['a', 'b']")
 """,
 }
-LOOK, READ, TEST = "ls", "cat main.py", "python tests.py"
+LOOK, READ = "ls", "cat main.py"
+TEST = "python tests.py"
 MEND, SPOIL = "sed -i 's/\\[:-1\\]//' main.py", "sed -i 's/-1/-2/' main.py"
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat main.py"
 GIVE_UP = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"

@@ -104,7 +104,7 @@ def crafting_tasks() -> dict[str, dict[str, Any]]:
             "max_depth": number % 3 + 1,
             "depth": number % 3,
             "timeout": 300,
-            "blocked_actions": {str(a): ["!getCraftingPlan"] * (a < without) for a in range(agents)},
+            "blocked_actions": {str(a): ["!getCraftingPlan"] if a < without else [] for a in range(agents)},
             "missing_items": [],
             "requires_ctable": bool(table),
             "difficulty": LEVELS[number % 3],
@@ -184,8 +184,10 @@ def write_run(
     silent = rng.random() < 0.04  # the run was cut off before scoring
     for agent, name in enumerate(names):
         turns = conversation(rng, names, agent, task, rng.randint(1, 2))
-        turns += [died] * (score == "0" and rng.random() < 0.15)
-        turns += [final] * (not silent and (agent == 0 or rng.random() < 0.7))
+        if score == "0" and rng.random() < 0.15:
+            turns.append(died)
+        if not silent and (agent == 0 or rng.random() < 0.7):
+            turns.append(final)
         file = folder / (f"agent_{agent}.json" if by_hand else f"{name}_{repetition}.json")
         write_json(file, log(turns, None if by_hand else start + agent))
 

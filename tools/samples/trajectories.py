@@ -105,7 +105,8 @@ def steps(rng: random.Random, model: str, task: str, begun: float, *, fails: boo
 
 def harbor(rng: random.Random) -> None:
     """Write a Harbor job with three models, eight tasks and three attempts. Some attempts do not finish."""
-    job, begun, trials = ROOT / "harbor", 0.0, 0
+    job = ROOT / "harbor"
+    begun, trials = 0.0, 0
     for model, chance in MODELS.items():
         provider, name = model.split("/")
         for task, (_, easier) in TASKS.items():
