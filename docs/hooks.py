@@ -4,7 +4,6 @@ The README and its neighbours become pages; columns, commands and public names a
 holds the reports of the samples, made anew.
 """
 
-import html
 import inspect
 import os
 import re
@@ -16,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import click
+import jinja2
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -24,6 +24,14 @@ PACKAGES += ("crafter.analysis", "crafter.benchmark", "crafter.figures", "steps"
 PACKAGES += ("steps.figures", "trajectories")
 PACKAGES += ("trajectories.analysis", "trajectories.figures", "stats", "kinds", "io", "evidence")
 PACKAGES += ("failures", "failures.figures", "labels", "labels.figures", "display", "reports")
+# the answer and the first figure of a report, in the gallery
+ANSWER = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(
+    """\
+<br><span class="answer">{{ answer }}</span>
+{%- if picture -%}
+<br><a href="{{ folder }}/{{ page }}"><img class="thumbnail" src="{{ folder }}/{{ picture }}" alt="{{ answer }}"></a>
+{%- endif %}"""
+)
 # what the examples in docstrings begin with, by the package; pages of the reference show it, and a test runs it
 EXAMPLES = {
     "mindcraft": """import evalkit
@@ -147,14 +155,13 @@ def with_answers(page: str, reports: Path) -> str:
     from evalkit.reports.report import read_records
 
     for record in read_records(reports):
-        folder = f"{reports.name}/{record['notebook']}"
         pictures = [name for name in record["figures"] if name.endswith(".png")]
-        answer = html.escape(record["findings"][0]["text"])
-        shown = f'<br><span class="answer">{answer}</span>'
-        if pictures:
-            source = html.escape(f"{folder}/{pictures[0]}")
-            picture = f'<img class="thumbnail" src="{source}" alt="{answer}">'
-            shown += f'<br><a href="{folder}/{record["name"]}.html">{picture}</a>'
+        shown = ANSWER.render(
+            answer=record["findings"][0]["text"],
+            folder=f"{reports.name}/{record['notebook']}",
+            page=f"{record['name']}.html",
+            picture=pictures[0] if pictures else "",
+        )
         page = page.replace(f'<span data-report="{record["key"]}"></span>', shown)
     return page
 
