@@ -264,7 +264,13 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     table = board.table[named]
     if table["estimate"].isna().all():
         return pd.DataFrame(columns=_STANDING)
-    rows, share = table[["estimate", "low", "high", "warning"]].to_numpy().tolist(), board.outcomes.is_share
+    texts = list[str]()
+    rows = table[["estimate", "low", "high", "warning"]].to_numpy().tolist()
+    for estimate, low, high, warning in rows:
+        if pd.isna(estimate):
+            texts.append(str(warning))
+        else:
+            texts.append(format_interval(estimate, low, high, percent=board.outcomes.is_share))
     counted = board.outcomes.table.dropna(subset="value")
     known = counted["task"].where(counted["task"] != counted["run_id"])  # a run without a task counts as its own task
     tasks = {}  # digest of the set of tasks by model
@@ -275,7 +281,7 @@ def standings(board: Leaderboard, runs: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         kind=kind_of(runs).name,
         outcome=board.outcomes.title,
-        text=[str(why) if pd.isna(x) else format_interval(x, *ends, percent=share) for x, *ends, why in rows],
+        text=texts,
         rank=ranks.mask(ranks != "", ranks + f" of {table['estimate'].count()}") if len(table) > 1 else "",
         task_set=table["model_name"].map(tasks).fillna(""),
     )[_STANDING].reset_index(drop=True)

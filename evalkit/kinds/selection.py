@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -219,12 +219,10 @@ def select_runs(assembled: Assembled, kind: LogKind, where: str | Sequence[str] 
         _, sign, value = _CONDITION.fullmatch(text).groups()  # type: ignore[union-attr]
         if sign == "!=" and value and of_condition.all():
             warnings.warn(f"--where {text} excludes no run; {_values_of(columns, text)}", stacklevel=3)
-    attributes = {
-        name: [item for item, is_kept in zip(value, met, strict=True) if is_kept]
-        if isinstance(value, list) and len(value) == len(runs)
-        else value
-        for name, value in assembled.attributes.items()
-    }
+    attributes = dict(assembled.attributes)
+    for name, value in attributes.items():
+        if isinstance(value, list) and len(value) == len(runs):  # an item for each run
+            attributes[name] = list(compress(value, met))
     return changed(assembled, partial(_of_runs, runs=runs[met], where=where))._replace(attributes=attributes)
 
 

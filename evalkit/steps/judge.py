@@ -113,7 +113,9 @@ def as_history(records: Any, options: Options | None = None) -> History:
     """Return a `History` unchanged, or with `options` if given; build one from a list of records or from a state."""
     if isinstance(records, History):
         return records if options is None or options is records.options else replace(records, options=options)
-    options, records = options or DEFAULTS, records.get(HISTORY_KEY) if isinstance(records, Mapping) else records
+    if isinstance(records, Mapping):
+        records = records.get(HISTORY_KEY)
+    options = options or DEFAULTS
     return History("", "", normalise_history(to_jsonable(records), options), options=options)
 
 
