@@ -20,7 +20,7 @@ from evalkit._html import asset, render_macro
 from evalkit._text import as_number, counted_noun, format_interval
 from evalkit._version import code_version, package_versions
 from evalkit.display.drawing import alt_of, draw, has_nothing_to_draw
-from evalkit.display.tables import RunLink, answer_html, linked_parts, table_html
+from evalkit.display.tables import answer_html, linked_parts, table_html
 from evalkit.display.terminal import chosen_lines
 from evalkit.display.words import abstract_text, finding_parts, finding_text, headline_text
 from evalkit.io import for_spreadsheets, plain
@@ -30,6 +30,7 @@ from evalkit.io.sources import list_source
 from evalkit.io.store import read_manifest
 from evalkit.io.text import is_local_link, shorten
 from evalkit.kinds import Finding
+from evalkit.kinds.findings import RunLink
 from evalkit.kinds.logs import Logs
 
 HEADLINE = "application/vnd.evalkit.headline+json"  # a report's headline, which the index of reports shows

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -116,13 +116,6 @@ _ATTRIBUTES = ["run_id", "href"]
 _INTERVAL = " [95 %]"
 _NUMBER = Markup(' class="number"')
 ALIGNED = Markup(' style="text-align:left"')  # for text, which JupyterLab and VS Code align right
-
-
-class RunLink(NamedTuple):
-    """A link to the page of a run: its label and address."""
-
-    label: str
-    href: str
 
 
 def linked_parts(parts: Parts, links: Mapping[Hashable, Any]) -> list[tuple[str, str]]:

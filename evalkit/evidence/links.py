@@ -22,10 +22,11 @@ from evalkit.compare.ranking import Leaderboard
 from evalkit.display import publish, show_table, show_text
 from evalkit.display.anchors import ALL_PAIRS, ALL_RUNS
 from evalkit.display.show import REPORT, TableOptions
-from evalkit.display.tables import TITLES, RunLink, cell_texts, is_filled, items_of, value_code
+from evalkit.display.tables import TITLES, cell_texts, is_filled, items_of, value_code
 from evalkit.display.terminal import WARNED
 from evalkit.evidence.references import RUNS, page_name, reference
 from evalkit.kinds import Finding, Logs
+from evalkit.kinds.findings import RunLink
 from evalkit.kinds.runs import counted
 
 EVIDENCE = "application/vnd.evalkit.evidence+json"  # data for the pages of runs; never part of a report's page
@@ -142,6 +143,9 @@ class Evidence:
         for finding in findings:
             examples = []
             for example in finding.examples:
+                if isinstance(example, RunLink):
+                    examples.append(example)
+                    continue
                 page = (example.run_id, example.other) if example.other else (example.run_id,)
                 if has_run_pages() and self._pages.add(page):
                     examples.append(RunLink(example.label, _address(page, example.turn, _DECISION)))

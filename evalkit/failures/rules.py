@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from evalkit.kinds.detectors import Detector, Found, Made, Seen, failed_tries, shortened
 from evalkit.kinds.errors import contains_any, unknown_tool_in
-from evalkit.kinds.transcript import Turn
+from evalkit.kinds.turns import Turn
 
 LEAST_REPEATS = 3  # minimum number of equal calls, or rounds of a cycle, that are an event
 LONG_REPEATS = 10  # minimum number of equal calls that are an event even if a later one returns something else

@@ -39,6 +39,12 @@ _ARROW = {
     "counts": pa.map_(pa.large_string(), pa.int64()),
     "time": pa.timestamp("ms", "UTC"),
 }
+RECORD_DTYPES = tuple(name for name in _ARROW if name != "category")  # of columns of records
+FRAME_DTYPES = (*_ARROW, "object")  # of columns of frames
+# exceptions that Arrow and pandas raise for a value that does not fit its column
+COLUMN_ERRORS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)
+_LISTS = frozenset((list, type(None)))  # types of the cells of a column of lists
+_COUNTS = frozenset((dict, type(None)))
 
 
 class Column(NamedTuple):
@@ -129,18 +135,27 @@ def frame(rows: Iterable[Mapping[Any, Any]], columns: Sequence[Column]) -> pd.Da
 
 def frame_of(values: Mapping[str, Iterable] | pd.DataFrame | pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
     """Build a frame from columns, which is faster than `frame`. A column is an iterable, a NumPy or an Arrow array."""
-    return pd.DataFrame({column.name: _column(values[column.name], column.dtype) for column in columns}, copy=False)
+    return pd.DataFrame({column.name: column_of(values[column.name], column.dtype) for column in columns}, copy=False)
 
 
-def _column(values: Any, dtype: str) -> Any:
-    """Return the values of a column as an array. For few rows, building a series would dominate the time."""
+def column_of(values: Any, dtype: str) -> Any:
+    """Return the values of a column (an iterable, a series, a NumPy or an Arrow array) as an array.
+
+    For few rows, building a series would dominate the time.
+    """
     is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
     if dtype not in _PANDAS:  # lists, counts, objects
         items = values.to_pylist() if is_arrow else list(values)
         if is_arrow and dtype == "counts":
             items = [None if item is None else dict(item) for item in items]
+        if dtype == "list" and not _LISTS.issuperset(map(type, items)):
+            items = list(map(_as_list, items))
+        if dtype == "counts" and not _COUNTS.issuperset(map(type, items)):
+            items = list(map(_as_counts, items))
         return pd.arrays.NumpyExtensionArray(np.fromiter(items, object, len(items)))
     pandas_dtype = _PANDAS[dtype]
+    if dtype == "bool" and isinstance(values, pd.Series) and values.dtype != pandas_dtype:
+        values = values.astype("boolean").fillna(False)
     if isinstance(values, np.ndarray | pd.Series) and (
         pandas_dtype != "str" or (values.dtype == pandas_dtype and dtype not in _CUT)
     ):
@@ -163,6 +178,28 @@ def _column(values: Any, dtype: str) -> Any:
         return pandas_dtype.__from_arrow__(values)
     numbers = values.to_numpy(zero_copy_only=False)
     return numbers if numbers.dtype == pandas_dtype else pd.Series(numbers, dtype=pandas_dtype).array
+
+
+def _as_list(cell: Any) -> list[Any] | None:
+    """Return a cell of a frame as a list; pandas makes arrays of the lists of Arrow, and NaN of a missing list."""
+    if cell is None or isinstance(cell, list):
+        return cell
+    if isinstance(cell, tuple | np.ndarray):
+        return list(cell)
+    if pd.isna(cell):
+        return None
+    raise TypeError(f"{cell!r} is not a list")
+
+
+def _as_counts(cell: Any) -> dict[str, int] | None:
+    """Return a cell of a frame as a dictionary; pandas makes lists of pairs of the mappings of Arrow."""
+    if cell is None or isinstance(cell, dict):
+        return cell
+    if isinstance(cell, list | Mapping):
+        return dict(cell)
+    if pd.isna(cell):
+        return None
+    raise TypeError(f"{cell!r} is not a mapping")
 
 
 SOURCE = Column("source", "str", "path of the file")

@@ -37,11 +37,11 @@ from .runs import select as select
 from .success_rates import rates as rates
 from .success_rates import rates_by_denominator as rates_by_denominator
 from .success_rates import usage as usage
-from .transcript import EVENTS as EVENTS
-from .transcript import Call as Call
-from .transcript import Image as Image
-from .transcript import Transcript as Transcript
-from .transcript import Turn as Turn
+from .turns import EVENTS as EVENTS
+from .turns import Call as Call
+from .turns import Image as Image
+from .turns import Transcript as Transcript
+from .turns import Turn as Turn
 
 # isort: split
 # The other packages of evalkit use these; they are not part of the public interface and may change.
@@ -58,8 +58,8 @@ from .pipeline import assemble as assemble
 from .pipeline import read_records as read_records
 from .runs import judge_mark as judge_mark
 from .runs import outcome_of as outcome_of
-from .transcript import canonical as canonical
 from .transcript import cell_text as cell_text
 from .transcript import read_log as read_log
 from .transcript import run_facts as run_facts
 from .transcript import transcript_of as transcript_of
+from .turns import canonical as canonical

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from evalkit.io.text import cut_end
 from evalkit.kinds.errors import is_error
-from evalkit.kinds.transcript import Transcript, Turn
+from evalkit.kinds.turns import Transcript, Turn
 
 Found = tuple[int, str, str]  # number of a turn (from 1), a detail, and the text that shows the event
 LAST = 3  # number of turns at the end of a run in which a line may state the outcome

@@ -30,13 +30,21 @@ class Example(NamedTuple):
     turn: int | None = None  # number of the turn to show, from 1; by default the turn that decided the run
 
 
+class RunLink(NamedTuple):
+    """A link to the page of a run: its label and address."""
+
+    label: str
+    href: str
+
+
 class Finding(NamedTuple):
     """A finding at the beginning of a report; `evalkit.display.words.finding_text` makes its text."""
 
     code: str  # what was found; `evalkit.display.words.FINDINGS` has the texts that all kinds share
     section: str  # key of the section with the evidence, as in `evalkit.kinds.sections`; "" if there is none
     values: Mapping[str, Any] = {}  # values in the text, by name: unformatted names, counts and estimates
-    examples: tuple[Any, ...] = ()  # up to three of the runs it counts; `Evidence.cite` replaces them by links
+    # up to three of the runs it counts; `Evidence.cite` replaces them by links
+    examples: tuple[Example | RunLink, ...] = ()
     # template for ``str.format``, or a function, that makes the text from the values; not needed for common codes
     template: str | Callable[..., str | Parts] = ""
     # runs to which parts of the text link, by the keys of these parts, each as {column of the runs: value};

@@ -3,18 +3,24 @@
 All kinds share the code for everything else: loading, collecting, following, showing, comparing, reports, commands.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import pandas as pd
 import pyarrow as pa
 
 from evalkit._notes import Notes
-from evalkit.io.frames import SOURCE, Column, Entry, Status
+from evalkit._text import did_you_mean
+from evalkit.io.frames import FRAME_DTYPES, RECORD_DTYPES, SOURCE, Column, Entry, Status
 from evalkit.io.read import Excerpt
 from evalkit.io.sources import Listing
+from evalkit.kinds.detectors import Detector
 from evalkit.kinds.options import COMMON, Option
+from evalkit.kinds.turns import Transcript
+
+if TYPE_CHECKING:
+    from evalkit.kinds.logs import Logs
 
 RUN_COLUMNS = (
     Column("run_id", "str", "stable id of the run, from its kind, source and repetition"),
@@ -67,6 +73,12 @@ def run_columns(*own: Column, score: str = "") -> tuple[Column, ...]:
     return (*common, *own)
 
 
+def _check(name: object, allowed: Collection[str], what: str) -> None:
+    """Raise ValueError if a name is not one of the allowed names."""
+    if name not in allowed:
+        raise ValueError(f"{what} {name!r}; {did_you_mean(str(name), allowed, cutoff=0.4)}")
+
+
 class Parsed(NamedTuple):
     """The parsed contents of one file."""
 
@@ -106,7 +118,7 @@ class RunFiles(NamedTuple):
     facts: Sequence[tuple[str, str]] = ()  # additional facts from the frames: name and text, such as the scorer
 
 
-def own_file(logs: Any, run: Mapping[str, Any]) -> RunFiles:
+def own_file(logs: "Logs", run: Mapping[str, Any]) -> RunFiles:
     """Return the file of a run, for kinds with one file per run: its `source`."""
     return RunFiles([run["source"]])
 
@@ -142,6 +154,14 @@ class RateRules:
     excluding_flags: Sequence[str] = ()  # flags that exclude runs from all rates, such as a copy of another run
     lower_bounds: Sequence[str] = ()  # columns, such as turns, that undercount because logs keep only the last part
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for an unknown outcome or denominator."""
+        for status, outcome in self.outcome_of.items():
+            _check(outcome, get_args(Outcome), f"outcome_of: status {status!r} has no outcome")
+        _check(self.denominator, ("measured", "all"), "denominator: there is no denominator")
+        for name in self.task_conditions:
+            _check(name, self.conditions, "task_conditions: the conditions do not include")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
@@ -150,14 +170,17 @@ class Command:
     summary: str = ""  # one line for ``evalkit --help``; by default the title
     help: str = ""  # text for ``evalkit NAME --help``
     views: Sequence[Option] = ()  # options that change only what the command prints
-    describe: Callable[..., Any] | None = None  # (Logs, views): parts of the text
+    describe: Callable[["Logs", Mapping[str, Any]], Iterable[Any]] | None = None  # (Logs, views): parts of the text
     # (Snapshot, options and views): the text with --follow, and whether there is nothing left to wait for
-    progress: Callable[..., tuple[str, bool]] | None = None
+    progress: Callable[[Any, Mapping[str, Any]], tuple[str, bool]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogKind:
-    """One kind of log: the contents of its files, how they become frames, and how runs are counted and shown."""
+    """One kind of log: the contents of its files, how they become frames, and how runs are counted and shown.
+
+    Raises ValueError if it names a type, a table, a column or a flag that does not exist.
+    """
 
     name: str  # name in ``evalkit NAME``; letters and digits
     title: str  # name of one log file, such as ``Crafter session trace``
@@ -173,8 +196,8 @@ class LogKind:
     log_records: Sequence[str] = ()
     others: Mapping[str, str] = field(default_factory=dict)  # by title of files that are not logs: what reads them
     files: FileRules = FileRules()
-    # columns of the frames that `assemble` builds. The first frame has one row per run and the columns `RUN_COLUMNS`.
-    # By default, there is a frame for each table of records, and the first also gets the common columns
+    # columns of the frames that `assemble` builds; by default, there is a frame for each table of records. The first
+    # frame has one row per run, and also has the common columns `RUN_COLUMNS`
     tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
     runs: str = field(init=False)  # name of the first of `tables`
     lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)  # frames that are built on first access
@@ -186,35 +209,64 @@ class LogKind:
     # builds the frames; by default, each table of records becomes the frame of the same name
     assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
     rates: RateRules = RateRules()
-    planned: Callable[[Any], Sequence[str]] = lambda logs: ()  # tasks that each model should run, if logs list them
+    planned: Callable[["Logs"], Sequence[str]] = lambda logs: ()  # tasks that each model should run, if logs list them
     # (Logs, runs): these runs, and the planned runs that are absent, as failures with the status ``missing``
-    over_planned: Callable[[Any, pd.DataFrame], pd.DataFrame] | None = None
+    over_planned: Callable[["Logs", pd.DataFrame], pd.DataFrame] | None = None
     flags: Mapping[str, str] = field(default_factory=dict)  # flags of runs and their meanings, for tables of counts
     labels: Mapping[str, str] = field(default_factory=dict)  # names of statuses, flags and columns in tables
     # (paths, read, part): builds the transcript of a run from its files, which `read` returns as bytes. `part` is only
     # passed if `run_files` sets it. A ValueError, KeyError, TypeError or IndexError means that a file is broken
-    transcript: Callable[..., Any] | None = None
-    run_files: Callable[..., RunFiles] = own_file  # (Logs, run): files of a row of the first table
+    transcript: Callable[..., Transcript] | None = None
+    # (Logs, run): the files of a row of the first table
+    run_files: Callable[["Logs", Mapping[str, Any]], RunFiles] = own_file
     scorer: str = ""  # what the scores are, for logs that do not name a scorer
-    # detectors of events (`evalkit.kinds.Detector`) for this kind only; they follow the detectors for every kind
-    detectors: Sequence[Any] = ()
+    # detectors of events for this kind only; they follow the detectors for every kind
+    detectors: Sequence[Detector] = ()
     # events that make a run a failure, for kinds whose logs never record success
     failure_events: Sequence[str] = ()
     command: Command = Command()
 
     def __post_init__(self) -> None:
         """Derive fields from others: by default, the columns of frames follow from the columns of records."""
-        if not self.tables:
+        tables = dict(self.tables)
+        if not tables:
             (runs, first), *others = self.records.items()
-            common = {column.name for column in RUN_COLUMNS}
-            own = [column for column in first if column.name not in common]
-            unit = next((column.unit for column in first if column.name == "score"), "")
-            tables = {runs: run_columns(*own, score=unit)}
-            tables |= {name: (SOURCE, *columns) for name, columns in others}
-            object.__setattr__(self, "tables", tables)
+            tables = {runs: first, **{name: (SOURCE, *columns) for name, columns in others}}
+        runs, first = next(iter(tables.items()))
+        common = {column.name for column in RUN_COLUMNS}
+        unit = next((column.unit for column in first if column.name == "score"), "")
+        tables[runs] = run_columns(*(column for column in first if column.name not in common), score=unit)
+        object.__setattr__(self, "tables", tables)
         object.__setattr__(self, "log_records", self.log_records or tuple(self.records)[:1])
-        object.__setattr__(self, "runs", next(iter(self.tables)))
+        object.__setattr__(self, "runs", runs)
         object.__setattr__(self, "defaults", {option.name: option.default for option in (*self.options, *COMMON)})
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Raise ValueError for a name that does not exist: a rate would otherwise leave out runs silently."""
+        typed = [(table, columns, RECORD_DTYPES) for table, columns in self.records.items()]
+        typed += [
+            (table, columns, FRAME_DTYPES) for table, columns in (*self.tables.items(), *self.lazy_tables.items())
+        ]
+        for table, columns, dtypes in typed:
+            for column in columns:
+                what = f"kind {self.name}: column {column.name!r} of {table!r}: there is no type"
+                _check(column.dtype, dtypes, what)
+        for name, reserved in (("files", self.records), ("ledger", self.tables)):
+            if name in reserved:
+                raise ValueError(f"kind {self.name}: evalkit has a table {name!r} of its own; give yours another name")
+        for option in self.options:
+            if option.name in {common.name for common in COMMON}:
+                raise ValueError(f"kind {self.name}: every kind has an option {option.name!r}; give yours another name")
+        for name in self.log_records:
+            _check(name, self.records, f"kind {self.name}: log_records: there is no table")
+        of_runs = [column.name for column in self.tables[self.runs]]
+        for field_name in ("conditions", "reported_settings", "lower_bounds"):
+            for name in getattr(self.rates, field_name):
+                _check(name, of_runs, f"kind {self.name}: {field_name}: runs have no column")
+        if self.flags:
+            for name in self.rates.excluding_flags:
+                _check(name, self.flags, f"kind {self.name}: excluding_flags: runs have no flag")
 
     @property
     def summary(self) -> str:

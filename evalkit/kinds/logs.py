@@ -15,7 +15,8 @@ from evalkit.io.secrets import masked
 from evalkit.kinds.ids import find_runs
 from evalkit.kinds.kind import Assembled, LogKind
 from evalkit.kinds.runs import UNKNOWN
-from evalkit.kinds.transcript import Transcript, run_facts, transcript_of, turns_frame
+from evalkit.kinds.transcript import run_facts, transcript_of, turns_frame
+from evalkit.kinds.turns import Transcript
 
 MOST_MODELS, MOST_REASONS = 10, 5  # maximum numbers of models, and of reasons for unused files, in the summary
 

@@ -1,33 +1,27 @@
-"""Transcripts: what happened in a run, turn by turn, in the same form for every kind of log."""
+"""Build the transcripts of runs from their files, and the frame of all turns."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
 import pandas as pd
-from msgspec.structs import replace
 
-from evalkit._html import render
 from evalkit._text import counted_noun
 from evalkit.io.frames import Column, frame_of
 from evalkit.io.paths import SourceError
 from evalkit.io.read import read_file, reason_of
-from evalkit.io.secrets import masked, masking
+from evalkit.io.secrets import masked
 from evalkit.io.text import plain
 from evalkit.kinds.kind import LogKind, RunFiles
+from evalkit.kinds.turns import Transcript
 
-SIGNS = {"system": "·", "assistant": "»", "user": "«", "action": "»", "result": "·"}
-MOST_SHOWN = 1_000  # maximum number of turns in a notebook cell
-UNFOLDED, HEAD = 400, 120  # in a notebook cell, a turn of more than 400 characters is folded; its first 120 are shown
-EVENTS = ("command", "error", "achievement", "decision")  # events that a viewer can jump to
 TURNS = (
     Column("run_id", "str", "the run; see the table of runs"),
     Column("turn", "int", "number of the turn in its run, from 1, as in pages, links, findings and `evalkit show`"),
     Column("agent", "str", "who acted: an agent by name, the user, a tool"),
     Column("role", "str", "system, assistant, user, action, result, …"),
-    Column("text", "str", "what it says"),
+    Column("text", "str", "what it says, then its call if the text does not show it"),
     Column("marks", "list", "marks that flags and findings refer to, such as `final message`"),
     Column("events", "list", "event for the viewer: command, error, achievement, decision"),
     Column("when", "str", "time of the turn, as logged; empty if not logged"),
@@ -48,98 +42,6 @@ _FACTS = {
     "run_flags": "flags",
 }
 _ALWAYS = ("target", "score", "scorer", "model", "repetition")  # facts shown for every run, even if not recorded
-
-
-class Image(NamedTuple):
-    """An image of raw RGB pixels, row by row: ``3 * width * height`` bytes."""
-
-    width: int
-    height: int
-    pixels: bytes
-
-
-class Call(msgspec.Struct, frozen=True):
-    """A call of a tool, a command or an action in a turn, and its result."""
-
-    name: str
-    arguments: str = ""  # in canonical form, so that equal arguments are equal texts
-    result: str | None = None  # None if the log does not record it
-    has_failed: bool | None = None  # as the log records it; None if only the text of the result may show it
-    result_after: int = 0  # number of turns from the call to its result; 0 if the same turn shows both
-
-    def changed(self, change: Callable[[str], str]) -> "Call":
-        """Return a copy of the call with `change` applied to its texts."""
-        result = None if self.result is None else change(self.result)
-        return replace(self, name=change(self.name), arguments=change(self.arguments), result=result)
-
-
-class Turn(msgspec.Struct, frozen=True):
-    """One event of a run."""
-
-    actor: str  # who acted
-    role: str  # system, assistant, user, action, result, …
-    text: str
-    marks: tuple[str, ...] = ()  # marks that flags and findings refer to, such as ``final message``
-    events: tuple[str, ...] = ()  # the `EVENTS` that apply to the turn
-    when: str = ""  # time of the turn; "" if not logged
-    same: str = ""  # text to compare with turns of other runs of the task, to find equal turns; by default `text`
-    images: tuple[Image, ...] = ()  # what the agent saw
-    agent: str = ""  # name of the agent, if `actor` is not the name; by default `actor`
-    call: Call | None = None  # the call in the turn
-    values: Mapping[str, Any] = {}  # values by name, for detectors of events of this kind of log
-    states_outcome: bool = False  # whether the turn shows that the run succeeded or failed; hidden from detectors
-
-
-class Transcript(NamedTuple):
-    """What happened in a run.
-
-    The number of a turn is its position in `turns`, counted from 1. Pages, links, findings, `evalkit show` and the
-    frame ``turns`` of logs all use it.
-    """
-
-    title: str
-    facts: Sequence[str]  # short facts about the whole run
-    turns: Sequence[Turn]
-
-    def changed(self, change: Callable[[str], str]) -> "Transcript":
-        """Return a copy with a function, such as `evalkit.io.masked`, applied to all texts."""
-        turns = []
-        for turn in self.turns:
-            names = ("actor", "role", "text", "when", "same", "agent")
-            texts: dict[str, Any] = {name: change(getattr(turn, name)) for name in names}
-            call = turn.call and turn.call.changed(change)
-            turns.append(replace(turn, **texts, marks=tuple(map(change, turn.marks)), call=call))
-        return Transcript(change(self.title), list(map(change, self.facts)), turns)
-
-    @masking(False)  # the caller chose whether to mask when building the transcript
-    def text(self, last: int | None = None, width: int | None = None) -> str:
-        """Format the transcript, or its `last` turns, as plain text. All lines of a turn but the first are indented.
-
-        Each turn is cut to `width` characters; None keeps everything.
-        """
-        shown = self.turns if last is None else self.turns[-last:]
-        earlier = len(self.turns) - len(shown)
-        lines = [plain(self.title), plain(", ".join(self.facts)), ""]
-        if earlier:
-            lines.append(f"… {earlier} earlier turns")
-        for number, turn in enumerate(shown, earlier + 1):
-            text = plain(turn.text, width, keep_lines=True).replace("\n", "\n    ")
-            marks = f"   ◀ {', '.join(map(plain, turn.marks))}" if turn.marks else ""
-            lines.append(f"{number} {SIGNS.get(turn.role, '?')} {plain(turn.actor or turn.role)}: {text}{marks}")
-        return "\n".join(lines) + "\n"
-
-    @masking(False)
-    def _repr_html_(self) -> str:
-        """Return HTML for a notebook cell, in which long turns are folded."""
-        return render(
-            "transcript.html.j2",
-            title=self.title,
-            facts=self.facts,
-            turns=self.turns[:MOST_SHOWN],
-            left_out=len(self.turns[MOST_SHOWN:]),
-            unfolded=UNFOLDED,
-            head=HEAD,
-        )
 
 
 _MISSING_TEXTS = ("<NA>", "NaT")  # missing values of pandas, as text
@@ -252,16 +154,6 @@ def transcripts(logs: Any, runs: pd.DataFrame | None = None) -> Iterator[tuple[s
     warn_unread(errors)
 
 
-def canonical(arguments: str) -> str:
-    """Return arguments in canonical form: JSON with sorted keys; other texts with runs of white space as one space."""
-    if arguments.startswith(("{", "[")):
-        try:
-            return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
-        except (msgspec.MsgspecError, RecursionError, UnicodeError):
-            pass
-    return " ".join(arguments.split())
-
-
 def turns_frame(logs: Any) -> pd.DataFrame:
     """Build the frame of all turns of the runs of `logs`, with the columns `TURNS`."""
     values: dict[str, list[Any]] = {column.name: [] for column in TURNS}
@@ -271,7 +163,7 @@ def turns_frame(logs: Any) -> pd.DataFrame:
             values["turn"].append(number)
             values["agent"].append(turn.agent or turn.actor)
             values["role"].append(turn.role)
-            values["text"].append(turn.text)
+            values["text"].append(turn.shown)
             values["marks"].append(list(turn.marks))
             values["events"].append(list(turn.events))
             values["when"].append(turn.when)

@@ -2,6 +2,7 @@
 
 import getpass
 import os
+from typing import Any
 
 from evalkit.io import SourceError, masked, storage
 from evalkit.kinds import Logs, Transcript, find_runs, transcript_of
@@ -82,7 +83,7 @@ class Session:
     def transcript(self, unit: Unit) -> Transcript:
         """Return the transcript of a unit without model and outcome; SourceError if it can't be read."""
         runs = self._logs.runs
-        run = runs[runs["run_id"] == unit.run_id].to_dict("records")[0]
+        run: dict[Any, Any] = runs[runs["run_id"] == unit.run_id].to_dict("records")[0]
         with storage(self._logs.storage_options):
             made = transcript_of(self._logs.kind, self._logs.kind.run_files(self._logs, run))
         title = f"{self.done + 1} of {self.total}"
