@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, did_you_mean
 from evalkit._version import code_version
-from evalkit.io.frames import LEDGER, Entry, arrow_table, frame_of, paused_gc
+from evalkit.io.frames import COLUMN_ERRORS, LEDGER, Entry, arrow_table, column_of, frame_of, paused_gc
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
 from evalkit.io.sources import Listing, Source, list_source, resolve, source_names
 from evalkit.io.store import FILES, StoreError, cached_store, collected_from, read_manifest
@@ -32,7 +32,7 @@ from evalkit.kinds.kind import RUN_COLUMNS, Assembled, LogKind, Records
 from evalkit.kinds.logs import Logs
 from evalkit.kinds.names import TABLE_KIND
 from evalkit.kinds.reading import list_logs, records_of, tables_of, update
-from evalkit.kinds.registry import kind_named
+from evalkit.kinds.registry import kind_named, remember
 from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.selection import columns_of, name_by_source, rename_models, renames_of, select_runs, when_named
 from evalkit.kinds.units import compare_units
@@ -208,10 +208,12 @@ def assemble(
     storage_options: StorageOptions = None,
 ) -> Logs:
     """Build the frames and the ledger from records."""
+    remember(kind)  # functions find the kind of a frame of runs by its name
     options = {**kind.defaults, **options}
     rename, model, where, cluster = map(options.pop, ("rename", "model", "where", "cluster"))
     compare_by = options.pop("compare_by")
     assembled = kind.assemble(records, options) if kind.assemble else as_recorded(kind, records)
+    assembled = complete(kind, records, assembled)
     renames = renames_of(rename, model)
     paths = records.listing.paths  # none in a dataset
     named = sources if paths else collected_from(sources[0]) or sources
@@ -219,8 +221,6 @@ def assemble(
     if renames:
         assembled = rename_models(assembled, renames)
     runs = assembled.frames[kind.runs]
-    runs["kind"] = runs["kind"].astype(pd.CategoricalDtype([kind.name]))  # keeps the kind in empty selections
-    runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     chosen = assembled.chosen
     if model:  # runs without a model name now have one, perhaps in spite of a column of models
         chosen = when_named(chosen)
@@ -282,17 +282,58 @@ def _as_json(value: Any) -> Any:
 
 
 def as_recorded(kind: LogKind, records: Records) -> Assembled:
-    """Build each frame from the table of records with the same name, and add the common columns that are missing."""
+    """Build each frame from the columns of the table of records with the same name."""
     frames = {}
     for name, columns in kind.tables.items():
         table = records.tables[name]
-        values = {column: table[column] for column in table.column_names}
-        if name == kind.runs:
-            sources, n = table["source"].to_pylist(), len(table)
-            repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # number of the run in its file
-            values |= {"run_id": run_ids(kind.name, sources, repetitions, records=records), "kind": [kind.name] * n}
-            values.setdefault("model_name", [UNKNOWN] * n)
-            values.setdefault("run_flags", [[] for _ in range(n)])
-            values |= {column: [None] * n for column in {common.name for common in RUN_COLUMNS} - values.keys()}
-        frames[name] = frame_of(values, columns)
+        frames[name] = frame_of(table, [column for column in columns if column.name in table.column_names])
     return Assembled(frames)
+
+
+def complete(kind: LogKind, records: Records, assembled: Assembled) -> Assembled:
+    """Give the frames of a kind the columns that it declares, in their order and with their types.
+
+    In the first frame, common columns may be absent. Ids are then made from `source` and the position of the run among
+    the runs of its source, the model is unknown, there are no flags, and other values are missing. Raises SourceError
+    if a frame or another column is absent, or if a value does not fit its column.
+    """
+    if not isinstance(assembled, Assembled):
+        raise SourceError(f"kind {kind.name}: assemble returned {type(assembled).__name__}, not Assembled")
+    frames = dict(assembled.frames)
+    for name, columns in kind.tables.items():
+        if name not in frames:
+            raise SourceError(f"kind {kind.name}: assemble returned no frame {name!r}; {did_you_mean(name, frames)}")
+        frame = frames[name]
+        values: dict[str, Any] = {str(column): frame[column] for column in frame}
+        if name == kind.runs and "source" in values:
+            values |= _absent_columns(kind, records, frame)
+        arrays = dict[str, Any]()
+        for column in columns:
+            where = f"kind {kind.name}: column {column.name!r} of frame {name!r}"
+            if column.name not in values:
+                raise SourceError(f"{where}: assemble left it out; {did_you_mean(column.name, values)}")
+            try:
+                arrays[column.name] = column_of(values.pop(column.name), column.dtype)
+            except COLUMN_ERRORS as error:
+                raise SourceError(f"{where}: {error}") from error
+        others = {column: series.array for column, series in values.items()}
+        frames[name] = pd.DataFrame({**arrays, **others}, copy=False)
+    runs = frames[kind.runs]
+    dtype = pd.CategoricalDtype([kind.name])  # keeps the kind in empty selections
+    runs["kind"] = pd.Categorical.from_codes([0] * len(runs), dtype=dtype)
+    runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
+    runs["run_flags"] = [[] if flags is None else flags for flags in runs["run_flags"]]
+    return assembled._replace(frames=frames)
+
+
+def _absent_columns(kind: LogKind, records: Records, runs: pd.DataFrame) -> dict[str, Any]:
+    """Return values for the common columns that a frame of runs lacks."""
+    n = len(runs)
+    values: dict[str, Any] = {column.name: [None] * n for column in RUN_COLUMNS if column.name not in runs}
+    if "run_id" in values:
+        sources = runs["source"].tolist()
+        repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # number of the run in its source
+        values["run_id"] = run_ids(kind.name, sources, repetitions, records=records)
+    if "model_name" in values:
+        values["model_name"] = [UNKNOWN] * n
+    return values

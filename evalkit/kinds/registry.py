@@ -9,6 +9,13 @@ from evalkit.io.paths import SourceError
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.names import BUILT_IN, added_kinds, kind_names
 
+_USED: dict[str, LogKind] = {}  # by name: kinds whose logs this process has loaded, since they may not be installed
+
+
+def remember(kind: LogKind) -> None:
+    """Make `kind_named` find a kind in this process, even if it is not installed."""
+    _USED[kind.name] = kind
+
 
 def kind_named(name: str) -> LogKind:
     """Return the kind with a name.
@@ -26,7 +33,8 @@ def kind_named(name: str) -> LogKind:
     Raises
     ------
     SourceError
-        If there is no such kind, or its package can't be imported.
+        If there is no such kind, or its package can't be imported. A kind that is not installed is known only in
+        processes that have loaded its logs.
 
     Examples
     --------
@@ -37,7 +45,11 @@ def kind_named(name: str) -> LogKind:
         return import_module(BUILT_IN[name][0]).KIND
     added = added_kinds()
     if name not in added:
-        raise SourceError(f"no kind of log is named {name!r}; {did_you_mean(name, kind_names())}")
+        if name in _USED:
+            return _USED[name]
+        hint = did_you_mean(name, kind_names())
+        uninstalled = "a kind that is not installed is known after `load(source, KIND)`"
+        raise SourceError(f"no kind of log is named {name!r}; {hint}; {uninstalled}")
     try:
         kind = added[name].load()
         if kind.name != name:
