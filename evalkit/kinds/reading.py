@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evalkit._text import counted_noun
-from evalkit.io.frames import SOURCE, Column, Status, arrow_table, paused_gc
+from evalkit._text import counted_noun, did_you_mean
+from evalkit.io.frames import COLUMN_ERRORS, SOURCE, Column, Status, arrow_table, paused_gc
 from evalkit.io.paths import FileState, StorageOptions, is_url, storage, storage_options
 from evalkit.io.read import Excerpt, in_chunks, read_files, reason_of
 from evalkit.io.sources import MISSING, SETTLED, Listing, Source, list_source, state_of
@@ -20,8 +20,6 @@ from evalkit.kinds.kind import LogKind, Parsed, Records
 
 COMMIT_EVERY = 5.0  # seconds
 _PACKED = (".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")  # not read; archives that can be read are sources (`runs.zip`)
-# exceptions that Arrow raises for a value that does not fit its column
-_COLUMN_ERRORS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)
 _Rows = Mapping[str, Sequence[tuple]]  # rows of a file, by table of records
 _Read = tuple[str, bool, Parsed]  # path of a file, whether it was read and parsed, and its parsed contents
 Progress = Callable[[int, int], object] | None  # called with the numbers of files read and files to read
@@ -158,13 +156,21 @@ def parse_logs(
         to_parse.append(path)
         if not path.endswith(excerpted):
             size += states[path].size
-    work = partial(_parse_chunk, kind.parse, kind.unreadable, kind.files.excerpt, records, storage_options())
+    functions = _Functions(kind.name, kind.parse, kind.unreadable)
+    work = partial(_parse_chunk, functions, kind.files.excerpt, records, storage_options())
     return chain([(skipped, {})] if skipped else [], in_chunks(work, to_parse, size, jobs))
 
 
+class _Functions(NamedTuple):
+    """The functions of a kind that parse one file. A worker process may not know the kind itself."""
+
+    kind: str
+    parse: Callable[[str, bytes], Parsed]
+    unreadable: Callable[[str, str], Parsed]
+
+
 def _parse_chunk(
-    parse: Callable[[str, bytes], Parsed],
-    unreadable: Callable[[str, str], Parsed],
+    functions: _Functions,
     excerpt: Excerpt | None,
     records: Mapping[str, Sequence[Column]],
     options: StorageOptions,
@@ -172,24 +178,16 @@ def _parse_chunk(
 ) -> tuple[list[_Read], dict[str, pa.Table]]:
     """Read and parse a chunk of files, possibly in a worker process.
 
-    A file fails if it can't be read, if parsing it raises an exception, or if a value does not fit its column.
+    A file fails if it can't be read, if parsing it raises an exception, or if what `parse` returns does not fit the
+    tables of records.
     """
     read, rows = list[_Read](), dict[str, _Rows]()
     with storage(options), paused_gc():
         for path, data in read_files(paths, excerpt=excerpt):
-            was_read = False
-            try:
-                if isinstance(data, OSError):
-                    raise data
-                parsed = parse(path, data)
-                was_read = True
-            except IsADirectoryError as error:
-                parsed = Parsed("failed", f"the folder can't be listed: {reason_of(error)}")
-            except (MemoryError, RecursionError) as error:
-                cause = f"parsing this file needs more memory or stack than available ({type(error).__name__})"
-                parsed = unreadable(path, f"LimitError: {cause}")
-            except Exception as error:
-                parsed = unreadable(path, reason_of(error))
+            if isinstance(data, IsADirectoryError):
+                was_read, parsed = False, Parsed("failed", f"the folder can't be listed: {reason_of(data)}")
+            else:
+                was_read, parsed = _parse_file(functions, records, path, data)
             rows[path] = parsed.rows
             if records:
                 parsed = Parsed(parsed.status, parsed.reason)  # without its rows
@@ -197,14 +195,76 @@ def _parse_chunk(
             del data  # free the memory before the next file is read
     try:
         return read, tables_of(records, rows)
-    except _COLUMN_ERRORS:
+    except COLUMN_ERRORS:
         for place, (path, was_read, _) in enumerate(read):
-            try:
-                tables_of(records, {path: rows[path]})
-            except _COLUMN_ERRORS as error:
-                read[place] = path, was_read, Parsed("failed", f"a value does not fit its column: {error}")
+            if misfit := _misfit(records, rows[path]):
+                read[place] = path, was_read, Parsed("failed", f"kind {functions.kind}: {misfit}")
                 del rows[path]
         return read, tables_of(records, rows)
+
+
+def _parse_file(
+    functions: _Functions, records: Mapping[str, Sequence[Column]], path: str, data: bytes | OSError
+) -> tuple[bool, Parsed]:
+    """Parse a file. Return whether it was read and parsed, and its contents; `unreadable` adds rows if it failed."""
+    was_read = False
+    try:
+        if isinstance(data, OSError):
+            raise data
+        parsed = _checked(functions.parse(path, data), records)
+        was_read = True
+    except (MemoryError, RecursionError) as error:
+        cause = f"parsing this file needs more memory or stack than available ({type(error).__name__})"
+        parsed = Parsed("failed", f"LimitError: {cause}")
+    except _MistakeError as error:
+        return False, Parsed("failed", f"kind {functions.kind}: parse {error}")
+    except Exception as error:
+        parsed = Parsed("failed", reason_of(error))
+    if parsed.status == "failed" and not any(parsed.rows.values()):
+        try:
+            parsed = _checked(functions.unreadable(path, parsed.reason), records)
+        except Exception as error:
+            what = str(error) if isinstance(error, _MistakeError) else f"raised {reason_of(error)}"
+            parsed = Parsed("failed", f"{parsed.reason}; kind {functions.kind}: unreadable {what}")
+    return was_read, parsed
+
+
+class _MistakeError(Exception):
+    """Raised for a result of `parse` or `unreadable` that is not as `Parsed` describes."""
+
+
+def _checked(parsed: Any, records: Mapping[str, Sequence[Column]]) -> Parsed:
+    """Return parsed contents; raise _MistakeError if they are of another type, or have rows of an unknown table."""
+    if not isinstance(parsed, Parsed):
+        raise _MistakeError(f"returned {type(parsed).__name__}, not Parsed")
+    if parsed.status not in get_args(Status):
+        raise _MistakeError(f"returned status {parsed.status!r}; {did_you_mean(str(parsed.status), get_args(Status))}")
+    if not isinstance(parsed.rows, Mapping):
+        raise _MistakeError(f"returned rows that are a {type(parsed.rows).__name__}, not a mapping of tables to rows")
+    unknown = parsed.rows.keys() - records.keys() if records else ()
+    for name in unknown:
+        raise _MistakeError(f"returned rows of table {name!r}, which records lack; {did_you_mean(str(name), records)}")
+    return parsed
+
+
+def _misfit(records: Mapping[str, Sequence[Column]], rows: _Rows) -> str:
+    """Return why the rows of a file do not fit the tables of records; "" if they fit."""
+    for name, own in rows.items():
+        columns = records[name]
+        if not isinstance(own, Sequence):
+            return f"rows of {name!r} are a {type(own).__name__}, not a list"
+        for row in own:
+            if not isinstance(row, tuple | list):
+                return f"a row of {name!r} is a {type(row).__name__}, not a tuple of the values of its columns"
+            if len(row) != len(columns):
+                n = counted_noun(len(columns), "column")
+                return f"a row of {name!r} has {counted_noun(len(row), 'value')} for {n}"
+        for column, values in zip(columns, zip(*own, strict=True), strict=False):
+            try:
+                arrow_table([values], [column])
+            except COLUMN_ERRORS as error:
+                return f"column {column.name!r} of {name!r}: {error}"
+    return ""
 
 
 def tables_of(records: Mapping[str, Sequence[Column]], rows: Mapping[str, _Rows]) -> dict[str, pa.Table]:
@@ -216,6 +276,9 @@ def tables_of(records: Mapping[str, Sequence[Column]], rows: Mapping[str, _Rows]
             added = own.get(name, ())
             sources += [path] * len(added)
             values += added
+        for of_rows in set(map(type, values)):
+            if not issubclass(of_rows, tuple | list):  # the keys of a dictionary would become the values
+                raise TypeError(f"rows of {name!r} are of type {of_rows.__name__}")
         tables[name] = arrow_table([sources, *zip(*values, strict=True)], (SOURCE, *columns))
     return tables
 
