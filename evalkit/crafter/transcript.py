@@ -114,7 +114,7 @@ def _call(events: Sequence[Event], actions: Sequence[str], invalid: Sequence[Inv
     why = "; ".join(map(_invalid_line, invalid))
     result = None if place is None else "; ".join(filter(None, [why, f"at {place}", state]))
     has_failed = bool(invalid) and len(invalid) >= len(actions) and not any(action.suspect for action in invalid)
-    return Call(", ".join(actions), "", result or why or None, has_failed)
+    return Call(", ".join(actions), "", result or why or None, has_failed, is_in_text=True)
 
 
 def image_of(shown: Observation | None) -> Image | None:

@@ -80,7 +80,7 @@ def pair_page(runs: Sequence[RunRef], a: Transcript, b: Transcript, lists: Lists
 
 def _what_was_done(turn: Turn) -> tuple[str, str]:
     """Return the values that must be equal for two turns to count as the same."""
-    return turn.role, " ".join((turn.same or turn.text).split())
+    return turn.role, " ".join((turn.same or turn.shown).split())
 
 
 def _counted(rows: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
@@ -126,7 +126,7 @@ def _picture(image: Image, pictures: _Pictures) -> dict[str, Any]:
 
 
 def _turn(number: int, turn: Turn, pictures: _Pictures) -> dict[str, Any]:
-    text = plain(turn.text, keep_lines=True)
+    text = plain(turn.shown, keep_lines=True)
     size = f"{len(text):,} characters"
     if len(text) > LARGEST:
         text, size = f"{text[:LARGEST]}…", f"the first {LARGEST:,} of {size}"

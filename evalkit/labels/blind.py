@@ -40,10 +40,10 @@ def blinded(transcript: Transcript, names: Iterable[str], title: str, task: str 
 
     turns = []
     for turn, stated in zip(transcript.turns, seen(transcript).turns, strict=True):
-        text = hide(stated.text)
+        text = hide(stated.shown)
         if turn.role == "system" and (_OUTCOME.search(text) or any(mark.endswith(_FINAL) for mark in turn.marks)):
             text = HIDDEN
-        if stated.text != turn.text and not text.strip():
+        if stated.shown != turn.shown and not text.strip():
             text = HIDDEN
         turns.append(Turn(hide(turn.actor), turn.role, text, when=turn.when, images=turn.images))
     facts = [f"task {hide(task)}"] if task else []

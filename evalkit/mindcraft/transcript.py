@@ -146,7 +146,7 @@ def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
                 first = found[0]
                 same = " ".join([f"{match[1]}({match[2] or ''})" for match in found])
                 events = ("command",)
-                call = Call(first[1], canonical(_COMMA.sub(", ", first[2] or "")))
+                call = Call(first[1], canonical(_COMMA.sub(", ", first[2] or "")), is_in_text=True)
                 if number + 1 < len(own):
                     call = _answered(call, *own[number + 1], places[i, number + 1] - place)
                 values = {"words": content[: first.start()].strip(), "acts": call.name not in LOOKS_OR_TALKS}
@@ -164,7 +164,7 @@ def _answered(call: Call, role: str, content: str, turns_later: int) -> Call:
         answer = _OUTPUT.sub("", content, count=1).strip()
     says_so = _FAILED.match(answer) or ("\n" in answer and _FAILED.match(answer.rpartition("\n")[2]))
     has_failed = bool(says_so) if says_so or _SUCCEEDED.match(answer) else None
-    return Call(call.name, call.arguments, content, has_failed, turns_later)
+    return replace(call, result=content, has_failed=has_failed, result_after=turns_later)
 
 
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:

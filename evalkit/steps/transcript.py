@@ -50,7 +50,7 @@ def _call(record: StepRecord, evaluation: Mapping[str, Any], number: int, result
     call = f"{step['function_name'] or 'no function'} {json.dumps(step['parameters'], ensure_ascii=False)}"
     arguments = json.dumps(step["parameters"], sort_keys=True, ensure_ascii=False)
     has_failed = None if evaluation["verdict"] == "unknown" else evaluation["verdict"] in ("failure", CRITICAL)
-    made = Call(step["function_name"] or "", arguments, result, has_failed, 1)
+    made = Call(step["function_name"] or "", arguments, result, has_failed, 1, is_in_text=True)
     description = as_text(step.get("description"))
     text = f"{call}\n{description}" if description else call
     actor, when = f"record {number}, step {(record['step_index'] or 0) + 1}", record["timestamp"] or ""

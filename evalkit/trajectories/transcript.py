@@ -134,7 +134,8 @@ def answer_in_order(turns: list[Turn]) -> None:
             results = _NEXT_RESULT.split(turn.text)
             for asked, result in zip(waiting, results, strict=False):
                 if call := turns[asked].call:
-                    call = Call(call.name, call.arguments, _unwrapped(result), has_failed, place - asked)
+                    result = _unwrapped(result)
+                    call = replace(call, result=result, has_failed=has_failed, result_after=place - asked)
                     turns[asked] = replace(turns[asked], call=call)
             del waiting[: len(results)]
         elif before.role == "assistant" and "```" in before.text and _is_result(turn.text):
@@ -205,7 +206,8 @@ def turns_of(message: Message) -> list[tuple[Turn, ToolCall | None]]:
         text = f"{made.name} {made.arguments}".strip()
         has_failed = True if made.is_error else None
         result = made.result and _unwrapped(made.result)
-        call = Call(made.name, canonical(made.arguments), result, has_failed, int(made.result is not None))
+        result_after = int(made.result is not None)
+        call = Call(made.name, canonical(made.arguments), result, has_failed, result_after, is_in_text=True)
         caller = "user" if message.role == "user" else actor
         shown.append((Turn(caller, "action", text, (), ("command",), message.when, call=call), made))
         if made.result is not None:
@@ -245,7 +247,7 @@ def _written(text: str) -> list[tuple[str, Call]]:
             name = "python" if begin["language"] in _CODE else "shell"
         has_other_steps = begin["act"] and _OTHER_STEPS.search(given)
         if (is_tag or form != "code") and not has_other_steps:
-            calls.append((form, Call(name, canonical(given.strip()))))
+            calls.append((form, Call(name, canonical(given.strip()), is_in_text=True)))
     return calls if len(calls) == 1 or all(form in _CERTAIN for form, _ in calls) else []
 
 
@@ -280,7 +282,7 @@ def _json_calls(value: Any, is_marked: bool) -> list[Call]:
         return _json_calls(name, is_marked) if name else []
     given = next((value[key] for key in _ARGUMENTS if key in value), None)
     is_call = name and name != "Final Answer" and (is_marked or given is not None)
-    return [Call(name, canonical(text_of(given)))] if is_call else []
+    return [Call(name, canonical(text_of(given)), is_in_text=True)] if is_call else []
 
 
 def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> list[Message]:
