@@ -304,18 +304,20 @@ def complete(kind: LogKind, records: Records, assembled: Assembled) -> Assembled
         if name not in frames:
             raise SourceError(f"kind {kind.name}: assemble returned no frame {name!r}; {did_you_mean(name, frames)}")
         frame = frames[name]
+        where = f"kind {kind.name}: frame {name!r}"
         values: dict[str, Any] = {str(column): frame[column] for column in frame}
         if name == kind.runs and "source" in values:
             values |= _absent_columns(kind, records, frame)
+        absent = [column.name for column in columns if column.name not in values]
+        if absent:
+            first = "source" if "source" in absent else absent[0]  # ids are made from it
+            raise SourceError(f"{where}: assemble left out column {first!r}; {did_you_mean(first, frame)}")
         arrays = dict[str, Any]()
         for column in columns:
-            where = f"kind {kind.name}: column {column.name!r} of frame {name!r}"
-            if column.name not in values:
-                raise SourceError(f"{where}: assemble left it out; {did_you_mean(column.name, values)}")
             try:
                 arrays[column.name] = column_of(values.pop(column.name), column.dtype)
             except COLUMN_ERRORS as error:
-                raise SourceError(f"{where}: {error}") from error
+                raise SourceError(f"{where}: column {column.name!r}: {error}") from error
         others = {column: series.array for column, series in values.items()}
         frames[name] = pd.DataFrame({**arrays, **others}, copy=False)
     runs = frames[kind.runs]

@@ -21,7 +21,7 @@ TURNS = (
     Column("turn", "int", "number of the turn in its run, from 1, as in pages, links, findings and `evalkit show`"),
     Column("agent", "str", "who acted: an agent by name, the user, a tool"),
     Column("role", "str", "system, assistant, user, action, result, …"),
-    Column("text", "str", "what it says, then its call if the text does not show it"),
+    Column("text", "str", "its text, then its call if the text does not show it"),
     Column("marks", "list", "marks that flags and findings refer to, such as `final message`"),
     Column("events", "list", "event for the viewer: command, error, achievement, decision"),
     Column("when", "str", "time of the turn, as logged; empty if not logged"),

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from evalkit import kinds
 from evalkit.cli import main
 from evalkit.display.terminal import choose
-from evalkit.io import SourceError
+from evalkit.io import Column, SourceError
 from evalkit.kinds import RateRules, load, outcome_of, outcomes
 from evalkit.kinds.runs import exported
 from tests import messy
@@ -95,8 +95,9 @@ def test_a_missing_column_is_named(function, column):
 def test_conditions_name_the_columns_that_a_run_has():
     turns = pd.array([4, 4, 20, None], "Int64")
     runs = frame(*[("a", "t", True, None)] * 4, max_turns=turns, version=["x", None, "x", None])
-    rules = RateRules(conditions=("max_turns", "version", "not there"))
-    conditions = outcomes(runs, kind=replace(KIND, rates=rules)).table["condition"]
+    columns = [Column(name, "str", "") for name in ("max_turns", "version", "not_there")]
+    rules = RateRules(conditions=("max_turns", "version", "not_there"))
+    conditions = outcomes(runs, kind=replace(KIND, tables={"games": columns}, rates=rules)).table["condition"]
     assert list(conditions) == ["max_turns=4, version=x", "max_turns=4", "max_turns=20, version=x", ""]
     assert set(outcomes(runs, kind=KIND).table["condition"]) == {""}
 

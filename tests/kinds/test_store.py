@@ -98,7 +98,7 @@ def test_a_file_whose_values_fit_no_column_fails_alone(games, row):
     found = load(games, replace(TOY, parse=parse))
     assert found.runs["task_id"].tolist() == ["a", "c"]
     assert found.ledger["status"].tolist() == ["used", "failed", "used"]
-    assert found.ledger["reason"][1].startswith("a value does not fit its column: ")
+    assert found.ledger["reason"][1].startswith("kind toy: ")
 
 
 @pytest.mark.parametrize(

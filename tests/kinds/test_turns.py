@@ -33,6 +33,7 @@ def test_the_frame_of_turns_has_the_numbers_of_pages_and_of_show(logs):
         shown = logs.show(run["run_id"])
         assert rows["turn"].tolist() == list(range(1, len(shown.turns) + 1))
         assert rows["text"].tolist() == [turn.text for turn in shown.turns]
+        assert [turn.shown for turn in shown.turns] == [turn.text for turn in shown.turns]  # the texts have the calls
         page = run_page(reference(logs, run), shown)
         assert list(map(int, re.findall(r'<li id="t(\d+)"', page))) == rows["turn"].tolist()
         first_lines = re.findall(r"^(\d+) . ", shown.text(), flags=re.MULTILINE)
