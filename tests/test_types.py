@@ -22,9 +22,12 @@ step: Any = {}
 result: Any = {}
 """
 REFUSED = """
-import evalkit
-from evalkit import compare, crafter, mindcraft, stats
+from typing import Any
 
+import evalkit
+from evalkit import compare, crafter, kinds, mindcraft, stats
+
+kind: Any = {}
 evalkit.load("logs", nonsense=7)
 evalkit.load("logs", scale="percents")
 evalkit.load("logs").nonsense
@@ -37,6 +40,11 @@ mindcraft.load("logs", task="tasks.json")
 crafter.load("traces", counting=1)
 crafter.evaluate_trace()
 compare.leaderboard("runs.csv")
+kinds.Command(describe=lambda logs, views: 3)
+kinds.Finding("share", "answers", examples=(3,))
+kinds.LogKind(**kind, detectors=[3])
+kinds.LogKind(**kind, transcript=lambda paths: 3)
+kinds.RateRules(outcome_of={"gave up": "fail"})
 """
 ACCEPTED = """
 from typing import Any

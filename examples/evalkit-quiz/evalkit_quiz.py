@@ -27,10 +27,17 @@ ANSWERS = (
 )
 
 
+def recognises(data: bytes) -> str:
+    """Return the title of a quiz sheet; "" for other files."""
+    return "quiz sheet" if b'"quiz"' in data and b'"answers"' in data else ""
+
+
 def parse(path: str, data: bytes) -> Parsed:
-    """Parse one file; a broken one has failed, with the reason."""
+    """Parse one file. A broken one has failed, with the reason, and another JSON file is skipped."""
     try:
         sheet = json.loads(data)
+        if not recognises(data):  # after decoding, because a broken file may be a cut sheet
+            return Parsed("skipped", "not a quiz sheet")
         answers = [(str(a["question"]), str(a["answer"]), a["correct"] is True) for a in sheet["answers"]]
         names = str(sheet["model"]), str(sheet["quiz"])
         seconds = float(sheet["seconds"]) if "seconds" in sheet else None
@@ -59,6 +66,6 @@ KIND = LogKind(
     records={"runs": RUNS, "answers": ANSWERS},
     parse=parse,
     files=FileRules(pattern="*.json"),
-    recognises=lambda head: "quiz sheet" if b'"quiz"' in head and b'"answers"' in head else "",
+    recognises=recognises,
     transcript=transcript,
 )

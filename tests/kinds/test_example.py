@@ -127,13 +127,15 @@ def test_commands_work_for_it_as_for_any_kind(sheets):
     process.join()
 
 
-ODD = ["", "[]", "5", '{"answers": 5}', "[" * 100_000, "\x00", '{"model": 1, "quiz": [], "answers": [{}]}']
+OTHERS = ["[]", "5", '{"answers": 5}', '{"name": "package", "quiz": "capitals"}']
+ODD = ["", '{"quiz": 1, "answers": 5}', "[" * 100_000, "\x00", '{"model": 1, "quiz": [], "answers": [{}]}']
 ODD += ['{"model": 1, "quiz": 2, "seconds": "x", "answers": []}', '{"model": 1, "quiz": 2, "answers": [5]}']
 
 
-def test_odd_sheets_are_failed_files_and_runs(sheets):
+def test_odd_sheets_are_failed_files_and_other_json_files_are_skipped(sheets):
     write_all(sheets, {f"odd_{number}.json": text for number, text in enumerate(ODD)})
+    write_all(sheets, {f"other_{number}.json": text for number, text in enumerate(OTHERS)})
     write_all(sheets, {"empty.json": {"model": "alpha", "quiz": "none", "answers": []}})
     logs = evalkit.load(sheets)
     assert logs.runs["model_name"].tolist() == ["alpha", "alpha", "beta", "alpha"]
-    assert logs.ledger["status"].value_counts().to_dict() == {"failed": len(ODD) + 1, "used": 4}
+    assert logs.ledger["status"].value_counts().to_dict() == {"failed": len(ODD) + 1, "used": 4, "skipped": len(OTHERS)}
