@@ -93,9 +93,10 @@ def test_two_processes_of_which_one_is_killed_give_the_frames_of_one(monkeypatch
 
     def chunks(work, paths, size, jobs):
         """Have the first process but this one that comes to the second file killed."""
-        parse, *others = work.args
-        killing = partial(die_elsewhere, home=os.getpid(), victim=paths[1], mark=f"{tmp_path}/killed", then=parse)
-        return read.in_chunks(partial(work.func, killing, *others), paths, size, jobs)
+        functions, *others = work.args
+        mark, then = f"{tmp_path}/killed", functions.parse
+        killing = partial(die_elsewhere, home=os.getpid(), victim=paths[1], mark=mark, then=then)
+        return read.in_chunks(partial(work.func, functions._replace(parse=killing), *others), paths, size, jobs)
 
     monkeypatch.setattr(reading, "in_chunks", chunks)
     with pytest.warns(UserWarning, match=r"worker processes failed \(BrokenProcessPool\)"):
