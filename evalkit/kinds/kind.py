@@ -190,7 +190,7 @@ class LogKind:
     # (first bytes of a file): the title if it is a log, the title of another file of this kind, either of these with
     # the name of the format, or "" for any other file
     recognises: Callable[[bytes], str | tuple[str, str]]
-    # (path, reason): contents of a file that can't be read or parsed, with rows if its name shows that it is a log
+    # (path, reason): contents of a file that failed without rows, with rows if its name shows that it is a log
     unreadable: Callable[[str, str], Parsed] = failed
     # tables of records in which logs have rows, by default the first; a file without rows in them only describes logs
     log_records: Sequence[str] = ()
@@ -215,7 +215,8 @@ class LogKind:
     flags: Mapping[str, str] = field(default_factory=dict)  # flags of runs and their meanings, for tables of counts
     labels: Mapping[str, str] = field(default_factory=dict)  # names of statuses, flags and columns in tables
     # (paths, read, part): builds the transcript of a run from its files, which `read` returns as bytes. `part` is only
-    # passed if `run_files` sets it. A ValueError, KeyError, TypeError or IndexError means that a file is broken
+    # passed if `run_files` sets it. An AttributeError, IndexError, KeyError, TypeError or ValueError means that a file
+    # is broken
     transcript: Callable[..., Transcript] | None = None
     # (Logs, run): the files of a row of the first table
     run_files: Callable[["Logs", Mapping[str, Any]], RunFiles] = own_file
@@ -260,6 +261,15 @@ class LogKind:
                 raise ValueError(f"kind {self.name}: every kind has an option {option.name!r}; give yours another name")
         for name in self.log_records:
             _check(name, self.records, f"kind {self.name}: log_records: there is no table")
+        if self.assemble is None:  # then each frame is a table of records
+            for table, columns in self.tables.items():
+                _check(table, self.records, f"kind {self.name}: tables: without `assemble`, there is no frame")
+                known = [SOURCE.name, *(column.name for column in self.records[table])]
+                if table == self.runs:
+                    known += [column.name for column in RUN_COLUMNS]
+                for column in columns:
+                    what = f"kind {self.name}: tables: without `assemble`, {table!r} has no column"
+                    _check(column.name, known, what)
         of_runs = [column.name for column in self.tables[self.runs]]
         for field_name in ("conditions", "reported_settings", "lower_bounds"):
             for name in getattr(self.rates, field_name):

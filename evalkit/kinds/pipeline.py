@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, did_you_mean
 from evalkit._version import code_version
-from evalkit.io.frames import COLUMN_ERRORS, LEDGER, Entry, arrow_table, column_of, frame_of, paused_gc
+from evalkit.io.frames import COLUMN_ERRORS, LEDGER, SOURCE, Entry, arrow_table, column_of, frame_of, paused_gc
 from evalkit.io.paths import SourceError, StorageOptions, absolute, storage, storage_options
 from evalkit.io.sources import Listing, Source, list_source, resolve, source_names
 from evalkit.io.store import FILES, StoreError, cached_store, collected_from, read_manifest
@@ -285,8 +285,9 @@ def as_recorded(kind: LogKind, records: Records) -> Assembled:
     """Build each frame from the columns of the table of records with the same name."""
     frames = {}
     for name, columns in kind.tables.items():
-        table = records.tables[name]
-        frames[name] = frame_of(table, [column for column in columns if column.name in table.column_names])
+        declared = {column.name for column in columns}
+        recorded = [column for column in (SOURCE, *kind.records[name]) if column.name in declared]
+        frames[name] = frame_of(records.tables[name], recorded)
     return Assembled(frames)
 
 

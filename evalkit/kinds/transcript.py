@@ -97,10 +97,12 @@ def transcript_of(
         raise SourceError(f"{where}: {kind.name} logs can't be shown turn by turn")
     try:
         made = kind.transcript(files.paths, read, *([files.part] if files.part else []))
+        if not isinstance(made, Transcript):
+            raise TypeError(f"transcript of kind {kind.name} returned {type(made).__name__}, not Transcript")
         return made.changed(masked) if mask else made
     except SourceError:
         raise
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise SourceError(f"{where}: {reason_of(error)}") from error
 
 

@@ -54,6 +54,11 @@ def test_rules_with_a_word_that_means_nothing_are_refused(rules, message):
         ({"flags": {"copy": "a copy"}, "rates": RateRules(excluding_flags=("copi",))}, "no flag 'copi'; did you mean"),
         ({"records": {"games": (Column("x", "float32", ""),)}}, "column 'x' of 'games': there is no type 'float32'"),
         ({"tables": {"games": (Column("x", "text", ""),)}}, "column 'x' of 'games': there is no type 'text'"),
+        ({"tables": {"game": GAMES}}, "tables: without `assemble`, there is no frame 'game'; did you mean 'games'"),
+        (
+            {"tables": {"games": (Column("tag", "str", ""),)}},
+            "without `assemble`, 'games' has no column 'tag'",
+        ),
         ({"log_records": ("game",)}, "log_records: there is no table 'game'; did you mean 'games'"),
         ({"records": {"files": GAMES}}, "evalkit has a table 'files' of its own"),
         ({"options": (Option("where", str, "", ""),)}, "every kind has an option 'where'"),
@@ -184,6 +189,25 @@ def test_runs_of_a_kind_that_is_not_installed_are_compared_after_they_were_loade
     registry._USED.clear()
     with pytest.raises(SourceError, match=r"no kind of log is named 'toy'; .*known after `load\(source, KIND\)`"):
         compare.leaderboard(runs)
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("int", 7), ("float", 7.0), ("str", "7")])
+def test_a_common_column_may_be_recorded_with_another_type(tmp_path, dtype, value):
+    write(tmp_path / "a.json")
+    parsed = Parsed("used", rows={"games": [(value,)]})
+    records = {"games": (Column("seed", dtype, ""),)}
+    runs = load(tmp_path, replace(TOY, records=records, tables={}, parse=lambda path, data: parsed)).runs
+    assert runs["seed"].dtype == "str"
+    assert float(runs["seed"][0]) == 7
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"), [(lambda: 3, "returned int, not Transcript"), (lambda: None.turns, "AttributeError")]
+)
+def test_a_run_whose_transcript_can_not_be_built_has_no_turns(games, make, reason):
+    logs = load(games, replace(TOY, transcript=lambda paths, read: make()))
+    with pytest.warns(UserWarning, match=f"no turns of 3 runs: .*{reason}"):
+        assert logs.turns.empty
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from evalkit import kinds
 from evalkit.cli import main
 from evalkit.display.terminal import choose
 from evalkit.io import Column, SourceError
-from evalkit.kinds import RateRules, load, outcome_of, outcomes
+from evalkit.kinds import Assembled, RateRules, load, outcome_of, outcomes
 from evalkit.kinds.runs import exported
 from tests import messy
 from tests.compare.runs import runs_of
@@ -97,7 +97,8 @@ def test_conditions_name_the_columns_that_a_run_has():
     runs = frame(*[("a", "t", True, None)] * 4, max_turns=turns, version=["x", None, "x", None])
     columns = [Column(name, "str", "") for name in ("max_turns", "version", "not_there")]
     rules = RateRules(conditions=("max_turns", "version", "not_there"))
-    conditions = outcomes(runs, kind=replace(KIND, tables={"games": columns}, rates=rules)).table["condition"]
+    kind = replace(KIND, tables={"games": columns}, assemble=lambda records, options: Assembled({}), rates=rules)
+    conditions = outcomes(runs, kind=kind).table["condition"]
     assert list(conditions) == ["max_turns=4, version=x", "max_turns=4", "max_turns=20, version=x", ""]
     assert set(outcomes(runs, kind=KIND).table["condition"]) == {""}
 
