@@ -98,9 +98,35 @@ _FIRST = re.compile(  # for texts in lower case
         r"no (?:\w+ )?(?:replacement|edit|match)\w* (?:was|were) (?:performed|made|applied)",  # editors
         r"(?:the )?(?:string|text|pattern|old_str\w*|snippet)\b.{0,80}\bnot (?:found|appear|match)",
         r"command (?:failed|not found)|(?:\w+_)?error>|syntax ?error|code threw",
+        # forms that begin with words of the call, such as Request failed
+        r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?(?:\s*[:(\[\]!]|\.(?=\s|$)|\s+[–—-]\s|\s*\Z"
+        r"|\s+(?:[a-z]{1,4}\d+:|-?\d{3,5}\b(?! (?:is|was) an?\b))"
+        r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
+        r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code)\b)",
+        r"(?:[\w'\"`.]+ ){1,3}raised (?:an? )?(?:exception|\w*error)\b",
+        rf"(?!(?:no|none|nothing)\b)(?:[a-z_]\w* ){{1,3}}failed\b(?!\s*[:=]\s*\d){_THEN}",
+        r"(?:[\w'\"./#-]+ ){1,5}(?:not|not be|\w+n['’]t be) found"
+        r"(?: on (?:this|the) server| in (?:the|our|this) (?:system|database|records|registry))?\s*(?:[.:!,(]|$)",
+        # not about people, as in: The guest could not be reached
+        r"(?!(?:the |a )?(?:some|customer|client|guest|patient|recipient|person)s?\b)"
+        r"(?:[\w'\"./#-]+ ){1,6}could(?: not|n['’]t) be (?!\w+er\b)\w+\b",
+        r"[\w.-]{1,60}['\"`] is (?:a required|required\s*(?:[.:!,(]|$))|[^\s'\"]{1,60}['\"]? is not of type\b",
+        r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b(?! in .{1,20}:)|(?:\w+ ){0,3}timed out\b",
+        r"(?:\w+ )?time-?out(?:\s*[.!]|\s*\Z|:\s*(?!(?:no|none|never|off|disabled)\b)[^\d\s]"
+        r"|\s+(?:after|while|waiting|expired|exceeded|error|reached|of|\d+ ?m?s exceeded)\b)",
+        rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}",
+        r"(?:\w+ ){0,3}(?:request|server|api|service|endpoint|url|http|host) returned "
+        rf"{_CODE}\s*(?:[.:!,(]|$)",
+        # refusals, most of which must be the whole text
+        r"(?:[\w'\"#-]+ ){1,5}?(?:(?:is |are )?(?:(?:not|no longer) available|unavailable|out of stock)"
+        r"(?: (?:on|for|in|at) [\w ]{1,40})?|(?:is |was |has been )?already (?:taken|in use|\w+ed))[.!]?\s*\Z"
+        r"|(?:\w+ ){0,2}?(?:session|token|password|key|login) (?:has |is )?expired\s*(?:[.!,]|\Z)"
+        r"|(?:[\w' ]{1,60}[,.;!] )?(?:please )?try again(?: later)?\s*(?:[.!]|\Z)",
     )),
     re.MULTILINE,
 )  # fmt: skip
+# a parameter is required; the first word of a sentence has a capital letter
+_REQUIRED = re.compile(r"[a-z]\w* is (?:a required|required\s*(?:[.:!,(]|$))", re.MULTILINE)
 _OTHER_LANGUAGES = (  # not found, denied and failed
     "nicht gefunden", "introuvable", "non trouvé", "no encontrad", "não encontrad", "não foi encontrad", "non trovat",
     "niet gevonden", "не найден", "找不到", "未找到", "見つかりません", "찾을 수 없", "zugriff verweigert",
@@ -108,56 +134,34 @@ _OTHER_LANGUAGES = (  # not found, denied and failed
     "доступ запрещ", "拒绝访问", "アクセスが拒否", "접근이 거부", "ist fehlgeschlagen", "a échoué", "не удалось",
     "konnte nicht ", "no se pudo", "impossible de", "não foi possível", "impossibile ",
 )  # fmt: skip
-_REFUSALS = (  # most of them must be the whole text
-    r"(?:[\w'\"#-]+ ){1,5}?(?:(?:is |are )?(?:(?:not|no longer) available|unavailable|out of stock)"
-    r"(?: (?:on|for|in|at) [\w ]{1,40})?|(?:is |was |has been )?already (?:taken|in use|\w+ed))[.!]?\s*\Z"
-    r"|(?:\w+ ){0,2}?(?:session|token|password|key|login) (?:has |is )?expired\s*(?:[.!,]|\Z)"
-    r"|(?:[\w' ]{1,60}[,.;!] )?(?:please )?try again(?: later)?\s*(?:[.!]|\Z)"
-)
-# forms that begin with words of the call; the first line of each contains one of the words in its key, which are faster
-# to search for
-_AFTER_WORDS = {
-    ("error", "exception"): r"(?:an? |the )?(?:\w+ ){0,2}?(?:error|exception)['\"]?"
-    r"(?:\s*[:(\[\]!]|\.(?=\s|$)|\s+[–—-]\s|\s*\Z"
-    r"|\s+(?:[a-z]{1,4}\d+:|-?\d{3,5}\b(?! (?:is|was) an?\b))"
-    r"|\s+(?:execut|runn|read|writ|open|load|pars|process|fetch|connect|creat|call|invok|updat)ing\b"
-    r"|\s+(?:while|during|in|on|at|when|from|(?:has )?occurred|code)\b)",
-    ("raised",): r"(?:[\w'\"`.]+ ){1,3}raised (?:an? )?(?:exception|\w*error)\b",
-    ("failed",): rf"(?!(?:no|none|nothing)\b)(?:[a-z_]\w* ){{1,3}}failed\b(?!\s*[:=]\s*\d){_THEN}",  # Request failed
-    ("not found", "be found"): r"(?:[\w'\"./#-]+ ){1,5}(?:not|not be|\w+n['’]t be) found"
-    r"(?: on (?:this|the) server| in (?:the|our|this) (?:system|database|records|registry))?\s*(?:[.:!,(]|$)",
-    # not about people, as in: The guest could not be reached
-    ("not be", "n't be", "n’t be"): r"(?!(?:the |a )?(?:some|customer|client|guest|patient|recipient|person)s?\b)"
-    r"(?:[\w'\"./#-]+ ){1,6}could(?: not|n['’]t) be (?!\w+er\b)\w+\b",
-    ("available", "out of stock", "already", "expired", "again"): _REFUSALS,
-    _OTHER_LANGUAGES: rf"[^\n.:：]{{0,60}}?(?:{'|'.join(_OTHER_LANGUAGES)})",
-    ("required", "not of type"): r"(?:[\w.-]{1,60}['\"`]|(?-i:[a-z]\w*)) is (?:a required|required\s*(?:[.:!,(]|$))"
-    r"|[^\s'\"]{1,60}['\"]? is not of type\b",
-    (" exist",): r"(?:[^\s:]*[^\s:.] ){1,7}?(?:does not|doesn['’]t) exist\b(?! in .{1,20}:)",
-    ("timed out",): r"(?:\w+ ){0,3}timed out\b",
-    ("timeout", "time-out"): r"(?:\w+ )?time-?out(?:\s*[.!]|\s*\Z|:\s*(?!(?:no|none|never|off|disabled)\b)[^\d\s]"
-    r"|\s+(?:after|while|waiting|expired|exceeded|error|reached|of|\d+ ?m?s exceeded)\b)",
-    ("http", "status"): rf"(?:\w+ ){{0,3}}(?:http|status)\b[/\d. ]*(?:error|status|code|[: ])*{_CODE}",
-    ("returned",): r"(?:\w+ ){0,3}(?:request|server|api|service|endpoint|url|http|host) returned "
-    rf"{_CODE}\s*(?:[.:!,(]|$)",
+_IN_OTHER_LANGUAGES = re.compile(rf"[^\n.:：]{{0,60}}?(?:{'|'.join(_OTHER_LANGUAGES)})")  # for texts in lower case
+# exit codes other than 0 in the first or last line, in lower case, by a word that each match contains. Searching for a
+# word first is faster than searching for the pattern
+_STATUS = {
+    "exit": re.compile(
+        r"(?:^|[\s(\[<])exit[ _-]?(?:code|status)\W{0,3}(?:is |was |of |with )?(?!0\b)-?[1-9]\d{0,2}\b"
+        r"|\[exit:? (?!0\b)-?\d+\]|(?:^|\s)exit=(?!0\b)-?\d+\b"
+        r"|exit(?:ed)? (?:with )?(?:code|status)[ :=]*(?!0\b)-?[1-9]\d{0,2}\b|non-?zero exit"
+    ),
+    "return": re.compile(
+        r"(?:^|[\s(\[<])return[ _-]?(?:code|status)\W{0,3}(?:is |was |of |with )?(?!0\b)-?[1-9]\d{0,2}\b"
+        r"|<returncode>\s*(?!0\s*<)-?\d+"
+    ),
 }
-_AFTER_WORD = {
-    word: re.compile(form, re.IGNORECASE | re.MULTILINE) for words, form in _AFTER_WORDS.items() for word in words
+_NODE_OR_JAVA = re.compile(r"^(?:Uncaught )?[\w.]*(?:Error|Exception)\b.*\n(?:.*\n){0,3}?\s+at ", re.MULTILINE)
+# errors in lines of the output of programs, including compilers, by a text that each match contains
+_IN_OUTPUT = {
+    "Traceback": re.compile(r"^Traceback \(most recent call last\)", re.MULTILINE),
+    "error": re.compile(r"^\S+(?::\d+(?::\d+)?|\(\d+,\d+\)): (?:fatal )?error\b", re.MULTILINE),
+    ".go:": re.compile(r"^\S+\.go:\d+:\d+: ", re.MULTILINE),
+    "make": re.compile(r"^make(?:\[\d+\])?: \*\*\* ", re.MULTILINE),
+    ": command not found": re.compile(r": command not found$", re.MULTILINE),
+    ": not found": re.compile(r": not found$", re.MULTILINE),
+    ": No such file": re.compile(r": No such file or directory$", re.MULTILINE),
+    ": Permission denied": re.compile(r": Permission denied$", re.MULTILINE),
+    "Error": _NODE_OR_JAVA,
+    "Exception": _NODE_OR_JAVA,
 }
-_STATUS = re.compile(  # exit codes other than 0, in the first or last line
-    r"(?:^|[\s(\[<])(?:exit|return)[ _-]?(?:code|status)\W{0,3}(?:is |was |of |with )?(?!0\b)-?[1-9]\d{0,2}\b"
-    r"|\[exit:? (?!0\b)-?\d+\]|(?:^|\s)exit=(?!0\b)-?\d+\b"
-    r"|exit(?:ed)? (?:with )?(?:code|status)[ :=]*(?!0\b)-?[1-9]\d{0,2}\b|non-?zero exit|<returncode>\s*(?!0\s*<)-?\d+",
-    re.IGNORECASE,
-)
-_IN_OUTPUT = re.compile(  # errors in lines of the output of programs, including compilers
-    r"^Traceback \(most recent call last\)|^\S+(?::\d+(?::\d+)?|\(\d+,\d+\)): (?:fatal )?error\b|^\S+\.go:\d+:\d+: "
-    r"|^make(?:\[\d+\])?: \*\*\* |: (?:command not found|not found|No such file or directory|Permission denied)$"
-    r"|^(?:Uncaught )?[\w.]*(?:Error|Exception)\b.*\n(?:.*\n){0,3}?\s+at ",  # Node and Java
-    re.MULTILINE,
-)
-_WORDS_OF_OUTPUT = ("rror", "xception", "Traceback", "***", "not found", "No such", "denied", ".go:")  # in every match
-_TOOLS = ("tool", "function", "method", "command", "action", "call")  # every match of `_UNKNOWN_TOOL` contains one
 _SHOWS = re.compile(  # names of tools that show files, pages, rows or logs; a tool such as update_page changes them
     r"(?!(?:.*(?:__|[.:/]))?(?:move|book|update|create|delete|remove|submit|add|set|cancel|send|save|write|edit|insert)[_-])"
     r"(?:\w*[_.-])?(?:read|view|open|cat|grep|glob|find|ls|search|fetch|browse|visit|scrape|crawl|query|sql|http|url"
@@ -182,23 +186,28 @@ _RECOVERED = re.compile(  # a failure after which the same call succeeded
     r"\b(?:reconnected\b|(?:retry|attempt|fallback) (?:\w+ )?succeeded\b|succeeded (?:on|after) )", re.IGNORECASE
 )
 _NO_ERROR = re.compile(r"\W*(?:no errors?\b|0 errors?\b|errors?\W+(?:0|none|null|false)\b)", re.IGNORECASE)
-_A_TOOL = r"(?:tool|function|method|command|action)"
+_TOOLS = ("tool", "function", "method", "command", "action")
+_A_TOOL = rf"(?:{'|'.join(_TOOLS)})"
 _KNOWN = r"(?:valid|known|allowed|registered|available|existing|recogni[sz]ed)"
-_UNKNOWN_TOOL = re.compile(
-    rf"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+{_A_TOOL}(?! of)"
-    r"(?: name)?s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
-    rf"|(?<!payment )\b{_A_TOOL}(?: named| called| name)?:? (?!(?:output|result|item|argument|return)s?(?:ed)?\b)"
-    r"\S{1,80} (?:you \w+ )?(?:does not exist|doesn't exist|is unknown|(?:is |(?<=['\"`] ))not (?:defined|found"
-    r"|recogni[sz]ed|registered|supported|in (?:the|my|your) |a )|(?:is )?not available\b|(?:was )?not found"
-    r"|is (?:undefined|invalid))"
-    rf"|(?:^|[:\"'{{(]\s*)(?:the )?(?:requested )?{_A_TOOL} (?:(?<!command )not found|not (?:recogni[sz]ed|supported)"
-    r"|does not exist)\b(?=\s*(?:[:\"'(\[}]|$))"
-    rf"|(?:\bnot|isn['’]t) (?:an? {_KNOWN} {_A_TOOL}\b"
-    rf"|(?:in|on|one of|among) (?:the |my |your )?(?:list of )?(?:{_KNOWN} )?{_A_TOOL}s\b)"
-    rf"|\b(?:no|have an?) {_A_TOOL} (?:named|called|['\"`])|there(?: is|'s) no {_A_TOOL}\b|unsupported call: \w"
-    r"|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
-    re.IGNORECASE | re.MULTILINE,
-)
+# messages that a tool does not exist, in lower case, by words of which each match contains one
+_UNKNOWN_TOOL = {
+    _TOOLS: re.compile(
+        rf"(?:unknown|unrecogni[sz]ed|undefined|unsupported|unavailable|no such|invalid|non-?existent)\s+{_A_TOOL}"
+        r"(?! of)(?: name)?s?\b(?!\s*(?:arg|param|call arg|input|line|option))"
+        rf"|(?<!payment )\b{_A_TOOL}(?: named| called| name)?:? (?!(?:output|result|item|argument|return)s?(?:ed)?\b)"
+        r"\S{1,80} (?:you \w+ )?(?:does not exist|doesn't exist|is unknown|(?:is |(?<=['\"`] ))not (?:defined|found"
+        r"|recogni[sz]ed|registered|supported|in (?:the|my|your) |a )|(?:is )?not available\b|(?:was )?not found"
+        r"|is (?:undefined|invalid))"
+        rf"|(?:^|[:\"'{{(]\s*)(?:the )?(?:requested )?{_A_TOOL} (?:(?<!command )not found"
+        r"|not (?:recogni[sz]ed|supported)|does not exist)\b(?=\s*(?:[:\"'(\[}]|$))"
+        rf"|(?:\bnot|isn['’]t) (?:an? {_KNOWN} {_A_TOOL}\b"
+        rf"|(?:in|on|one of|among) (?:the |my |your )?(?:list of )?(?:{_KNOWN} )?{_A_TOOL}s\b)"
+        rf"|\b(?:no|have an?) {_A_TOOL} (?:named|called|['\"`])|there(?: is|'s) no {_A_TOOL}\b"
+        r"|(?:tool|function)_?not_?found|unknown_(?:tool|function)",
+        re.MULTILINE,
+    ),
+    ("unsupported call",): re.compile(r"unsupported call: \w"),
+}
 _QUOTES = re.compile(r"[\"“?]")
 # the key of a result in JSON
 _WRAPPER = re.compile(r"(?:tool)?(?:results?|output|response)|content|text|value|data|body")
@@ -212,13 +221,22 @@ _REPORT = re.compile(
 
 
 def unknown_tool_in(text: str) -> re.Match | None:
-    """Search for a message that a tool does not exist. A quick test rules out most texts."""
-    return _UNKNOWN_TOOL.search(text) if contains_any(text.lower(), _TOOLS) else None
+    """Search for a message that a tool does not exist. A quick test for words rules out most texts."""
+    lowered = _lower(text)
+    for words, pattern in _UNKNOWN_TOOL.items():
+        if contains_any(lowered, words) and (found := pattern.search(lowered)):
+            return found
+    return None
 
 
 def contains_any(text: str, words: Iterable[str]) -> bool:
     """Return whether a text contains one of the words. This is faster than a search for a pattern."""
     return any(map(text.__contains__, words))
+
+
+def _lower(text: str) -> str:
+    """Return a text in lower case, with the same length: `lower` would turn İ into two characters."""
+    return text.replace("İ", "i").lower()
 
 
 def is_error(result: str, name: str = "", arguments: str = "") -> bool:
@@ -247,13 +265,12 @@ def _judged(result: str, is_shell: bool, is_viewer: bool) -> bool:
         return False
     wrapping = _WRAPPING.match(head)
     start = wrapping.end() if wrapping else 0
-    # `lower` would turn İ into two characters, which the i in a pattern does not match
-    lowered = head[start:].replace("İ", "i").lower()
-    line = lowered.partition("\n")[0]
+    lowered = _lower(head[start:])
     if (
         _NAMED.match(head, start)
         or _FIRST.match(lowered)
-        or any(form.match(head, start) for word, form in _AFTER_WORD.items() if word in line)
+        or _REQUIRED.match(head, start)
+        or (contains_any(lowered, _OTHER_LANGUAGES) and _IN_OTHER_LANGUAGES.match(lowered))
     ):
         return not _COUNT.match(head, start) and not _RECOVERED.search(head)
     unknown = unknown_tool_in(first)
@@ -271,13 +288,14 @@ _remembered = lru_cache(maxsize=16_384)(_judged)
 
 
 def _shows_error(output: str) -> bool:
-    """Return whether the output of a program contains an error. A quick test for words rules out most texts."""
-    return contains_any(output, _WORDS_OF_OUTPUT) and _IN_OUTPUT.search(output) is not None
+    """Return whether the output of a program contains an error."""
+    return any(text in output and pattern.search(output) for text, pattern in _IN_OUTPUT.items())
 
 
 def _states_code(line: str) -> bool:
-    """Return whether a line contains an exit code other than 0. A quick test for words rules out most lines."""
-    return ("xit" in line or "eturn" in line or "EXIT" in line) and _STATUS.search(line) is not None
+    """Return whether a line contains an exit code other than 0."""
+    lowered = _lower(line)
+    return any(word in lowered and pattern.search(lowered) for word, pattern in _STATUS.items())
 
 
 def _json_says(text: str) -> bool | None:
