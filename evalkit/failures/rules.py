@@ -329,7 +329,10 @@ def _may_name_limit(text: str) -> bool:
 
 
 def limit_reached(transcript: Seen) -> Iterator[Found]:
-    """Find a run that a limit (steps, tokens, time, cost) ended, according to its status or its last two turns."""
+    """Find a run that a limit (steps, tokens, time, cost) ended, according to its status or its last two turns.
+
+    A kind of log may mark a turn that reports a limit, whatever its words, with `is_limit` in its values.
+    """
     ended = transcript.ended
     turns = transcript.turns
     if ended and _may_name_limit(ended) and _LIMIT_STATUS.match(ended):
@@ -339,15 +342,16 @@ def limit_reached(transcript: Seen) -> Iterator[Found]:
         turn = turns[number - 1]
         match = None
         if not _may_name_limit(turn.text):
-            continue
-        if turn.role in ("system", "user"):
+            pass
+        elif turn.role in ("system", "user"):
             match = _LIMIT.search(turn.text)
             if match and _is_result(turns, number):
-                continue
+                match = None
         elif turn.role == "assistant" and number == len(turns) and len(turn.text) <= _LONGEST_LIMIT:
             match = _OWN_LIMIT.match(turn.text)
-        if match:
-            yield number, shortened(match[0].strip())[:80], shortened(turn.text)
+        if match or turn.values.get("is_limit"):
+            limit = match[0] if match else turn.text
+            yield number, shortened(limit.strip())[:80], shortened(turn.text)
             return
 
 

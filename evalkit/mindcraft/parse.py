@@ -69,8 +69,10 @@ LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
 KNOWN_LOG = msgspec.json.Decoder(KnownLog)
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
-WORDINGS = {  # final messages by meaning; each must be the whole text; a score follows the wordings of `scored`
-    "scored": (Wording("Task ended ", r"(?:with score : |in score ?: )"),),
+# Final messages by meaning; each must be the whole text. A score follows the wordings of `scored`: a message that only
+# contains the beginning of such a wording is nearly final. A wording of `timed_out` means that a limit ended the run
+WORDINGS = {
+    "scored": (Wording("Task ended with score", " : "), Wording("Task ended in score", " ?: ")),
     "succeeded": (Wording("Task completed", r"(?:, exiting)?"), Wording("Task successful", _CODE)),
     "timed_out": (Wording("Task unsuccessful: Timeout reached"), Wording("Task timeout reached", _CODE)),
     "ended": (
@@ -91,7 +93,7 @@ def _pattern(meaning: str) -> str:
 FINAL = re.compile("|".join(map(_pattern, WORDINGS)))
 FINAL_STARTS = tuple(text.start for texts in WORDINGS.values() for text in texts)
 FINAL_START = re.compile("|".join(map(re.escape, FINAL_STARTS)))
-_NO_SCORE = "Task ended (?:with|in) score"
+_NO_SCORE = "|".join(re.escape(text.start) for text in WORDINGS["scored"])
 NEARLY_FINAL = re.compile(f"{FINAL.pattern}|{_NO_SCORE}")  # to search in a longer text
 OUTCOME = re.compile(f"{_pattern('scored')}|{_pattern('succeeded')}|{_NO_SCORE}")
 ENDED = re.compile(_pattern("ended"))  # a final message without a score, which means that the run did not succeed

@@ -134,6 +134,8 @@ def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
             marks = _marks(content)
             if marks and not marks[0].endswith("final message"):
                 events = ("error",)
+            if marks and (final := parse.read_final(content)) and final.timed_out:
+                values = {"is_limit": True}
         elif role == "user":
             if heard := _HEARD.match(content):  # another agent's message
                 name, same = heard.groups()
