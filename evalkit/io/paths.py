@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -158,9 +158,19 @@ def check_text(size: int, values: int = 0) -> None:
     check_size(CHARACTER * size + CELL * values)
 
 
-def check_json(data: bytes) -> None:
-    """Raise LimitError if the characters and values of a JSON document need too much memory once decoded."""
-    if (CHARACTER + CELL) * len(data) > most_bytes():  # otherwise it fits even if every byte is a value
+def check_document(
+    data: bytes, count: Callable[[bytes], tuple[int, int]] | None = None, *, usual_size: int = 0
+) -> None:
+    """Raise LimitError if a document needs too much memory once decoded. Each document passes this check first.
+
+    `count` returns the numbers of characters and of values to be decoded; by default all of them, in JSON. Documents up
+    to `usual_size`, in bytes, always fit.
+    """
+    if len(data) <= usual_size:
+        return
+    if count:
+        check_text(*count(data))
+    elif (CHARACTER + CELL) * len(data) > most_bytes():  # otherwise it fits even if every byte is a value
         check_text(len(data), count_values(data))
 
 

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, TypeVar
 import lazy_loader
 import msgspec
 
-from evalkit.io.paths import LimitError, check_json, check_regular, is_url, most_bytes, redacted, too_large
+from evalkit.io.paths import LimitError, check_document, check_regular, is_url, most_bytes, redacted, too_large
 from evalkit.io.remote import read_remote
 
 joblib = lazy_loader.load("joblib")  # slow to import, and needed only for many files
@@ -250,7 +250,7 @@ def decode_json(data: bytes, decoder: msgspec.json.Decoder = ANYTHING) -> tuple[
     data, recovered = without_mark(data)
     if not data or data.isspace():
         raise BrokenFileError("JSONDecodeError: the file is empty")
-    check_json(data)
+    check_document(data)
     try:
         if not data.isascii():
             try:

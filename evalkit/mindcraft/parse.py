@@ -15,14 +15,15 @@ from typing import Any, NamedTuple, TypedDict, cast
 import msgspec
 
 from evalkit.io import BrokenFileError, WrongShapeError, check_path, decode_json, decode_start, read_file, reason_of
+from evalkit.io.paths import check_document
 from evalkit.kinds import HEAD, Parsed
 from evalkit.mindcraft.table import EVENTS, FLAG_LABELS, RECORDS, CompletionStatus, Wording
 
 LOG_TITLE = "Mindcraft agent log"
 UNKNOWN = "unknown"  # model name of runs for which no source gives one
 LATEST_START = 2.0**33 * 1000  # epoch milliseconds, in the year 2242
-ENDS = 1024  # bytes at each end of a log; the checksum of a log with a start time covers only these
 USUAL_SIZE = 10_000_000  # bytes; for a larger log, evalkit first checks how much memory decoding needs
+ENDS = 1024  # bytes at each end of a log; the checksum of a log with a start time covers only these
 _NO_OTHER_FILE: dict[str, Any] = {
     **dict.fromkeys(column.name for column in RECORDS["other_files"]),
     "other": "",
@@ -373,13 +374,13 @@ def broken_log(error: str) -> dict[str, Any]:
 
 def _decode_log(data: bytes) -> tuple[Any, list[str]]:
     """Decode a log or any other JSON value. Also return a flag for each repair."""
-    if len(data) <= USUAL_SIZE:
-        try:
-            known = KNOWN_LOG.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            known = None
-        if known and known.turns and known.turns[0].role is not None:
-            return known, []
+    check_document(data, usual_size=USUAL_SIZE)
+    try:
+        known = KNOWN_LOG.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        known = None
+    if known and known.turns and known.turns[0].role is not None:
+        return known, []
     try:
         value, repaired = decode_json(data, LOG)
     except WrongShapeError:

@@ -24,9 +24,8 @@ import msgspec
 from evalkit.io import BrokenFileError, Status, decode_json, is_url, reason_of, without_mark
 from evalkit.io.frames import cut_name
 from evalkit.io.paths import (
-    CELL,
     CHARACTER,
-    check_json,
+    check_document,
     check_regular,
     check_size,
     check_text,
@@ -213,15 +212,23 @@ def _connect(path: str, data: bytes, folder: str) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
 
 
+def _count_packed(data: bytes) -> tuple[int, int]:
+    """Return upper bounds for the characters and values of a MessagePack document, each byte of which may be a value.
+
+    A list or a mapping takes as much memory as five more values.
+    """
+    lists = len(data) - len(data.translate(None, _LISTS))
+    return 0, len(data) + 5 * lists
+
+
 def _channels(kind: Any, blob: Any) -> dict[str, Any] | BrokenFileError:
     try:
         if kind == "msgpack":
-            lists = len(blob) - len(blob.translate(None, _LISTS))
-            check_size(CELL * (len(blob) + 5 * lists))  # each byte may become a value
+            check_document(blob, _count_packed)
             checkpoint = msgspec.msgpack.decode(blob, ext_hook=_data_of)
         elif kind == "json":
             text = blob.encode() if isinstance(blob, str) else blob
-            check_json(text)
+            check_document(text)
             checkpoint = json.loads(text)
         else:
             return BrokenFileError(f"a checkpoint of type {kind!r:.40} is not read")  # loading a pickle runs code

@@ -5,6 +5,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from types import GenericAlias
 from typing import Any, BinaryIO
@@ -17,6 +18,7 @@ from evalkit.io.paths import (
     CELL,
     CHARACTER,
     LimitError,
+    check_document,
     check_members,
     check_size,
     check_text,
@@ -352,16 +354,22 @@ def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> bytes:
 def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
     """Decode JSON, including NaN. The data is not copied unless necessary, since a sample may be a gigabyte."""
     try:
-        if (CHARACTER + CELL) * len(data) > most_bytes():
-            fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-            names = getattr(decoder.type, "__struct_fields__", fields)
-            read = b",".join(value for name, value in fields.items() if name in names)
-            # bytes outside these values: names, and values that a later value of the same name replaces
-            others = len(data) - sum(memoryview(value).nbytes for value in fields.values())
-            check_text(len(read) + others, count_values(read) + others)
+        check_document(data, partial(_count_read, decoder))
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return decode_json(data, decoder)[0]
+
+
+def _count_read(decoder: msgspec.json.Decoder, data: bytes) -> tuple[int, int]:
+    """Return upper bounds for the characters and values of JSON that a decoder decodes."""
+    if (CHARACTER + CELL) * len(data) <= most_bytes():  # it fits in memory even if every byte is a value
+        return len(data), len(data)
+    fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    names = getattr(decoder.type, "__struct_fields__", fields)
+    read = b",".join(value for name, value in fields.items() if name in names)
+    # bytes outside these values: names, and values that a later value of the same name replaces
+    others = len(data) - sum(memoryview(value).nbytes for value in fields.values())
+    return len(read) + others, count_values(read) + others
 
 
 def _part(sample: Any) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, decode_json, decode_start
-from evalkit.io.paths import CELL, CHARACTER, check_json, check_text, count_values, most_bytes
+from evalkit.io.paths import CELL, CHARACTER, check_document, check_text, count_values, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
@@ -120,7 +120,7 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
         if line.isspace():
             continue
         if len(line) > many:
-            check_json(line)
+            check_document(line)
         record = None
         try:
             record = msgspec.json.decode(line)
