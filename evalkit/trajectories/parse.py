@@ -1,7 +1,7 @@
 """Parse one file with the first format that recognises it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
@@ -152,10 +152,10 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
         start = decode_start(data[:65_536])
         if lines_of := next((one for one in LINE_FORMATS if one.recognises(start)), None):
             lost = list[str]()  # filled once the last line has been read
-            lines: Any = read_lines(data, lines_of.ENCODED, lost)
+            lines: Any = read_lines(data, getattr(lines_of, "ENCODED", ()), lost)
             if isinstance(start, list):  # a JSON document, despite its name
                 lines, lost = decode_json(data)
-            return lines_of, lines_of.by_part(lines) if messages else lines, lost
+            return lines_of, _for_messages(lines_of, lines) if messages else lines, lost
         # each line may also be a document of some format
         rows, left_out = table_of_runs.read_rows(data, messages=messages)
         reader = next((one for one in FORMATS if one.recognises(rows[:1])), None)
@@ -176,6 +176,8 @@ def opened(path: str, data: bytes, *, messages: bool = False) -> tuple[Any, Any,
 
 def _for_messages(reader: Any, value: Any) -> Any:
     """Return the contents of a file for the reader's `messages`: by part if the reader has a function for this."""
+    if isinstance(value, Iterator):  # the lines of a file
+        return reader.by_part(value) if hasattr(reader, "by_part") else list(value)
     if not hasattr(reader, "by_part"):
         return value
     return reader.by_part(value if isinstance(value, list) else [value])

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -6,6 +7,9 @@ import pandas as pd
 import pytest
 
 import evalkit
+from evalkit.kinds.names import BUILT_IN
+from evalkit.kinds.registry import kind_named
+from evalkit.reports.notebooks import read_notebook
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
@@ -21,6 +25,17 @@ def logs_of(notebook: str, **given: Any) -> evalkit.kinds.Logs:
     before, line, rest = code["load"].partition("\nlogs = ")
     exec(before + line + rest.partition("\n")[0], names)
     return names["logs"]
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_for_one_kind_takes_all_options_of_the_kind(path):
+    notebook = read_notebook(path)
+    options = kind_named(notebook.kind).options if notebook.kind in BUILT_IN else ()
+    cells = json.loads(path.read_text())["cells"]
+    [load] = ["".join(cell["source"]) for cell in cells if cell["id"] == "load"]
+    for option in options:
+        assert option.name in notebook.parameters, f"{path.name}: the parameters cell needs {option.name}"
+        assert re.search(rf"load\(.*\b{option.name}\b", load), f"{path.name}: pass {option.name} to `load`"
 
 
 @pytest.mark.parametrize("notebook", ["failures", "audit", "judges"])
