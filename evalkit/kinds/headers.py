@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,45 +16,74 @@ from evalkit.io.text import cut_end
 from evalkit.io.write import from_spreadsheet
 
 OWN_TASK = "file_and_row"  # task column for rows that do not name a task: each row is a separate task
-# The names that tables use for each column of runs. Earlier tuples take precedence; names within a tuple rank equally
-COLUMN_NAMES: dict[str, list[tuple[str, ...]]] = {
-    "task_id": [
-        ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
-        ("id", "question", "instance", "problem", "doc_id"),
-        ("test_case", "test_case_id", "scenario", "scenario_id", "example_id", "item_id"),
-        (OWN_TASK,),
-    ],
-    "model_name": [("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")],
-    "agent": [("agent", "agent_name", "scaffold", "system"), ("harness",)],
-    "score": [("score", "reward", "accuracy", "acc", "grade", "points", "value", "exact_match")],
-    "score_key": [("metric", "metric_name", "score_name", "score_key"), ("scorer", "measure")],
-    "is_successful": [
-        ("success", "is_successful", "correct", "is_correct", "passed", "resolved", "solved", "pass"),
-        ("is_resolved", "is_success", "result", "outcome", "verdict"),
-    ],
-    "repetition": [("repetition", "trial", "epoch", "attempt", "repeat"), ("run", "run_number")],
-    "seed": [("checkpoint",), ("seed",), ("session",)],
-    "dataset": [("dataset", "benchmark", "suite")],
-    "status": [("status", "exit_reason", "termination_reason", "exit_status")],
-    "started": [("started", "started_at", "start_time", "timestamp", "created_at", "date")],
-    "duration": [("duration", "duration_s", "seconds", "time_s", "total_time", "latency", "time", "elapsed")],
-    "turns": [("turns", "n_turns", "steps", "n_steps", "num_steps")],
-    "tokens_in": [("tokens_in", "input_tokens", "prompt_tokens", "n_input_tokens", "total_input_tokens")],
-    "tokens_out": [("tokens_out", "output_tokens", "completion_tokens", "n_output_tokens", "total_output_tokens")],
-    "temperature": [("temperature",)],
-    "cost": [("cost", "cost_usd", "total_cost", "price", "usd")],
-    "retries": [("retries", "n_retries", "num_retries", "retry_count")],
-    "error": [("error", "exception"), ("error_type", "exception_type"), ("error_message",)],
-    "target": [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
+
+
+class Role(NamedTuple):
+    """A column of runs that tables may contain."""
+
+    names: Sequence[tuple[str, ...]]  # usual headers; earlier tuples take precedence, names in a tuple rank equally
+    dtype: Literal["str", "float", "int?", "bool?", "time"] = "str"
+    is_optional: bool = False  # comparisons do not need it, so it stays unassigned if several columns match
+
+
+COLUMN_NAMES = {  # by column of runs
+    "task_id": Role(
+        [
+            ("task_id", "task", "task_name", "instance_id", "question_id", "problem_id", "sample_id", "test_id"),
+            ("id", "question", "instance", "problem", "doc_id"),
+            ("test_case", "test_case_id", "scenario", "scenario_id", "example_id", "item_id"),
+            (OWN_TASK,),
+        ]
+    ),
+    "model_name": Role([("model", "model_name", "model_id", "llm"), ("agent", "agent_name", "system")]),
+    "agent": Role([("agent", "agent_name", "scaffold", "system"), ("harness",)]),
+    "score": Role([("score", "reward", "accuracy", "acc", "grade", "points", "value", "exact_match")], "float"),
+    "score_key": Role([("metric", "metric_name", "score_name", "score_key"), ("scorer", "measure")]),
+    "is_successful": Role(
+        [
+            ("success", "is_successful", "correct", "is_correct", "passed", "resolved", "solved", "pass"),
+            ("is_resolved", "is_success", "result", "outcome", "verdict"),
+        ],
+        "bool?",
+    ),
+    "repetition": Role([("repetition", "trial", "epoch", "attempt", "repeat"), ("run", "run_number")], "int?"),
+    "seed": Role([("checkpoint",), ("seed",), ("session",)]),
+    "dataset": Role([("dataset", "benchmark", "suite")]),
+    "status": Role([("status", "exit_reason", "termination_reason", "exit_status")]),
+    "started": Role(
+        [("started", "started_at", "start_time", "timestamp", "created_at", "date")], "time", is_optional=True
+    ),
+    "duration": Role(
+        [("duration", "duration_s", "seconds", "time_s", "total_time", "latency", "time", "elapsed")],
+        "float",
+        is_optional=True,
+    ),
+    "turns": Role([("turns", "n_turns", "steps", "n_steps", "num_steps")], "int?", is_optional=True),
+    "tokens_in": Role(
+        [("tokens_in", "input_tokens", "prompt_tokens", "n_input_tokens", "total_input_tokens")],
+        "int?",
+        is_optional=True,
+    ),
+    "tokens_out": Role(
+        [("tokens_out", "output_tokens", "completion_tokens", "n_output_tokens", "total_output_tokens")],
+        "int?",
+        is_optional=True,
+    ),
+    "temperature": Role([("temperature",)], "float"),
+    "cost": Role([("cost", "cost_usd", "total_cost", "price", "usd")], "float", is_optional=True),
+    "retries": Role([("retries", "n_retries", "num_retries", "retry_count")], "int?", is_optional=True),
+    "error": Role([("error", "exception"), ("error_type", "exception_type"), ("error_message",)], is_optional=True),
+    "target": Role(
+        [("target",), ("expected",), ("expected_answer",), ("reference",), ("ground_truth",), ("gold",)],
+        is_optional=True,
+    ),
 }
 # The column for each role in tables that evalkit exported (`evalkit.kinds.runs.exported`). There is none for the agent,
 # because the model's name includes the agent where agents are compared
 _EXPORTED = {role: role for role in (*COLUMN_NAMES, "run_flags", "counts_as")}
 _EXPORTED |= {"task_id": "task", "seed": "checkpoint", "limits": "condition", "dataset": "task_type", "agent": ""}
 _EXPORTED["task_version"] = "task_condition"
-_ROLE_OF_NAME = {name: role for role, levels in COLUMN_NAMES.items() for name in levels[0]}
-_AMOUNTS = ("duration", "turns", "tokens_in", "tokens_out", "cost")
-_NUMBERS = ("score", "is_successful", "repetition", "temperature", "retries", *_AMOUNTS)
+_ROLE_OF_NAME = {name: role for role, column in COLUMN_NAMES.items() for name in column.names[0]}
 _YES = ("true", "yes", "✓", "✅", "pass", "passed", "correct", "right", "resolved", "solved", "success")
 _NO = ("false", "no", "✗", "❌", "fail", "failed", "incorrect", "wrong", "unresolved", "unsolved", "failure")
 WORDS = {"yes": 1.0, "no": 0.0, "missing": None}  # what words in cells mean, as in ``--column yes=accepted,merged``
@@ -74,8 +103,6 @@ _MINUTES = re.compile(r"\d+:\d+(\.\d+)?", re.ASCII)  # minutes and seconds
 _EPOCH = re.compile(r"(\d{10}|\d{13}|\d{16}|\d{19})(\.\d+)?", re.ASCII)  # time since 1970
 _EPOCH_UNITS: dict[int, Literal["s", "ms", "us", "ns"]] = {10: "s", 13: "ms", 16: "us", 19: "ns"}  # number of digits
 _DAY_OR_MONTH = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})\b", re.ASCII)
-_WHOLE = {"repetition", "turns", "tokens_in", "tokens_out", "retries"}
-_OPTIONAL = {"started", "duration", "turns", "tokens_in", "tokens_out", "cost", "retries", "error", "target"}
 _MEANINGS = "state what words mean: --column yes=WORD,WORD --column no=WORD --column missing=WORD"
 MOST_AMOUNTS = 0.2  # maximum share of numbers above 1 in a column of outcomes; with more, the column is rejected
 MOST_NAMES = 50  # maximum number of different values in a column that may name models
@@ -91,14 +118,15 @@ def is_table_of_runs(columns: Sequence[str], *also: str, rows: Iterable[Mapping[
     A status column counts as an outcome column if all its values in `rows` are words for outcomes.
     """
     found = roles_of(columns)
-    if any(_are_outcomes(row.get(name, "") for row in rows) for name in _called(columns, COLUMN_NAMES["status"][0])):
+    statuses = _called(columns, COLUMN_NAMES["status"].names[0])
+    if any(_are_outcomes(row.get(name, "") for row in rows) for name in statuses):
         found.add("is_successful")
     return found >= {"task_id", *also} and bool(found & {"score", "is_successful"}) and len(columns) > 2
 
 
 def roles_of(columns: Sequence[str]) -> set[str]:
     """Return the columns of runs that the columns of a table match by name."""
-    return {role for role, levels in COLUMN_NAMES.items() if any(_called(columns, names) for names in levels)}
+    return {role for role, column in COLUMN_NAMES.items() if any(_called(columns, names) for names in column.names)}
 
 
 def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
@@ -119,12 +147,12 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     found = dict(given)
     if "counts_as" in columns:
         found = {role: name for role, name in _EXPORTED.items() if name in columns} | given
-    for role, levels in COLUMN_NAMES.items():
-        for level in () if "counts_as" in columns else levels:
+    for role, column in COLUMN_NAMES.items():
+        for level in () if "counts_as" in columns else column.names:
             names = [name for name in _called(columns, level) if name not in found.values()]
             if role in found or not names:
                 continue
-            if len(names) > 1 and role in _OPTIONAL:
+            if len(names) > 1 and column.is_optional:
                 break
             if len({name.rpartition(".")[0] or name for name in names}) > 1:  # not model.name and model.id
                 both = f"columns {' and '.join(names)} could both be the {role}"
@@ -133,7 +161,7 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     outcomes = {"score", "is_successful"}
     needed = {"task_id": {"task_id"}, "is_successful": outcomes, "score": outcomes, "model_name": {"model_name"}}
     for role, any_of in needed.items():  # the last part of a name, as in config.task_id
-        names = [name for name in columns if _called([re.split("[./]", name)[-1]], COLUMN_NAMES[role][0])]
+        names = [name for name in columns if _called([re.split("[./]", name)[-1]], COLUMN_NAMES[role].names[0])]
         if len(names) != 1 or names[0] in found.values() or role in found or "counts_as" in columns:
             continue
         if not found.keys() & any_of or _are_values(table[names[0]], role):
@@ -209,7 +237,8 @@ def columns_of_runs(
     for role, name in meaning.items():
         cells = table[name].tolist()
         texts = [str(cell).strip().lower() for cell in cells]
-        missing = _MISSING if role in (*_NUMBERS, "started", "model_name") else ("",)
+        dtype = COLUMN_NAMES[role].dtype if role in COLUMN_NAMES else "str"
+        missing = ("",) if dtype == "str" and role != "model_name" else _MISSING
         is_missing = [is_na or text in missing for text, is_na in zip(texts, table[name].isna(), strict=True)]
         known = [None if none else cell for cell, none in zip(cells, is_missing, strict=True)]
         values = pd.Series(known, table.index, dtype="object")
@@ -218,7 +247,7 @@ def columns_of_runs(
             if truths.dropna().isin([0, 1]).all():
                 is_limit = [bool(_LIMIT.fullmatch(re.sub(r"[\W_]+", " ", text).strip())) for text in texts]
                 truths = truths.mask(np.array(is_limit, dtype="bool"), 0.0)
-        if role == "started":
+        if dtype == "time":
             column = _by_file(_times, values, file)
         elif role == "is_successful":
             column = truths.round().where((truths - truths.round()).abs().le(1e-6) & truths.between(-0.5, 1.5))
@@ -233,9 +262,9 @@ def columns_of_runs(
         elif role == "duration":
             seconds = values.map(_seconds).astype("float64")
             column = seconds.where(seconds >= 0)
-        elif role in _NUMBERS:
+        elif dtype != "str":
             numbers = values.map(_number).astype("float64")
-            column = numbers.where((numbers % 1 == 0) & (numbers >= 0)) if role in _WHOLE else numbers
+            column = numbers.where((numbers % 1 == 0) & (numbers >= 0)) if dtype == "int?" else numbers
         else:
             column = values.map(lambda value: str(value).strip(), na_action="ignore")
             if role in ("task_id", "seed") and all(re.fullmatch(r"\d+(\.0)?", text) for text in column.dropna()):
@@ -330,8 +359,8 @@ def choices_of(
     used = {role: name for role, name in meaning.items() if next(_known(table[name]), None) is not None}
     unused = [name for name in map(str, table) if name not in meaning.values()]
     doubtful = {}
-    for role in sorted(_OPTIONAL.difference(meaning)):
-        several = [names for level in COLUMN_NAMES[role] if len(names := _called(unused, level)) > 1]
+    for role in sorted(role for role, column in COLUMN_NAMES.items() if column.is_optional and role not in meaning):
+        several = [names for level in COLUMN_NAMES[role].names if len(names := _called(unused, level)) > 1]
         if several:
             doubtful[role] = several[0]
     left = {name: table[name].astype("str").nunique() for name in unused}
@@ -341,7 +370,7 @@ def choices_of(
         scores = [name for name in numbers if not _NO_SCORE.search(name)]
     chosen = note("columns", file=file, meaning=used, doubtful=doubtful, scores=scores)
     agents = used.get("model_name", "")
-    if {"model", "model_name"} & set(given) or (agents and not _called([agents], COLUMN_NAMES["model_name"][1])):
+    if {"model", "model_name"} & set(given) or (agents and not _called([agents], COLUMN_NAMES["model_name"].names[1])):
         return chosen
     if not agents and "agent" in used and table[used["agent"]].nunique() > 1:
         agents = used["agent"]
@@ -371,7 +400,9 @@ def told_apart(runs: pd.DataFrame, table: pd.DataFrame, meaning: Mapping[str, st
     if "counts_as" in meaning or not count:
         return Notes()
     unused = [name for name in map(str, table) if name not in meaning.values()]
-    items = [name for level in COLUMN_NAMES["task_id"][:-1] for name in _called(unused, level) if name.lower() != "id"]
+    items = [
+        name for level in COLUMN_NAMES["task_id"].names[:-1] for name in _called(unused, level) if name.lower() != "id"
+    ]
     for name in dict.fromkeys([*items, *unused]):
         values = runs[key].assign(value=table[name].astype("str"))
         n_shared = len(values) - len(values.drop(columns="model_name", errors="ignore").drop_duplicates())

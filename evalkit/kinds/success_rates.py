@@ -37,7 +37,7 @@ class Amount(NamedTuple):
     unit: str  # in a sentence
 
 
-AMOUNTS = {  # by column of runs
+AMOUNTS = {  # by column of runs; runs of some kinds may lack the column
     "duration": Amount("duration (seconds)", "seconds"),
     "turns": Amount("turns", "turns"),
     "tokens_in": Amount("tokens in", "input tokens"),
@@ -239,7 +239,7 @@ def usage(runs: pd.DataFrame, by: str | Sequence[str] = "model_name", kind: LogK
     runs = counted(runs, kind).reset_index(drop=True)
     data = outcomes(runs, "is_successful", kind).table
     rows = runs[_list(by)].assign(task=data["task"], family=data["family"], succeeded=data["value"])
-    names = [name for name in AMOUNTS if name not in kind.rates.lower_bounds]
+    names = [name for name in AMOUNTS if name in runs and name not in kind.rates.lower_bounds]
     values = runs[names].astype("Float64").astype("float64")
     parts = [rows.assign(quantity=AMOUNTS[name].title, value=values[name]) for name in names]
     long = pd.concat(parts, ignore_index=True).dropna(subset="value")
