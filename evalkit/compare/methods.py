@@ -1,5 +1,8 @@
 """Write the methods paragraph of a comparison, with references for the methods used."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from evalkit._text import counted_noun
 from evalkit._version import __version__
 from evalkit.compare.ranking import Leaderboard
@@ -30,10 +33,30 @@ REFERENCES = {
     "Wilson 1927": "E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference. Journal "
     "of the American Statistical Association 22.",
 }
-WILSON = (
-    "Intervals are Wilson intervals (Wilson 1927) on the effective sample size under clustering by task (Korn and "
-    "Graubard 1998), adjusted for few clusters."
+
+
+class Sentence(NamedTuple):
+    """A sentence with citations, for which ``{0}``, ``{1}``, … stand in the text."""
+
+    text: str
+    citations: Sequence[str] = ()  # keys of `REFERENCES`
+
+
+_WILSON = Sentence(
+    "Intervals are Wilson intervals ({0}) on the effective sample size under clustering by task ({1}), adjusted for "
+    "few clusters.",
+    ("Wilson 1927", "Korn and Graubard 1998"),
 )
+_STUDENT = Sentence("Intervals are Student's t over tasks, transformed for skewness ({0}).", ("Hall 1992",))
+INTERVALS = {  # by method of an interval; the paragraph only names other methods
+    "wilson": _WILSON,
+    "wilson, effective n": _WILSON,
+    "cluster wilson": _WILSON,
+    "cluster t": _STUDENT,
+    "cluster t, Hall's correction": _STUDENT,
+    "t": _STUDENT,
+    "t, Hall's correction": _STUDENT,
+}
 
 
 def methods_text(board: Leaderboard) -> str:
@@ -63,51 +86,56 @@ def methods_text(board: Leaderboard) -> str:
     mark = judge_mark([outcomes.judged])
     has_intervals = board.table["low"].notna().any()
     intervals = " with 95 % confidence intervals for new tasks of the same kind" if has_intervals else ""
-    sentences = [f"We report {what}{mark}{intervals}."]
-    sentences.append("Tasks have equal weight, regardless of their number of runs.")
-    if has_intervals and outcomes.is_share:
-        sentences.append(WILSON)
-    elif has_intervals:
-        sentences.append("Intervals are Student's t over tasks, transformed for skewness (Hall 1992).")
+    sentences = [Sentence(f"We report {what}{mark}{intervals}.")]
+    sentences.append(Sentence("Tasks have equal weight, regardless of their number of runs."))
+    for method in board.table.loc[board.table["low"].notna(), "method"].unique():
+        sentence = INTERVALS.get(method, Sentence(f"Intervals are by the method {method}."))
+        if sentence not in sentences:
+            sentences.append(sentence)
     unmeasured = table.loc[table["outcome"] == "not measured", "value"]
     if len(unmeasured):
         counted = "excluded" if unmeasured.isna().all() else "counted as failures"
         runs = f"{len(unmeasured):,} of {counted_noun(len(table), 'run')}"
-        sentences.append(f"{runs} were not measured and are {counted}.")
+        sentences.append(Sentence(f"{runs} were not measured and are {counted}."))
     if table["condition"].nunique() > 1:
-        sentences.append("We compared models only under equal conditions.")
+        sentences.append(Sentence("We compared models only under equal conditions."))
     pairs = board.pairs
     has_test_of_counts = pairs["method"].str.contains("McNemar").any()
     if len(pairs):
-        sentences.append("We compared each pair of models on the tasks that both ran.")
+        sentences.append(Sentence("We compared each pair of models on the tasks that both ran."))
     if has_test_of_counts:
-        sentences.append(
-            "Pairs with one run per task and binary outcomes were tested by McNemar's test (McNemar 1947) in its exact "
-            "unconditional form (Suissa and Shuster 1991), with intervals by Agresti and Min (Agresti and Min 2005)."
+        text = (
+            "Pairs with one run per task and binary outcomes were tested by McNemar's test ({0}) in its exact "
+            "unconditional form ({1}), with intervals by Agresti and Min ({2})."
         )
+        sentences.append(Sentence(text, ("McNemar 1947", "Suissa and Shuster 1991", "Agresti and Min 2005")))
     if pairs["method"].str.contains("paired t").any():
         tested = "Other pairs" if has_test_of_counts else "Pairs"
-        sentences.append(f"{tested} were tested by a paired t test over tasks, transformed for skewness (Hall 1992).")
+        text = f"{tested} were tested by a paired t test over tasks, transformed for skewness ({{0}})."
+        sentences.append(Sentence(text, ("Hall 1992",)))
     if pairs["n_unshared"].gt(0).any():
-        sentences.append(
+        text = (
             "Tasks that only one model of a pair ran were compared by Welch's t test and combined with the paired test "
-            "by weighted normal quantiles (Lipták 1958)."
+            "by weighted normal quantiles ({0})."
         )
+        sentences.append(Sentence(text, ("Lipták 1958",)))
     if len(pairs) > 1:
-        sentences.append(
-            f"p values are corrected for all {len(pairs):,} pairs by the step-down max-T procedure (Romano and Wolf "
-            "2005). Intervals of ranks follow Mogstad et al. (Mogstad et al. 2024)."
-        )
+        text = f"p values are corrected for all {len(pairs):,} pairs by the step-down max-T procedure ({{0}})."
+        sentences.append(Sentence(text, ("Romano and Wolf 2005",)))
+        sentences.append(Sentence("Intervals of ranks follow Mogstad et al. ({0}).", ("Mogstad et al. 2024",)))
     if not table["family"].equals(table["task"]):
-        sentences.append("Variances are cluster-robust over families of tasks (Bell and McCaffrey 2002).")
+        text = "Variances are cluster-robust over families of tasks ({0})."
+        sentences.append(Sentence(text, ("Bell and McCaffrey 2002",)))
     if table.groupby(["model_name", "seed"])["task"].nunique().gt(1).any():
-        sentences.append("Variances include the variation between seeds by two-way clustering (Cameron et al. 2011).")
+        text = "Variances include the variation between seeds by two-way clustering ({0})."
+        sentences.append(Sentence(text, ("Cameron et al. 2011",)))
     if board.is_adjusted:
-        sentences.append(
+        text = (
             "Because models ran different tasks, we also report rates adjusted for tasks, from a model with an effect "
             "of each model and of each task."
         )
-    sentences.append(f"We used evalkit {__version__}.")
-    paragraph = " ".join(sentences)
-    cited = [reference for citation, reference in REFERENCES.items() if citation in paragraph]
-    return "\n".join([paragraph, *cited])
+        sentences.append(Sentence(text))
+    sentences.append(Sentence(f"We used evalkit {__version__}."))
+    paragraph = " ".join(sentence.text.format(*sentence.citations) for sentence in sentences)
+    cited = {citation for sentence in sentences for citation in sentence.citations}
+    return "\n".join([paragraph, *(full for citation, full in REFERENCES.items() if citation in cited)])
