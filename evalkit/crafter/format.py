@@ -9,7 +9,7 @@ import re
 from functools import cache
 from hashlib import blake2b
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
@@ -20,17 +20,39 @@ _ACTIONS = """
 noop move_left move_right move_up move_down do sleep place_stone place_table place_furnace place_plant
 make_wood_pickaxe make_stone_pickaxe make_iron_pickaxe make_wood_sword make_stone_sword make_iron_sword
 """
-_TIERS = {
-    "easy": "collect_wood collect_stone collect_sapling collect_drink place_stone place_table wake_up eat_plant",
-    "medium": "make_wood_pickaxe make_wood_sword place_furnace place_plant collect_coal collect_iron eat_cow",
-    "hard": "make_stone_pickaxe make_stone_sword make_iron_pickaxe make_iron_sword collect_diamond defeat_skeleton "
-    "defeat_zombie",
-}
+
+
+class Scored(NamedTuple):
+    """A hook that changes the score."""
+
+    points: float  # for each achievement that it names, or for one invalid action
+    code: str
+    priority: int
+    tier: str = ""  # difficulty of its achievements
+    achievements: str = ""  # names, separated by spaces
+
+
+HOOKS = {
+    "easy_achievement": Scored(
+        1.0, "E", 3, "easy",
+        "collect_wood collect_stone collect_sapling collect_drink place_stone place_table wake_up eat_plant",
+    ),
+    "medium_achievement": Scored(
+        2.5, "M", 4, "medium",
+        "make_wood_pickaxe make_wood_sword place_furnace place_plant collect_coal collect_iron eat_cow",
+    ),
+    "hard_achievement": Scored(
+        5.0, "H", 5, "hard",
+        "make_stone_pickaxe make_stone_sword make_iron_pickaxe make_iron_sword collect_diamond defeat_skeleton"
+        " defeat_zombie",
+    ),
+    "invalid_action": Scored(-0.05, "X", 2),
+}  # fmt: skip
 ACTIONS = tuple(_ACTIONS.split())  # in the order of their indices
-TIERS = {tier: tuple(names.split()) for tier, names in _TIERS.items()}
+TIERS = {hook.tier: tuple(hook.achievements.split()) for hook in HOOKS.values() if hook.tier}
 TIER_OF = {name: tier for tier, names in TIERS.items() for name in names}
 ACHIEVEMENTS = tuple(sorted(TIER_OF))
-WEIGHTS = {"easy_achievement": 1.0, "medium_achievement": 2.5, "hard_achievement": 5.0, "invalid_action": -0.05}
+WEIGHTS = {name: hook.points for name, hook in HOOKS.items()}
 UNKNOWN = "unknown"
 
 _IMAGE = b'observation_image_base64"'  # a long text, found faster than the short end that keys of images share

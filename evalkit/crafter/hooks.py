@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeGuard
 
-from evalkit.crafter.format import ACTIONS, TIERS, action_name
+from evalkit.crafter.format import ACTIONS, HOOKS, action_name
 
 State = Mapping[str, Any]
 Entry = dict[str, Any]
@@ -23,12 +23,6 @@ MOVES = {"move_left": (-1, 0), "move_right": (1, 0), "move_up": (0, -1), "move_d
 _FULL_ENERGY = 9
 _NOT_COLLECTED = ("health", "energy")  # these rise without any action
 _PLACED = {"place_stone": "stone", "place_table": "wood", "place_furnace": "stone", "place_plant": "sapling"}
-_CODES = {  # code and priority of each hook
-    "easy_achievement": ("E", 3),
-    "medium_achievement": ("M", 4),
-    "hard_achievement": ("H", 5),
-    "invalid_action": ("X", 2),
-}
 
 
 class Step(NamedTuple):
@@ -71,10 +65,10 @@ def annotate(event: Mapping[str, Any], steps: Iterable[Step] | None = None) -> l
 
 def _achievements(before: State, after: State) -> list[Entry]:
     unlocked, entries = _unlocked(before, after), []
-    for tier, of_tier in TIERS.items():
-        if names := sorted(set(of_tier).intersection(unlocked)):
-            text = f"{tier.capitalize()} achievement(s) unlocked: {', '.join(names)}"
-            entries.append(_entry(f"{tier}_achievement", text, {"achievements": names, "difficulty": tier}))
+    for name, hook in HOOKS.items():
+        if names := sorted(set(hook.achievements.split()).intersection(unlocked)):
+            text = f"{hook.tier.capitalize()} achievement(s) unlocked: {', '.join(names)}"
+            entries.append(_entry(name, text, {"achievements": names, "difficulty": hook.tier}))
     return entries
 
 
@@ -143,6 +137,5 @@ def _observation(event: Mapping[str, Any], when: str) -> State:
 
 
 def _entry(name: str, description: str, data: dict[str, Any]) -> Entry:
-    code, priority = _CODES[name]
     entry = {"hook_name": name, "description": description, "data": data, "timestamp": datetime.now().isoformat()}
-    return {**entry, "code": code, "priority": priority}
+    return {**entry, "code": HOOKS[name].code, "priority": HOOKS[name].priority}
