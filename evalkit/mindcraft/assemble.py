@@ -17,6 +17,7 @@ from evalkit._text import listed
 from evalkit.io import Column, Entry, absolute, cut_name, frame_of
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.mindcraft.layout import Named, Repetition, TaskFolder, name_models, split_repetitions, task_folders
+from evalkit.mindcraft.parse import STATED
 from evalkit.mindcraft.table import AGENTS, COUNT_COLUMNS, OUTCOMES, RECORDS, RUNS, CompletionStatus
 from evalkit.mindcraft.tasks import Definition, TaskDefinitions, metrics_of, task_facts
 from evalkit.mindcraft.transcript import commands_frame, messages_frame
@@ -279,8 +280,11 @@ def _add_endings(runs: _Columns, logs: _Columns) -> None:
     timed_out, score = runs["timed_out"], runs["score"]
     runs["inferred_timeout"] = (runs["duration"] >= np.array(runs["timeout"], float)) & (score != 1) & ~timed_out
     is_unread = (runs["total_agent_logs_found"] > 0) & (runs["n_read"] == 0)
-    runs["status"] = _status(runs, timed_out | runs["inferred_timeout"], is_unread)
-    logs["completion_status"] = _status(logs, logs["timed_out"], ~logs["agent_log_processed"])
+    of_logs = {status: pc.equal(logs["completion_status"], str(status)).to_numpy() for status in STATED.values()}
+    of_runs = {status: np.bincount(logs["run"], has_it, len(score)) > 0 for status, has_it in of_logs.items()}
+    of_runs[CompletionStatus.TIMED_OUT] |= runs["inferred_timeout"]
+    runs["status"] = _status(runs, of_runs, is_unread)
+    logs["completion_status"] = _status(logs, of_logs, ~logs["agent_log_processed"])
     is_unmeasured = np.isnan(runs["raw_score"]) & np.isin(runs["status"], _NOT_MEASURED)
     runs["is_successful"] = pa.array(score == 1, mask=is_unmeasured)
     runs["success_rate"] = np.where(is_unmeasured, np.nan, score == 1)
@@ -304,10 +308,10 @@ def _add_endings(runs: _Columns, logs: _Columns) -> None:
     runs["final_system_message"] = [final.get(run) for run in range(len(errors))]
 
 
-def _status(table: _Columns, timed_out: np.ndarray, is_unread: np.ndarray) -> np.ndarray:
-    """Return how runs or logs ended; the score decides if they could be read and did not time out."""
+def _status(table: _Columns, stated: Mapping[CompletionStatus, np.ndarray], is_unread: np.ndarray) -> np.ndarray:
+    """Return how runs or logs ended; the score decides if they could be read and their logs do not state it."""
     endings = {
-        CompletionStatus.TIMED_OUT: timed_out,
+        **stated,
         CompletionStatus.LOG_FILE_ERROR: is_unread,
         CompletionStatus.NO_SCORE_LOGGED: np.isnan(table["raw_score"]),
         CompletionStatus.SUCCESS: table["score"] == 1,

@@ -70,8 +70,9 @@ LOG = msgspec.json.Decoder(AgentLog | list[LoggedTurn])
 KNOWN_LOG = msgspec.json.Decoder(KnownLog)
 
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
-# Final messages by meaning; each must be the whole text. A score follows the wordings of `scored`: a message that only
-# contains the beginning of such a wording is nearly final. A wording of `timed_out` means that a limit ended the run
+# Final messages by meaning; each must be the whole text. A score follows the wordings of `scored`, and a message that
+# only contains the beginning of such a wording is nearly final. Wordings of `timed_out` mean that a limit ended the
+# run. If a meaning is the name of a status, its wordings decide the status, whatever the score; the first one listed wins
 WORDINGS = {
     "scored": (Wording("Task ended with score", " : "), Wording("Task ended in score", " ?: ")),
     "succeeded": (Wording("Task completed", r"(?:, exiting)?"), Wording("Task successful", _CODE)),
@@ -81,6 +82,13 @@ WORDINGS = {
         Wording("Task unsuccessful: Agent ended ", rf"(?:goal|conversation){_CODE}"),
         Wording("No other agents found", _CODE),
     ),
+}
+
+
+STATED = {  # statuses that wordings state, by meaning
+    meaning: CompletionStatus[meaning.upper()]
+    for meaning in WORDINGS
+    if meaning.upper() in CompletionStatus.__members__
 }
 
 
@@ -435,7 +443,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         if match := EVENT.match(logged, place):
             events[str(match.lastgroup)] += 1
 
-    timeouts: list[Final] = []
+    stated: list[Final] = []
     scored: list[Final] = []
     unscored: list[Final] = []
     is_near = False
@@ -443,14 +451,15 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         final = read_final(text)
         if final is None:
             is_near = is_near or NEARLY_FINAL.search(text) is not None
-        elif final.timed_out:
-            timeouts.append(final)
+        elif final.status:
+            stated.append(final)
         elif final.score is not None or final.flag:
             scored.append(final)
         else:
             unscored.append(final)
     # the first time-out decides the status, else the first message with a score, else the first final message
-    deciding = next(iter(timeouts or scored or unscored), None)
+    stated.sort(key=lambda final: list(STATED.values()).index(cast(CompletionStatus, final.status)))
+    deciding = next(iter(stated or scored or unscored), None)
     score = scored[0].score if scored else None
 
     start = positive_number(log.taskStart, LATEST_START)
@@ -464,7 +473,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
 
     flags = [scored[0].flag] if scored and scored[0].flag else []
     scores = {final.score for final in scored}
-    if len(scores) > 1 or (timeouts and any(scores)):
+    if len(scores) > 1 or (stated and any(scores)):
         flags.append("conflicting")
     if is_near:
         flags.append("near_final")
@@ -478,8 +487,8 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         flags.append("turns_skipped")
     return {
         "raw_score": score,
-        "completion_status": _status(score, timed_out=bool(timeouts)),
-        "timed_out": bool(timeouts),
+        "completion_status": (stated[0].status if stated else None) or _status(score),
+        "timed_out": any(final.status == CompletionStatus.TIMED_OUT for final in stated),
         "final_system_message": deciding.text if deciding else None,
         "agent_log_processed": True,
         "parsing_errors": [],
@@ -507,10 +516,8 @@ def _texts_at(places: Sequence[int], texts: Sequence[str]) -> list[str]:
     return found
 
 
-def _status(score: float | None, *, timed_out: bool) -> CompletionStatus:
+def _status(score: float | None) -> CompletionStatus:
     """Return how a log ended. The scale of its score is unknown, but a score above 1 must be a percentage."""
-    if timed_out:
-        return CompletionStatus.TIMED_OUT
     if score is None:
         return CompletionStatus.NO_SCORE_LOGGED
     if score in (1, 100):
@@ -522,7 +529,7 @@ class Final(NamedTuple):
     """A final message of a system turn."""
 
     text: str
-    timed_out: bool
+    status: CompletionStatus | None  # if the message states it
     score: float | None
     flag: str = ""  # score_implied, score_not_a_number or ""
 
@@ -535,13 +542,13 @@ def read_final(content: str) -> Final | None:
     if match is None:
         return None
     if match.lastgroup == "succeeded":
-        return Final(text, False, 1.0, "score_implied")
+        return Final(text, None, 1.0, "score_implied")
     if match["score"] is None:
-        return Final(text, match.lastgroup == "timed_out", None)
+        return Final(text, STATED.get(str(match.lastgroup)), None)
     score = float(match["score"]) if NUMBER.fullmatch(match["score"]) else math.nan
     if math.isfinite(score):
-        return Final(text, False, score)
-    return Final(text, False, None, "score_not_a_number")
+        return Final(text, None, score)
+    return Final(text, None, None, "score_not_a_number")
 
 
 def stem_of(source: str) -> str:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
 from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical
 from evalkit.mindcraft import parse
-from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES, STATUSES
+from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES, STATUSES, CompletionStatus
 
 _COMMAND = re.compile(r"(!(?<![\w!]!)[A-Za-z]\w*)(?:\(([^()\n]*)\))?")  # fast, as it begins with a literal
 _COMMA = re.compile(r"\s*,\s*")  # between arguments, with spaces that do not matter
@@ -134,7 +134,7 @@ def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
             marks = _marks(content)
             if marks and not marks[0].endswith("final message"):
                 events = ("error",)
-            if marks and (final := parse.read_final(content)) and final.timed_out:
+            if marks and (final := parse.read_final(content)) and final.status == CompletionStatus.TIMED_OUT:
                 values = {"is_limit": True}
         elif role == "user":
             if heard := _HEARD.match(content):  # another agent's message
