@@ -72,7 +72,7 @@ KNOWN_LOG = msgspec.json.Decoder(KnownLog)
 _CODE = r"(?: ended with code : (?:[0-9]+|undefined))?"
 # Final messages by meaning; each must be the whole text. A score follows the wordings of `scored`, and a message that
 # only contains the beginning of such a wording is nearly final. Wordings of `timed_out` mean that a limit ended the
-# run. If a meaning is the name of a status, its wordings decide the status, whatever the score; the first one listed wins
+# run. If a meaning is the name of a status, its wordings decide the status, whatever the score; the first meaning wins
 WORDINGS = {
     "scored": (Wording("Task ended with score", " : "), Wording("Task ended in score", " ?: ")),
     "succeeded": (Wording("Task completed", r"(?:, exiting)?"), Wording("Task successful", _CODE)),
