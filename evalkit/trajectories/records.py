@@ -11,10 +11,10 @@ import msgspec
 from evalkit._notes import NO_NOTES, Notes
 from evalkit.io import Entry
 from evalkit.io.paths import CELL, check_size, most_bytes
-from evalkit.kinds import Parsed, run_columns
+from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
-from evalkit.trajectories.table import RECORDS, RUNS
+from evalkit.trajectories.table import RECORDS, RUNS, TABLES
 
 TITLE = "agent trajectory"
 
@@ -77,10 +77,10 @@ class Fact(NamedTuple):
 
 
 LOGGED = ("source", *(column.name for column in RUNS))
-_SET_OTHERWISE = (*LOGGED, "model_source", "run_flags")
+_SET_OTHERWISE = (*LOGGED, "model_source", "run_flags", "is_share", "trajectories")
 _MISSING_AT_FIRST = (
-    *(column.name for column in run_columns() if column.name not in _SET_OTHERWISE),
-    *("task_version", "plan", "score_key", "lower_is_better"),
+    *(column.name for column in TABLES["runs"] if column.name not in _SET_OTHERWISE),
+    "lower_is_better",
 )
 _FIELDS: list[Any] = [
     *LOGGED,

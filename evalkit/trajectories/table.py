@@ -10,7 +10,7 @@ from evalkit.kinds.runs import AS_LOGGED, JUDGED
 NAME = "trajectories"
 # columns of all kinds that logs of trajectories may contain
 _COMMON = "experiment task_id model_name repetition seed started duration turns tokens_in tokens_out cost status"
-RUNS = (
+RUNS = (  # read from files; nearly all of these columns are also columns of the frame of runs
     Column("part", "str", "run within its file; empty if the file contains one run"),
     Column("log_id", "str", "id of the run in its log"),
     Column("format", "str", "format of the log"),
