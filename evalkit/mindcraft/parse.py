@@ -90,6 +90,7 @@ STATED = {  # statuses that wordings state, by meaning
     for meaning in WORDINGS
     if meaning.upper() in CompletionStatus.__members__
 }
+_PRECEDENCE: dict[CompletionStatus | None, int] = {status: place for place, status in enumerate(STATED.values())}
 
 
 def _pattern(meaning: str) -> str:
@@ -457,8 +458,9 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
             scored.append(final)
         else:
             unscored.append(final)
-    # the first time-out decides the status, else the first message with a score, else the first final message
-    stated.sort(key=lambda final: list(STATED.values()).index(cast(CompletionStatus, final.status)))
+    # the first time-out decides the status, or else the first message that states another status, the first message with
+    # a score, or the first final message
+    stated.sort(key=lambda final: _PRECEDENCE[final.status])
     deciding = next(iter(stated or scored or unscored), None)
     score = scored[0].score if scored else None
 
