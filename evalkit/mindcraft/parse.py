@@ -458,8 +458,8 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
             scored.append(final)
         else:
             unscored.append(final)
-    # the first time-out decides the status, or else the first message that states another status, the first message with
-    # a score, or the first final message
+    # the first time-out decides the status, or else the first message that states another status, the first with a
+    # score, or the first final message
     stated.sort(key=lambda final: _PRECEDENCE[final.status])
     deciding = next(iter(stated or scored or unscored), None)
     score = scored[0].score if scored else None
