@@ -842,10 +842,16 @@ RECIPES = [
     Recipe(
         row="an option of `compare`, such as `--detect`",
         edits=[
-            Edit(
-                file="evalkit/cli/runs.py",
-                before='@click.option("--strict", is_flag=True, help="With --baseline',
-                added='@click.option("--cheerful", is_flag=True, help="Print a cheerful line.")\n',
+            *(
+                Edit(
+                    file=f"evalkit/cli/{name}.py",
+                    before=before,
+                    added='@click.option("--cheerful", is_flag=True, help="Print a cheerful line.")\n',
+                )
+                for name, before in (
+                    ("runs", '@click.option("--strict", is_flag=True, help="With --baseline'),
+                    ("reports", '@click.option("--params", metavar="DIR"'),
+                )
             ),
             Edit(
                 file="evalkit/cli/runs.py",
@@ -854,11 +860,41 @@ RECIPES = [
             ),
             Edit(
                 file="evalkit/cli/runs.py",
-                before='    print("\\n".join([*warned, text]))\n    if output:\n        write_frame(table',
-                added='    print("Cheers!" if cheerful else "")\n',
+                before='        options.refuse("with --baseline", detect=detect)',
+                added='        options.refuse("with a --baseline", cheerful=cheerful)\n',
+            ),
+            Edit(file="evalkit/cli/runs.py", before="detect=detect or 0.0, board", added="cheerful=cheerful, "),
+            Edit(
+                file="evalkit/compare/terminal.py",
+                before="    everything: bool = False,\n    board: Leaderboard",
+                added="    cheerful: bool = False,\n",
+            ),
+            Edit(
+                file="evalkit/compare/terminal.py",
+                before="    rows, pairs = [], []\n    if not board.has_means:",
+                added='    if cheerful:\n        lines.append("Cheers!")\n',
+            ),
+            Edit(
+                file="evalkit/cli/reports.py",
+                before='    if detect := options.pop("detect"):',
+                added='    if options.pop("cheerful"):\n        given["cheerful"] = True\n',
+            ),
+            Edit(
+                file="notebooks/leaderboard.ipynb",
+                before='    "kind: str = ',
+                added='    "cheerful: bool = False  # print a cheerful line\\n",\n',
+            ),
+            Edit(
+                file="notebooks/leaderboard.ipynb",
+                before='    "found = [*compare.findings(',
+                added='    "evalkit.show_text(\\"Cheers on the page!\\" if cheerful else \\"\\")\\n",\n',
             ),
         ],
-        shows='"Cheers!" in compared',
+        shows="""[
+            "Cheers!" in compared, "Cheers on the page!" in pages,
+            CliRunner().invoke(main, ["compare", "runs", "--baseline", "m", "--cheerful"]).exit_code,
+        ]""",
+        gives=[True, True, 2],
     ),
     Recipe(
         row="a judge",
@@ -1084,7 +1120,7 @@ compared = run("compare", "runs", "--cheerful", "--all", "--output", "board.html
 show.has_nothing_to_draw = lambda figure: alt_of(figure) != "8 bars of one colour."  # other figures take too long
 quick = ("--no-evidence", "--no-code", "--jobs", "1")
 run("report", "runs", "model_overview", "parrots", "-p", "model", "m", "-o", "pages", *quick)
-run("report", "runs", "leaderboard", "audit", "--suffix", "-y", "-o", "others", *quick)
+run("report", "runs", "leaderboard", "audit", "--suffix", "-y", "--cheerful", "-o", "others", *quick)
 run("report", "sunny.json", "crafter_scores", "--bonus", "500", "-o", "others", *quick)
 answer = next(Path("others").rglob("leaderboard/*.html")).read_text("utf-8")
 pages = " ".join(path.read_text("utf-8") for folder in ("pages", "others") for path in Path(folder).rglob("*.html"))
