@@ -121,7 +121,7 @@ def unequal_runs(audited: Audited) -> Found:
 @check("retries", "Were runs restarted after an error?")
 def retries(audited: Audited) -> Found:
     """Count the runs that were retried; the alternative counts them as failures, except those that are not named."""
-    of_plans = pd.Series() if audited.planned_runs is None else audited.logs.plans["retried"].dropna()
+    of_plans = pd.Series() if audited.planned_runs is None else audited.logs["plans"]["retried"].dropna()
     if of_plans.empty:
         audited.needs("retries")
     rows = audited.runs[audited.runs["retries"].fillna(0) > 0]

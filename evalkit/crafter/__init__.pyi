@@ -18,3 +18,4 @@ from .kind import KIND as KIND
 from .kind import collect as collect
 from .kind import episodes_df as episodes_df
 from .kind import load as load
+from .logs import CrafterLogs as CrafterLogs

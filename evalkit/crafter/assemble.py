@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,13 @@ PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
 DIGITS = 10  # decimals of a sum, so that 3 × 0.1 − 0.3 is 0
 _NO_TURN = np.iinfo(np.int64).min
 _OF_SESSION = ("session_id", "model_name", "task_id", "difficulty", "experiment", "seed", "max_turns", "started")
+
+
+class Rules(TypedDict):
+    """How episodes are scored: points per hook, and whether to count achievements or hooks."""
+
+    weights: dict[str, float]
+    counting: Counting
 
 
 class EventScore(NamedTuple):
@@ -199,7 +206,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     if copies := [source for source, flags in flagged if "duplicate" in flags]:
         for name in ("events", "achievements"):
             frames[name] = frames[name][~frames[name]["source"].isin(copies)].reset_index(drop=True)
-    return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})
+    return Assembled(frames, attributes={"rules": Rules(weights=weights, counting=counting)})
 
 
 def find_copies(episodes: Columns, events: Columns) -> set[int]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Unpack
+from typing import Unpack, cast
 
 import pandas as pd
 
@@ -11,6 +11,7 @@ from evalkit.crafter import terminal
 from evalkit.crafter.assemble import COUNTINGS, Counting, assemble, check_rules
 from evalkit.crafter.events import DETECTORS
 from evalkit.crafter.format import WEIGHTS
+from evalkit.crafter.logs import CrafterLogs
 from evalkit.crafter.parse import parse_file
 from evalkit.crafter.table import FLAGS, LABELS, RECORDS, TABLES
 from evalkit.crafter.transcript import transcript
@@ -22,7 +23,6 @@ from evalkit.kinds import (
     FileRules,
     LoadOptions,
     LogKind,
-    Logs,
     Option,
     RateRules,
     ReadOptions,
@@ -56,6 +56,7 @@ KIND = LogKind(
     parse=parse_file,
     recognises=_recognise,
     others={BENCHMARK: "evalkit.crafter.benchmark.crafter_scores"},
+    logs=CrafterLogs,
     assemble=assemble,
     files=FileRules(pattern=PATTERN, accepts=_accepts),
     rates=RateRules(outcome_of={"aborted": "not measured"}, conditions=("max_turns",), excluding_flags=("duplicate",)),
@@ -97,7 +98,7 @@ def load(
     weights: Mapping[str, float] = WEIGHTS,
     counting: Counting = "achievement",
     **options: Unpack[ReadOptions],
-) -> Logs:
+) -> CrafterLogs:
     """Read session traces.
 
     Parameters
@@ -115,7 +116,7 @@ def load(
 
     Returns
     -------
-    Logs
+    CrafterLogs
         ``episodes`` (one row per trace, also as ``runs``), ``events``, ``achievements`` and ``ledger``.
 
     Examples
@@ -124,7 +125,7 @@ def load(
     ['easy', 'hard', 'medium']
     """
     weights = check_rules(weights, counting)
-    return kinds.load(path, KIND, pattern=pattern, weights=weights, counting=counting, **options)
+    return cast(CrafterLogs, kinds.load(path, KIND, pattern=pattern, weights=weights, counting=counting, **options))
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Unpack[CollectOptions]) -> Changes:

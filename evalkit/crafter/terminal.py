@@ -12,12 +12,13 @@ from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
 from evalkit.crafter.assemble import BANDS, NO_SCORED_EVENTS
 from evalkit.crafter.format import WEIGHTS
+from evalkit.crafter.logs import CrafterLogs
 from evalkit.crafter.table import FLAGS
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import INTERVAL, Part, fit_table
 from evalkit.io import distinct_names, plain, short_paths
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, has_flag
+from evalkit.kinds import has_flag
 from evalkit.kinds.success_rates import best_first
 
 TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`
@@ -77,7 +78,7 @@ def trace_text(result: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
+def describe(logs: CrafterLogs, views: Mapping[str, Any]) -> list[Part]:
     """Format a single trace; for several, format groups, all traces together, their ranking, and invalid actions."""
     episodes, rules = logs.episodes, logs.rules
     everything = bool(views.get("all"))
@@ -96,7 +97,7 @@ def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format the number of traces of each model, and their mean score. A trace is complete once it is readable."""
-    episodes = snapshot.logs.episodes
+    episodes = snapshot.logs["episodes"]
     tables = [group_rows(episodes, "model_name", lambda n: so_far(n, snapshot.expected))]
     tables += [group_rows(episodes, "difficulty")] if options.get("by_difficulty") else []
     lines = ["\n\n".join(fit_table(rows, spare=_SPARE, width=snapshot.width) for rows in tables)]

@@ -22,6 +22,8 @@ from evalkit.kinds.turns import Transcript
 if TYPE_CHECKING:
     from evalkit.kinds.logs import Logs
 
+OwnLogs = Any  # the logs of the kind, as `Logs` or as the class `LogKind.logs`
+
 RUN_COLUMNS = (
     Column("run_id", "str", "stable id of the run, from its kind, source and repetition"),
     Column("kind", "category", "kind of log"),
@@ -170,7 +172,7 @@ class Command:
     summary: str = ""  # one line for ``evalkit --help``; by default the title
     help: str = ""  # text for ``evalkit NAME --help``
     views: Sequence[Option] = ()  # options that change only what the command prints
-    describe: Callable[["Logs", Mapping[str, Any]], Iterable[Any]] | None = None  # (Logs, views): parts of the text
+    describe: Callable[[OwnLogs, Mapping[str, Any]], Iterable[Any]] | None = None  # (Logs, views): parts of the text
     # (Snapshot, options and views): the text with --follow, and whether there is nothing left to wait for
     progress: Callable[[Any, Mapping[str, Any]], tuple[str, bool]] | None = None
 
@@ -201,6 +203,7 @@ class LogKind:
     tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
     runs: str = field(init=False)  # name of the first of `tables`
     lazy_tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)  # frames that are built on first access
+    logs: "type[Logs] | None" = None  # subclass that declares the types of frames and attributes; by default `Logs`
     options: Sequence[Option] = ()  # options of `assemble`
     settings: Sequence[str] = ()  # additional options that only Python code can pass
     defaults: Mapping[str, Any] = field(init=False)  # defaults of these options and the options of every kind
@@ -209,9 +212,9 @@ class LogKind:
     # builds the frames; by default, each table of records becomes the frame of the same name
     assemble: Callable[[Records, Mapping[str, Any]], Assembled] | None = None
     rates: RateRules = RateRules()
-    planned: Callable[["Logs"], Sequence[str]] = lambda logs: ()  # tasks that each model should run, if logs list them
+    planned: Callable[[OwnLogs], Sequence[str]] = lambda logs: ()  # tasks that each model should run, if logs list them
     # (Logs, runs): these runs, and the planned runs that are absent, as failures with the status ``missing``
-    over_planned: Callable[["Logs", pd.DataFrame], pd.DataFrame] | None = None
+    over_planned: Callable[[OwnLogs, pd.DataFrame], pd.DataFrame] | None = None
     flags: Mapping[str, str] = field(default_factory=dict)  # flags of runs and their meanings, for tables of counts
     labels: Mapping[str, str] = field(default_factory=dict)  # names of statuses, flags and columns in tables
     # (paths, read, part): builds the transcript of a run from its files, which `read` returns as bytes. `part` is only
@@ -219,7 +222,7 @@ class LogKind:
     # is broken
     transcript: Callable[..., Transcript] | None = None
     # (Logs, run): the files of a row of the first table
-    run_files: Callable[["Logs", Mapping[str, Any]], RunFiles] = own_file
+    run_files: Callable[[OwnLogs, Mapping[str, Any]], RunFiles] = own_file
     scorer: str = ""  # what the scores are, for logs that do not name a scorer
     # detectors of events for this kind only; they follow the detectors for every kind
     detectors: Sequence[Detector] = ()

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -26,7 +26,8 @@ class Logs:
 
     Each frame is an attribute, such as ``logs.agents``, and an item, such as ``logs["agents"]``. Some frames are built
     from the files of the runs on first access: ``turns``, if the kind has transcripts, and frames that the kind adds.
-    `dir` lists them, too. Type checkers know the attributes of the built-in kinds; frames of other kinds are items.
+    `dir` lists them, too. Type checkers know the attributes of `mindcraft.load` and the other functions `load` of one
+    kind, which return a subclass; use items for the frames of any kind.
 
     Attributes
     ----------
@@ -47,26 +48,6 @@ class Logs:
     """
 
     turns: pd.DataFrame  # built on first access
-    # frames and other attributes of the built-in kinds; logs have those of their kind
-    agents: pd.DataFrame
-    commands: pd.DataFrame
-    definitions: Any  # `evalkit.mindcraft.TaskDefinitions`
-    all_runs: pd.DataFrame
-    episodes: pd.DataFrame
-    events: pd.DataFrame
-    achievements: pd.DataFrame
-    rules: dict[str, Any]
-    steps: pd.DataFrame
-    checks: pd.DataFrame
-    results: pd.DataFrame
-    histories: list[Any]  # of `evalkit.steps.History`
-    scores: pd.DataFrame
-    plans: pd.DataFrame
-    published: pd.DataFrame
-    usage: pd.DataFrame
-    tools: pd.DataFrame
-    messages: pd.DataFrame
-    tool_calls: pd.DataFrame
 
     def __init__(
         self,
@@ -89,7 +70,7 @@ class Logs:
             self._lazy.setdefault("turns", partial(turns_frame, self))
         vars(self).update(assembled.frames, **assembled.attributes)
 
-    if not TYPE_CHECKING:  # type checkers refuse an attribute that is not declared above
+    if not TYPE_CHECKING:  # type checkers refuse an attribute that the class does not declare
 
         def __getattr__(self, name):
             """Build a frame on first access."""

@@ -241,7 +241,8 @@ def assemble(
         entries = {entry.source: entry for entry in (*own, *assembled.notes)}
         files = arrow_table(list(zip(*entries.values(), strict=True)), LEDGER)
     ledger = frame_of(files, LEDGER)
-    return Logs(kind, sources, assembled, ledger, storage_options)
+    logs_class = kind.logs or Logs
+    return logs_class(kind, sources, assembled, ledger, storage_options)
 
 
 def _unit_of_others(runs: pd.DataFrame) -> Notes:

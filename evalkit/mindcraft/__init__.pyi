@@ -11,6 +11,7 @@ from .kind import agents_df as agents_df
 from .kind import collect as collect
 from .kind import load as load
 from .kind import models as models
+from .logs import MindcraftLogs as MindcraftLogs
 from .parse import AgentOutcome as AgentOutcome
 from .parse import analyze_agent_log as analyze_agent_log
 from .table import CompletionStatus as CompletionStatus

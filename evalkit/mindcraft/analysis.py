@@ -14,13 +14,14 @@ from evalkit._notes import NO_NOTES, Notes, note
 from evalkit._text import as_list, counted_noun
 from evalkit.io import SourceError
 from evalkit.io.sources import is_sample
-from evalkit.kinds import Example, Finding, Logs, sections
+from evalkit.kinds import Example, Finding, sections
 from evalkit.kinds.findings import data_finding, doubts, examples_of, flag_counts
 from evalkit.kinds.runs import NO_OUTCOME, copied, counted, has_flag, kind_of, outcome_of, outcomes
 from evalkit.kinds.runs import describe_runs as describe_any
 from evalkit.kinds.runs import select as select_models
 from evalkit.kinds.success_rates import best_first, rates, rates_by_denominator, sums_by
 from evalkit.mindcraft import words
+from evalkit.mindcraft.logs import MindcraftLogs
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import COUNT_COLUMNS, STATUSES, SUCCEEDED_LATE, CompletionStatus
 from evalkit.mindcraft.tasks import TYPE_NAMES
@@ -922,7 +923,7 @@ def event_means(runs: pd.DataFrame, by: str | Sequence[str] = "model_name") -> p
     return means.reset_index(drop=not as_list(by))
 
 
-def planned_tasks(logs: Logs, runs: pd.DataFrame | None = None) -> list[str]:
+def planned_tasks(logs: MindcraftLogs, runs: pd.DataFrame | None = None) -> list[str]:
     """List the planned tasks: all tasks of each definition file if the models ran more than half of them.
 
     Every model must have run some tasks of the file. If a filter left out runs of these models, the plan leaves out
@@ -931,7 +932,7 @@ def planned_tasks(logs: Logs, runs: pd.DataFrame | None = None) -> list[str]:
 
     Parameters
     ----------
-    logs : Logs
+    logs : MindcraftLogs
         The logs, with their definitions and the runs before any filter.
     runs : DataFrame, optional
         A part of the runs, such as the runs of some models; by default all.

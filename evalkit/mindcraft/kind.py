@@ -3,12 +3,12 @@
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import pandas as pd
 
 from evalkit.io import Source, decode_start
-from evalkit.kinds import CollectOptions, Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
+from evalkit.kinds import CollectOptions, Command, FileRules, LoadOptions, LogKind, Option, RateRules
 from evalkit.kinds import collect as collect_kind
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.kinds.reading import Changes
@@ -17,6 +17,7 @@ from evalkit.mindcraft.analysis import planned_tasks
 from evalkit.mindcraft.assemble import assemble
 from evalkit.mindcraft.events import DETECTORS
 from evalkit.mindcraft.layout import compile_layout, context_files
+from evalkit.mindcraft.logs import MindcraftLogs
 from evalkit.mindcraft.parse import LOG_TITLE, RESULTS, is_agent_log, parse, unreadable
 from evalkit.mindcraft.tasks import TaskDefinitions, Tasks, load_task_definitions, tasks_of
 from evalkit.mindcraft.transcript import run_files, transcript
@@ -66,6 +67,7 @@ KIND = LogKind(
     others={_DEFINITIONS: "evalkit mindcraft RUNS --tasks"},
     files=FileRules(accepts=_accepts, context=context_files),
     prepare=_prepare,
+    logs=MindcraftLogs,
     assemble=assemble,
     rates=RateRules(
         outcome_of=table.OUTCOMES,
@@ -124,7 +126,7 @@ def load(
     scale: table.Scale = "auto",
     original_mtimes: bool = False,
     **options: Unpack[LoadOptions],
-) -> Logs:
+) -> MindcraftLogs:
     """Read a folder of task runs.
 
     Parameters
@@ -145,7 +147,7 @@ def load(
 
     Returns
     -------
-    Logs
+    MindcraftLogs
         ``runs`` (one row per run), ``agents`` (one row per agent log), ``messages`` and ``commands`` (read on first
         access), ``definitions``, ``all_runs`` (before `where`) and ``ledger`` (one row per input file).
 
@@ -160,7 +162,7 @@ def load(
     4
     """
     own = {"tasks": tasks, "layout": layout or "", "scale": scale, "original_mtimes": original_mtimes}
-    return load_logs(path, KIND, **own, **options)
+    return cast(MindcraftLogs, load_logs(path, KIND, **own, **options))
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Unpack[CollectOptions]) -> Changes:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -12,10 +12,11 @@ from evalkit.display.terminal import INTERVAL, Part, column_title, fit_table, gr
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError, plain
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, has_flag
+from evalkit.kinds import has_flag
 from evalkit.kinds.runs import compared_in
 from evalkit.kinds.success_rates import best_first
 from evalkit.mindcraft import analysis, words
+from evalkit.mindcraft.logs import MindcraftLogs
 from evalkit.mindcraft.parse import UNKNOWN
 from evalkit.mindcraft.table import STATUSES, SUCCEEDED_LATE
 
@@ -24,7 +25,7 @@ _ENDS = ["estimate", "low", "high"]
 _SPARE = ("success", "zero", "partial", "no score", "timed out", "broken", "running")
 
 
-def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
+def describe(logs: MindcraftLogs, views: Mapping[str, Any]) -> list[Part]:
     """Format the success rates and statuses of runs, by model or by the columns that `views` names."""
     by = list(dict.fromkeys(views.get("by") or ["model_name"]))
     runs = _with_groups(logs.runs, by)
@@ -69,7 +70,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     """Format the progress of each model and the rates of its finished runs; rates exclude running runs."""
     by = list(dict.fromkeys(options.get("by") or ["model_name"]))
     runs = _with_groups(snapshot.logs.runs, by).assign(_running=_running(snapshot))
-    n_definitions = len(snapshot.logs.definitions)
+    n_definitions = len(cast(MindcraftLogs, snapshot.logs).definitions)
     tasks: dict[Any, dict[str, float]] = {}  # by model: number of tasks done (no run is running) and expected
     wanted: float
     for model, group in runs.groupby("model_name"):
@@ -108,7 +109,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
 
 def _running(snapshot: Snapshot) -> list[bool]:
     """Return which runs are still being written."""
-    runs, agents = snapshot.logs.runs, snapshot.logs.agents
+    runs, agents = snapshot.logs.runs, snapshot.logs["agents"]
     ended = set(agents.loc[agents["final_system_message"].notna(), "run_id"])
     paths = agents.groupby("run_id")["source"].apply(list).to_dict()
     running = []

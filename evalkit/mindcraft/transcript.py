@@ -12,8 +12,9 @@ import pandas as pd
 from msgspec.structs import replace
 
 from evalkit.io import BrokenFileError, SourceError, decode_json, frame_of, read_files
-from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical
+from evalkit.kinds import Call, RunFiles, Transcript, Turn, canonical
 from evalkit.mindcraft import parse
+from evalkit.mindcraft.logs import MindcraftLogs
 from evalkit.mindcraft.table import FLAG_LABELS, LAZY_TABLES, STATUSES, CompletionStatus
 
 _COMMAND = re.compile(r"(!(?<![\w!]!)[A-Za-z]\w*)(?:\(([^()\n]*)\))?")  # fast, as it begins with a literal
@@ -101,7 +102,7 @@ def _rank(record: Mapping[str, Any]) -> tuple[bool, float]:
     return not record["timed_out"], math.inf if score is None else -score
 
 
-def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
+def run_files(logs: MindcraftLogs, run: Mapping[str, Any]) -> RunFiles:
     """Return the paths of the logs of a run's agents, and its target."""
     agents = logs.agents
     known, paths = _paths.get(id(agents), (None, {}))

@@ -14,6 +14,7 @@ from .kind import checks_df as checks_df
 from .kind import load as load
 from .kind import steps_df as steps_df
 from .literals import to_jsonable as to_jsonable
+from .logs import StepsLogs as StepsLogs
 from .results import check as check
 from .storage import create_result_summary as create_result_summary
 from .storage import extract_key_findings_from_execution as extract_key_findings_from_execution

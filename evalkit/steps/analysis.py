@@ -12,7 +12,7 @@ from evalkit._text import counted_noun, sentence
 from evalkit.io import SourceError, frame
 from evalkit.io.sources import is_sample
 from evalkit.io.text import cut_end, message_pattern
-from evalkit.kinds import Example, Finding, Logs, sections
+from evalkit.kinds import Example, Finding, sections
 from evalkit.kinds.findings import MOST_EXAMPLES, files_of
 from evalkit.stats import Estimate, estimate_by, proportion_interval
 from evalkit.steps import table, words
@@ -28,6 +28,7 @@ from evalkit.steps.format import (
     is_talk,
 )
 from evalkit.steps.judge import History, plan_adherence
+from evalkit.steps.logs import StepsLogs
 
 __all__ = [
     "adherence", "confirmed_success", "coverage", "failure_kinds", "focus", "found", "overview", "success_rates",
@@ -434,7 +435,7 @@ def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
     return numbered(steps[first].assign(remark=remark).join(steps[last]))
 
 
-def findings(logs: Logs) -> list[Finding]:
+def findings(logs: StepsLogs) -> list[Finding]:
     """Find how many steps succeeded, how many only reported success, what failed, and which results were cut."""
 
     def examples(some: pd.DataFrame) -> tuple[Example, ...]:

@@ -2,17 +2,18 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import pandas as pd
 
 from evalkit import kinds
 from evalkit.io import Source, decode_start
-from evalkit.kinds import Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules, RunFiles
+from evalkit.kinds import Command, FileRules, LoadOptions, LogKind, Option, RateRules, RunFiles
 from evalkit.steps.assemble import assemble, frames_of
 from evalkit.steps.events import DETECTORS, FAILURES
 from evalkit.steps.format import DEFAULTS, Options, is_record
 from evalkit.steps.judge import as_history
+from evalkit.steps.logs import StepsLogs
 from evalkit.steps.parse import companions, parse_file, state_in
 from evalkit.steps.table import LABELS, RECORDS, TABLES
 from evalkit.steps.terminal import describe, progress
@@ -39,6 +40,7 @@ KIND = LogKind(
     parse=parse_file,
     recognises=_recognises,
     files=FileRules(companions=companions),
+    logs=StepsLogs,
     assemble=assemble,
     rates=RateRules(outcome_of={"unfinished": "not measured"}, excluding_flags=("duplicate",)),
     settings=("options",),
@@ -66,7 +68,7 @@ KIND = LogKind(
 )
 
 
-def load(source: Source, options: Options = DEFAULTS, **others: Unpack[LoadOptions]) -> Logs:
+def load(source: Source, options: Options = DEFAULTS, **others: Unpack[LoadOptions]) -> StepsLogs:
     """Read and judge histories: JSON, JSONL, LangGraph's SQLite checkpoints, or ``samples:steps``.
 
     Each call judges the steps again, with the evaluators that are registered at that time.
@@ -82,7 +84,7 @@ def load(source: Source, options: Options = DEFAULTS, **others: Unpack[LoadOptio
 
     Returns
     -------
-    Logs
+    StepsLogs
         ``runs`` (one row per history), ``steps``, ``checks`` (one row per step and check), ``results`` (one row per
         number or name found), ``ledger``, and ``histories``, a list of `History`.
 
@@ -91,7 +93,7 @@ def load(source: Source, options: Options = DEFAULTS, **others: Unpack[LoadOptio
     >>> len(steps.load("samples:steps/typed.json").runs)
     1
     """
-    return kinds.load(source, KIND, options=options, **others)
+    return cast(StepsLogs, kinds.load(source, KIND, options=options, **others))
 
 
 def steps_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Output of commands on histories: summaries, steps and checks, and the frames for their files."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -12,16 +12,16 @@ from evalkit.display.words import finding_text
 from evalkit.io import plain
 from evalkit.io.screen import so_far
 from evalkit.io.text import shorten
-from evalkit.kinds import Logs
 from evalkit.steps import analysis
 from evalkit.steps.format import CRITICAL, SILENT, VERDICTS
 from evalkit.steps.judge import end_of_route, find_loops
 from evalkit.steps.literals import to_jsonable
+from evalkit.steps.logs import StepsLogs
 
 _SPARE = ("records", "cut", "loops", "silent", "failed")  # columns that can be dropped, the first one first
 
 
-def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
+def describe(logs: StepsLogs, views: Mapping[str, Any]) -> list[Part]:
     """Format the summary of several histories, or the steps of one; `views` may ask for all steps or for checks."""
     checks, everything = views.get("checks"), views.get("all")
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
@@ -104,7 +104,7 @@ def _found_cells(row: dict[str, Any]) -> dict[str, str]:
 
 def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]:
     """Format one row per history, the lowest confirmed success first; return it, and whether all have ended."""
-    logs = snapshot.logs
+    logs = cast(StepsLogs, snapshot.logs)
     idle = 60.0 if snapshot.idle is None else snapshot.idle  # seconds without a change after which a history has ended
     running = {history.label for history in logs.histories if snapshot.unchanged_for(history.source) < idle}
     rows = to_jsonable(analysis.overview(logs.runs, logs.steps))
@@ -117,7 +117,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
     return f"{table}\n\n{total}", snapshot.expected is not None and len(logs.runs) >= snapshot.expected and ended
 
 
-def _overview(logs: Logs, rows: list[dict[str, Any]]) -> list[Part]:
+def _overview(logs: StepsLogs, rows: list[dict[str, Any]]) -> list[Part]:
     """Format the answer, one row per history, the worst first, and a row for all together."""
     frame = analysis.total(logs.runs, logs.steps)
     total, frame = to_jsonable(frame), pd.concat([analysis.overview(logs.runs, logs.steps), frame])

@@ -8,11 +8,12 @@ import pandas as pd
 
 from evalkit._text import check_number
 from evalkit.io import short_paths
-from evalkit.kinds import Finding, Logs, data_finding, examples_of, flag_counts, outcomes, sections
+from evalkit.kinds import Finding, data_finding, examples_of, flag_counts, outcomes, sections
 from evalkit.kinds.runs import counted, has_flag, is_excluded, kind_of, leading, outcome_of
 from evalkit.stats import cells_of, estimate_by
 from evalkit.stats import reliability as reliability_of
 from evalkit.trajectories import words
+from evalkit.trajectories.logs import TrajectoriesLogs
 from evalkit.trajectories.parse import SESSION_FORMATS
 from evalkit.trajectories.records import AGENT_FAILED
 from evalkit.trajectories.table import ENDINGS, NAME
@@ -316,12 +317,12 @@ def _logged_tools(chosen: pd.DataFrame, tools: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(is_error=number.lt(errors).astype("float64").where(number.lt(results)))
 
 
-def tool_use(logs: Logs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
+def tool_use(logs: TrajectoriesLogs, runs: pd.DataFrame, most: int = 200) -> pd.DataFrame:
     """Count tool calls and their errors per model and tool.
 
     Parameters
     ----------
-    logs : Logs
+    logs : TrajectoriesLogs
         The logs of the runs.
     runs : DataFrame
         One row per run, such as `logs.runs`.

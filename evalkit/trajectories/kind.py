@@ -2,19 +2,20 @@
 
 import os
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Unpack, cast
 
 import pandas as pd
 
 from evalkit import kinds
 from evalkit._text import as_list
 from evalkit.io import Source
-from evalkit.kinds import Changes, CollectOptions, Command, FileRules, LoadOptions, LogKind, Logs, Option, RateRules
+from evalkit.kinds import Changes, CollectOptions, Command, FileRules, LoadOptions, LogKind, Option, RateRules
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.analysis import over_planned
 from evalkit.trajectories.assemble import assemble
 from evalkit.trajectories.events import DETECTORS
+from evalkit.trajectories.logs import TrajectoriesLogs
 from evalkit.trajectories.parse import accepts, context_files, excerpt, parse, recognises
 from evalkit.trajectories.records import TITLE
 from evalkit.trajectories.table import ENDINGS, FLAGS, LAZY_TABLES, NAME, RECORDS, TABLES
@@ -37,6 +38,7 @@ KIND = LogKind(
     files=FileRules(accepts=accepts, context=context_files, excerpt=excerpt, excerpted=(".eval",)),
     tables=TABLES,
     lazy_tables=LAZY_TABLES,
+    logs=TrajectoriesLogs,
     assemble=assemble,
     options=(
         Option(
@@ -94,7 +96,7 @@ def load(
     score: str = "",
     outcomes: str | os.PathLike = "",
     **options: Unpack[LoadOptions],
-) -> Logs:
+) -> TrajectoriesLogs:
     """Read trajectories of any known format, and tables of runs.
 
     Parameters
@@ -114,7 +116,7 @@ def load(
 
     Returns
     -------
-    Logs
+    TrajectoriesLogs
         ``runs``, ``scores``, ``plans``, ``published``, ``usage``, ``tools`` and ``ledger``, as well as ``messages``,
         ``tool_calls`` and ``turns``, which evalkit reads on first access.
 
@@ -123,7 +125,8 @@ def load(
     >>> len(trajectories.load("samples:trajectories/table/runs.csv").runs) > 0
     True
     """
-    return load_logs(path, KIND, columns=tuple(as_list(columns)), score=score, outcomes=os.fspath(outcomes), **options)
+    own = {"columns": tuple(as_list(columns)), "score": score, "outcomes": os.fspath(outcomes)}
+    return cast(TrajectoriesLogs, load_logs(path, KIND, **own, **options))
 
 
 def collect(source: Source, output: str | os.PathLike, **options: Unpack[CollectOptions]) -> Changes:

@@ -1,7 +1,7 @@
 """Terminal output for trajectories, made from the same estimates as the tables of the notebook."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -9,9 +9,10 @@ from evalkit._text import counted_noun
 from evalkit.display.follow import Snapshot
 from evalkit.display.terminal import Part, column_title, fit_table, group_names, rate_rows, unmeasured_lines
 from evalkit.io.screen import so_far
-from evalkit.kinds import Logs, has_flag, outcome_of, outcomes, rates
+from evalkit.kinds import has_flag, outcome_of, outcomes, rates
 from evalkit.kinds.success_rates import best_first
 from evalkit.trajectories.analysis import counted, endings, has_outcomes, took, trials
+from evalkit.trajectories.logs import TrajectoriesLogs
 from evalkit.trajectories.table import ENDINGS
 
 _TAKEN = {
@@ -26,7 +27,7 @@ _TAKEN = {
 _SPARE = [status.text for status in ENDINGS.values()]  # columns that a narrow screen omits
 
 
-def describe(logs: Logs, views: Mapping[str, Any]) -> list[Part]:
+def describe(logs: TrajectoriesLogs, views: Mapping[str, Any]) -> list[Part]:
     """Format rates or mean scores by model, how runs ended, and which planned trials are missing.
 
     If no log records an outcome, the table shows turns, tokens and tool calls instead.
@@ -49,7 +50,7 @@ def progress(snapshot: Snapshot, options: Mapping[str, Any]) -> tuple[str, bool]
 
     The second value is whether all planned or expected trials are done and no run is running.
     """
-    logs = snapshot.logs
+    logs = cast(TrajectoriesLogs, snapshot.logs)
     running = outcome_of(logs.runs, logs.kind).eq("running")
     table = trials(logs.runs, logs.plans)
     planned = table["planned"].sum() if table["planned"].notna().any() else None
@@ -89,7 +90,7 @@ def _taken_rows(table: pd.DataFrame) -> list[dict[str, str]]:
     return rows
 
 
-def _notes(logs: Logs) -> list[str]:
+def _notes(logs: TrajectoriesLogs) -> list[str]:
     """Describe missing trials, excluded runs, overruled outcomes and logs without outcomes."""
     table, runs = trials(logs.runs, logs.plans), logs.runs
     missing, planned = int(table["missing"].sum()), int(table["planned"].sum())

@@ -13,9 +13,10 @@ import pandas as pd
 from msgspec.structs import asdict, replace
 
 from evalkit.io import SourceError, StorageOptions, frame, reason_of, storage
-from evalkit.kinds import Call, Logs, RunFiles, Transcript, Turn, canonical, cell_text, read_log
+from evalkit.kinds import Call, RunFiles, Transcript, Turn, canonical, cell_text, read_log
 from evalkit.trajectories.chat import Message, ToolCall
 from evalkit.trajectories.json_values import text_of
+from evalkit.trajectories.logs import TrajectoriesLogs
 from evalkit.trajectories.parse import SESSION_FORMATS, opened, parse
 from evalkit.trajectories.table import LAZY_TABLES
 
@@ -72,7 +73,7 @@ _PROMPT = re.compile(r"\s*(?:\(Open file: .*\)\s*)?(?:\(Current directory: .*\)\
 _RETURNED = re.compile(r"<returncode>\s*(-?\d+)")
 
 
-def run_files(logs: Logs, run: Mapping[str, Any]) -> RunFiles:
+def run_files(logs: TrajectoriesLogs, run: Mapping[str, Any]) -> RunFiles:
     """Return the files of a run (its `source` last, but first for sessions), its part, and its target and scorer."""
     scorer = cell_text(run["score_key"])
     if run["format"] == "table":
