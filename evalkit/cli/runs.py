@@ -19,6 +19,7 @@ from evalkit.io.write import write_frame
 from evalkit.kinds.detection import describe_source, kinds_of_source
 from evalkit.kinds.logs import Logs
 from evalkit.kinds.pipeline import load
+from evalkit.kinds.runs import Value
 
 TARGETS: dict[str, Any] = {"new": "new tasks", "these": "these tasks"}
 VALUES = click.Choice(["is_successful", "score"])
@@ -104,7 +105,7 @@ def compare(
     detect: float | None,
     output: str | None,
     everything: bool,
-    value: str | None,
+    value: Value | None,
     margin: float | None,
 ) -> None:
     """Compare the models of SOURCE on the tasks that they share. Each task has the same weight.
@@ -152,7 +153,7 @@ def compare(
 @options.write_to("all checks")
 def audit(
     read: Callable[[], Logs],
-    value: str | None,
+    value: Value | None,
     checks: tuple[str, ...],
     strict: bool,
     everything: bool,

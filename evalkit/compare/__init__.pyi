@@ -20,6 +20,7 @@ from .pairwise import pairs as pairs
 from .pairwise import pairs_text as pairs_text
 from .pairwise import pairs_to_show as pairs_to_show
 from .planning import plan as plan
+from .ranking import Headline as Headline
 from .ranking import Leaderboard as Leaderboard
 from .ranking import answer_table as answer_table
 from .ranking import headline as headline

@@ -17,6 +17,7 @@ from evalkit.compare.check_registry import CHECKS, VERDICTS, Audited, Check, Not
 from evalkit.compare.ranking import Leaderboard, headline
 from evalkit.kinds import Example, Finding, Logs, sections
 from evalkit.kinds.findings import MOST_EXAMPLES
+from evalkit.kinds.runs import Value
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +48,7 @@ class Audit:
         return pd.DataFrame(rows, columns=names)
 
 
-def audit(logs: Logs, value: str = "", runs: pd.DataFrame | None = None, checks: str | Sequence[str] = ()) -> Audit:
+def audit(logs: Logs, value: Value = "", runs: pd.DataFrame | None = None, checks: str | Sequence[str] = ()) -> Audit:
     """Run all checks, or the named ones, on logs or on some of their runs.
 
     Parameters

@@ -12,6 +12,7 @@ from evalkit._notes import note
 from evalkit.compare.comparison import Comparison, check_margin, comparison
 from evalkit.io import SourceError
 from evalkit.kinds.findings import absent_counts, absent_runs
+from evalkit.kinds.runs import Value
 from evalkit.stats import compare_to_baseline
 from evalkit.stats.intervals import LEVEL, Target
 from evalkit.stats.pairwise import holm
@@ -40,7 +41,7 @@ def baseline_named(data: Comparison, name: str) -> str:
 def against(
     runs: pd.DataFrame | Comparison,
     baseline: str,
-    value: str = "",
+    value: Value = "",
     *,
     margin: float | None = None,
     target: Target = "new tasks",
@@ -113,7 +114,7 @@ def against(
     return table.assign(warning=pd.Series(warnings, table.index, dtype="object"))
 
 
-def changed_tasks(runs: pd.DataFrame | Comparison, baseline: str, value: str = "") -> pd.DataFrame:
+def changed_tasks(runs: pd.DataFrame | Comparison, baseline: str, value: Value = "") -> pd.DataFrame:
     """List the tasks on which each model differs from the baseline, the largest changes first.
 
     A task is broken if the model's rate is below the baseline's, and fixed if it is above. For scores, the changes are

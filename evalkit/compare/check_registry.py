@@ -11,7 +11,7 @@ from evalkit._notes import NO_NOTES, Notes, note
 from evalkit.compare.comparison import Comparison
 from evalkit.compare.ranking import Leaderboard, leaderboard
 from evalkit.kinds import Logs, outcomes
-from evalkit.kinds.runs import UNKNOWN, counted
+from evalkit.kinds.runs import UNKNOWN, Value, counted
 from evalkit.kinds.success_rates import best_first
 from evalkit.stats.adjusted import NONE
 
@@ -118,7 +118,7 @@ class Audited:
 
     logs: Logs
     all_runs: pd.DataFrame
-    value: str = ""
+    value: Value = ""
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -159,7 +159,7 @@ class Audited:
         With more than 1,000 models these are means over tasks, because adjusting them would take too long.
         """
         if not isinstance(runs, Comparison):
-            same = "is_successful" if self.board.outcomes.kind == "proportion" else "score"
+            same: Value = "is_successful" if self.board.outcomes.kind == "proportion" else "score"
             runs = Comparison.of(outcomes(runs, same, self.logs.kind))
         cells = runs.cells
         if len(cells.models) > MOST_ADJUSTED:

@@ -13,7 +13,7 @@ from evalkit._text import check_number
 from evalkit.io import SourceError, short_paths
 from evalkit.kinds import Outcomes, outcomes
 from evalkit.kinds.pipeline import runs_of
-from evalkit.kinds.runs import UNKNOWN, leading
+from evalkit.kinds.runs import UNKNOWN, Value, leading
 from evalkit.stats import Cells, adjusted_rates, cells_of, estimate_by, repeats_test
 from evalkit.stats.adjusted import AdjustedRates
 from evalkit.stats.pairwise import MOST_PAIRED
@@ -141,7 +141,7 @@ def _units_differ(table: pd.DataFrame) -> Notes:
     return Notes()
 
 
-def comparison(runs: pd.DataFrame | Comparison, value: str = "") -> Comparison:
+def comparison(runs: pd.DataFrame | Comparison, value: Value = "") -> Comparison:
     """Return the comparison of a table of runs, as for `leaderboard`; return a comparison unchanged.
 
     Raises ValueError if a given comparison compares another value than `value`.

@@ -4,15 +4,16 @@ import numpy as np
 import pandas as pd
 
 from evalkit.compare.comparison import Comparison, comparison
-from evalkit.kinds.runs import leading
+from evalkit.kinds.runs import Value, leading
+from evalkit.kinds.success_rates import CostUnit
 from evalkit.stats import cost_front, estimate_by
 
-COSTS = ("cost", "tokens", "duration")
+COSTS: tuple[CostUnit, ...] = ("cost", "tokens", "duration")
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # shares of all models' runs that stay within a budget
 _BUDGETS = "budget model_name n n_tasks estimate low high method target warning measure"
 
 
-def cost(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame, str]:
+def cost(runs: pd.DataFrame | Comparison, value: Value = "") -> tuple[pd.DataFrame, CostUnit]:
     """Compare the results of models with their cost, in US dollars, else tokens, else seconds.
 
     Parameters
@@ -38,12 +39,12 @@ def cost(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame
     return data.outcomes.marked(cost_front(cells if unit else cells.take(models=[]), unit or COSTS[0])), unit
 
 
-def _unit(rows: pd.DataFrame) -> str:
+def _unit(rows: pd.DataFrame) -> CostUnit:
     """Return the first measure of cost that any run has, or an empty string."""
     return next((name for name in COSTS if rows[name].notna().any()), "")
 
 
-def at_budget(runs: pd.DataFrame | Comparison, value: str = "") -> tuple[pd.DataFrame, str]:
+def at_budget(runs: pd.DataFrame | Comparison, value: Value = "") -> tuple[pd.DataFrame, CostUnit]:
     """Estimate success at equal budgets per run; a run above the budget counts as a failure.
 
     Budgets are quantiles of the cost of runs, in US dollars, else tokens, else seconds. The estimate assumes that

@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 
 from evalkit.compare.comparison import Comparison, comparison
+from evalkit.kinds.runs import Value
 
 DRAWS = 200  # number of random subsets of tasks per size
 COLUMNS = ["task", "n_models", "n", "mean", "verdict", "discrimination"]
 
 
-def task_items(runs: pd.DataFrame | Comparison, value: str = "") -> pd.DataFrame:
+def task_items(runs: pd.DataFrame | Comparison, value: Value = "") -> pd.DataFrame:
     """Describe how each task separates models; tasks that contradict the order of models come first.
 
     The discrimination is the correlation, over models, of their means on the task with their means on all other tasks
@@ -61,7 +62,7 @@ def task_items(runs: pd.DataFrame | Comparison, value: str = "") -> pd.DataFrame
 
 
 def fewer_tasks(
-    runs: pd.DataFrame | Comparison, value: str = "", *, rng: np.random.Generator | None = None
+    runs: pd.DataFrame | Comparison, value: Value = "", *, rng: np.random.Generator | None = None
 ) -> pd.DataFrame:
     """Estimate how often a random subset of the tasks gives the same ranking as all shared tasks.
 

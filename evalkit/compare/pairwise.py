@@ -9,7 +9,7 @@ from evalkit.display.words import pair_text
 from evalkit.io import plain
 from evalkit.kinds import Example, Outcomes, judge_mark
 from evalkit.kinds.findings import MOST_EXAMPLES
-from evalkit.kinds.runs import leading
+from evalkit.kinds.runs import Value, leading
 from evalkit.stats import Cells, compare_all
 from evalkit.stats.intervals import LEVEL, Target
 
@@ -18,7 +18,7 @@ _DISCORDANT = ["task", "model_a", "model_b", "repetition", "value_a", "value_b",
 
 
 def pairs(
-    runs: pd.DataFrame | Comparison, value: str = "", *, target: Target = "new tasks", margin: float | None = None
+    runs: pd.DataFrame | Comparison, value: Value = "", *, target: Target = "new tasks", margin: float | None = None
 ) -> pd.DataFrame:
     """Compare every pair of models; with more than 100 models, only the 30 with the highest means.
 
@@ -126,7 +126,9 @@ def pairs_text(pairs: pd.DataFrame) -> str:
     return "\n".join([head, *map(plain, decided["sentence"])])
 
 
-def discordant(runs: pd.DataFrame | Comparison, model_a: str = "", model_b: str = "", value: str = "") -> pd.DataFrame:
+def discordant(
+    runs: pd.DataFrame | Comparison, model_a: str = "", model_b: str = "", value: Value = ""
+) -> pd.DataFrame:
     """Find the tasks on which two models disagree, with their runs.
 
     Runs of a task are paired in the order of repetitions. If the kind of log counts unmeasured runs as failures, they

@@ -3,10 +3,11 @@
 import pandas as pd
 
 from evalkit.compare.comparison import Comparison, comparison, leading_cells
+from evalkit.kinds.runs import Value
 from evalkit.stats import plan as plan_pairs
 
 
-def plan(runs: pd.DataFrame | Comparison, difference: float | None = None, value: str = "") -> pd.DataFrame:
+def plan(runs: pd.DataFrame | Comparison, difference: float | None = None, value: Value = "") -> pd.DataFrame:
     """Plan the numbers of tasks and repetitions that detect a difference of a typical pair with 80 % power.
 
     With more than 100 models, the plan uses only the 30 with the highest means.

@@ -1,9 +1,9 @@
 """Rank models on a leaderboard: their order, the best model if the data show one, and caveats."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, Required, TypedDict
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
@@ -18,7 +18,7 @@ from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, LogKind, Outcomes, examples_of, outcomes, rates, sections
 from evalkit.kinds.findings import absent_counts, absent_runs, variants
 from evalkit.kinds.pipeline import runs_of
-from evalkit.kinds.runs import UNKNOWN, copied, kind_of
+from evalkit.kinds.runs import UNKNOWN, Value, copied, kind_of
 from evalkit.kinds.success_rates import best_first, with_usage
 from evalkit.stats import best_model, pair_structure, rank_models
 from evalkit.stats.adjusted import NONE, RAW
@@ -79,8 +79,44 @@ class Leaderboard(Comparison):
         return self.pairs[self.pairs[["model_a", "model_b"]].isin(first).any(axis=1)]
 
 
+class Headline(TypedDict, total=False):
+    """Which model is best: a code, and the values that the text for this code needs."""
+
+    code: Required[
+        Literal[
+            "nothing", "unnamed", "one_model", "cycle", "lower", "doubtful", "best", "apart", "tie", "unlike", "leads"
+        ]
+    ]
+    what: str  # what is estimated, such as ``success rate``
+    model: str
+    models: list[str]
+    ended: dict[Hashable, int]  # numbers of runs that were not measured, by how they ended
+    unnamed: bool
+    unnamed_runs: bool
+    unpaired: bool  # no task is shared with another model
+    conditions_differ: bool
+    conditions: bool
+    variants: bool
+    absent: dict[str, Any] | None  # values of the note on planned runs that are missing
+    basis: str
+    higher: str  # model with a higher raw estimate
+    undecided: int
+    behind: list[str]  # models that are shown to be behind the first one
+    open: list[str]  # the other models
+    few: bool
+    n_sets: int
+    # the estimate of `model`; absent if its scores have no common mean
+    estimate: float
+    low: float
+    high: float
+    n: int
+    n_tasks: int
+    method: str
+    target: str
+
+
 def leaderboard(
-    runs: pd.DataFrame, value: str = "", *, margin: float | None = None, planned: Iterable[str] = ()
+    runs: pd.DataFrame, value: Value = "", *, margin: float | None = None, planned: Iterable[str] = ()
 ) -> Leaderboard:
     """Rank models on comparable estimates.
 
@@ -298,7 +334,7 @@ def ranks_text(table: pd.DataFrame) -> list[str]:
     return texts
 
 
-def headline(board: Leaderboard) -> dict[str, Any]:
+def headline(board: Leaderboard) -> Headline:
     """Describe which model is best, or that the comparison is undecided.
 
     No model is named if the first models share the rank, have no name, or share no tasks. There is no estimate for
@@ -311,9 +347,9 @@ def headline(board: Leaderboard) -> dict[str, Any]:
 
     Returns
     -------
-    dict
-        `code` and the values for its text. For a model that leads, is best or is the only one, also estimate, low and
-        high.
+    Headline
+        A dictionary with `code` and the values for its text. For a model that leads, is best or is the only one, also
+        estimate, low and high.
 
     Examples
     --------
@@ -327,28 +363,37 @@ def headline(board: Leaderboard) -> dict[str, Any]:
         ended = board.outcomes.table["ended"].value_counts().to_dict()
         return {"code": "nothing", "ended": ended, "n": sum(ended.values())}
     if rated.empty:
-        return {"code": "unnamed", "what": name} | _fields(estimated.iloc[0], board.has_means)
+        return _with_estimate({"code": "unnamed", "what": name}, estimated.iloc[0], board.has_means)
     row = rated.iloc[0]
     if len(rated) == 1:
-        about = {"code": "one_model", "what": name, "model": row["model_name"], "unnamed": len(estimated) > 1}
-        return about | _fields(row, board.has_means)
+        about: Headline = {"code": "one_model", "what": name, "model": row["model_name"], "unnamed": len(estimated) > 1}
+        return _with_estimate(about, row, board.has_means)
     structure = pair_structure(board.pairs)
     if cycles := structure.only("cycle").notes:
         return {"code": "cycle", "models": list(cycles[0].values["models"])}
     first, others = row["model_name"], rated.iloc[1:]
     by = "estimate" if board.basis == NONE else "adjusted_estimate"
     own = board.pairs_of_first
-    about = {"model": first, "what": name, "unpaired": not own["n_tasks"].any()}
-    about |= {code: code in board.notes for code in ("unnamed_runs", "conditions_differ", "variants")}
-    about["absent"] = next((dict(one.values) for one in board.notes.only("absent").notes), None)
+    about = {
+        "code": "leads",
+        "model": first,
+        "what": name,
+        "unpaired": not own["n_tasks"].any(),
+        "unnamed_runs": "unnamed_runs" in board.notes,
+        "conditions_differ": "conditions_differ" in board.notes,
+        "variants": "variants" in board.notes,
+        "absent": next((dict(one.values) for one in board.notes.only("absent").notes), None),
+    }
     highest = rated.nlargest(1, "estimate").iloc[0]
     if board.is_adjusted and highest["estimate"] > row["estimate"]:
-        about |= {"basis": board.basis, "higher": highest["model_name"]}
+        about["basis"] = board.basis
+        about["higher"] = highest["model_name"]
     if doubts := board.notes.only(*DOUBTS):
-        code = "lower" if "lower_is_better" in doubts else "doubtful"
-        return {"code": code, "models": rated["model_name"].tolist()}
+        return {"code": "lower" if "lower_is_better" in doubts else "doubtful", "models": rated["model_name"].tolist()}
     if row["rank_high"] == 1:
-        return {"code": "best"} | about | {"undecided": int((~own["decided"]).sum())} | _fields(row, board.has_means)
+        about["code"] = "best"
+        about["undecided"] = int((~own["decided"]).sum())
+        return _with_estimate(about, row, board.has_means)
     if len(own) and own["estimate"].isna().all():
         models = rated["model_name"].tolist()
         sets = [names for one in structure.only("sets").notes for names in one.values["sets"]]
@@ -359,16 +404,19 @@ def headline(board: Leaderboard) -> dict[str, Any]:
     is_behind = others["behind_first"].astype(bool)
     if not board.has_means and board.basis == NONE and not is_behind.any():  # means under different conditions
         return {"code": "unlike", "models": rated["model_name"].tolist(), "conditions": True}
-    sides = {side: others.loc[of, "model_name"].tolist() for side, of in (("behind", is_behind), ("open", ~is_behind))}
-    few = bool((own["n_tasks"].lt(FEW_PAIRS) & own["method"].ne(UNPAIRED) & own["method"].ne(PARTLY)).all())
-    return {"code": "leads"} | about | {**sides, "few": few} | _fields(row, board.has_means)
+    about["behind"] = others.loc[is_behind, "model_name"].tolist()
+    about["open"] = others.loc[~is_behind, "model_name"].tolist()
+    about["few"] = bool((own["n_tasks"].lt(FEW_PAIRS) & own["method"].ne(UNPAIRED) & own["method"].ne(PARTLY)).all())
+    return _with_estimate(about, row, board.has_means)
 
 
-def _fields(row: pd.Series, has_mean: bool) -> dict[str, Any]:
-    """Return the estimate of a row of the table, unless its scores under several conditions have no common mean."""
-    if not has_mean:
-        return {}
-    return {name: row[name] for name in ("estimate", "low", "high", "n", "n_tasks", "method", "target")}
+def _with_estimate(headline: Headline, row: pd.Series, has_mean: bool) -> Headline:
+    """Add the estimate of a row of the table, unless its scores under several conditions have no common mean."""
+    if has_mean:
+        headline["estimate"], headline["low"], headline["high"] = row["estimate"], row["low"], row["high"]
+        headline["n"], headline["n_tasks"] = row["n"], row["n_tasks"]
+        headline["method"], headline["target"] = row["method"], row["target"]
+    return headline
 
 
 def with_short_names(board: Leaderboard, width: int) -> Leaderboard:

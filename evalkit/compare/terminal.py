@@ -20,7 +20,7 @@ from evalkit.display.words import finding_text, undecided_text, why_undecided
 from evalkit.io import distinct_names, plain
 from evalkit.kinds import Finding, Outcomes, outcomes, rates
 from evalkit.kinds.findings import similar_names, variants
-from evalkit.kinds.runs import UNKNOWN, kind_of
+from evalkit.kinds.runs import UNKNOWN, Value, kind_of
 from evalkit.kinds.success_rates import best_first
 from evalkit.stats.adjusted import ADJUSTED
 from evalkit.stats.intervals import CONFIDENCE, Target
@@ -73,7 +73,7 @@ def _lines(notes: Notes) -> list[str]:
 def describe_comparison(
     runs: pd.DataFrame,
     *,
-    value: str | None = None,
+    value: Value | None = None,
     margin: float | None = None,
     planned: Sequence[str] = (),
     detect: float = 0.0,
@@ -192,7 +192,7 @@ def describe_baseline(
     runs: pd.DataFrame | Comparison,
     baseline: str,
     *,
-    value: str | None = None,
+    value: Value | None = None,
     margin: float | None = None,
     target: Target = "new tasks",
     strict: bool = False,

@@ -3,6 +3,8 @@ from . import benchmark as benchmark
 from . import figures as figures
 from . import hooks as hooks
 from .assemble import BANDS as BANDS
+from .assemble import Counting as Counting
+from .assemble import Rules as Rules
 from .assemble import band as band
 from .evaluate import TraceScore as TraceScore
 from .evaluate import evaluate_all_traces as evaluate_all_traces

@@ -8,9 +8,9 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
 from weakref import WeakKeyDictionary
 from xml.etree import ElementTree
 
@@ -115,8 +115,38 @@ class Look(NamedTuple):
     text: str = ""
 
 
+class SubplotOptions(TypedDict, total=False):
+    """Options of ``Figure.subplots``, except the numbers of rows and columns."""
+
+    sharex: bool | Literal["none", "all", "row", "col"]
+    sharey: bool | Literal["none", "all", "row", "col"]
+    squeeze: bool
+    width_ratios: Sequence[float]
+    height_ratios: Sequence[float]
+    subplot_kw: Mapping[str, Any]
+    gridspec_kw: Mapping[str, Any]
+
+
+@overload
+def new_axes(width: float = 7.0, height: float = 3.6) -> Axes: ...
+
+
+@overload
+def new_axes(
+    width: float = 7.0, height: float = 3.6, *, nrows: int, ncols: int = 1, **subplots: Unpack[SubplotOptions]
+) -> np.ndarray: ...
+
+
+@overload
+def new_axes(
+    width: float = 7.0, height: float = 3.6, *, ncols: int, **subplots: Unpack[SubplotOptions]
+) -> np.ndarray: ...
+
+
 @themed
-def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
+def new_axes(
+    width: float = 7.0, height: float = 3.6, *, nrows: int = 1, ncols: int = 1, **subplots: Unpack[SubplotOptions]
+) -> Axes | np.ndarray:
     """Create axes on a new figure in evalkit's theme.
 
     Parameters
@@ -125,13 +155,15 @@ def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
         Width in inches.
     height : float
         Height in inches.
+    nrows, ncols : int
+        Numbers of rows and columns of axes.
     **subplots : Any
-        Options of ``Figure.subplots``.
+        Other options of ``Figure.subplots``.
 
     Returns
     -------
     Axes or array of Axes
-        The axes.
+        The axes; an array if there are several.
 
     Examples
     --------
@@ -139,7 +171,8 @@ def new_axes(width: float = 7.0, height: float = 3.6, **subplots: Any) -> Any:
     """
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.set_gid(_THEMED)
-    return figure.subplots(**subplots)
+    options: dict[str, Any] = dict(subplots)
+    return figure.subplots(nrows, ncols, **options)
 
 
 def dark_rules(svg: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 import pandas as pd
 from IPython import get_ipython
@@ -48,6 +48,12 @@ _STYLE = (
     ".evalkit-table th button { all: unset; cursor: pointer; } .evalkit-table th button::after { content: ' ↕'; } "
     ".evalkit-fold .tools { display: flex; flex-wrap: wrap; gap: .4em 1em; margin: .4em 0; }"
 )
+
+
+class NamedResult(Protocol):
+    """A result with named values, such as `evalkit.stats.Estimate` and any other NamedTuple."""
+
+    def _asdict(self) -> dict[str, Any]: ...
 
 
 def show_figure(figure: Figure | Axes, caption: str = "", name: str = "", *, alt: str = "") -> None:
@@ -179,7 +185,7 @@ def show_answer(
     table: pd.DataFrame,
     caption: str = "",
     *,
-    headline: Any = None,
+    headline: NamedResult | Mapping[str, Any] | None = None,
     label: str = "",
     digits: int = 2,
     percent: bool = True,
@@ -341,7 +347,7 @@ def _check_name(name: str) -> None:
         raise ValueError(f"{name!r} can't be a file's name: up to 80 letters, digits, _ and - only")
 
 
-def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
+def headline(estimate: NamedResult | Mapping[str, Any], label: str = "", *, percent: bool = True) -> None:
     """Show a report's main result, and pass it to the index of reports.
 
     Parameters
@@ -364,9 +370,11 @@ def headline(estimate: Any, label: str = "", *, percent: bool = True) -> None:
     _show_html(_html("answer", [(text, "")], False), text, {HEADLINE: data})
 
 
-def headline_data(estimate: Any, label: str = "", *, percent: bool = True) -> dict[str, Any]:
+def headline_data(
+    estimate: NamedResult | Mapping[str, Any], label: str = "", *, percent: bool = True
+) -> dict[str, Any]:
     """Return the data that the index of reports shows for a report's main result."""
-    values = estimate._asdict() if hasattr(estimate, "_asdict") else dict(estimate)
+    values = dict(estimate) if isinstance(estimate, Mapping) else estimate._asdict()
     label = label or (headline_text(values) if "code" in values else "")
     numbers = {key: as_number(values.get(key)) for key in ("estimate", "low", "high", "n")}
     bounds = (numbers[key] for key in ("estimate", "low", "high"))

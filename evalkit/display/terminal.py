@@ -18,7 +18,7 @@ from evalkit.io.text import distinct_names, plain, shorten
 from evalkit.kinds.findings import similar_names
 from evalkit.kinds.kind import LogKind
 from evalkit.kinds.logs import Logs
-from evalkit.kinds.runs import compared_in, outcomes
+from evalkit.kinds.runs import Value, compared_in, outcomes
 from evalkit.kinds.success_rates import rates, rates_by_denominator
 from evalkit.kinds.transcript import cell_text
 
@@ -194,7 +194,8 @@ def overview(runs: pd.DataFrame, kind: LogKind) -> tuple[list[dict[str, str]], p
     """Return success rates and mean scores by model, as formatted cells by header and as a frame."""
     rows: dict[str, dict[str, str]] = {}
     frames = []
-    by_value = {value: outcomes(runs, value, kind) for value in ("is_successful", "score")}
+    values: tuple[Value, ...] = ("is_successful", "score")
+    by_value = {value: outcomes(runs, value, kind) for value in values}
     measured = {value: data for value, data in by_value.items() if data.table["value"].notna().any()}
     for value, data in (measured or {"score": by_value["score"]}).items():
         table = rates(runs, value=value, kind=kind)
@@ -215,7 +216,7 @@ def rate_rows(table: pd.DataFrame, by: Sequence[str], title: str, *, percent: bo
     return rows
 
 
-def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value: str = "") -> list[str]:
+def unmeasured_lines(runs: pd.DataFrame, by: Sequence[str], kind: LogKind, value: Value = "") -> list[str]:
     """Format the rates of groups with unmeasured runs, with these runs counted in each possible way."""
     table = rates_by_denominator(runs, by, value, kind)
     table = table[(table["n_not_measured"] > 0) & (table["n_measured"] > 0)]  # only these have different rates

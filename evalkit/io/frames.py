@@ -20,6 +20,9 @@ from evalkit.io.text import MOST_LINE, cut_end, cut_line
 
 MOST_NAME = 200  # maximum length of a name, in characters
 Status = Literal["used", "skipped", "failed"]
+Dtype = Literal[
+    "str", "name", "line", "int", "int?", "float", "bool", "bool?", "list", "counts", "time", "category", "object"
+]  # the type of a column; see `Column`
 _PANDAS: dict[str, Any] = {
     **dict.fromkeys(("str", "name", "line"), pd.StringDtype(na_value=np.nan)),
     "category": pd.CategoricalDtype(),
@@ -58,7 +61,7 @@ class Column(NamedTuple):
     """
 
     name: str
-    dtype: str
+    dtype: Dtype
     meaning: str
     unit: str = ""
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import cache, partial
 from glob import has_magic
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 from urllib.parse import quote
 
 from evalkit.io.paths import INSIDE, FileState, SourceError, absolute, check_path, common_folder, is_url, protocol_of
@@ -293,6 +293,14 @@ def state_of(path: str) -> FileState | None:
     except (OSError, ValueError):
         return state_remote(path) if is_url(path) else None
     return FileState(status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@overload
+def own_sources(*sources: list[str]) -> tuple[list[str], ...]: ...
+
+
+@overload
+def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]: ...
 
 
 def own_sources(*sources: str | list[str]) -> tuple[str | list[str], ...]:

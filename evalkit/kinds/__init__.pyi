@@ -29,11 +29,13 @@ from .pipeline import load as load
 from .reading import Changes as Changes
 from .registry import kind_named as kind_named
 from .runs import Outcomes as Outcomes
+from .runs import Value as Value
 from .runs import counted as counted
 from .runs import describe_runs as describe_runs
 from .runs import has_flag as has_flag
 from .runs import outcomes as outcomes
 from .runs import select as select
+from .success_rates import CostUnit as CostUnit
 from .success_rates import rates as rates
 from .success_rates import rates_by_denominator as rates_by_denominator
 from .success_rates import usage as usage

@@ -35,6 +35,9 @@ _KEPT = ["run_id", "source", "model_name", "task_type", "repetition", "started",
 _ALSO_NEEDED = ["is_successful", "score", "status", "tokens_in", "tokens_out"]
 
 
+Value = Literal["", "is_successful", "score"]  # what is compared; "" for success if the logs record it, else the score
+
+
 class Outcomes(NamedTuple):
     """The counted runs, with one value each.
 
@@ -84,7 +87,7 @@ def judge_mark(warnings: Iterable[Notes]) -> str:
     return ""
 
 
-def outcomes(runs: pd.DataFrame, value: str = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
+def outcomes(runs: pd.DataFrame, value: Value = "", kind: LogKind | None = None, *, cluster: str = "") -> Outcomes:
     """Select the runs that count, and give each an outcome and a value.
 
     When comparing success, a run that was not measured has the value NaN, or 0 if the kind counts such runs as failures

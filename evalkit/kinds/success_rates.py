@@ -17,6 +17,7 @@ from evalkit.kinds.runs import (
     NO_SCORE,
     UNKNOWN,
     Outcomes,
+    Value,
     counted,
     has_flag,
     kind_of,
@@ -37,6 +38,7 @@ class Amount(NamedTuple):
     unit: str  # in a sentence
 
 
+CostUnit = Literal["", "cost", "tokens", "duration"]  # the measure of cost; "" if no run has a cost
 AMOUNTS = {  # by column of runs; runs of some kinds may lack the column
     "duration": Amount("duration (seconds)", "seconds"),
     "turns": Amount("turns", "turns"),
@@ -52,7 +54,7 @@ _OF_POINTS: Sequence[tuple[Missing, str]] = (("failure", "zero"),)
 def rates(
     runs: pd.DataFrame,
     by: str | Sequence[str] = "model_name",
-    value: str = "",
+    value: Value = "",
     kind: LogKind | None = None,
     *,
     missing: Missing = "",
@@ -146,7 +148,7 @@ def _rates_of(
 def rates_by_denominator(
     runs: pd.DataFrame,
     by: str | Sequence[str] = "model_name",
-    value: str = "",
+    value: Value = "",
     kind: LogKind | None = None,
     *,
     cluster: str = "",

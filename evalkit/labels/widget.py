@@ -1,16 +1,19 @@
 """Label in a notebook cell, with buttons."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalkit._html import render_macro
 from evalkit.io import SourceError, plain
 from evalkit.labels.session import ANSWERS, Session
 
+if TYPE_CHECKING:
+    import ipywidgets  # optional
+
 HEIGHT = "30em"
 LATER = "later"
 
 
-def label_widget(session: Session) -> Any:
+def label_widget(session: Session) -> "ipywidgets.VBox":
     """Return a widget that shows one transcript after another, with buttons for the label and a field for a note.
 
     Each label is saved immediately. When the cell runs again, it continues with the units that have no label.

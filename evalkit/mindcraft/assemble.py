@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from evalkit._notes import Notes, note
 from evalkit._text import listed
 from evalkit.io import Column, Entry, absolute, cut_name, frame_of
+from evalkit.io.frames import Dtype
 from evalkit.kinds import Assembled, Records, run_ids
 from evalkit.mindcraft.layout import Named, Repetition, TaskFolder, name_models, split_repetitions, task_folders
 from evalkit.mindcraft.parse import STATED
@@ -393,7 +394,7 @@ def metrics_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             types[name].add(type(value))
     columns = list[Column]()
     for name, own in types.items():
-        dtype = "str"
+        dtype: Dtype = "str"
         if own == {bool}:
             dtype = "bool?"
         elif own <= {int, float}:

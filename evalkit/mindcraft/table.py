@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from evalkit.io import Column
+from evalkit.io.frames import Dtype
 from evalkit.kinds import run_columns
 
 Scale = Literal["auto", "percent", "fraction"]
@@ -127,7 +128,8 @@ _OF_LOG = (
     *COUNT_COLUMNS,
 )
 _FLAGS_OF_LOG = Column("flags", "list", "flags of the log")
-_STORED = {"parsing_errors": "list", **{column.name: "int" for column in COUNT_COLUMNS}}  # types of columns in records
+# types of columns in records
+_STORED: dict[str, Dtype] = {"parsing_errors": "list", **{column.name: "int" for column in COUNT_COLUMNS}}
 RECORDS = {
     "logs": (
         *(column._replace(dtype=_STORED.get(column.name, column.dtype)) for column in _OF_LOG),

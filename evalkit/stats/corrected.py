@@ -13,7 +13,7 @@ import numpy as np
 
 from evalkit._notes import Notes, note
 from evalkit.stats import intervals
-from evalkit.stats.intervals import Estimate
+from evalkit.stats.intervals import Estimate, Values
 
 THESE_UNITS = "these units"  # target of the estimate: the rate if all units were labelled
 FEW_LABELS = 20  # number of labels below which the interval has a warning (docs/judges.md)
@@ -57,7 +57,7 @@ class _Fit(NamedTuple):
 
 
 def corrected_rate(
-    labels: Iterable[Any], judged: Iterable[Any], judged_rest: Iterable[Any], clusters: Iterable[Any] | None = None
+    labels: Values, judged: Values, judged_rest: Values, clusters: Iterable[Any] | None = None
 ) -> Estimate:
     """Estimate the rate over these units from hand labels of a random sample and a judge's verdicts on all units.
 
@@ -118,9 +118,9 @@ def corrected_rate(
 
 def half_width_after(
     more: int,
-    labels: Iterable[Any],
-    judged: Iterable[Any],
-    judged_rest: Iterable[Any],
+    labels: Values,
+    judged: Values,
+    judged_rest: Values,
     clusters: Iterable[Any] | None = None,
 ) -> float:
     """Return the expected half width of the interval of `corrected_rate` after `more` additional random labels.
@@ -159,9 +159,9 @@ def half_width_after(
 
 def labels_for(
     half_width: float,
-    labels: Iterable[Any],
-    judged: Iterable[Any],
-    judged_rest: Iterable[Any],
+    labels: Values,
+    judged: Values,
+    judged_rest: Values,
     clusters: Iterable[Any] | None = None,
 ) -> float:
     """Return how many more random labels are needed so that half the interval's width is at most `half_width`.

@@ -8,10 +8,11 @@ them on many samples at once: the last axis of an argument contains values, the 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, SupportsFloat, get_args
 
 import numpy as np
 import pandas as pd
+from pandas.api.typing import NAType
 from scipy import special
 
 from evalkit._notes import Notes, left_out, note
@@ -21,6 +22,7 @@ from evalkit.stats.seeds import SeedSpread, seed_spreads
 Target = Literal["new tasks", "these tasks"]
 Kind = Literal["proportion", "score", "mean"]
 Numbers = np.ndarray | float
+Values = Iterable[SupportsFloat | NAType | None]  # numbers, of which some may be missing
 
 CONFIDENCE = 0.95  # confidence level of all intervals; figures, tables and sentences state it
 LEVEL = 1 - CONFIDENCE  # significance level of all tests
@@ -106,7 +108,7 @@ def proportion_interval(successes: int, n: int) -> Estimate:
 
 
 def rate_interval(
-    values: Iterable[Any],
+    values: Values,
     clusters: Iterable[Any] | None = None,
     *,
     target: Target = "new tasks",
@@ -149,7 +151,7 @@ def rate_interval(
 
 
 def mean_interval(
-    values: Iterable[Any],
+    values: Values,
     clusters: Iterable[Any] | None = None,
     *,
     bounds: tuple[float, float] | None = None,
@@ -323,7 +325,9 @@ def of_repetitions(sizes: np.ndarray) -> Notes:
 
 
 def jackknife_interval(
-    values: Iterable[Any], statistic: Callable[[np.ndarray], float], clusters: Iterable[Any] | None = None
+    values: Values | Iterable[Iterable[SupportsFloat]],
+    statistic: Callable[[np.ndarray], float],
+    clusters: Iterable[Any] | None = None,
 ) -> Estimate:
     """Estimate a smooth statistic by leaving out one value or cluster at a time (Tukey 1958).
 
@@ -404,7 +408,7 @@ def by_family(means: np.ndarray, sizes: np.ndarray, codes: np.ndarray) -> Units:
 
 
 def positive_mean_interval(
-    values: Iterable[Any], clusters: Iterable[Any] | None = None, *, families: Iterable[Any] | None = None
+    values: Values, clusters: Iterable[Any] | None = None, *, families: Iterable[Any] | None = None
 ) -> Estimate:
     """Estimate the mean of values that are never negative, such as costs, on the log scale.
 
@@ -441,7 +445,7 @@ def positive_mean_interval(
 
 
 def ratio_interval(
-    above: Iterable[Any], below: Iterable[Any], clusters: Iterable[Any], families: Iterable[Any] | None = None
+    above: Values, below: Values, clusters: Iterable[Any], families: Iterable[Any] | None = None
 ) -> Estimate:
     """Estimate the ratio of two means over clusters of equal weight, such as the cost per success.
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pandas as pd
@@ -10,11 +10,23 @@ import pandas as pd
 from evalkit._notes import Notes, note
 from evalkit._text import check_columns
 from evalkit.stats.cells import Cells
-from evalkit.stats.intervals import by_cluster, check_groups, clean, mean_interval, numbers, rate_interval, typed
+from evalkit.stats.intervals import (
+    Values,
+    by_cluster,
+    check_groups,
+    clean,
+    mean_interval,
+    numbers,
+    rate_interval,
+    typed,
+)
 
 FLAGGED_AT = 0.01
 MOST_K = 10
 MOST_ADDITIONAL = 10  # maximum number of additional runs of a task that `repeats_test` compares with its others
+
+Whole = int | np.integer
+Wholes = Sequence[int] | np.ndarray | pd.Series
 
 _COLUMNS = "measure k n n_tasks tasks_used estimate low high method target warning"
 
@@ -103,7 +115,7 @@ def reliability(cells: Cells, *, ks: Sequence[int] | None = None, order: str | N
 
 
 def repeats_test(
-    values: Iterable[Any], tasks: Iterable[Any], order: Iterable[Any] | None = None, usual: int | None = None
+    values: Values, tasks: Iterable[Any], order: Iterable[Any] | None = None, usual: int | None = None
 ) -> RepeatsTest:
     """Test whether the number of runs of a task depends on their outcomes, as it does with retries.
 
@@ -171,7 +183,19 @@ def _late_runs(known: np.ndarray, codes: np.ndarray, late: np.ndarray) -> tuple[
     return float(min(1.0, 2 * tail)), bool(seen > (late * successes / sizes).sum())
 
 
-def pass_at_k(n: Any, c: Any, k: int) -> np.ndarray | float:
+@overload
+def pass_at_k(n: Whole, c: Whole, k: int) -> float: ...
+
+
+@overload
+def pass_at_k(n: Wholes, c: Whole | Wholes, k: int) -> np.ndarray: ...
+
+
+@overload
+def pass_at_k(n: Whole, c: Wholes, k: int) -> np.ndarray: ...
+
+
+def pass_at_k(n: Whole | Wholes, c: Whole | Wholes, k: int) -> np.ndarray | float:
     """Estimate the probability that at least one of k attempts succeeds (Chen et al. 2021, equation 1).
 
     The unbiased estimate 1 − C(n − c, k) / C(n, k).
@@ -205,7 +229,19 @@ def pass_at_k(n: Any, c: Any, k: int) -> np.ndarray | float:
     return float(share[0]) if np.broadcast(n, c).ndim == 0 else share
 
 
-def pass_hat_k(n: Any, c: Any, k: int) -> np.ndarray | float:
+@overload
+def pass_hat_k(n: Whole, c: Whole, k: int) -> float: ...
+
+
+@overload
+def pass_hat_k(n: Wholes, c: Whole | Wholes, k: int) -> np.ndarray: ...
+
+
+@overload
+def pass_hat_k(n: Whole, c: Wholes, k: int) -> np.ndarray: ...
+
+
+def pass_hat_k(n: Whole | Wholes, c: Whole | Wholes, k: int) -> np.ndarray | float:
     """Estimate the probability that all of k attempts succeed (Yao et al. 2024).
 
     The unbiased estimate C(c, k) / C(n, k).

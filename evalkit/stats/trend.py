@@ -12,7 +12,7 @@ from scipy import special
 from evalkit._notes import Notes, left_out, note
 from evalkit._text import check_columns
 from evalkit.stats import intervals
-from evalkit.stats.intervals import check_groups, coded, numbers
+from evalkit.stats.intervals import Values, check_groups, coded, numbers
 from evalkit.stats.pair_tests import N_PERMUTATIONS, agreeing, compare_units, orders_within
 from evalkit.stats.pairwise import holm
 
@@ -65,9 +65,9 @@ class Trend(NamedTuple):
 
 
 def trend_test(
-    successes: Iterable[Any],
-    n: Iterable[Any],
-    scores: Iterable[Any],
+    successes: Values,
+    n: Values,
+    scores: Values,
     clusters: Iterable[Any],
     *,
     n_permutations: int = N_PERMUTATIONS,

@@ -1,6 +1,7 @@
 """Tables of histories: the records of a file, and the columns of all frames, with types and units."""
 
 from evalkit.io import Column
+from evalkit.io.frames import Dtype
 from evalkit.kinds import run_columns
 from evalkit.steps.format import VERDICTS
 
@@ -92,20 +93,24 @@ RESULTS = (
 TABLES = {"runs": RUNS, "steps": STEPS, "checks": CHECKS, "results": RESULTS}
 
 
-def _columns(*first: Column, **others: str) -> tuple[Column, ...]:
+def _columns(*first: Column, **others: Dtype) -> tuple[Column, ...]:
     """Return the columns of a derived frame: `first` as they are, then `others` by name and dtype."""
     return (*first, *(Column(name, dtype, "") for name, dtype in others.items()))
 
 
 COVERAGE = _columns(_HISTORY, _CELL_TYPE, analysis="str", status="str", steps="int", position="int?", turn="int?")
 ADHERENCE = _columns(_HISTORY, _POSITION, _FUNCTION, status="str", attempts="int")
+# share of steps that succeeded, as reported and without silent failures
+_RATES: dict[str, Dtype] = {
+    f"{which}_{bound}": "float" for which in ("reported", "confirmed") for bound in ("estimate", "low", "high")
+}
+_VERDICTS: dict[str, Dtype] = dict.fromkeys(VERDICTS, "int")
 OVERVIEW = _columns(
     _HISTORY,
     records="int",
     n="int",  # judged steps: all except skipped and unknown ones
-    # share of steps that succeeded, as reported and without silent failures
-    **{f"{which}_{bound}": "float" for which in ("reported", "confirmed") for bound in ("estimate", "low", "high")},
-    **dict.fromkeys(VERDICTS, "int"),
+    **_RATES,
+    **_VERDICTS,
     loops="int",
     cut="int",
     warning="str",  # a doubt about the intervals

@@ -7,12 +7,16 @@ import operator
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Any, TypedDict, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, get_type_hints
 
 from evalkit.io import plain
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, normalise_record
 from evalkit.steps.judge import evaluate_step, executions, planned_steps, route_after
 from evalkit.steps.literals import as_count, to_jsonable
+
+if TYPE_CHECKING:  # LangGraph is optional
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.graph.state import CompiledStateGraph
 
 RULE = "=" * 60
 NODES = ("input_processor", "planner", "executor", "final_evaluator", "response_generator", "plot_integration")
@@ -210,9 +214,9 @@ def build_workflow(
     nodes: Mapping[str, Callable[[Any], Any]],
     *,
     state_type: type = WorkflowState,
-    checkpointer: Any = None,
+    checkpointer: "BaseCheckpointSaver | None" = None,
     options: Options = DEFAULTS,
-) -> Any:
+) -> "CompiledStateGraph":
     """Compile the workflow as a graph of LangGraph.
 
     The executor must store its steps with `record_execution` and advance ``current_step_index``.
@@ -224,7 +228,7 @@ def build_workflow(
         step_evaluator only to replace `step_evaluator_node`.
     state_type : type
         A TypedDict that declares at least the keys of `WorkflowState`.
-    checkpointer : Any, optional
+    checkpointer : BaseCheckpointSaver, optional
         Checkpointer of LangGraph.
     options : Options
         Settings of the judge.

@@ -1,6 +1,6 @@
 """Figures of trajectories. Each function draws a frame from `analysis` with `evalkit.display.plots`."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -8,6 +8,7 @@ from matplotlib.ticker import AutoLocator
 
 from evalkit.display import Look, describe_curves, nothing_to_draw, plots, set_alt, with_zero
 from evalkit.kinds import judge_mark
+from evalkit.kinds.success_rates import CostUnit
 from evalkit.trajectories.table import ENDINGS
 
 __all__ = ["cost", "endings", "reliability"]
@@ -40,7 +41,7 @@ def endings(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return plots.shares(table, "model_name", looks, ax=ax)
 
 
-def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | None = None) -> Axes:
+def cost(front: pd.DataFrame, unit: CostUnit, *, percent: bool = True, ax: Axes | None = None) -> Axes:
     """Draw the results of models against their cost, tokens or duration.
 
     Parameters
@@ -80,7 +81,7 @@ def cost(front: pd.DataFrame, unit: str, *, percent: bool = True, ax: Axes | Non
     return ax
 
 
-def reliability(table: pd.DataFrame, measure: str, ax: Axes | None = None) -> Axes:
+def reliability(table: pd.DataFrame, measure: Literal["pass@", "pass^"], ax: Axes | None = None) -> Axes:
     """Draw ``pass@k`` or ``pass^k`` by k for each model. Labels show the share of tasks with k runs if it is below 1.
 
     Parameters
