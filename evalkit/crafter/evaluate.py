@@ -4,7 +4,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evalkit.crafter.assemble import NO_SCORED_EVENTS, Counting, EventScore, check_rules, score_event, score_traces
+from evalkit.crafter.assemble import (
+    NO_SCORED_EVENTS,
+    Counting,
+    EventScore,
+    Rules,
+    check_rules,
+    score_event,
+    score_traces,
+)
 from evalkit.crafter.format import WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND
 from evalkit.crafter.parse import columns_of, parse_file, read_hooks
@@ -82,11 +90,11 @@ def evaluate_trace(
 
     Returns
     -------
-    dict
-        total_score (Σ count × weight, in points; 0.0 for an aborted trace, None for an unreadable file), counts,
-        trajectory (a symbol per event with a scored hook), num_events, trace_file, source, session_id, task_id,
-        task_source, max_turns, model_name, difficulty, suspect_invalid_actions, flags, weights, counting. The result of
-        an unreadable file contains only some of these, and error.
+    TraceScore
+        A dictionary of total_score (Σ count × weight, in points; 0.0 for an aborted trace, None for an unreadable
+        file), counts, trajectory (a symbol per event with a scored hook), num_events, trace_file, source, session_id,
+        task_id, task_source, max_turns, model_name, difficulty, suspect_invalid_actions, flags, weights, counting. The
+        result of an unreadable file contains only some of these, and error.
 
     Examples
     --------
@@ -100,8 +108,16 @@ def evaluate_trace(
         parsed = Parsed("failed", reason_of(error))
     if parsed.status == "used":
         return _results(columns_of({place: parsed.rows}), weights, counting)[0]
-    broken: TraceScore = {"total_score": None, "counts": {}, "trajectory": NO_SCORED_EVENTS, "num_events": 0}
-    return {**broken, "trace_file": os.path.basename(place), "source": place, "flags": [], "error": parsed.reason}
+    return {
+        "total_score": None,
+        "counts": {},
+        "trajectory": NO_SCORED_EVENTS,
+        "num_events": 0,
+        "trace_file": os.path.basename(place),
+        "source": place,
+        "flags": [],
+        "error": parsed.reason,
+    }
 
 
 @paused_gc()
@@ -159,10 +175,10 @@ def evaluate_all_traces(
     return TraceScores(_results(traces, weights, counting), Ledger(entries))
 
 
-def _results(traces: Mapping[str, Any], weights: Mapping[str, float], counting: Counting) -> list[TraceScore]:
+def _results(traces: Mapping[str, Any], weights: dict[str, float], counting: Counting) -> list[TraceScore]:
     """Score the records of traces (lists by table and column) in the same way as `assemble`."""
     scores, _ = score_traces(traces["episodes"], traces["events"], weights, counting)
-    return results_of({**traces["episodes"], **scores}, {"weights": weights, "counting": counting})
+    return results_of({**traces["episodes"], **scores}, Rules(weights=weights, counting=counting))
 
 
 def print_trace_evaluation(result: TraceScore) -> None:

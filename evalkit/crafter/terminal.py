@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import pandas as pd
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow as pa
 from evalkit._text import counted_noun
 from evalkit.crafter import analysis
 from evalkit.crafter.analysis import interval_text, number
-from evalkit.crafter.assemble import BANDS, NO_SCORED_EVENTS
+from evalkit.crafter.assemble import BANDS, NO_SCORED_EVENTS, Counting, Rules
 from evalkit.crafter.format import WEIGHTS
 from evalkit.crafter.logs import CrafterLogs
 from evalkit.crafter.table import FLAGS
@@ -20,8 +20,6 @@ from evalkit.io import distinct_names, plain, short_paths
 from evalkit.io.screen import so_far
 from evalkit.kinds import has_flag
 from evalkit.kinds.success_rates import best_first
-
-TraceScore = dict[str, Any]  # see `evalkit.crafter.evaluate_trace`
 
 _NAMES = {name: name.replace("_", " ").capitalize() + "s" for name in WEIGHTS}
 _HOOKS = {column: f"{column.split('_')[0]} points" for column in analysis.HOOKS}  # easy, medium, hard, invalid
@@ -34,32 +32,59 @@ _FILE = 120  # maximum number of characters of a file's path
 _STRIP = 40  # maximum number of characters of a trajectory
 
 
-def results_of(episodes: pd.DataFrame | Mapping[Any, Any], rules: Mapping[str, Any]) -> list[TraceScore]:
+class TraceScore(TypedDict):
+    """The score of a trace; see `evalkit.crafter.evaluate_trace`. An unreadable file has only some of these."""
+
+    total_score: float | None  # in points; None for an unreadable file
+    counts: dict[str, int]
+    trajectory: str
+    num_events: int
+    trace_file: str
+    source: str
+    flags: list[str]
+    session_id: NotRequired[str | None]
+    task_id: NotRequired[str | None]
+    task_source: NotRequired[str | None]
+    max_turns: NotRequired[int | None]
+    model_name: NotRequired[str]
+    difficulty: NotRequired[str | None]
+    suspect_invalid_actions: NotRequired[int]
+    weights: NotRequired[dict[str, float]]
+    counting: NotRequired[Counting]
+    error: NotRequired[str]  # only of an unreadable file
+
+
+def results_of(episodes: pd.DataFrame | Mapping[Any, Any], rules: Rules) -> list[TraceScore]:
     """Return the rows of episodes (a frame or its columns) as results in descending order of score."""
     hooks = {f"{name}s": name for name in WEIGHTS}
     names = ("source", "score", "trajectory", "events", "run_flags", "suspect_invalid_actions", *ABOUT, *hooks)
-    results = []
+    results = list[TraceScore]()
     columns = [episodes[name] for name in names]
     if isinstance(episodes, pd.DataFrame):  # lists have None for missing values
         columns = [pa.array(column, from_pandas=True).to_pylist() for column in columns]
     for values in zip(*columns, strict=True):
         row = dict(zip(names, values, strict=True))
-        result = {
+        result: TraceScore = {
             "total_score": row["score"] or 0.0,  # an aborted trace has no score
             "counts": {name: row[column] for column, name in hooks.items() if row[column]},
             "trajectory": row["trajectory"] or NO_SCORED_EVENTS,
             "num_events": row["events"],
             "trace_file": os.path.basename(row["source"]),
             "source": row["source"],
-            **{name: row[name] for name in ABOUT},
+            "session_id": row["session_id"],
+            "task_id": row["task_id"],
+            "task_source": row["task_source"],
+            "max_turns": row["max_turns"],
+            "model_name": row["model_name"],
+            "difficulty": row["difficulty"],
             "suspect_invalid_actions": row["suspect_invalid_actions"] or 0,
             "flags": row["run_flags"],
         }
         results.append({**result, **rules})
-    return sorted(results, key=lambda result: result["total_score"], reverse=True)
+    return sorted(results, key=lambda result: result["total_score"] or 0.0, reverse=True)
 
 
-def trace_text(result: Mapping[str, Any]) -> str:
+def trace_text(result: TraceScore) -> str:
     """Format a result: score, events, breakdown, trajectory, and notes about anything doubtful."""
     lines = [f"📊 Trace: {plain(result['trace_file'])}"]
     if result["total_score"] is None:

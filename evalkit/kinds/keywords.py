@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Protocol, TypedDict
 
 from evalkit.io.paths import StorageOptions
 from evalkit.io.sources import Source
@@ -20,6 +20,17 @@ class RunOptions(TypedDict, total=False):
     cluster: str
 
 
+class JudgeOptions(Protocol):
+    """The settings of the judge of steps, an `evalkit.steps.Options`."""
+
+    @property
+    def loop_length(self) -> int:
+        """Consecutive failures of one call that make a loop."""
+
+    def is_plot(self, function_name: str | None) -> bool:
+        """Return whether a function of this name makes plots."""
+
+
 class KindOptions(RunOptions, total=False):
     """The options of all built-in kinds, which `load` accepts for a kind that it detects or that has a name."""
 
@@ -31,8 +42,8 @@ class KindOptions(RunOptions, total=False):
     # Crafter
     weights: Mapping[str, float]
     counting: Literal["achievement", "hook"]
-    # steps: the settings of the judge, `evalkit.steps.Options`
-    options: Any
+    # steps
+    options: JudgeOptions
     # trajectories
     columns: str | Sequence[str]
     score: str

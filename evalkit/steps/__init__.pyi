@@ -2,6 +2,7 @@ from . import analysis as analysis
 from . import figures as figures
 from .format import Options as Options
 from .format import StepRecord as StepRecord
+from .judge import Evaluation as Evaluation
 from .judge import History as History
 from .judge import end_of_route as end_of_route
 from .judge import evaluate_history as evaluate_history

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Required, TypedDict, cast
 
 import msgspec
 
@@ -24,6 +24,7 @@ from evalkit.steps.format import (
     NOT_RUN,
     SILENT,
     Options,
+    ResultType,
     StepRecord,
     is_talk,
     normalise_history,
@@ -41,6 +42,7 @@ _WORD = re.compile(rf"(?:\b(?:np|numpy)\.\w+\()?([{_CJK}]|(?:[^\W{_CJK}]|[.+-])+
 _log = logging.getLogger(__name__)
 _SEVERITIES: dict[str, Severity] = {SILENT: "error", "failure": "error", CRITICAL: "critical", "unknown": "warning"}
 
+StoredRecords = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # a state with a history, or records of any shape
 Evaluator = Callable[[StepRecord, Options], Mapping[str, Any]]
 EVALUATORS: dict[str, Evaluator] = {}  # users' evaluators by function name
 
@@ -75,6 +77,45 @@ def evaluates(function_name: str) -> Callable[[Evaluator], Evaluator]:
     return register
 
 
+class Evaluation(TypedDict, total=False):
+    """The evaluation of a step, which can be stored as JSON.
+
+    The last keys depend on the step's result and function; a user's evaluator may add others. A class that is derived
+    from this one can declare them.
+    """
+
+    step_index: Required[int | None]
+    function_name: Required[str | None]
+    success: Required[bool | None]
+    result_type: Required[ResultType]
+    timestamp: Required[str]
+    evaluation_version: Required[str]
+    verdict: Required[str]
+    critical_failure: Required[bool]
+    silent_failure: Required[bool]
+    silent_failure_reason: Required[str | None]
+    truncated: Required[bool]
+    attempt: Required[int]
+    checks: Required[list[Check]]
+    failure_evaluation: dict[str, Any]
+    skipped_evaluation: dict[str, str]
+    data_quality: str
+    data_completeness: str
+    parsing_issues: list[str]
+    enrichment_evaluation: dict[str, Any]
+    dea_evaluation: dict[str, Any]
+    process_cells_evaluation: dict[str, Any]
+    cell_counts_evaluation: dict[str, Any]
+    search_evaluation: dict[str, Any]
+    visualization_evaluation: dict[str, Any]
+    function_evaluation: str
+    evaluator_error: str
+    # of the workflow's node
+    record_id: str
+    attempts_at_step: int
+    retry_cap_reached: bool
+
+
 @dataclass(frozen=True)
 class History:
     """One history, with its readings and evaluations, each computed once."""
@@ -97,9 +138,9 @@ class History:
         return 2 * position + 2 + bool(self.thread)
 
     @cached_property
-    def evaluations(self) -> list[dict[str, Any]]:
+    def evaluations(self) -> list[Evaluation]:
         """The evaluation of each record; see `evaluate_step`."""
-        evaluations: list[dict[str, Any]] = []
+        evaluations: list[Evaluation] = []
         before = None
         attempt = 1
         for record, reading in zip(self.records, self.readings, strict=True):
@@ -109,14 +150,13 @@ class History:
         return evaluations
 
 
-def as_history(records: Any, options: Options | None = None) -> History:
+def as_history(records: History | StoredRecords, options: Options | None = None) -> History:
     """Return a `History` unchanged, or with `options` if given; build one from a list of records or from a state."""
     if isinstance(records, History):
         return records if options is None or options is records.options else replace(records, options=options)
-    if isinstance(records, Mapping):
-        records = records.get(HISTORY_KEY)
     options = options or DEFAULTS
-    return History("", "", normalise_history(to_jsonable(records), options), options=options)
+    stored = records.get(HISTORY_KEY) if isinstance(records, Mapping) else records
+    return History("", "", normalise_history(to_jsonable(stored), options), options=options)
 
 
 def histories_of(histories: Iterable[tuple], steps: Iterable[tuple], options: Options = DEFAULTS) -> list[History]:
@@ -209,19 +249,19 @@ def _words_of(record: StepRecord) -> tuple[list[str], bool]:
     return words[:-1] if is_cut else words, is_cut
 
 
-def evaluate_history(records: Any, options: Options | None = None) -> list[dict]:
+def evaluate_history(records: History | StoredRecords, options: Options | None = None) -> list[Evaluation]:
     """Judge every step of a history.
 
     Parameters
     ----------
-    records : Any
-        A history, or a list of records of any shape.
+    records : History, or mappings
+        A history, a list of records of any shape, or a state that contains one.
     options : Options
         Settings of the judge.
 
     Returns
     -------
-    list of dict
+    list of Evaluation
         One evaluation per record, as from `evaluate_step`.
 
     Examples
@@ -232,14 +272,16 @@ def evaluate_history(records: Any, options: Options | None = None) -> list[dict]
     return as_history(records, options).evaluations
 
 
-def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, options: Options = DEFAULTS) -> dict:
+def evaluate_step(
+    execution: Mapping[str, Any], state: Mapping[str, Any] | None = None, options: Options = DEFAULTS
+) -> Evaluation:
     """Judge one executed step; never raises because of the contents of a record.
 
     If the ``execution_history`` of `state` ends with the record, its earlier failed attempts are counted.
 
     Parameters
     ----------
-    execution : Any
+    execution : mapping
         The record, in any shape.
     state : mapping, optional
         State of the workflow.
@@ -248,8 +290,8 @@ def evaluate_step(execution: Any, state: Mapping[str, Any] | None = None, option
 
     Returns
     -------
-    dict
-        The evaluation, which can be stored as JSON; docs/steps.md lists its keys.
+    Evaluation
+        The evaluation, a dictionary that can be stored as JSON; docs/steps.md lists its keys.
 
     Examples
     --------
@@ -285,7 +327,7 @@ def outcome(record: StepRecord, reading: Reading, options: Options) -> tuple[str
     return ("unknown" if record["success"] is None else "failure"), None
 
 
-def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options: Options) -> dict[str, Any]:
+def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options: Options) -> Evaluation:
     """Judge the outcome and result of a normalised record, which is attempt number `attempt` (from 1) at its call."""
     function, kind = record["step"]["function_name"], record["result_type"]
     verdict, silent = outcome(record, reading, options)
@@ -315,9 +357,9 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
             checks += reading.checks
         else:
             try:
-                evaluation = to_jsonable(dict(own(record, options)))
-                checks += [dict(one) for one in evaluation.pop("checks", [])]
-                added |= evaluation
+                given = to_jsonable(dict(own(record, options)))
+                checks += [dict(one) for one in given.pop("checks", [])]
+                added |= given
             except Exception as error:  # a user's evaluator may raise anything; the workflow must continue
                 _log.warning("the evaluator of %s failed: %s", plain(function), plain(error))
                 added["evaluator_error"] = text = f"{type(error).__name__}: {error}"
@@ -333,7 +375,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
         timestamp = datetime.fromisoformat(record["timestamp"] or "").isoformat()
     except ValueError:
         timestamp = datetime.now(UTC).isoformat(timespec="seconds")
-    evaluation = {
+    evaluation: dict[str, Any] = {
         "step_index": record["step_index"],
         "function_name": function,
         "success": record["success"],
@@ -348,7 +390,7 @@ def evaluate_record(record: StepRecord, reading: Reading, attempt: int, options:
         "attempt": attempt,
         "checks": [*first, *checks],
     }
-    return evaluation | added | evaluation  # added keys never replace these
+    return cast(Evaluation, evaluation | added | evaluation)  # added keys never replace these
 
 
 def _judge_structure(record: StepRecord, reading: Reading, has_failed: bool) -> tuple[dict[str, Any], Check]:
@@ -409,7 +451,9 @@ def planned_steps(plan: Any) -> Sequence[Any]:
     return steps if isinstance(steps, (list, tuple)) else []
 
 
-def plan_adherence(records: Any, plan: Any = None, options: Options | None = None) -> list[PlannedStep]:
+def plan_adherence(
+    records: History | StoredRecords, plan: StoredRecords | None = None, options: Options | None = None
+) -> list[PlannedStep]:
     """Return the outcome of every planned step.
 
     Each planned step is matched with the first call of its function, and of its parameters if the plan states them,
@@ -418,9 +462,9 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
 
     Parameters
     ----------
-    records : Any
-        A history, or a list of records of any shape.
-    plan : Any, optional
+    records : History, or mappings
+        A history, a list of records of any shape, or a state that contains one.
+    plan : mapping or sequence of mappings, optional
         A list of steps, or a mapping with ``steps``; by default the plan of the history.
     options : Options
         Settings of the judge.
@@ -464,13 +508,13 @@ def plan_adherence(records: Any, plan: Any = None, options: Options | None = Non
     return planned
 
 
-def find_loops(records: Any, options: Options | None = None) -> list[Loop]:
+def find_loops(records: History | StoredRecords, options: Options | None = None) -> list[Loop]:
     """Find series of failures of the same function with the same parameters.
 
     Parameters
     ----------
-    records : Any
-        A history, or a list of records of any shape.
+    records : History, or mappings
+        A history, a list of records of any shape, or a state that contains one.
     options : Options
         Settings of the judge.
 
@@ -517,13 +561,13 @@ def route_after(evaluation: Mapping[str, Any], index: int, n_steps: int) -> str:
     return "abort" if evaluation.get("retry_cap_reached") else "continue"
 
 
-def end_of_route(records: Any) -> tuple[str, int]:
+def end_of_route(records: History | StoredRecords) -> tuple[str, int]:
     """Return where and how the routers of the workflow would have ended a history.
 
     Parameters
     ----------
-    records : Any
-        A history, or a list of records of any shape.
+    records : History, or mappings
+        A history, a list of records of any shape, or a state that contains one.
 
     Returns
     -------

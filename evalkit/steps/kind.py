@@ -12,7 +12,7 @@ from evalkit.kinds import Command, FileRules, LoadOptions, LogKind, Option, Rate
 from evalkit.steps.assemble import assemble, frames_of
 from evalkit.steps.events import DETECTORS, FAILURES
 from evalkit.steps.format import DEFAULTS, Options, is_record
-from evalkit.steps.judge import as_history
+from evalkit.steps.judge import StoredRecords, as_history
 from evalkit.steps.logs import StepsLogs
 from evalkit.steps.parse import companions, parse_file, state_in
 from evalkit.steps.table import LABELS, RECORDS, TABLES
@@ -31,6 +31,13 @@ def _recognises(head: bytes) -> str:
     return _TITLE if is_history else ""
 
 
+def _prepare(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = options.get("options")
+    if given and not isinstance(given, Options):
+        raise TypeError(f"options of steps are an evalkit.steps.Options, not {type(given).__name__}")
+    return options
+
+
 KIND = LogKind(
     name="steps",
     title=_TITLE,
@@ -41,6 +48,7 @@ KIND = LogKind(
     recognises=_recognises,
     files=FileRules(companions=companions),
     logs=StepsLogs,
+    prepare=_prepare,
     assemble=assemble,
     rates=RateRules(outcome_of={"unfinished": "not measured"}, excluding_flags=("duplicate",)),
     settings=("options",),
@@ -96,13 +104,13 @@ def load(source: Source, options: Options = DEFAULTS, **others: Unpack[LoadOptio
     return cast(StepsLogs, kinds.load(source, KIND, options=options, **others))
 
 
-def steps_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
+def steps_df(source: Source | StoredRecords, options: Options = DEFAULTS) -> pd.DataFrame:
     """Return the steps of a source or of a list of records.
 
     Parameters
     ----------
-    source : Any
-        A source as for `load`, or records.
+    source : str, path, several of them, or mappings
+        A source as for `load`, a list of records, or a state that contains one.
     options : Options
         Settings of the judge.
 
@@ -119,13 +127,13 @@ def steps_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
     return _frame(source, options, "steps")
 
 
-def checks_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
+def checks_df(source: Source | StoredRecords, options: Options = DEFAULTS) -> pd.DataFrame:
     """Return the checks of a source or of a list of records.
 
     Parameters
     ----------
-    source : Any
-        A source as for `load`, or records.
+    source : str, path, several of them, or mappings
+        A source as for `load`, a list of records, or a state that contains one.
     options : Options
         Settings of the judge.
 
@@ -142,7 +150,8 @@ def checks_df(source: Any, options: Options = DEFAULTS) -> pd.DataFrame:
     return _frame(source, options, "checks")
 
 
-def _frame(source: Any, options: Options, which: str) -> pd.DataFrame:
-    if isinstance(source, Mapping) or (isinstance(source, list) and any(isinstance(x, Mapping) for x in source)):
-        return frames_of([as_history(source, options)])[which]
-    return getattr(load(source, options), which)
+def _frame(source: Source | StoredRecords, options: Options, which: str) -> pd.DataFrame:
+    items = source if isinstance(source, list) else [source]
+    if any(isinstance(item, Mapping) for item in items):
+        return frames_of([as_history(cast(StoredRecords, source), options)])[which]
+    return load(cast(Source, source), options)[which]

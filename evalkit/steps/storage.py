@@ -9,7 +9,7 @@ from typing import Any
 from evalkit.io import write_text
 from evalkit.io.text import UniqueNames
 from evalkit.steps.format import DEFAULTS, Options, cell_types_of, is_talk, normalise_history, normalise_record
-from evalkit.steps.judge import as_history, outcome
+from evalkit.steps.judge import History, StoredRecords, as_history, outcome
 from evalkit.steps.literals import as_bool, as_count, as_text, to_jsonable
 from evalkit.steps.results import ANALYSES, Reading, read_result
 
@@ -195,12 +195,14 @@ def save_history(history: Iterable[Mapping[str, Any]], path: str | os.PathLike) 
     write_text(text, path)
 
 
-def extract_key_findings_from_execution(history: Any, options: Options | None = None) -> dict[str, Any]:
+def extract_key_findings_from_execution(
+    history: History | StoredRecords, options: Options | None = None
+) -> dict[str, dict[str, Any]]:
     """Collect the findings of a history, including findings in legacy text.
 
     Parameters
     ----------
-    history : Any
+    history : History, or mappings
         A history, a list of records, or a state that contains one.
     options : Options
         Settings of the judge.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, get_type_hints
 
 from evalkit.io import plain
 from evalkit.steps.format import DEFAULTS, HISTORY_KEY, PLAN_KEY, Options, normalise_record
-from evalkit.steps.judge import evaluate_step, executions, planned_steps, route_after
+from evalkit.steps.judge import Evaluation, evaluate_step, executions, planned_steps, route_after
 from evalkit.steps.literals import as_count, to_jsonable
 
 if TYPE_CHECKING:  # LangGraph is optional
@@ -35,8 +35,8 @@ class WorkflowState(TypedDict, total=False):
     execution_plan: dict[str, Any]
     current_step_index: int
     execution_history: list[dict[str, Any]]
-    last_step_evaluation: dict[str, Any]
-    step_evaluation_history: Annotated[list[dict[str, Any]], operator.add]
+    last_step_evaluation: Mapping[str, Any]
+    step_evaluation_history: Annotated[list[Evaluation], operator.add]
 
 
 def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -> dict[str, Any]:
@@ -76,7 +76,9 @@ def step_evaluator_node(state: Mapping[str, Any], options: Options = DEFAULTS) -
     evaluation = evaluate_step(history[-1], state, options)
     backwards = (normalise_record(to_jsonable(raw), options) for raw in reversed(history))
     tries = executions(backwards, as_count(state.get("current_step_index")) or 0)
-    evaluation |= {"record_id": record_id, "attempts_at_step": tries, "retry_cap_reached": tries >= options.retry_cap}
+    evaluation["record_id"] = record_id
+    evaluation["attempts_at_step"] = tries
+    evaluation["retry_cap_reached"] = tries >= options.retry_cap
     _log.info("%s", format_step_evaluation(evaluation))
     return {"last_step_evaluation": evaluation, "step_evaluation_history": [evaluation]}
 
