@@ -70,10 +70,10 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         of_lm_eval = {run.dataset for run in runs if run.format == lm_eval.FORMAT}
         if without := of_lm_eval - {run.dataset for run in runs if run.score_key}:
             runs = [run for run in runs if run.format != lm_eval.FORMAT or run.dataset not in without]
-            chosen += note("without_score", datasets=sorted(without))
+            chosen += note("without_score", datasets=sorted(filter(None, without)))
     if used := list(dict.fromkeys(run.score_key for run in runs if run.score_key and run.format != "table")):
         chosen += note("scorer", used=used, others=sorted(set(scores["key"].to_pylist()) - set(used)))
-    if turned := sorted({run.score_key for run in runs if run.is_turned}):
+    if turned := sorted({run.score_key for run in runs if run.score_key and run.is_turned}):
         chosen += note("turned", scores=turned)
     if unknown := _by_task(facts, "unknown"):
         counted = {name: sum(int(one["value"]) for one in own) for name, own in unknown.items()}
@@ -158,7 +158,9 @@ def _score(runs: Runs, scores: pa.Table, facts: Rows, key: str) -> list[str | No
     return [None if run is None else run.run_id for run in run_of_score]
 
 
-def _scores_of_datasets(runs: Runs, keys: Sequence[str], values: Sequence[float | None]) -> dict[Any, str]:
+def _scores_of_datasets(
+    runs: Sequence[Run | None], keys: Sequence[str], values: Sequence[float | None]
+) -> dict[Any, str]:
     """Return the score that counts for each dataset of lm-eval, the same for all its runs.
 
     Scores that are always 0 or 1 come first, then the score that most runs have, then the first one logged.
@@ -178,14 +180,16 @@ def _scores_of_datasets(runs: Runs, keys: Sequence[str], values: Sequence[float 
 
 def _turn_lower_is_better(runs: Runs) -> None:
     """Invert scores for which lower is better: 1 - score if all are from 0 to 1, else -score."""
-    turned: dict[tuple[Any, str], list[Any]] = {}
+    turned: dict[tuple[str | None, str], list[tuple[Run, float]]] = {}
     for run in runs:
-        if run.score is not None and run.lower_is_better and run.score_key.rpartition(",")[0] in run.lower_is_better:
-            turned.setdefault((run.dataset, run.score_key), []).append(run)
+        if run.score is None or run.score_key is None or not run.lower_is_better:
+            continue
+        if run.score_key.rpartition(",")[0] in run.lower_is_better:
+            turned.setdefault((run.dataset, run.score_key), []).append((run, run.score))
     for own in turned.values():
-        base = 1.0 if all(0 <= run.score <= 1 for run in own) else 0.0
-        for run in own:
-            run.score = base - run.score
+        base = 1.0 if all(0 <= score <= 1 for _, score in own) else 0.0
+        for run, score in own:
+            run.score = base - score
             run.is_turned = True
 
 
@@ -237,7 +241,7 @@ def _distinguish_tasks(runs: Runs) -> None:
     for run in _of_several(runs, "task_checksum"):
         run.task_version = run.task_checksum
     for run in _of_several(runs, "document_hash"):
-        run.task_id = f"{run.task_id} {run.document_hash[:8]}"
+        run.task_id = f"{run.task_id} {(run.document_hash or '')[:8]}"
 
 
 def _of_several(runs: Runs, name: str) -> Runs:

@@ -51,7 +51,7 @@ def join_tables(
     """
     given, words = _given_meanings(columns)
     runs = [run for run in all_runs if run.format == "table"]
-    rows = [msgspec.json.decode(run.extra) for run in runs]
+    rows = [msgspec.json.decode(run.extra or "{}") for run in runs]
     places: dict[str, list[int]] = {}  # positions of the rows of each file
     for at, run in enumerate(runs):
         places.setdefault(run.source, []).append(at)
@@ -180,7 +180,7 @@ def _mark_copies(
     first_of: dict[tuple[str, ...], str] = {}  # the first file with the same rows
     first_with: dict[str, str] = {}
     for source, own in places.items():
-        texts = tuple(runs[at].extra for at in own)
+        texts = tuple(runs[at].extra or "" for at in own)
         ids = _ids_of_rows([rows[at] for at in own], texts, meaning)
         texts_of_ids = Counter(run_id for run_id, _ in set(zip(ids, texts, strict=False)))
         shared = {run_id for run_id, n in texts_of_ids.items() if n > 1}

@@ -1,7 +1,8 @@
 """Rows of records, which the readers of all formats fill, and the statuses that make a run an outcome."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field, make_dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from evalkit.io.paths import CELL, check_size, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
-from evalkit.trajectories.table import RECORDS, RUNS, TABLES
+from evalkit.trajectories.table import RECORDS, RUNS
 
 TITLE = "agent trajectory"
 
@@ -76,23 +77,68 @@ class Fact(NamedTuple):
     value: str = ""
 
 
-LOGGED = ("source", *(column.name for column in RUNS))
-_SET_OTHERWISE = (*LOGGED, "model_source", "run_flags", "is_share", "trajectories")
-_MISSING_AT_FIRST = (
-    *(column.name for column in TABLES["runs"] if column.name not in _SET_OTHERWISE),
-    "lower_is_better",
-)
-_FIELDS: list[Any] = [
-    *LOGGED,
-    *((name, Any, None) for name in _MISSING_AT_FIRST),
-    *((name, bool, False) for name in ("is_turned", "is_share", "is_copy", "is_judged", "is_left_out")),
-    *((name, list, field(default_factory=list)) for name in ("trajectories", "run_flags")),
-    ("model_source", str, "log"),
-]
-# A run during assembly: its fields are named like columns, and None means missing. `is_left_out` marks records that
-# turn out not to be separate runs
-Run: Any = make_dataclass("Run", _FIELDS, eq=False, slots=True)
-Runs = Sequence[Any]
+LOGGED = ("source", *(column.name for column in RUNS))  # the first fields of a run, which records contain
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """A run during assembly. Its fields are columns of records (`LOGGED`) or of frames; None means missing."""
+
+    source: str
+    part: str
+    log_id: str | None
+    format: str
+    created: str | None
+    dataset: str | None
+    task_checksum: str | None
+    document_hash: str | None
+    agent: str | None
+    agent_version: str | None
+    exit_reason: str | None
+    target: str | None
+    answer_length: int | None
+    tokens_cache: int | None
+    uncounted: str | None
+    limits: str | None
+    temperature: float | None
+    retries: int | None
+    error: str | None
+    continues: str | None
+    extra: str | None
+    model_name: str | None
+    experiment: str | None
+    task_id: str
+    repetition: int | None
+    seed: str | None
+    status: str
+    started: datetime | None
+    duration: float | None
+    turns: int | None
+    tokens_in: int | None
+    tokens_out: int | None
+    cost: float | None
+    # set during assembly
+    run_id: str = ""
+    kind: str = ""
+    task_type: str | None = None
+    score: float | None = None
+    is_successful: bool | None = None
+    success_rate: float | None = None
+    task_version: str | None = None
+    plan: str | None = None
+    score_key: str | None = None
+    lower_is_better: list[str] | None = None  # names of metrics
+    is_turned: bool = False
+    is_share: bool = False
+    is_copy: bool = False
+    is_judged: bool = False
+    is_left_out: bool = False  # the records turned out not to be a separate run
+    trajectories: list[str] = field(default_factory=list)
+    run_flags: list[str] = field(default_factory=list)
+    model_source: str = "log"
+
+
+Runs = Sequence[Run]
 Rows = list[dict[str, Any]]  # rows of a table of records
 
 
@@ -160,9 +206,9 @@ def score_rows(part: str, scores: Any, grades: Mapping[str, float] = MappingProx
     return rows
 
 
-def by_file(runs: Runs, of_format: str) -> dict[str, list[Any]]:
+def by_file(runs: Runs, of_format: str) -> dict[str, list[Run]]:
     """Return the runs of a format, grouped by file."""
-    files: dict[str, list[Any]] = {}
+    files: dict[str, list[Run]] = {}
     for run in runs:
         if run.format == of_format:
             files.setdefault(run.source, []).append(run)

@@ -49,11 +49,12 @@ def test_options_that_are_passed_on_have_the_names_of_the_keywords(options, func
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=list(BUILT_IN))
-def test_logs_declare_the_frames_and_attributes_of_each_kind(kind):
+def test_the_class_of_logs_declares_the_frames_and_attributes_of_its_kind_and_no_others(kind):
     logs = load(str(messy.folder(kind.name) / "logs"), kind)
     frames = {*kind.tables, *kind.lazy_tables, "turns", "ledger"}
     always = {"kind", "sources", "source", "runs", "ledger", "chosen", "storage_options", "show"}
-    assert set(dir(logs)) <= {*Logs.__annotations__, *always}
+    assert type(logs) is kind.logs
+    assert set(dir(logs)) == {*Logs.__annotations__, *kind.logs.__annotations__, *always}
     assert frames <= set(dir(logs))
     for name in kind.tables:
         pd.testing.assert_frame_equal(logs[name], getattr(logs, name))

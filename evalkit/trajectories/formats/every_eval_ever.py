@@ -146,7 +146,7 @@ def set_success(runs: Runs) -> None:
     """Set the success of each run to the outcome that its file states for the metric used as its score."""
     for run in runs:
         if run.format == FORMAT:
-            correct = msgspec.json.decode(run.extra)["is_correct"]
+            correct = msgspec.json.decode(run.extra or "{}")["is_correct"]
             run.is_successful = correct.get(run.score_key)
 
 

@@ -21,6 +21,7 @@ from evalkit.trajectories.records import (
     Plan,
     Published,
     Rows,
+    Run,
     Runs,
     by_file,
     counted,
@@ -215,8 +216,8 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     no_plans = set[str]()
     stated = sorted(stated_by(facts, FORMAT), key=lambda fact: (fact[0].endswith(".lock"), fact[0]))  # metadata first
     for source, _, values in stated:
-        of_run, run = _key(source)
-        for name in {run, values.get("run", "")} if run else {run}:
+        of_run, run_name = _key(source)
+        for name in {run_name, values.get("run", "")} if run_name else {run_name}:
             about[of_run, name] = values | about.get((of_run, name), {})
             if plan_at.setdefault((of_run, name), source) != source:
                 no_plans.add(source)
@@ -228,14 +229,14 @@ def join(runs: Runs, facts: Rows, published: Rows) -> Joined:
     for figure in published:
         for column in ("model_name", "agent", "dataset"):
             figure[column] = of_files.get(figure["source"], {}).get(column) or figure[column]
-    trials: dict[tuple[Any, ...], list[Any]] = {}  # copies of each trial, by its submission and identity
+    trials: dict[tuple[Any, ...], list[Run]] = {}  # copies of each trial, by its submission and identity
     for source, own in files.items():
         for run in own:
             for column, value in settings[source].items():
                 setattr(run, column, value or None)
             trials.setdefault((run.experiment, *_identity(run)), []).append(run)
 
-    def outermost(run: Any) -> tuple[Any, ...]:  # sort key: results files of trials come before summaries
+    def outermost(run: Run) -> tuple[bool, int, str]:  # sort key: results files of trials come before summaries
         return bool(run.part), run.source.count("/"), run.source
 
     copied = set[_Key]()  # runs with trials that another run also contains
