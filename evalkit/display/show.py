@@ -185,7 +185,7 @@ def show_answer(
     table: pd.DataFrame,
     caption: str = "",
     *,
-    headline: NamedResult | Mapping[str, Any] | None = None,
+    headline: NamedResult | Mapping[Any, Any] | None = None,
     label: str = "",
     digits: int = 2,
     percent: bool = True,
@@ -347,7 +347,7 @@ def _check_name(name: str) -> None:
         raise ValueError(f"{name!r} can't be a file's name: up to 80 letters, digits, _ and - only")
 
 
-def headline(estimate: NamedResult | Mapping[str, Any], label: str = "", *, percent: bool = True) -> None:
+def headline(estimate: NamedResult | Mapping[Any, Any], label: str = "", *, percent: bool = True) -> None:
     """Show a report's main result, and pass it to the index of reports.
 
     Parameters
@@ -371,7 +371,7 @@ def headline(estimate: NamedResult | Mapping[str, Any], label: str = "", *, perc
 
 
 def headline_data(
-    estimate: NamedResult | Mapping[str, Any], label: str = "", *, percent: bool = True
+    estimate: NamedResult | Mapping[Any, Any], label: str = "", *, percent: bool = True
 ) -> dict[str, Any]:
     """Return the data that the index of reports shows for a report's main result."""
     values = dict(estimate) if isinstance(estimate, Mapping) else estimate._asdict()
