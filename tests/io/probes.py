@@ -1,9 +1,8 @@
-"""What processes are asked to do in tests; a module of its own, which those that are not forked can import."""
+"""Functions that worker processes call in tests. Processes that are not forked can import this module."""
 
 import os
 import signal
 import threading
-import time
 
 from evalkit.io import read_files
 
@@ -18,7 +17,6 @@ def size(path, data):
 
 
 def which_process(path, data):
-    time.sleep(0.002)  # long enough for each process to get some
     return os.getpid()
 
 
@@ -27,10 +25,8 @@ def which_thread(path, data):
 
 
 def die_elsewhere(path, data, home, victim, mark, then=size):
-    """Kill the process, if it is another one than `home` and has come to a certain file, once; else do `then`."""
-    if os.getpid() == home:
-        time.sleep(0.002)
-    elif path == victim and not os.path.exists(mark):
+    """Kill this process once, at the file `victim`, unless it is the process `home`; else call `then`."""
+    if os.getpid() != home and path == victim and not os.path.exists(mark):
         open(mark, "x").close()
         os.kill(os.getpid(), signal.SIGKILL)
     return then(path, data)

@@ -5,10 +5,10 @@ import os
 import re
 import shutil
 import tarfile
-import time
 import zipfile
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -165,19 +165,22 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize("seconds", [60, 0])
 @pytest.mark.parametrize("change", CHANGES)
-def test_folders_are_looked_into_again_unless_none_has_changed(tree, monkeypatch, change, settled):
-    if settled:
-        monkeypatch.setattr(sources, "SETTLED", -10)  # as if they had been left alone for a while
+def test_folders_are_listed_again_unless_none_has_changed(tree, tmp_path_factory, monkeypatch, change, seconds):
+    changed = max(path.stat().st_ctime_ns for path in (tree, *tree.rglob("*")))
+    now = changed / 1e9 + seconds  # the time of the first listing: this long after the last change
+    monkeypatch.setattr(sources, "time", SimpleNamespace(time=lambda: now))
     before = list_source(tree)
-    time.sleep(0.02)  # the clock of a file system may stand still for some milliseconds
+    clock = tmp_path_factory.mktemp("clock")
+    while clock.stat().st_ctime_ns <= changed:  # the clock of a file system may stand still for some milliseconds
+        clock.chmod(0o700)
     CHANGES[change](tree)
     scanned, scandir = [], os.scandir
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", lambda path: scanned.append(path) or scandir(path))
         found = list_source(tree, known=before)
-    assert (scanned == []) == (settled and change == "nothing")
+    assert (scanned == []) == (seconds > 0 and change == "nothing")
     assert found == list_source(tree)
 
 
