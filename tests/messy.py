@@ -15,7 +15,7 @@ from tests.mindcraft.builders import SCORE, log, task, write_all
 from tests.steps.cases import BAD, GOOD, SILENT
 from tests.trajectories.folders import inspect_archive, inspect_log, mini, sample, trial
 
-SHARED = "a-family-of-models-of-one-name-and-of-many-sizes-"  # longer than any door shows
+SHARED = "a-family-of-models-of-one-name-and-of-many-sizes-"  # longer than any output shows
 ONE, TWO, NONE, SLOW = f"{SHARED}one", f"{SHARED}two", "no-score", "timed-out"
 ALL = "all together"
 
@@ -101,8 +101,8 @@ def _questions(*samples: dict, day: int) -> bytes:
     return inspect_archive(made)
 
 
-_UNTOLD = mini()
-_UNTOLD["info"]["config"]["model"]["model_name"] = NONE
+_UNREPORTED = mini()
+_UNREPORTED["info"]["config"]["model"]["model_name"] = NONE
 TRAJECTORIES = {
     "job/result.json": {"id": "job", "n_total_trials": 10, "stats": {"n_retries": 1}},
     **dict(
@@ -126,7 +126,7 @@ TRAJECTORIES = {
         sample("q3", "I", uuid="f"),
         day=2,
     ),
-    "untold/a.traj.json": _UNTOLD,  # without the report that says its outcome
+    "untold/a.traj.json": _UNREPORTED,  # without the report that says its outcome
     "table.csv": f"model,task,score\n{SLOW},t1,0\n{SLOW},t2,0\n".encode(),
     "broken.json": b'{"task_name": "a", "trial_na',
     "log.json": _AGENT_LOG,  # of another kind

@@ -34,7 +34,7 @@ Answers = dict[str, list[Any]]  # by model or history: n (None: not shown), and 
 
 
 class Kind(NamedTuple):
-    """How a kind answers its main question: the analysis, and where the other doors show what it gives."""
+    """How a kind answers its main question: its analysis, and where terminal, notebook and page show the result."""
 
     title: str
     source: str  # the parameter of its notebook
@@ -87,48 +87,90 @@ def with_total(table: pd.DataFrame, total: pd.DataFrame, name: str) -> pd.DataFr
 
 KINDS = (
     Kind(
-        "mindcraft", "runs", "model_overview", "models",
-        lambda logs: mindcraft.analysis.overview(logs.runs),
-        lambda logs: mindcraft.analysis.headline(logs.runs[logs.runs["model_name"] == messy.ONE], ""),
-        "model_name", "", ("runs", "success rate [95 %]"),
-        "copies of another run's log, excluded from all rates: 1", "is_successful",
-        {"where": ["task_type!=techtree"], "cluster": ["task_type"], "rename": [f"{SLOW}=slow"],
-         "compare_by": ["task_type,model_name"]}, {"model": messy.ONE},
+        title="mindcraft",
+        source="runs",
+        notebook="model_overview",
+        published="models",
+        rows=lambda logs: mindcraft.analysis.overview(logs.runs),
+        headline=lambda logs: mindcraft.analysis.headline(logs.runs[logs.runs["model_name"] == messy.ONE], ""),
+        name="model_name",
+        prefix="",
+        cells=("runs", "success rate [95 %]"),
+        note="copies of another run's log, excluded from all rates: 1",
+        value="is_successful",
+        ways={
+            "where": ["task_type!=techtree"],
+            "cluster": ["task_type"],
+            "rename": [f"{SLOW}=slow"],
+            "compare_by": ["task_type,model_name"],
+        },
+        more={"model": messy.ONE},
     ),
     Kind(
-        "crafter", "traces", "crafter_scores", "scores",
-        lambda logs: with_total(
+        title="crafter",
+        source="traces",
+        notebook="crafter_scores",
+        published="scores",
+        rows=lambda logs: with_total(
             crafter.analysis.mean_scores(logs.episodes), crafter.analysis.mean_scores(logs.episodes, []), "model_name"
         ),
-        lambda logs: compare.headline(compare.leaderboard(logs.episodes, "score")),
-        "model_name", "", ("n", "mean score [95 %]"), "2 of 8, left out; mean score with 2 at 0: 0.83 [-0.11, 3.55]",
-        "score", {"where": ["score!=0.95"], "cluster": ["difficulty"], "rename": [f"{NONE}=none"],
-                  "compare_by": ["difficulty"]},
+        headline=lambda logs: compare.headline(compare.leaderboard(logs.episodes, "score")),
+        name="model_name",
+        prefix="",
+        cells=("n", "mean score [95 %]"),
+        note="2 of 8, left out; mean score with 2 at 0: 0.83 [-0.11, 3.55]",
+        value="score",
+        ways={
+            "where": ["score!=0.95"],
+            "cluster": ["difficulty"],
+            "rename": [f"{NONE}=none"],
+            "compare_by": ["difficulty"],
+        },
     ),
     Kind(
-        "steps", "history", "step_evaluation", "histories",
-        lambda logs: with_total(
-            steps.analysis.overview(logs.runs, logs.steps),
-            steps.analysis.total(logs.runs, logs.steps),
-            "history",
+        title="steps",
+        source="history",
+        notebook="step_evaluation",
+        published="histories",
+        rows=lambda logs: with_total(
+            steps.analysis.overview(logs.runs, logs.steps), steps.analysis.total(logs.runs, logs.steps), "history"
         ),
-        lambda logs: steps.analysis.confirmed_success(logs.steps)._asdict(),
-        "history", "confirmed_", ("n", "confirmed success [95 %]"), "6 files: 4 used, 1 skipped, 1 failed",
-        "score", {"where": ["judged>=4"], "cluster": ["status"], "rename": ["unknown=agent"], "compare_by": ["status"]},
+        headline=lambda logs: steps.analysis.confirmed_success(logs.steps)._asdict(),
+        name="history",
+        prefix="confirmed_",
+        cells=("n", "confirmed success [95 %]"),
+        note="6 files: 4 used, 1 skipped, 1 failed",
+        value="score",
+        ways={
+            "where": ["judged>=4"],
+            "cluster": ["status"],
+            "rename": ["unknown=agent"],
+            "compare_by": ["status"],
+        },
     ),
     Kind(
-        "trajectories", "source", "trajectories", "leaderboard",
-        lambda logs: rates(logs.runs),
-        lambda logs: compare.headline(compare.leaderboard(logs.runs)),
-        "model_name", "", ("runs", "success rate [95 %]"),
-        "2 runs also in other logs, or repeated later: excluded", "is_successful",
-        {"where": ["task_id!=cook"], "cluster": ["task_type"], "rename": [f"{NONE}=none"],
-         "compare_by": ["model_name,status"]},
+        title="trajectories",
+        source="source",
+        notebook="trajectories",
+        published="leaderboard",
+        rows=lambda logs: rates(logs.runs),
+        headline=lambda logs: compare.headline(compare.leaderboard(logs.runs)),
+        name="model_name",
+        prefix="",
+        cells=("runs", "success rate [95 %]"),
+        note="2 runs also in other logs, or repeated later: excluded",
+        value="is_successful",
+        ways={
+            "where": ["task_id!=cook"],
+            "cluster": ["task_type"],
+            "rename": [f"{NONE}=none"],
+            "compare_by": ["model_name,status"],
+        },
     ),
-)  # fmt: skip
+)
 
 
-# Reading what doors show
+# Read what the terminal, files and pages show
 
 
 def of_table(table: pd.DataFrame, name: str = "model_name") -> Answers:
@@ -178,7 +220,7 @@ def numbers(cells: Iterable[Any]) -> list[tuple[float, float]]:
 
 
 def check(shown: Mapping[Any, list[Any]], wanted: Mapping[Any, list[Any]]) -> None:
-    """Hold cells of a door, numbers or texts, against the numbers of the analysis; a total may be missing."""
+    """Compare shown cells, numbers or texts, with the numbers of the analysis; a total may be missing."""
     assert set(wanted) - {messy.ALL} <= set(shown) <= set(wanted)
     for key, cells in shown.items():
         known = [value for value in wanted[key][cells[0] is None :] if not pd.isna(value)]

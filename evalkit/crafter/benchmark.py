@@ -170,7 +170,17 @@ def pooled_score(unlocked: np.ndarray, tasks: Iterable | None = None) -> Crafter
     estimate, low, high = np.clip(np.expm1([logs.estimate, logs.low, logs.high]), 0.0, 100.0).tolist()
     seeds = (estimate,) if len(unlocked) else ()
     method = f"score of one group; {logs.method} over {'episodes' if tasks is None else 'tasks'}"
-    return CrafterScore(estimate, math.nan, seeds, len(seeds), len(unlocked), low, high, method, logs.warning)
+    return CrafterScore(
+        estimate=estimate,
+        std=math.nan,
+        per_seed=seeds,
+        n_seeds=len(seeds),
+        n_episodes=len(unlocked),
+        low=low,
+        high=high,
+        method=method,
+        warning=logs.warning,
+    )
 
 
 def load_runs(source: Files) -> Runs:
@@ -359,6 +369,14 @@ def _official(runs: list[Run], budget: float) -> CrafterScore:
     left_out = f"; {len(runs) - len(used)} seeds without episodes left out" if len(used) < len(runs) else ""
     method = f"mean of scores per seed{left_out}; {interval.method} over seeds"
     low, high = np.clip([interval.low, interval.high], 0.0, 100.0).tolist()
-    std = float(scores.std()) if several else math.nan
-    per_seed, n_episodes = tuple(scores.tolist()), sum(map(len, used))
-    return CrafterScore(float(scores.mean()), std, per_seed, len(used), n_episodes, low, high, method, warning)
+    return CrafterScore(
+        estimate=float(scores.mean()),
+        std=float(scores.std()) if several else math.nan,
+        per_seed=tuple(scores.tolist()),
+        n_seeds=len(used),
+        n_episodes=sum(map(len, used)),
+        low=low,
+        high=high,
+        method=method,
+        warning=warning,
+    )

@@ -142,7 +142,16 @@ def run(
             if record and record["links"] and are_pages_gone and read_note(output, f"evidence/{report.key}") is None:
                 why = why or "the pages of its runs are missing"
             if why or record is None:
-                job = Job(report, output, why, stamp, code, evidence, mask, timeout)
+                job = Job(
+                    report=report,
+                    output=output,
+                    why=why,
+                    stamp=stamp,
+                    code=code,
+                    evidence=evidence,
+                    mask=mask,
+                    timeout=timeout,
+                )
                 due.append((record["seconds"] if record else math.inf, job))
             else:
                 done(record, "unchanged")

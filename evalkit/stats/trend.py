@@ -117,7 +117,16 @@ def trend_test(
         "few_clusters": freedom < 1,
     }
     if reason := next((code for code, is_so in nothing.items() if is_so), ""):
-        return Trend(math.nan, math.nan, math.nan, math.nan, total, count, method, "", note(reason) + lost)
+        return Trend(
+            estimate=math.nan,
+            low=math.nan,
+            high=math.nan,
+            p_value=math.nan,
+            n=total,
+            n_tasks=count,
+            method=method,
+            warning=note(reason) + lost,
+        )
     p_value, least = _permutation(rows, n_permutations, np.random.default_rng(0 if rng is None else rng))
     odds, low, high, separated = _odds_ratio(rows, freedom)
     low, high = agreeing(low, high, odds, p_value, null=1.0)
@@ -142,7 +151,17 @@ def trend_test(
         direction = "falls" if sign < 0 else "rises"
         if not is_shown:
             direction += " overall" if is_overall else ", not steadily"
-    return Trend(odds, low, high, p_value, total, count, method, direction, separated + few + doubt + lost)
+    return Trend(
+        estimate=odds,
+        low=low,
+        high=high,
+        p_value=p_value,
+        n=total,
+        n_tasks=count,
+        method=method,
+        direction=direction,
+        warning=separated + few + doubt + lost,
+    )
 
 
 def trend_by(

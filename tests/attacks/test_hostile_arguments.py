@@ -24,7 +24,7 @@ from tests.attacks.hostile import NAME, assert_plain
 from tests.io.test_sources import WITH
 from tests.special_files import SPECIAL
 
-DOORS = READ + NAMED
+COMMANDS = READ + NAMED
 SECRET = "SEK"  # a part of every secret in WITH
 URLS = [*WITH][::3]  # all are asked for in the tests of sources
 LONG = "x" * 100_000
@@ -44,10 +44,10 @@ def _files_with_it(folder, own=""):
     return [path for path in files if SECRET in path.name or (path.is_file() and SECRET in path.read_text("latin-1"))]
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_no_command_repeats_a_secret(here, door):
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_repeats_a_secret(here, command):
     for url in URLS:
-        result = run(door, url)
+        result = run(command, url)
         text = result.output + "".join(traceback.format_exception(result.exception or SystemExit()))
         assert SECRET not in text, (url, text[-500:])
         assert _files_with_it(here) == [], url
@@ -84,15 +84,15 @@ def test_storage_options_reach_the_file_system_and_stay_in_the_process(here):
     assert _files_with_it(here, "options.json") == []
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_hostile_name_is_shown_as_plain_text(door):
-    assert_plain(run(door, NAME).output)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_hostile_name_is_shown_as_plain_text(command):
+    assert_plain(run(command, NAME).output)
 
 
 @pytest.mark.parametrize("given", [LONG, "a\0b", "http://[::1/x"], ids=["long", "NUL", "no URL"])
-@pytest.mark.parametrize("door", READ + VALUES)
-def test_what_can_not_be_is_refused_in_one_line_that_repeats_little_of_it(door, given):
-    result = run(door, given)
+@pytest.mark.parametrize("command", READ + VALUES)
+def test_what_can_not_be_is_refused_in_one_line_that_repeats_little_of_it(command, given):
+    result = run(command, given)
     assert (result.exit_code, result.output.startswith("evalkit: "), result.output.count("\n")) == (2, True, 1)
     assert len(result.output) <= 2 * MOST_LINE
 

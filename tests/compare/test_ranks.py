@@ -326,7 +326,7 @@ def test_no_model_is_best_by_a_score_of_which_lower_values_are_usually_better(na
 
 
 @pytest.mark.parametrize(
-    ("column", "groups", "told"),
+    ("column", "groups", "warning"),
     [
         ("source", {"low.csv": SHARES, "high.csv": POINTS}, "Scores of low.csv are from 0 to 1, scores of high.csv"),
         ("source", {"low.csv": [0, 1] * 9, "high.csv": [0, 0, 100] * 6}, "Scores of low.csv are from 0 to 1"),
@@ -336,16 +336,16 @@ def test_no_model_is_best_by_a_score_of_which_lower_values_are_usually_better(na
         ("task_type", {"quiz": [*SHARES, 2.5], "game": POINTS}, ""),
     ],
 )
-def test_scores_of_files_or_types_of_tasks_in_other_units_support_no_claim(column, groups, told):
+def test_scores_of_files_or_types_of_tasks_in_other_units_support_no_claim(column, groups, warning):
     rows = [(n, name, score) for name, own in groups.items() for n, score in enumerate(own)]
     table = pd.DataFrame(rows, columns=["n", "group", "score"])
     table["model"] = "m" + (table["n"] % 2).astype("str")
     table["task"] = table["group"] + (table["n"] // 2).astype("str")
     runs = pipeline.runs_of(table.drop(columns="group")).assign(**{column: table["group"].tolist()})
     board = compare.leaderboard(runs)
-    assert ("units_differ" in board.notes) == bool(told)
-    assert (compare.headline(board)["code"] == "doubtful") == bool(told)
-    assert told in answer(runs)[0]
+    assert ("units_differ" in board.notes) == bool(warning)
+    assert (compare.headline(board)["code"] == "doubtful") == bool(warning)
+    assert warning in answer(runs)[0]
 
 
 def test_only_runs_of_one_kind_are_compared():

@@ -12,11 +12,11 @@ EVENTS = [
     for event in (runtime(turn, actions=[5, 5]), environment(turn, [hook("easy_achievement", [name])]))
 ]
 LATER = [environment(0), *EVENTS]
-TOLD = config(model_name="rowan", seed=4)
+CONFIG = config(model_name="rowan", seed=4)
 
 
-def save(n=12, *, events=EVENTS, told=TOLD, ended=(), **more):
-    return trace(*events[:n], metadata=[told, *ended], **{"session_id": "s", **more})
+def save(n=12, *, events=EVENTS, settings=CONFIG, ended=(), **more):
+    return trace(*events[:n], metadata=[settings, *ended], **{"session_id": "s", **more})
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def save(n=12, *, events=EVENTS, told=TOLD, ended=(), **more):
         ([save(4), save(events=EVENTS[:3] + EVENTS[5:])], [0, 1]),
         ([save(4), save(session_id="t")], [0, 1]),
         ([save(4, session_id=None), save(session_id=None)], [0, 1]),
-        ([save(4), save(told=config(model_name="rowan", seed=5))], [0, 1]),
-        ([save(4), save(told=config(model_name="aspen", seed=4))], [0, 1]),
+        ([save(4), save(settings=config(model_name="rowan", seed=5))], [0, 1]),
+        ([save(4), save(settings=config(model_name="aspen", seed=4))], [0, 1]),
         ([save(4), save(created_at="2025-01-02T00:00:00")], [0, 1]),
         ([save(0), save()], [1]),  # aborted, so without a score; its flag remains
     ],

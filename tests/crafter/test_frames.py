@@ -84,8 +84,8 @@ def played(tmp_path_factory):
             for turn, names in enumerate(names_by_turn):
                 events.append(runtime(turn, [INVALID] * n_invalid, actions=[1, 2]))
                 events.append(environment(turn, [hook("easy_achievement", names)] if names else []))
-            told = config(model_name=model, difficulty=["easy", "hard", "easy"][seed], task_instance_id=f"t{seed}")
-            write(folder, trace(*events, metadata=[told], session_id=f"{model}{seed}"), f"{model[0]}{seed}.json")
+            settings = config(model_name=model, difficulty=["easy", "hard", "easy"][seed], task_instance_id=f"t{seed}")
+            write(folder, trace(*events, metadata=[settings], session_id=f"{model}{seed}"), f"{model[0]}{seed}.json")
     write(folder, trace(metadata=[config(model_name="birch")], session_id="aborted"), "z.json")
     return folder
 

@@ -72,8 +72,8 @@ def budgets(tmp_path):
     for i, (model, turns, seed, n) in enumerate(rows):
         invalid = hook("invalid_action", action="do", reason=reason.format(i))
         events = [runtime(0, [invalid] * (n == 9), (5, 5), system_state_before=world[seed]), environment(0, [EASY] * n)]
-        told = config(model_name=model, task_instance_id=f"id-{i}", max_turns=turns)
-        write(tmp_path, trace(*events, metadata=[told], session_id=str(i)), f"{i}.json")
+        settings = config(model_name=model, task_instance_id=f"id-{i}", max_turns=turns)
+        write(tmp_path, trace(*events, metadata=[settings], session_id=str(i)), f"{i}.json")
     return tmp_path
 
 

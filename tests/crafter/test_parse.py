@@ -123,7 +123,7 @@ def in_world(world, name="world_material_map_base64"):
 
 
 @pytest.mark.parametrize(
-    ("told", "event", "task", "source"),
+    ("settings", "event", "task", "source"),
     [
         (KNOWN, in_world(WORLD), "world-", "map"),
         (KNOWN, in_world("... truncated ..."), "seed-7", "seed"),
@@ -135,8 +135,8 @@ def in_world(world, name="world_material_map_base64"):
         ({"instance_num": 3}, runtime(), None, None),
     ],
 )
-def test_a_task_is_a_world_as_far_as_the_trace_tells_it(told, event, task, source):
-    session = judged(trace(language_model(), event, metadata=[config(**told)])).session
+def test_a_task_is_a_world_as_far_as_the_trace_tells_it(settings, event, task, source):
+    session = judged(trace(language_model(), event, metadata=[config(**settings)])).session
     assert session["task_source"] == source
     assert session["task_id"] is None if task is None else session["task_id"].startswith(task)
 

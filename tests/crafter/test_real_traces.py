@@ -1,6 +1,7 @@
 """The real traces, counted by hand and once more by a plain reading of their hooks."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -10,23 +11,87 @@ from tests.crafter.traces import TRACES, needs_traces
 
 pytestmark = needs_traces
 
-# start of the file name: score, easy, medium, hard, invalid, suspect, events, trajectory, model, difficulty, flags;
-# read off the hooks of each file
-BY_HAND = {
-    "session_crafter_episode_11_551ee370": (-0.15, 0, 0, 0, 3, 3, 10, "---", "gpt-4.1-mini", "easy"),
-    "session_crafter_episode_12_2218b7cc": (-0.15, 0, 0, 0, 3, 3, 10, "---", "gpt-4.1-mini", "easy"),
-    "session_crafter_episode_12_77219cd7": (
-        *(4.35, 2, 1, 0, 3, 3, 25, "---+++"),
-        *("ft:gpt-4.1-nano-2025-04-14:synth:crafter-mini-v1:Bx6fmVhG", "easy"),
+
+class Counted(NamedTuple):
+    """What a trace contains, read off the hooks of its file."""
+
+    score: float
+    invalid: int  # invalid actions
+    suspect: int  # of these, those that may be valid
+    events: int
+    trajectory: str
+    model: str
+    difficulty: str = "unknown"
+    easy: int = 0
+    medium: int = 0
+    hard: int = 0
+
+
+BY_HAND = {  # by start of the file name
+    "session_crafter_episode_11_551ee370": Counted(
+        score=-0.15, invalid=3, suspect=3, events=10, trajectory="---", model="gpt-4.1-mini", difficulty="easy"
     ),
-    "session_crafter_episode_19_ef9602b2": (0.9, 1, 0, 0, 2, 2, 10, "--+", "gpt-4.1-mini", "easy"),
-    "session_crafter_episode_1_00000000": (1.6, 2, 0, 0, 8, 8, 60, "--+-+-----", "gpt-4o-mini", "hard"),
-    "session_crafter_episode_1_058233aa": (-0.1, 0, 0, 0, 2, 1, 15, "--", "gpt-4.1-nano", "easy"),
-    "session_crafter_episode_1_2d1037f1": (4.5, 2, 1, 0, 0, 0, 30, "+++", "gpt-4o", "easy"),
-    "session_crafter_episode_2_35efe35f": (5.15, 1, 0, 1, 17, 14, 60, "--------------+-+--", "gpt-4.1-nano", "easy"),
-    "session_crafter_episode_4_2bb84475": (-0.2, 0, 0, 0, 4, 2, 30, "----", "gpt-4.1-nano", "easy"),
-    "session_episode_0_6827cd9f": (0.0, 0, 0, 0, 0, 0, 0, "(no scored events)", "unknown", "unknown"),
-    "session_episode_0_gpt-4.1-nano": (-3.3, 0, 0, 0, 66, 0, 132, "-" * 66, "gpt-4.1-nano", "unknown"),
+    "session_crafter_episode_12_2218b7cc": Counted(
+        score=-0.15, invalid=3, suspect=3, events=10, trajectory="---", model="gpt-4.1-mini", difficulty="easy"
+    ),
+    "session_crafter_episode_12_77219cd7": Counted(
+        score=4.35,
+        easy=2,
+        medium=1,
+        invalid=3,
+        suspect=3,
+        events=25,
+        trajectory="---+++",
+        model="ft:gpt-4.1-nano-2025-04-14:synth:crafter-mini-v1:Bx6fmVhG",
+        difficulty="easy",
+    ),
+    "session_crafter_episode_19_ef9602b2": Counted(
+        score=0.9, easy=1, invalid=2, suspect=2, events=10, trajectory="--+", model="gpt-4.1-mini", difficulty="easy"
+    ),
+    "session_crafter_episode_1_00000000": Counted(
+        score=1.6,
+        easy=2,
+        invalid=8,
+        suspect=8,
+        events=60,
+        trajectory="--+-+-----",
+        model="gpt-4o-mini",
+        difficulty="hard",
+    ),
+    "session_crafter_episode_1_058233aa": Counted(
+        score=-0.1, invalid=2, suspect=1, events=15, trajectory="--", model="gpt-4.1-nano", difficulty="easy"
+    ),
+    "session_crafter_episode_1_2d1037f1": Counted(
+        score=4.5,
+        easy=2,
+        medium=1,
+        invalid=0,
+        suspect=0,
+        events=30,
+        trajectory="+++",
+        model="gpt-4o",
+        difficulty="easy",
+    ),
+    "session_crafter_episode_2_35efe35f": Counted(
+        score=5.15,
+        easy=1,
+        hard=1,
+        invalid=17,
+        suspect=14,
+        events=60,
+        trajectory="--------------+-+--",
+        model="gpt-4.1-nano",
+        difficulty="easy",
+    ),
+    "session_crafter_episode_4_2bb84475": Counted(
+        score=-0.2, invalid=4, suspect=2, events=30, trajectory="----", model="gpt-4.1-nano", difficulty="easy"
+    ),
+    "session_episode_0_6827cd9f": Counted(
+        score=0.0, invalid=0, suspect=0, events=0, trajectory="(no scored events)", model="unknown"
+    ),
+    "session_episode_0_gpt-4.1-nano": Counted(
+        score=-3.3, invalid=66, suspect=0, events=132, trajectory="-" * 66, model="gpt-4.1-nano"
+    ),
 }
 
 FLAGS = {
@@ -44,19 +109,19 @@ def one(start):
 
 @pytest.mark.parametrize("start", BY_HAND)
 def test_score_counts_and_trajectory_equal_a_count_by_hand(start):
-    score, *counts, suspect, events, trajectory, model, difficulty = BY_HAND[start]
-    result = evaluate_trace(one(start))
-    assert result["total_score"] == pytest.approx(score, abs=1e-12)
+    expected, result = BY_HAND[start], evaluate_trace(one(start))
+    assert result["total_score"] == pytest.approx(expected.score, abs=1e-12)
+    counts = [expected.easy, expected.medium, expected.hard, expected.invalid]
     assert [result["counts"].get(name, 0) for name in WEIGHTS] == counts
-    assert (result["trajectory"], result["num_events"]) == (trajectory, events)
-    assert (result["model_name"], result["difficulty"]) == (model, difficulty)
-    assert result["suspect_invalid_actions"] == suspect
+    assert (result["trajectory"], result["num_events"]) == (expected.trajectory, expected.events)
+    assert (result["model_name"], result["difficulty"]) == (expected.model, expected.difficulty)
+    assert result["suspect_invalid_actions"] == expected.suspect
     assert result["flags"] == FLAGS.get(start, ["suspect_invalid_actions"])
 
 
 def test_all_twelve_files_are_accounted_for():
     results = evaluate_all_traces(TRACES)
-    scores = sorted((numbers[0] for numbers in BY_HAND.values()), reverse=True)
+    scores = sorted((counted.score for counted in BY_HAND.values()), reverse=True)
     assert [result["total_score"] for result in results] == pytest.approx(scores)
     entries = {entry.source: entry[1:] for entry in results.ledger.entries}
     assert entries.pop(str(one("session_test_session"))) == ("failed", "JSONDecodeError: the file is empty")
@@ -66,7 +131,7 @@ def test_all_twelve_files_are_accounted_for():
 def test_all_twelve_files_are_in_the_tables_and_share_worlds():
     logs = load(TRACES)
     assert (len(logs.episodes), len(logs.ledger), len(logs.achievements)) == (11, 12, 11 * 22)
-    assert len(logs.events) == sum(numbers[6] for numbers in BY_HAND.values())
+    assert len(logs.events) == sum(counted.events for counted in BY_HAND.values())
     aborted = logs.episodes[has_flag(logs.episodes, "aborted")].iloc[0]
     assert aborted[["score", "band", "trajectory", "unlocked", "progression"]].isna().all()
     unlocks = logs.achievements.dropna(subset="game_turn").set_index(["source", "achievement"])["game_turn"]

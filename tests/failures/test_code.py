@@ -228,6 +228,6 @@ def test_an_answer_has_the_form_that_was_asked_for(asked):
     assert found(say("The tools answer in JSON.", "user"), say(wrong)) == set()
 
 
-@pytest.mark.parametrize("told", OF_OTHERS)
-def test_an_instruction_about_something_else_asks_for_no_form_of_the_answer(told):
-    assert found(say(told, "user"), say("Here is what I think about it.")) == set()
+@pytest.mark.parametrize("instruction", OF_OTHERS)
+def test_an_instruction_about_something_else_asks_for_no_form_of_the_answer(instruction):
+    assert found(say(instruction, "user"), say("Here is what I think about it.")) == set()

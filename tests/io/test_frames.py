@@ -39,8 +39,8 @@ def test_dtypes_are_those_declared_and_what_is_missing_is_never_zero(rows, missi
     table = frame(rows, COLUMNS)
     assert {name: str(dtype) for name, dtype in table.dtypes.items()} == DTYPES
     assert [name for name in table if table[name].isna().any()] == missing
-    told = [(row["count"], row.get("sure", False)) for row in rows]
-    assert list(zip(table["count"], table["sure"], strict=True)) == told
+    expected = [(row["count"], row.get("sure", False)) for row in rows]
+    assert list(zip(table["count"], table["sure"], strict=True)) == expected
 
 
 ROWS = [

@@ -1,4 +1,4 @@
-"""Kinds of logs are told by their first bytes: by `load`, and by errors where nothing could be used."""
+"""`load`, and errors where nothing could be used, detect kinds of logs from the first bytes of files."""
 
 import json
 import pickle

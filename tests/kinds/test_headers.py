@@ -102,7 +102,7 @@ def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
 
 
 @pytest.mark.parametrize(
-    ("column", "cells", "told"),
+    ("column", "cells", "message"),
     [
         ("resolved", [1, 0, 5, 0, 3], "column resolved: 5 is no outcome; --column score=resolved makes it a score"),
         ("correct", ["0", "1", "12 ", "yes"], "12  is no outcome"),
@@ -118,12 +118,12 @@ def test_an_optional_column_in_doubt_is_not_replaced_by_the_next_name():
         ("points", ["7", "8", "n.d.", ""], ""),
     ],
 )
-def test_a_column_of_which_most_cells_are_no_scores_or_outcomes_is_refused(column, cells, told):
+def test_a_column_of_which_most_cells_are_no_scores_or_outcomes_is_refused(column, cells, message):
     table = pd.DataFrame({"task": "t", "model": "m", column: pd.Series(cells, dtype="object")})
     meaning = meanings(table, {})
     runs, unread = columns_of_runs(table, meaning)
-    if told:
-        with pytest.raises(SourceError, match=re.escape(told)):
+    if message:
+        with pytest.raises(SourceError, match=re.escape(message)):
             unread_cells(runs, unread, meaning)
     else:
         assert "can't be read" in str(unread_cells(runs, unread, meaning))
@@ -162,7 +162,7 @@ def test_a_header_may_state_that_scores_are_percentages(header, cells, scores):
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ({"x": 1}, "no column for the task_id; there are x; choose one: --column task_id=NAME; nor for the score: "),
         (
@@ -174,8 +174,8 @@ def test_a_header_may_state_that_scores_are_percentages(header, cells, scores):
         ({"task": "t", "gpt": [1, 0], "claude": [None, True]}, "a column for each model or task needs one row per run"),
     ],
 )
-def test_all_columns_that_are_missing_are_named_at_once_and_a_status_that_never_varies_is_no_outcome(columns, told):
-    with pytest.raises(SourceError, match=re.escape(told)):
+def test_all_columns_that_are_missing_are_named_at_once_and_a_status_that_never_varies_is_no_outcome(columns, message):
+    with pytest.raises(SourceError, match=re.escape(message)):
         meanings(pd.DataFrame(columns, index=[0, 1]), {})
 
 
@@ -242,7 +242,7 @@ def test_a_field_next_to_an_outcome_is_a_score_or_outcome_if_its_cells_are(colum
 
 
 @pytest.mark.parametrize(
-    ("columns", "given", "key", "told"),
+    ("columns", "given", "key", "message"),
     [
         (["score", "f1", "bleu"], {}, None, "; numbers not used: f1 and bleu (--column score=f1 makes one the score)"),
         (["score", "f1", "bleu"], {"score": "bleu"}, "bleu", "; numbers not used: score and f1 ("),
@@ -253,14 +253,14 @@ def test_a_field_next_to_an_outcome_is_a_score_or_outcome_if_its_cells_are(colum
         (["exact_match", "row_id", "seed no"], {}, "exact_match", ""),
     ],
 )
-def test_the_column_of_scores_is_named_and_so_are_the_numbers_that_are_not_used(columns, given, key, told):
+def test_the_column_of_scores_is_named_and_so_are_the_numbers_that_are_not_used(columns, given, key, message):
     table = pd.DataFrame({"task": ["a", "b"], "model": "m", "note": ["x", "y"], **{name: [0, 1] for name in columns}})
     meaning = meanings(table, given)
     runs, _ = columns_of_runs(table, meaning)
     assert (runs["score_key"].iloc[0] if "score_key" in runs else None) == key
     said = str(choices_of(table, meaning, "a.csv"))
-    assert told in said
-    assert ("not used" in said) == bool(told)
+    assert message in said
+    assert ("not used" in said) == bool(message)
 
 
 def test_fields_of_objects_are_columns():
@@ -276,7 +276,7 @@ ITEMS = [(model, suite, item) for model in ("oak", "elm") for suite in "xy" for 
 
 
 @pytest.mark.parametrize(
-    ("column", "cells", "told"),
+    ("column", "cells", "message"),
     [
         (
             "problem",
@@ -297,11 +297,11 @@ ITEMS = [(model, suite, item) for model in ("oak", "elm") for suite in "xy" for 
         ("prompt", ["p"] * 12, ""),
     ],
 )
-def test_a_column_that_tells_repeated_rows_apart_is_named_unless_it_belongs_to_runs(column, cells, told):
+def test_a_column_that_tells_repeated_rows_apart_is_named_unless_it_belongs_to_runs(column, cells, message):
     table = (
         pd.DataFrame(ITEMS, columns=["model", "task", "item"]).drop(columns="item").assign(score=1, **{column: cells})
     )
     meaning = meanings(table, {})
     said = told_apart(columns_of_runs(table, meaning)[0], table, meaning, "a.csv")
-    assert bool(said) == bool(told)
-    assert told in str(said)
+    assert bool(said) == bool(message)
+    assert message in str(said)

@@ -45,8 +45,8 @@ def test_real_definitions_say_what_their_ids_say(definitions):
     for task_id in definitions:
         for definition in definitions.variants[task_id]:
             real, guess = task_facts(task_id, definition), task_facts(task_id, None)
-            told = [name for name in compared if guess[name] not in (None, [], "unknown")]
-            differing |= {(task_id, name) for name in told if guess[name] != real[name]}
+            known = [name for name in compared if guess[name] not in (None, [], "unknown")]
+            differing |= {(task_id, name) for name in known if guess[name] != real[name]}
     assert ("multiagent_crafting_lime_wool_partial_plan__depth_2", "depth") in differing
     differing.discard(("multiagent_crafting_lime_wool_partial_plan__depth_2", "depth"))
     # ids without a suffix for blocked agents, which one of two files defines with some

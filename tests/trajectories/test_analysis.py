@@ -345,8 +345,8 @@ def test_a_table_with_unknown_columns_lists_them_until_the_user_states_their_mea
     assert result.exit_code == 2
     assert "no column for the task_id; there are Who did it, Riddle, How well, score" in result.stderr
     columns = ["model=Who did it", "task=Riddle", "score=How well"]
-    told = CliRunner().invoke(main, ["compare", str(path), *(word for one in columns for word in ("--column", one))])
-    assert told.exit_code == 0
+    output = CliRunner().invoke(main, ["compare", str(path), *(word for one in columns for word in ("--column", one))])
+    assert output.exit_code == 0
     runs = trajectories.load(path, columns=columns).runs
     columns = ["model_name", "task_id", "score", "extra"]
     left = '{"score":"9"}'

@@ -14,7 +14,7 @@ from evalkit.kinds import has_flag, rates_by_denominator
 from evalkit.trajectories import analysis
 from evalkit.trajectories.formats import swe_agent
 from tests.trajectories import folders as make
-from tests.trajectories.test_formats import SHARED, real, told
+from tests.trajectories.test_formats import SHARED, real, rows_of
 
 DATASET = "terminal-bench-core@0.1.1"
 SUBMISSION = "20250902_goose_claude-4"
@@ -66,12 +66,15 @@ def test_a_trial_is_one_run_in_every_layout_and_the_nearest_files_name_its_model
     described, own = DESCRIBING[describing]
     files = files | {f"{start}{name}": value for name, value in {"results.json": SUMMARY, **described}.items()}
     logs = trajectories.load(written(tmp_path, files))
-    assert told(logs.runs, "model_name", "agent", "task_type") == [own, own]
+    assert rows_of(logs.runs, "model_name", "agent", "task_type") == [own, own]
     assert set(logs.runs["model_source"]) == {"log" if own is FROM_FILES else "folder"}
-    assert sorted(told(logs.runs, "task_id", "is_successful")) == [["a", True], ["b", False]]
+    assert sorted(rows_of(logs.runs, "task_id", "is_successful")) == [["a", True], ["b", False]]
     assert set(logs.runs["part"].fillna("")) == set(parts)
     assert set(logs.runs["experiment"]) == {SUBMISSION}
-    assert told(logs.published, "metric", "value", "n") == [["accuracy", SUMMARY["accuracy"], 2], ["resolved", 0.5, 2]]
+    assert rows_of(logs.published, "metric", "value", "n") == [
+        ["accuracy", SUMMARY["accuracy"], 2],
+        ["resolved", 0.5, 2],
+    ]
     assert logs.plans["planned"].sum() == (2 if described else 0)
     assert analysis.trials(logs.runs, logs.plans)["missing"].sum() == 0
     assert set(logs.ledger["status"]) == {"used"}
@@ -117,7 +120,11 @@ def test_trials_without_an_id_are_joined_by_their_names_and_runs(tmp_path):
     files = {**own_files(f"{SUB}/r1", one, two), f"{SUB}/r1/results.json": make.tb_summary(one, two)}
     files |= {**own_files(f"{SUB}/r2", later), f"{SUB}/r2/results.json": make.tb_summary(later, later)}
     runs = trajectories.load(written(tmp_path, files)).runs
-    assert told(runs.sort_values(["task_id", "repetition"]), "task_id", "repetition") == [["a", 0], ["a", 1], ["b", 0]]
+    assert rows_of(runs.sort_values(["task_id", "repetition"]), "task_id", "repetition") == [
+        ["a", 0],
+        ["a", 1],
+        ["b", 0],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +149,7 @@ def test_trials_without_an_id_are_joined_by_their_names_and_runs(tmp_path):
 )
 def test_the_tests_decide_the_outcome_whatever_ended_the_agent(tmp_path, mode, resolved, status, outcome):
     logs = trajectories.load(make.write(tmp_path / "results.json", make.tb_trial("a", resolved, mode)))
-    assert told(logs.runs, "status", "exit_reason", "is_successful") == [[status, mode, outcome]]
+    assert rows_of(logs.runs, "status", "exit_reason", "is_successful") == [[status, mode, outcome]]
     measured = "not measured" if resolved is None else "measured"
     said = f"failure_mode a_new_mode is unknown: 1 trial {measured}" if mode == "a_new_mode" else ""
     assert logs.ledger["reason"].tolist() == [said]
@@ -171,13 +178,13 @@ def test_both_denominators_are_shown_where_outcomes_are_null(tmp_path):
 def test_a_count_of_no_tokens_is_missing(tmp_path, stated, kept):
     trial = make.tb_trial("a", total_input_tokens=stated, total_output_tokens=stated)
     runs = trajectories.load(make.write(tmp_path / "results.json", trial)).runs
-    assert told(runs, "tokens_in", "tokens_out", "duration") == [[kept, kept, 90.0]]
+    assert rows_of(runs, "tokens_in", "tokens_out", "duration") == [[kept, kept, 90.0]]
 
 
 def test_attempts_and_runs_are_repetitions(tmp_path):
     attempts = [make.tb_trial("a", attempt=f"{k}-of-2", id=f"{run}{k}") for run in "xy" for k in (1, 2)]
     one = trajectories.load(written(tmp_path / "one", own_files(f"{SUB}/r", *attempts[:2]))).runs
-    assert told(one, "repetition") == [[0], [1]]
+    assert rows_of(one, "repetition") == [[0], [1]]
     files = {**own_files(f"{SUB}/r", *attempts[:2]), **own_files(f"{SUB}/s", *attempts[2:])}
     assert sorted(trajectories.load(written(tmp_path / "two", files)).runs["repetition"]) == [0, 1, 2, 3]
 
@@ -194,7 +201,7 @@ def test_attempts_and_runs_are_repetitions(tmp_path):
 )
 def test_folders_of_the_leaderboard_name_what_no_file_does(tmp_path, folder, told_by_it):
     runs = trajectories.load(written(tmp_path, own_files(f"{folder}/r", ONE))).runs
-    (cells,) = told(runs, "model_name", "agent", "task_type")
+    (cells,) = rows_of(runs, "model_name", "agent", "task_type")
     assert [None if cell == "unknown" else cell for cell in cells] == told_by_it
 
 
@@ -288,9 +295,9 @@ TAU = "tool-calling-gpt-4o-0.0_range_0--1_user-gpt-4o-llm_0801120000.json"
 def test_the_name_of_a_file_of_tau_bench_has_its_model_strategy_and_temperature(tmp_path, name, facts):
     make.write(tmp_path / name, [make.tau_run(1, 0), make.tau_run(1, 1, 1 - 1e-9), make.tau_run(2, 0, 0.5)])
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs[:1], "model_name", "agent", "temperature") == [facts]
+    assert rows_of(logs.runs[:1], "model_name", "agent", "temperature") == [facts]
     columns = ["task_type", "task_id", "repetition", "is_successful", "turns"]
-    assert told(logs.runs.sort_values(["task_id", "repetition"]), *columns) == [
+    assert rows_of(logs.runs.sort_values(["task_id", "repetition"]), *columns) == [
         ["tau-bench airline", "1", 0, True, 1],
         ["tau-bench airline", "1", 1, True, 1],
         ["tau-bench airline", "2", 0, False, 1],
@@ -301,7 +308,7 @@ def test_the_name_of_a_file_of_tau_bench_has_its_model_strategy_and_temperature(
 def test_what_raised_in_tau_bench_is_not_measured_and_missing_trials_fail_by_its_own_convention(tmp_path):
     runs = [make.tau_run(1, 0), make.tau_run(1, 1), make.tau_run(2, 0, error="RateLimitError")]
     logs = trajectories.load(make.write(tmp_path / TAU, runs))
-    assert told(logs.runs.sort_values(["task_id", "repetition"]), "status", "is_successful", "error") == [
+    assert rows_of(logs.runs.sort_values(["task_id", "repetition"]), "status", "is_successful", "error") == [
         ["completed", True, None],
         ["completed", True, None],
         ["error", None, "RateLimitError"],
@@ -326,7 +333,7 @@ def test_tasks_of_two_domains_are_others_and_a_copy_of_a_file_counts_once(tmp_pa
 @real
 def test_real_runs_of_tau_bench_have_the_rewards_of_their_file():
     logs = trajectories.load(SHARED / "leaderboards" / "tau-bench")
-    assert told(logs.runs, "task_id", "repetition", "is_successful") == [
+    assert rows_of(logs.runs, "task_id", "repetition", "is_successful") == [
         ["1", 0, False],
         ["21", 0, False],
         ["1", 1, True],

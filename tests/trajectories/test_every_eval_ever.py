@@ -17,7 +17,7 @@ from evalkit.io import SourceError
 from evalkit.kinds import Logs
 from evalkit.kinds.every_eval_ever import write_every_eval_ever
 from tests.trajectories import folders as make
-from tests.trajectories.test_formats import told
+from tests.trajectories.test_formats import rows_of
 from tests.trajectories.test_lm_eval import evaluation
 from tests.trajectories.test_lm_eval import results as lm_results
 from tests.trajectories.test_lm_eval import sample as lm_sample
@@ -58,7 +58,7 @@ def test_every_column_that_runs_share_reads_back(tmp_path):
     logs = trajectories.load(tmp_path / "job")
     write_every_eval_ever(logs, tmp_path / "a.eee")
     back = trajectories.load(tmp_path / "a.eee")
-    assert told(back.runs.sort_values("task_id"), *COLUMNS) == told(logs.runs.sort_values("task_id"), *COLUMNS)
+    assert rows_of(back.runs.sort_values("task_id"), *COLUMNS) == rows_of(logs.runs.sort_values("task_id"), *COLUMNS)
 
 
 VALUES = ("", "0", "1", "0.25", "0.7")
@@ -75,7 +75,7 @@ def test_a_score_and_an_outcome_read_back_apart(tmp_path_factory, cells):
     logs = trajectories.load(folder)
     write_every_eval_ever(logs, folder / "a.eee")
     back, known = trajectories.load(folder / "a.eee").runs, logs.runs[logs.runs["is_successful"].notna()]
-    assert told(back, "task_id", "score", "is_successful") == told(known, "task_id", "score", "is_successful")
+    assert rows_of(back, "task_id", "score", "is_successful") == rows_of(known, "task_id", "score", "is_successful")
 
 
 def test_what_the_schema_cannot_hold_is_named(tmp_path):
@@ -114,7 +114,7 @@ def test_only_runs_that_ended_irregularly_have_an_error(tmp_path, resolved, mode
     logs = trajectories.load(tmp_path / "r")
     assert [line.get("error") for line in written(logs, tmp_path / "a.eee")] == [error]
     back = trajectories.load(tmp_path / "a.eee")
-    assert told(back.runs, "status", "exit_reason", "error") == told(logs.runs, "status", "exit_reason", "error")
+    assert rows_of(back.runs, "status", "exit_reason", "error") == rows_of(logs.runs, "status", "exit_reason", "error")
 
 
 @pytest.mark.parametrize("reason", ["user_stop", "agent_stop", "max_steps"])
@@ -192,7 +192,7 @@ def test_all_scores_are_written_and_can_be_chosen(tmp_path):
         back = trajectories.load(tmp_path / "a.eee", score=score).runs
         known = trajectories.load(tmp_path / "org__oak", score=score).runs
         columns = ("task_id", "score_key", "score", "is_successful", "task_checksum", "document_hash")
-        assert told(back, *columns) == told(known, *columns)
+        assert rows_of(back, *columns) == rows_of(known, *columns)
 
 
 def row(task: str, score: float, correct: bool, metric: str = "acc", **changes: object) -> dict:
@@ -233,8 +233,8 @@ def row(task: str, score: float, correct: bool, metric: str = "acc", **changes: 
 def test_lines_that_others_wrote_are_runs_of_which_metrics_are_scores(tmp_path, rows, told_by_them):
     make.write(tmp_path / "x_samples.jsonl", "\n".join(map(json.dumps, rows)))
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "task_id", "repetition", "score", "is_successful") == told_by_them
-    assert told(logs.runs[:1], "model_name", "task_type", "tokens_in") == [["org/m", "sums", 5]]
+    assert rows_of(logs.runs, "task_id", "repetition", "score", "is_successful") == told_by_them
+    assert rows_of(logs.runs[:1], "model_name", "task_type", "tokens_in") == [["org/m", "sums", 5]]
     assert logs.messages["text"].tolist()[:2] == ["2 + 2?", "4"]
 
 
@@ -260,7 +260,7 @@ def test_filters_of_a_document_that_was_converted_from_lm_eval_are_scores_of_one
     without = row("1", 0.0, False, evaluation_result_id=None, metadata={"lm_eval_metrics": '{"perplexity": [-1.5, 8]}'})
     make.lines(tmp_path / "a_samples.jsonl", strict, flexible, without)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "task_type", "task_id", "score", "is_successful") == [
+    assert rows_of(logs.runs, "task_type", "task_id", "score", "is_successful") == [
         ["sums", "0", 0.0, False],
         ["sums", "1", None, None],
     ]

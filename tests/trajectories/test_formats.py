@@ -33,7 +33,7 @@ def runs_of(path: Path, **options: object) -> pd.DataFrame:
     return trajectories.load(path, **options).runs
 
 
-def told(table: pd.DataFrame, *columns: str) -> list[list[object]]:
+def rows_of(table: pd.DataFrame, *columns: str) -> list[list[object]]:
     """Return cells by row; None for what is missing."""
     return table[list(columns)].astype("object").where(table[list(columns)].notna(), None).to_numpy().tolist()
 
@@ -47,7 +47,9 @@ def test_a_harbor_trial_that_states_whether_its_reward_is_valid_is_believed(tmp_
     one["exception_info"]["policy"] = {"has_valid_reward": is_valid}
     one["config"]["agent_timeout_multiplier"] = 2.0
     logs = trajectories.load(make.harbor_job(tmp_path / "job", one))
-    assert told(logs.runs, "is_successful", "exit_reason", "limits") == [[outcome, error, "agent_timeout_multiplier 2"]]
+    assert rows_of(logs.runs, "is_successful", "exit_reason", "limits") == [
+        [outcome, error, "agent_timeout_multiplier 2"]
+    ]
     assert "schema_version 2 is unknown" in logs.ledger["reason"].tolist()
 
 
@@ -65,18 +67,18 @@ def test_a_harbor_trial_that_states_whether_its_reward_is_valid_is_believed(tmp_
 )
 def test_the_cause_of_a_trials_end_decides_whether_its_reward_counts(tmp_path, changes, status, score, success):
     runs = runs_of(make.harbor_job(tmp_path, make.trial(**changes)))
-    assert told(runs, "status", "score", "is_successful") == [[status, score, success]]
+    assert rows_of(runs, "status", "score", "is_successful") == [[status, score, success]]
 
 
 def test_a_harbor_job_tells_model_agent_usage_repetitions_and_planned_trials(tmp_path):
     make.harbor_job(tmp_path, make.trial(), make.trial(reward=0.0), make.trial(task="other"), planned=5)
     logs = trajectories.load(tmp_path)
     assert logs.plans["planned"].tolist() == [5]
-    assert sorted(told(logs.runs, "task_id", "repetition")) == [["fix-bug", 0], ["fix-bug", 1], ["other", 0]]
+    assert sorted(rows_of(logs.runs, "task_id", "repetition")) == [["fix-bug", 0], ["fix-bug", 1], ["other", 0]]
     first = logs.runs[:1]
-    assert told(first, "model_name", "agent", "agent_version") == [["openai/gpt-4o", "terminus-2", "2.0.0"]]
-    assert told(first, "tokens_in", "tokens_cache", "tokens_out", "cost") == [[100, 40, 20, 0.5]]
-    assert told(first, "duration", "task_type", "task_checksum") == [[90.0, "terminal-bench", "c0ffee"]]
+    assert rows_of(first, "model_name", "agent", "agent_version") == [["openai/gpt-4o", "terminus-2", "2.0.0"]]
+    assert rows_of(first, "tokens_in", "tokens_cache", "tokens_out", "cost") == [[100, 40, 20, 0.5]]
+    assert rows_of(first, "duration", "task_type", "task_checksum") == [[90.0, "terminal-bench", "c0ffee"]]
 
 
 def test_steps_of_a_trial_are_added_up_and_their_last_reward_counts(tmp_path):
@@ -87,15 +89,15 @@ def test_steps_of_a_trial_are_added_up_and_their_last_reward_counts(tmp_path):
     ]
     one = make.trial(reward=None, agent_result=None, step_results=steps)
     logs = trajectories.load(make.harbor_job(tmp_path, one))
-    assert told(logs.runs, "tokens_in", "cost", "score", "extra") == [[3, 0.75, 1.0, '{"steps":["a",null]}']]
-    assert told(logs.messages, "role", "text") == [["error", "AgentTimeoutError: late"], ["system", "reward = 1"]]
+    assert rows_of(logs.runs, "tokens_in", "cost", "score", "extra") == [[3, 0.75, 1.0, '{"steps":["a",null]}']]
+    assert rows_of(logs.messages, "role", "text") == [["error", "AgentTimeoutError: late"], ["system", "reward = 1"]]
 
 
 def test_a_trials_trajectory_is_no_run_of_its_own_and_fills_in_what_the_result_lacks(tmp_path):
     make.harbor_job(tmp_path, make.trial(agent_result=None))
     make.write(tmp_path / "fix-bug__0" / "agent" / "trajectory.json", make.atif("do it", "done", "again"))
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "tokens_in", "cost", "turns") == [[20, 0.5, 2]]
+    assert rows_of(logs.runs, "tokens_in", "cost", "turns") == [[20, 0.5, 2]]
     assert logs.messages["text"].tolist() == ["do it", "done", "again"]
 
 
@@ -159,15 +161,15 @@ def test_what_an_agent_wrote_of_a_trial_in_its_own_format_is_no_other_run(tmp_pa
 def test_tau2_success_is_a_whole_reward_unless_something_else_ended_the_run(tmp_path, reason, reward, score, outcome):
     make.write(tmp_path / "results.json", make.tau2(make.simulation("0", 0, reward, reason)))
     runs = runs_of(tmp_path)
-    assert told(runs, "score", "is_successful") == [[score and pytest.approx(score), outcome]]
-    assert told(runs, "model_name", "agent", "cost", "temperature") == [["gpt-4o", "llm_agent", 0.25, 0.5]]
+    assert rows_of(runs, "score", "is_successful") == [[score and pytest.approx(score), outcome]]
+    assert rows_of(runs, "model_name", "agent", "cost", "temperature") == [["gpt-4o", "llm_agent", 0.25, 0.5]]
     assert json.loads(runs["extra"].item())["user_cost"] == 0.5  # of another model
 
 
 def test_a_simulation_of_tau2_that_was_skipped_after_an_error_is_not_measured(tmp_path):
     skipped = {**make.simulation("0", 0, 0.0, "agent_error"), "skipped": True}
     runs = runs_of(make.write(tmp_path / "results.json", make.tau2(skipped)))
-    assert told(runs, "status", "exit_reason", "is_successful") == [["skipped", "agent_error", None]]
+    assert rows_of(runs, "status", "exit_reason", "is_successful") == [["skipped", "agent_error", None]]
 
 
 def test_tau2_simulations_in_a_folder_are_of_the_results_beside_it(tmp_path):
@@ -180,7 +182,7 @@ def test_tau2_simulations_in_a_folder_are_of_the_results_beside_it(tmp_path):
     assert logs.runs[["model_name", "task_type", "score"]].to_numpy().tolist() == [["gpt-4o", "retail", 1.0]]
     assert logs.plans["planned"].tolist() == [2]
     assert logs.tool_calls[["name", "result"]].to_numpy().tolist() == [["find_order", "order 3"]]
-    assert told(logs.messages, "role", "cost") == [["user", None], ["assistant", None], ["assistant", 0.0]]
+    assert rows_of(logs.messages, "role", "cost") == [["user", None], ["assistant", None], ["assistant", 0.0]]
 
 
 def test_answers_of_tau2_that_stand_in_one_message_belong_to_their_calls(tmp_path):
@@ -229,8 +231,8 @@ def test_values_errors_and_limits_of_inspect_samples(tmp_path, changes, score, s
     data = json.dumps(log).encode() if form == "json" else make.inspect_archive(log, is_old=form == "old.eval")
     (tmp_path / f"log.{form}").write_bytes(data)
     runs = runs_of(tmp_path)
-    assert told(runs, "status", "score", "limits") == [[status, score, "message_limit 8"]]
-    assert told(runs, "tokens_in", "tokens_cache", "tokens_out", "duration") == [[8, 3, 2, 2.5]]
+    assert rows_of(runs, "status", "score", "limits") == [[status, score, "message_limit 8"]]
+    assert rows_of(runs, "tokens_in", "tokens_cache", "tokens_out", "duration") == [[8, 3, 2, 2.5]]
 
 
 def test_an_archive_still_written_tells_the_samples_that_are_done(tmp_path):
@@ -300,14 +302,14 @@ def test_a_repeated_evaluation_replaces_the_earlier_one(tmp_path):
     for day, value in ((1, "I"), (2, "C")):
         log = make.inspect_log(make.sample("a", value), created=f"2026-11-0{day}T10:00:00+00:00")
         make.write(tmp_path / f"{day}.json", log)
-    assert told(runs_of(tmp_path), "score", "run_flags") == [[0.0, ["superseded"]], [1.0, []]]
+    assert rows_of(runs_of(tmp_path), "score", "run_flags") == [[0.0, ["superseded"]], [1.0, []]]
 
 
 def test_evaluations_without_ids_of_their_own_are_no_copies_of_each_other(tmp_path):
     for name in ("one", "two", "two"):
         log = make.inspect_log(make.sample("a", error_retries=[{"message": "once"}]), task_id=name)
         make.write(tmp_path / f"{len(list(tmp_path.iterdir()))}.json", log)
-    assert told(runs_of(tmp_path), "run_flags", "retries") == [[[], 1], [[], 1], [["duplicate"], 1]]
+    assert rows_of(runs_of(tmp_path), "run_flags", "retries") == [[[], 1], [[], 1], [["duplicate"], 1]]
 
 
 @pytest.mark.parametrize(
@@ -326,8 +328,8 @@ def test_a_report_of_swe_bench_tells_the_outcome_of_a_trajectory(tmp_path, said,
     report = said if "astropy-1" in said else {"resolved_ids": [], "submitted_ids": [], **said}
     make.write(tmp_path / "gpt-4o.run1.json", report)
     runs = runs_of(tmp_path)
-    assert told(runs, "task_id", "status", "score") == [["astropy-1", status, score]]
-    assert told(runs, "cost", "turns", "agent_version", "limits") == [[0.5, 2, "2.4.6", "step_limit 50"]]
+    assert rows_of(runs, "task_id", "status", "score") == [["astropy-1", status, score]]
+    assert rows_of(runs, "cost", "turns", "agent_version", "limits") == [[0.5, 2, "2.4.6", "step_limit 50"]]
 
 
 @pytest.mark.parametrize(
@@ -346,7 +348,7 @@ def test_predictions_name_the_model_of_a_trajectory_that_does_not(tmp_path, name
     logs = trajectories.load(tmp_path)
     assert logs.runs["model_name"].tolist() == ["gpt-5"]
     assert logs.messages["text"].tolist() == ["s", "t", "r"]
-    assert told(logs.tool_calls, "arguments", "result") == [["ls", "x"]]
+    assert rows_of(logs.tool_calls, "arguments", "result") == [["ls", "x"]]
 
 
 def test_messages_belong_to_their_row_if_other_lines_are_broken(tmp_path):
@@ -379,7 +381,7 @@ def test_each_line_of_a_file_may_be_a_trajectory(tmp_path):
 def test_a_parquet_file_is_a_table_of_runs(tmp_path):
     pd.DataFrame({"model": ["a"], "task": ["t"], "score": [0.5]}).to_parquet(tmp_path / "runs.parquet")
     runs = runs_of(tmp_path / "runs.parquet")
-    assert told(runs, "score", "is_successful") == [[0.5, None]]  # half of a score is neither success nor failure
+    assert rows_of(runs, "score", "is_successful") == [[0.5, None]]  # half of a score is neither success nor failure
 
 
 @pytest.mark.parametrize(
@@ -409,7 +411,7 @@ def test_columns_that_are_missing_ambiguous_or_unreadable_are_named(tmp_path, he
 def test_spaces_around_names_and_numbers_beyond_all_bounds_change_no_rate(tmp_path):
     make.write(tmp_path / "runs.csv", "model,task,score,epoch\n oak ,t,1,0\noak,t ,inf,1e30\n")
     columns = ["model_name", "task_id", "score", "is_successful", "repetition"]
-    assert told(runs_of(tmp_path), *columns) == [["oak", "t", 1.0, True, 0], ["oak", "t", None, None, 1]]
+    assert rows_of(runs_of(tmp_path), *columns) == [["oak", "t", 1.0, True, 0], ["oak", "t", None, None, 1]]
 
 
 IDS = "2 rows with the id and values of another row: copies, which rates exclude"
@@ -450,7 +452,7 @@ def test_scores_between_0_and_1_leave_success_to_the_scores_of_other_datasets(tm
         column, _, cell = more.partition("=")
         rows = [f"{name},t{n},{score}{cell and ','}{cell}" for n, score in enumerate(scores)]
         make.write(tmp_path / f"{name}.csv", "\n".join([f"model,task,score{column}", *rows]))
-    assert told(runs_of(tmp_path), "is_successful") == [[one] for one in is_successful]
+    assert rows_of(runs_of(tmp_path), "is_successful") == [[one] for one in is_successful]
 
 
 def test_a_score_is_chosen_by_its_key(tmp_path):
@@ -468,7 +470,7 @@ def test_a_file_of_outcomes_overrules_runs_and_flags_them(tmp_path):
     ids = runs_of(tmp_path / "job")["run_id"].tolist()
     stated = make.write(tmp_path / "o.csv", f"run_id,outcome,reason\n{ids[0]},not measured,the task is broken\n")
     runs = runs_of(tmp_path / "job", outcomes=stated)
-    assert told(runs, "is_successful", "run_flags") == [[None, ["overruled"]], [False, []]]
+    assert rows_of(runs, "is_successful", "run_flags") == [[None, ["overruled"]], [False, []]]
 
 
 @pytest.mark.parametrize(
@@ -485,7 +487,7 @@ def test_a_file_of_outcomes_may_name_runs_by_their_own_ids(tmp_path, rows, state
     runs = runs_of(path, outcomes=outcomes)
     is_overruled = has_flag(runs, "overruled")
     assert is_overruled.tolist() == [False, False, True, True, False][: len(rows)]
-    assert told(runs[is_overruled], "is_successful") == [[True], [None]]
+    assert rows_of(runs[is_overruled], "is_successful") == [[True], [None]]
     make.write(tmp_path / "o.csv", f"run_id,outcome\n{stated[0]},success\nA-9,success\n")
     with pytest.raises(SourceError, match="no run has the id 'A-9'"):
         runs_of(path, outcomes=outcomes)
@@ -883,26 +885,26 @@ def test_objects_in_cells_are_read_by_their_fields(tmp_path):
         for n in (0, 1)
     ]
     runs = table(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows))).runs
-    assert told(runs, "model_name", "task_id", "score") == [["oak", "t0", 0.0], ["oak", "t1", 1.0]]
+    assert rows_of(runs, "model_name", "task_id", "score") == [["oak", "t0", 0.0], ["oak", "t1", 1.0]]
     runs = trajectories.load(tmp_path, columns=["dataset=task.suite", "model=model.temp"]).runs
-    assert told(runs, "model_name", "task_type") == [["0", "s"], ["1", "s"]]
+    assert rows_of(runs, "model_name", "task_type") == [["0", "s"], ["1", "s"]]
 
 
 def test_values_that_say_neither_yes_nor_no_are_missing_and_named(tmp_path):
     values = ["1", "0", "2", "-1", "1_0", "yes", "n", "1.0", "100 %", "0.5", "n/a", ""]
     logs = table(tmp_path, "a.csv", "\n".join(["task,model,success", *(f"t{i},a,{v}" for i, v in enumerate(values))]))
-    told = [True, False, None, None, None, True, None, True, True, None, None, None]  # n is a letter among others
-    assert [None if pd.isna(one) else one for one in logs.runs["is_successful"]] == told
+    expected = [True, False, None, None, None, True, None, True, True, None, None, None]  # n is a letter among others
+    assert [None if pd.isna(one) else one for one in logs.runs["is_successful"]] == expected
     assert "5 cells of success can't be read, such as '2'" in str(logs.chosen)
 
 
 def test_durations_are_read_in_seconds_and_those_that_are_none_are_named(tmp_path):
-    told: dict[str, float | None] = {"46s": 46, "1:03": 63, "1:02:03": 3723, "2m 5s": 125, "350ms": 0.35}
-    told |= {"PT1M3S": 63, "12.5": 12.5, "0 days 00:01:03": 63, "soon": None, "-3s": None, "yes": None, "": None}
-    rows = [f"t{i},a,1,{text}" for i, text in enumerate(told)]
+    seconds: dict[str, float | None] = {"46s": 46, "1:03": 63, "1:02:03": 3723, "2m 5s": 125, "350ms": 0.35}
+    seconds |= {"PT1M3S": 63, "12.5": 12.5, "0 days 00:01:03": 63, "soon": None, "-3s": None, "yes": None, "": None}
+    rows = [f"t{i},a,1,{text}" for i, text in enumerate(seconds)]
     logs = table(tmp_path, "a.csv", "\n".join(["task,model,passed,duration", *rows]))
     durations = logs.runs["duration"].astype("object").where(logs.runs["duration"].notna(), None)
-    assert dict(zip(told, durations, strict=True)) == told
+    assert dict(zip(seconds, durations, strict=True)) == seconds
     assert "3 cells of duration can't be read, such as 'soon'" in str(logs.chosen)
 
 

@@ -18,7 +18,7 @@ from evalkit.trajectories.formats.lm_eval import name_parts
 from evalkit.trajectories.parse import parse
 from tests.trajectories.folders import lines as write_lines
 from tests.trajectories.folders import write
-from tests.trajectories.test_formats import SHARED, assert_parsing_never_raises, real, runs_of, told
+from tests.trajectories.test_formats import SHARED, assert_parsing_never_raises, real, rows_of, runs_of
 
 SETTINGS = {"temperature": 0.0}
 STAMP = "2026-11-24T17-32-30.786836"
@@ -76,14 +76,14 @@ def test_a_document_is_a_run_with_the_model_and_settings_of_the_results_with_its
     columns = ["model_name", "task_type", "task_id", "repetition", "is_successful", "task_checksum", "agent_version"]
     columns.append("temperature")
     about = ["version 1.0, 5-shot", "0.4.9", 0.0]
-    assert told(logs.runs, *columns) == [
+    assert rows_of(logs.runs, *columns) == [
         ["org/alpha", "sums_mc", "0", 0, True, *about],
         ["org/alpha", "sums_mc", "7", 0, False, *about],
         ["org/beta", "sums_mc", "0", 0, True, *about],
     ]
     assert "only some of the documents that were evaluated: 2 of 3 of sums_mc" in str(logs.chosen)
     assert logs.plans["planned"].tolist() == [3, 1]
-    assert told(logs.published, "model_name", "task_type", "metric", "value", "n")[0] == (
+    assert rows_of(logs.published, "model_name", "task_type", "metric", "value", "n")[0] == (
         ["org/alpha", "sums_mc", "acc,none", 0.5, 3]
     )
     frames = (logs.runs, logs.scores, logs.plans, logs.published, logs.ledger, logs.messages)
@@ -117,7 +117,7 @@ def test_filters_and_metrics_are_scores_of_one_run_of_which_the_same_counts_in_e
     evaluation(tmp_path / "org__alpha", *lines)
     evaluation(tmp_path / "org__beta", *reversed(lines))
     logs = trajectories.load(tmp_path)
-    assert sorted(told(logs.runs, "task_id", "score_key", "score")) == [[doc, "em,strict", 1.0] for doc in "0011"]
+    assert sorted(rows_of(logs.runs, "task_id", "score_key", "score")) == [[doc, "em,strict", 1.0] for doc in "0011"]
     assert set(logs.scores["key"]) == {"f1,strict", "em,strict", "f1,flexible", "em,flexible"}
     assert "score: em,strict; there are also em,flexible, f1,flexible and f1,strict" in str(logs.chosen)
     assert runs_of(tmp_path, score="em,flexible")["score"].tolist() == [0.0] * 4
@@ -149,7 +149,7 @@ def test_lower_scores_are_turned_where_they_are_better_unless_they_are_log_likel
     line = sample(0, None, metrics=["toxic", "perplexity"], toxic=0, perplexity=-3.5)
     evaluation(tmp_path, line, sample(1, None, metrics=["toxic"], toxic=1), stated=stated)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "score", "is_successful") == [[1.0, True], [0.0, False]]
+    assert rows_of(logs.runs, "score", "is_successful") == [[1.0, True], [0.0, False]]
     assert "lower is better for toxic,none" in str(logs.chosen)
     logs = trajectories.load(tmp_path, score="perplexity,none")
     assert (logs.runs["score"].tolist()[0], "turned" in logs.chosen) == (-3.5, False)
@@ -203,7 +203,7 @@ def test_stamps_of_one_folder_are_repetitions_and_a_copy_elsewhere_counts_once(t
         evaluation(model, sample(0, 0.0), sample(1), stamp=LATER, stated=results(n=2))
     runs = runs_of(tmp_path)
     counted = runs[~has_flag(runs, "duplicate")]
-    assert sorted(told(counted, "task_id", "score")) == [["0", 0.0], ["0", 1.0], ["1", 1.0]]
+    assert sorted(rows_of(counted, "task_id", "score")) == [["0", 0.0], ["0", 1.0], ["1", 1.0]]
     assert counted["repetition"].nunique() == 2
 
 
@@ -261,7 +261,7 @@ def test_old_lines_without_filters_are_one_run_and_their_documents_have_the_hash
     old = {key: value for key, value in sample(0).items() if key not in ("filter", "metrics", "doc_hash")}
     evaluation(tmp_path / "org__alpha", old, {**old, "acc": 0.0})
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "task_id", "score") == [["0", 1.0]]
+    assert rows_of(logs.runs, "task_id", "score") == [["0", 1.0]]
     assert logs.scores["key"].tolist() == ["acc,none", "acc,filter 2"]
     assert logs.ledger["reason"].tolist() == ["filters without names, in their order"]
 
@@ -286,7 +286,7 @@ def test_before_stamps_files_name_the_model_and_results_of_any_model_the_filters
     old_evaluation(tmp_path, "org/alpha", strict=[1.0, 0.0], flexible=[1.0, 1.0])
     old_evaluation(tmp_path, "org/beta", strict=[0.0, 0.0], flexible=[0.0, 1.0])
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "model_name", "task_type", "task_id", "score_key", "score") == [
+    assert rows_of(logs.runs, "model_name", "task_type", "task_id", "score_key", "score") == [
         ["org/alpha", "words_gen", "0", "em,strict", 1.0],
         ["org/alpha", "words_gen", "1", "em,strict", 0.0],
         ["org/beta", "words_gen", "0", "em,strict", 0.0],
@@ -331,7 +331,7 @@ def test_broken_and_other_lines_are_counted_and_the_rest_is_read(tmp_path):
     lines = [sample(0), '{"doc_id": 1, "do', "[1]", {"note": "x"}, json.dumps(sample(2)).replace("1.0", "NaN")]
     evaluation(tmp_path, *lines)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "task_id", "score") == [["0", 1.0], ["2", None]]
+    assert rows_of(logs.runs, "task_id", "score") == [["0", 1.0], ["2", None]]
     said = (
         "1 line without a document left out, no metric is a number for 1 document, "
         "1 broken line left out, 1 line without an object left out"
@@ -413,7 +413,7 @@ def test_tasks_without_the_chosen_score_are_left_out_and_named(tmp_path):
         evaluation(tmp_path / f"org__{model}", *graded, task="trivia")
         evaluation(tmp_path / f"org__{model}", sample(0), sample(1), task="sums_mc")
     logs = trajectories.load(tmp_path, score="em,none")
-    assert told(logs.runs, "task_type", "model_name", "score") == [
+    assert rows_of(logs.runs, "task_type", "model_name", "score") == [
         ["trivia", model, score] for model, score in (("org/alpha", 1.0), ("org/beta", 0.0)) for _ in range(3)
     ]
     assert "left out, as they lack this score: sums_mc" in str(logs.chosen)

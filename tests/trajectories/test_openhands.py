@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evalkit import trajectories
 from evalkit.kinds import has_flag
 from tests.trajectories.folders import lines, write
-from tests.trajectories.test_formats import SHARED, assert_parsing_never_raises, real, runs_of, told
+from tests.trajectories.test_formats import SHARED, assert_parsing_never_raises, real, rows_of, runs_of
 
 METADATA = {
     "llm": {"model": "proxy/oak", "api_key": "sk-secret", "temperature": 0.5},
@@ -116,16 +116,16 @@ def test_the_report_beside_an_output_and_the_error_decide_the_outcome(tmp_path, 
     lines(tmp_path / "one" / "output.jsonl", line(**changes))
     write(tmp_path / "one" / "output.report.json", report(**({"a": verdict} if verdict else {})))
     write(tmp_path / "other" / "output.report.json", report(a="resolved"))  # of another output
-    assert told(runs_of(tmp_path), "status", "is_successful") == [[status, outcome]]
+    assert rows_of(runs_of(tmp_path), "status", "is_successful") == [[status, outcome]]
 
 
 def test_a_line_tells_model_agent_usage_turns_and_limits_without_keys(tmp_path):
     lines(tmp_path / "output.jsonl", line())
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "model_name", "agent", "agent_version", "task_type", "limits", "temperature") == [
+    assert rows_of(logs.runs, "model_name", "agent", "agent_version", "task_type", "limits", "temperature") == [
         ["proxy/oak", "OpenHands", "1.8.3", "org/Bench", "max_iterations 100", 0.5]
     ]
-    assert told(logs.runs, "tokens_in", "tokens_cache", "tokens_out", "cost", "turns") == [[100, 40, 20, 0.25, 1]]
+    assert rows_of(logs.runs, "tokens_in", "tokens_cache", "tokens_out", "cost", "turns") == [[100, 40, 20, 0.25, 1]]
     assert "sk-secret" not in logs.runs.to_csv()
 
 
@@ -139,7 +139,7 @@ def test_a_line_tells_model_agent_usage_turns_and_limits_without_keys(tmp_path):
 )
 def test_agents_that_run_under_openhands_are_named(tmp_path, metadata, expected):
     lines(tmp_path / "output.jsonl", line(metadata={**METADATA, **metadata}))
-    assert told(runs_of(tmp_path), "agent", "agent_version") == [expected]
+    assert rows_of(runs_of(tmp_path), "agent", "agent_version") == [expected]
 
 
 @pytest.mark.parametrize(("metadata", "model"), [(METADATA, "proxy/oak"), (None, "birch")])
@@ -162,7 +162,7 @@ def test_lines_without_metadata_have_those_of_the_folder_else_the_model_it_is_ca
 )
 def test_zero_tokens_and_cost_were_not_counted(tmp_path, metrics, expected):
     lines(tmp_path / "output.jsonl", line(metrics=metrics))
-    assert told(runs_of(tmp_path), "tokens_in", "tokens_cache", "tokens_out", "cost") == [expected]
+    assert rows_of(runs_of(tmp_path), "tokens_in", "tokens_cache", "tokens_out", "cost") == [expected]
 
 
 def test_an_instance_counts_once_by_the_output_with_the_spend_of_all_attempts(tmp_path):
@@ -172,7 +172,7 @@ def test_an_instance_counts_once_by_the_output_with_the_spend_of_all_attempts(tm
     lines(tmp_path / "output.critic_attempt_3.jsonl", line("d", attempt=3))
     lines(tmp_path / "output.jsonl", line("a", attempt=2), line("b"), line("c", attempt=2), second)
     runs = runs_of(tmp_path).sort_values("task_id")
-    assert told(runs, "task_id", "tokens_in", "cost", "retries", "status") == [
+    assert rows_of(runs, "task_id", "tokens_in", "cost", "retries", "status") == [
         ["a", 200, 0.5, 1, "completed"],
         ["b", 100, 0.25, None, "completed"],
         ["c", None, None, 1, "completed"],  # what the first attempt took is unknown
@@ -189,7 +189,7 @@ def test_the_copy_of_an_old_output_with_reports_tells_the_outcome_of_its_lines(t
     assert runs_of(tmp_path)["is_successful"].astype("object").where(lambda own: own.notna(), None).tolist() == outcomes
     lines(tmp_path / "output.jsonl", *(line(str(at)) for at in range(4)))
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "is_successful") == [[one] for one in outcomes]
+    assert rows_of(logs.runs, "is_successful") == [[one] for one in outcomes]
     assert {Path(source).name for source in logs.runs["source"]} == {"output.jsonl"}
 
 
@@ -200,13 +200,13 @@ def test_events_of_both_generations_become_messages_with_calls_and_results(tmp_p
     update = {"kind": "ConversationStateUpdateEvent", "key": "k", "value": "v"}
     lines(tmp_path / "new" / "output.jsonl", line(history=[SAID, *parallel, *failed, update]))
     logs = trajectories.load(tmp_path / "new")
-    assert told(logs.messages, "role", "text", "tool_calls") == [
+    assert rows_of(logs.messages, "role", "text", "tool_calls") == [
         ["user", "fix it", 0],
         ["assistant", "thought 1", 2],
         ["assistant", "thought 3", 1],
         ["system", "diff", 0],
     ]
-    assert told(logs.tool_calls, "result", "is_error") == [["one", False], ["two", False], ["no such tool", True]]
+    assert rows_of(logs.tool_calls, "result", "is_error") == [["one", False], ["two", False], ["no such tool", True]]
     assert logs.runs["turns"].tolist() == [2]
     old: list[Any] = [
         {"id": 0, "source": "user", "action": "message", "args": {"content": "fix it"}},
@@ -217,8 +217,8 @@ def test_events_of_both_generations_become_messages_with_calls_and_results(tmp_p
     for name, history in (("old", old), ("oldest", [old[0], old[1:3]])):
         lines(tmp_path / name / "output.jsonl", line(history=history))
         logs = trajectories.load(tmp_path / name)
-        assert told(logs.messages, "role", "text")[:2] == [["user", "fix it"], ["assistant", "I look."]]
-        assert told(logs.tool_calls, "name", "arguments", "result") == [["run", '{"command":"ls"}', "setup.py"]]
+        assert rows_of(logs.messages, "role", "text")[:2] == [["user", "fix it"], ["assistant", "I look."]]
+        assert rows_of(logs.tool_calls, "name", "arguments", "result") == [["run", '{"command":"ls"}', "setup.py"]]
         assert logs.runs["turns"].tolist() == [1]
 
 
@@ -227,10 +227,10 @@ def test_calls_of_agents_that_run_under_openhands_are_updated(tmp_path):
     ended = {**begun, "raw_output": "setup.py", "status": "failed"}
     lines(tmp_path / "output.jsonl", line(history=[SAID, begun, {"kind": "DreamEvent", "x": 1}, ended]))
     logs = trajectories.load(tmp_path)
-    assert told(logs.tool_calls, "name", "arguments", "result", "is_error") == [
+    assert rows_of(logs.tool_calls, "name", "arguments", "result", "is_error") == [
         ["Bash", '{"command":"ls"}', "setup.py", True]
     ]
-    assert told(logs.messages, "role", "text")[2] == ["system", '{"x":1}']
+    assert rows_of(logs.messages, "role", "text")[2] == ["system", '{"x":1}']
 
 
 def test_events_of_unknown_kinds_other_lines_and_repeated_instances_are_counted_in_the_ledger(tmp_path):
@@ -238,7 +238,7 @@ def test_events_of_unknown_kinds_other_lines_and_repeated_instances_are_counted_
     own = [line("a", history=strange), line("b"), line("b")]
     lines(tmp_path / "output.jsonl", *own, {"test_result": {}}, "[1]", '{"instance_id": "c", ')
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "task_id", "turns") == [["a", None], ["b", 1]]
+    assert rows_of(logs.runs, "task_id", "turns") == [["a", None], ["b", 1]]
     assert logs.ledger["reason"].tolist() == [
         "3 events of unknown types: DreamEvent (2), no kind, 1 line without an instance left out, "
         "1 instance repeated: the last line counts, 1 broken line left out, 1 line without an object left out"
@@ -263,14 +263,14 @@ def test_the_index_has_outcomes_costs_models_agents_and_published_figures(tmp_pa
     write(other / "metadata.json", {"agent_name": "Codex", "agent_version": "9", "model": "Oak 1"})
     logs = trajectories.load(tmp_path, compare_by="model_name")
     columns = ["model_name", "agent", "agent_version", "task_type", "task_id", "is_successful", "cost"]
-    assert told(logs.runs, *columns) == [
+    assert rows_of(logs.runs, *columns) == [
         ["Oak 1", "Codex", "v2", "bench", "a", False, None],
         ["Oak 1", "OpenHands", "v2", "bench", "a", True, 1.5],
         ["Oak 1", "OpenHands", "v2", "bench", "b", None, None],
         ["Oak 1", "OpenHands", "v2", "bench", "c", False, None],
     ]
     assert has_flag(logs.runs, "no_outcome").tolist() == [False, False, True, False]
-    assert told(logs.published, "model_name", "agent", "task_type", "metric", "value") == [
+    assert rows_of(logs.published, "model_name", "agent", "task_type", "metric", "value") == [
         ["Oak 1", "Codex", "bench", "accuracy", 0.125],
         ["Oak 1", "OpenHands", "bench", "accuracy", 0.125],
     ]
@@ -294,7 +294,7 @@ def test_parsing_never_raises_whatever_a_document_holds(shape, data):
 def test_real_outputs_are_all_used_and_have_the_outcomes_of_their_reports(folder, outcomes):
     logs = trajectories.load(SHARED / "leaderboards" / "openhands" / folder)
     assert set(logs.ledger["status"]) == {"used"}
-    assert dict(told(logs.runs, "status", "is_successful")) == outcomes
+    assert dict(rows_of(logs.runs, "status", "is_successful")) == outcomes
     assert logs.tool_calls["result"].notna().all()
 
 

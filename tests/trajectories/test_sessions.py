@@ -25,7 +25,7 @@ from evalkit.trajectories import analysis
 from evalkit.trajectories.parse import excerpt, parse
 from evalkit.trajectories.transcript import messages
 from tests.trajectories import folders as make
-from tests.trajectories.test_formats import JSON, SHARED, real, told
+from tests.trajectories.test_formats import JSON, SHARED, real, rows_of
 
 TOKENS = ("tokens_in", "tokens_cache", "tokens_out")
 
@@ -61,7 +61,7 @@ def test_real_sessions_are_runs_and_their_tokens_are_those_of_a_plain_count():
     codex = evalkit.load(SHARED / "leaderboards" / "codex")
     assert codex.runs["turns"].gt(0).all()
     fork = codex.runs[codex.runs["log_id"].eq("multi-leaf")]
-    assert told(fork, *TOKENS) == [[5000, 3000, 500]]
+    assert rows_of(fork, *TOKENS) == [[5000, 3000, 500]]
     assert "future_synthetic_record" in codex.ledger["reason"].str.cat()
 
 
@@ -108,17 +108,17 @@ LAYOUTS = ("{}/subagents/agent-a1.jsonl", "agent-a1.jsonl", "{}/subagents/workfl
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_subagent_is_part_of_the_run_and_follows_the_call_that_started_it(tmp_path, layout):
     logs = trajectories.load(session(tmp_path, layout))
-    assert told(logs.runs, "log_id", "model_name", "turns", *TOKENS) == [["s1", "opus", 4, 40, 24, 22]]
-    assert told(logs.runs, "agent", "agent_version", "duration") == [["Claude Code", "2.1.1", None]]
+    assert rows_of(logs.runs, "log_id", "model_name", "turns", *TOKENS) == [["s1", "opus", 4, 40, 24, 22]]
+    assert rows_of(logs.runs, "agent", "agent_version", "duration") == [["Claude Code", "2.1.1", None]]
     texts = ["Ask an agent.", "I ask.", "Do it.", "", "Done.", "It is done."]
     assert logs.messages["text"].tolist() == texts
-    assert told(logs.usage, "model_name", "calls", "tokens_out") == [["haiku", 2, 10], ["opus", 2, 12]]
+    assert rows_of(logs.usage, "model_name", "calls", "tokens_out") == [["haiku", 2, 10], ["opus", 2, 12]]
     columns = ("model_name", "tool", "calls", "errors")
-    assert told(logs.tools, *columns) == [["haiku", "Bash", 1, 1], ["opus", "Agent", 1, 0]]
+    assert rows_of(logs.tools, *columns) == [["haiku", "Bash", 1, 1], ["opus", "Agent", 1, 0]]
     assert logs.runs["run_flags"].tolist() == [["no_outcome", "several_models"]]
     used = analysis.tool_use(logs, logs.runs)
     columns = ("tool", "read", "runs", "calls", "errors", "n")
-    assert told(used, *columns) == [["Bash", 1, 1, 1, 1, 1], ["Agent", 1, 1, 1, 0, 1]]
+    assert rows_of(used, *columns) == [["Bash", 1, 1, 1, 1, 1], ["Agent", 1, 1, 1, 0, 1]]
 
 
 def test_what_a_user_says_while_claude_works_is_in_its_place_and_an_interruption_is_not_said(tmp_path):
@@ -141,7 +141,7 @@ def test_what_a_user_says_while_claude_works_is_in_its_place_and_an_interruption
         ["user", "Hurry."],
         ["system", interrupted[0]["text"]],
     ]
-    assert told(logs.runs, "exit_reason") == [["interrupted"]]
+    assert rows_of(logs.runs, "exit_reason") == [["interrupted"]]
 
 
 def test_a_limit_of_turns_ends_a_session_unless_it_goes_on(tmp_path):
@@ -149,7 +149,7 @@ def test_a_limit_of_turns_ends_a_session_unless_it_goes_on(tmp_path):
     answers = [make.claude("s1", at, make.answer(f"m{at}", "x")) for at in (1, 3)]
     make.lines(tmp_path / "s1.jsonl", answers[0], ended)
     make.lines(tmp_path / "s2.jsonl", answers[0] | {"sessionId": "s2"}, ended, answers[1] | {"sessionId": "s2"})
-    assert told(trajectories.load(tmp_path).runs, "exit_reason") == [["max_turns_reached"], [None]]
+    assert rows_of(trajectories.load(tmp_path).runs, "exit_reason") == [["max_turns_reached"], [None]]
 
 
 def test_the_cost_of_a_session_is_the_last_one_that_it_states_and_of_a_fork_unknown(tmp_path):
@@ -159,7 +159,7 @@ def test_the_cost_of_a_session_is_the_last_one_that_it_states_and_of_a_fork_unkn
     make.lines(tmp_path / "s2.jsonl", first, make.claude("s2", 3, make.answer("m3", "z")), spent[1])
     unknown = [make.claude("s3", 4, make.answer("m4", "x")), spent[0] | {"hasUnknownModelCost": True}]
     make.lines(tmp_path / "s3.jsonl", *unknown)
-    assert told(trajectories.load(tmp_path).runs, "log_id", "cost") == [["s1", 0.75], ["s2", None], ["s3", None]]
+    assert rows_of(trajectories.load(tmp_path).runs, "log_id", "cost") == [["s1", 0.75], ["s2", None], ["s3", None]]
 
 
 def test_a_subagent_whose_session_is_gone_is_one_run_with_its_siblings(tmp_path):
@@ -167,7 +167,7 @@ def test_a_subagent_whose_session_is_gone_is_one_run_with_its_siblings(tmp_path)
     (tmp_path / "s1.jsonl").unlink()
     within = {"isSidechain": True, "agentId": "a2"}
     make.lines(tmp_path / "s1" / "subagents" / "agent-a2.jsonl", make.claude("s1", 1, make.answer("m9", "x"), **within))
-    assert told(trajectories.load(tmp_path).runs, "log_id", "turns") == [["s1", 3]]
+    assert rows_of(trajectories.load(tmp_path).runs, "log_id", "turns") == [["s1", 3]]
 
 
 def test_a_resumed_copy_owns_what_it_adds_and_a_copy_that_adds_nothing_counts_in_no_rate(tmp_path):
@@ -177,21 +177,21 @@ def test_a_resumed_copy_owns_what_it_adds_and_a_copy_that_adds_nothing_counts_in
     make.lines(tmp_path / "s2.jsonl", *copied, make.claude("s2", 3, make.answer("m2", "Bye.", written=9)))
     make.lines(tmp_path / "s3.jsonl", *({**record, "sessionId": "s3"} for record in one))
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "log_id", "turns", "tokens_out", "run_flags") == [
+    assert rows_of(logs.runs, "log_id", "turns", "tokens_out", "run_flags") == [
         ["s1", 1, 5, ["no_outcome"]],
         ["s2", 1, 9, ["no_outcome"]],
         ["s3", 0, None, ["duplicate", "no_outcome"]],
     ]
     assert logs.tools["calls"].sum() == 1
     table = analysis.took(logs.runs, logs.usage, logs.tools)
-    assert told(table, "runs", "turns", "tokens_out", "tool_calls") == [[2, 2, 14, 1]]
+    assert rows_of(table, "runs", "turns", "tokens_out", "tool_calls") == [[2, 2, 14, 1]]
 
 
 def test_a_session_in_two_files_is_one_run(tmp_path):
     make.lines(tmp_path / "a" / "s1.jsonl", make.claude("s1", 1, make.answer("m1", "One.")))
     make.lines(tmp_path / "b" / "s1.jsonl", make.claude("s1", 2, make.answer("m2", "Two.")))
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "log_id", "turns") == [["s1", 2]]
+    assert rows_of(logs.runs, "log_id", "turns") == [["s1", 2]]
     assert logs.messages["text"].tolist() == ["One.", "Two."]
 
 
@@ -209,7 +209,7 @@ def test_what_is_not_of_the_user_is_of_the_system_and_errors_are_no_answers(tmp_
     logs = trajectories.load(tmp_path)
     roles = ["system", "system", "system", "user", "assistant", "system", "user", "system"]
     assert logs.messages["role"].tolist() == roles
-    assert told(logs.runs, "turns", "model_name", "error") == [[1, "opus", "API Error: 529"]]
+    assert rows_of(logs.runs, "turns", "model_name", "error") == [[1, "opus", "API Error: 529"]]
 
 
 def test_zero_tokens_were_not_counted(tmp_path):
@@ -217,7 +217,7 @@ def test_zero_tokens_were_not_counted(tmp_path):
     make.lines(tmp_path / "s1.jsonl", make.claude("s1", 1, make.answer("m1", "x", **nothing)))
     make.lines(tmp_path / "s2.jsonl", make.claude("s2", 2, make.answer("m2", "x", **unread)))
     runs = trajectories.load(tmp_path).runs
-    assert told(runs, "turns", *TOKENS) == [[1, None, None, None], [1, None, None, 5]]
+    assert rows_of(runs, "turns", *TOKENS) == [[1, None, None, None], [1, None, None, 5]]
 
 
 HI = make.claude("s1", 1, "Hi.")
@@ -302,7 +302,7 @@ def test_a_message_of_codex_that_stands_in_an_item_and_in_an_event_is_counted_on
     logs = trajectories.load(tmp_path)
     assert logs.messages["text"].tolist()[2:-1] == ["Hi.", "Hello.", "Hi.", "Hello."]
     assert logs.messages["role"].tolist() == ["system", "system", "user", "assistant", "user", "assistant", "system"]
-    assert told(logs.runs, "turns", "exit_reason", "run_flags") == [
+    assert rows_of(logs.runs, "turns", "exit_reason", "run_flags") == [
         [2, "turn_aborted: interrupted", ["no_outcome", "several_models"]]
     ]
 
@@ -319,7 +319,7 @@ def test_a_message_of_codex_that_stands_in_an_item_and_in_an_event_is_counted_on
 def test_tokens_of_codex_are_those_of_its_last_totals_which_may_begin_again(tmp_path, counts, read, calls):
     own = [make.totals(*one[:2], last=one[2], second=at) for at, one in enumerate(counts)]
     rollout(tmp_path, "a", make.meta("a"), *own)
-    assert told(trajectories.load(tmp_path).runs, "tokens_in", "turns") == [[read, calls]]
+    assert rows_of(trajectories.load(tmp_path).runs, "tokens_in", "turns") == [[read, calls]]
 
 
 def record(read: int, written: int, total: tuple[int, int]) -> dict:
@@ -352,7 +352,7 @@ DONE = make.codex("task_complete", outer="event_msg")
 def test_tokens_of_codex_are_those_of_its_records_where_it_writes_these(tmp_path, own, expected):
     rollout(tmp_path, "a", make.meta("a"), *own)
     runs = trajectories.load(tmp_path).runs
-    assert told(runs, "turns", "tokens_in", "tokens_out", "status") == [expected]
+    assert rows_of(runs, "turns", "tokens_in", "tokens_out", "status") == [expected]
     assert runs["exit_reason"].isna().all() == (expected[-1] == "unended")
 
 
@@ -388,7 +388,7 @@ def test_a_fork_owns_what_comes_after_the_history_that_it_replays(tmp_path, has_
         rollout(tmp_path, "a", make.meta("a"), *PARENT, make.said("user", "Else."), make.totals(999, 99))
     logs = trajectories.load(tmp_path)
     runs = logs.runs
-    assert told(runs[runs["log_id"].eq("b")], "tokens_in", "turns") == [[read, turns]]
+    assert rows_of(runs[runs["log_id"].eq("b")], "tokens_in", "turns") == [[read, turns]]
     assert logs.ledger["reason"].str.contains("tokens are missing unless the logs include the session").any() == (
         STARTED not in own
     )
@@ -398,7 +398,7 @@ def test_a_fork_owns_what_comes_after_the_history_that_it_replays(tmp_path, has_
 def test_totals_of_a_fork_that_go_on_from_its_parents_are_not_its_own(tmp_path):
     own = [make.said("assistant", "Done."), make.totals(1050, 105, last=(50, 5)), make.totals(1090, 109, last=(40, 4))]
     rollout(tmp_path, "b", make.meta("b", forked_from_id="a"), *own)
-    assert told(trajectories.load(tmp_path).runs, "tokens_in", "tokens_out") == [[90, 9]]
+    assert rows_of(trajectories.load(tmp_path).runs, "tokens_in", "tokens_out") == [[90, 9]]
 
 
 AROUND = [make.said("user", "Go."), call("shell", "c1"), output("c1", "unsupported call: shell")]
@@ -417,8 +417,8 @@ def test_an_answer_of_codex_with_two_calls_is_one_turn_in_each_order_of_its_line
         last = [last[-1], {"record_type": "state"}]
     rollout(tmp_path, "a", make.meta("a"), *ORDERS[order], *last)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "turns") == [[2]]
-    assert told(logs.tools, "tool", "calls", "errors") == [["shell", 2, 1]]
+    assert rows_of(logs.runs, "turns") == [[2]]
+    assert rows_of(logs.tools, "tool", "calls", "errors") == [["shell", 2, 1]]
 
 
 def test_a_subagent_of_codex_that_states_where_its_own_lines_begin_owns_these(tmp_path):
@@ -434,7 +434,7 @@ def test_a_subagent_of_codex_that_states_where_its_own_lines_begin_owns_these(tm
     lines += [make.said("assistant", "Three.", 8), make.totals(20, 2, second=8)]
     rollout(tmp_path, own, *({**line, "ordinal": at} for at, line in enumerate(lines)))
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "log_id", "turns", "tokens_in") == [[parent, 3, 60]]
+    assert rows_of(logs.runs, "log_id", "turns", "tokens_in") == [[parent, 3, 60]]
     assert logs.messages["text"].tolist() == ["Ask.", "", "Count.", "Three.", "Thanks."]
 
 
@@ -445,14 +445,14 @@ def test_the_first_sessions_of_codex_are_documents(tmp_path):
     path.write_text(json.dumps({"session": about, "items": items}, indent=2))
     assert "Codex session" in describe_source(tmp_path)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "log_id", "turns", "tokens_in") == [["a", 2, None]]
+    assert rows_of(logs.runs, "log_id", "turns", "tokens_in") == [["a", 2, None]]
     assert [text for text in logs.messages["text"] if text] == ["Go.", "Done."]
 
 
 def test_a_task_of_codex_that_an_error_ended_has_it(tmp_path):
     ended = make.codex("task_complete", 3, "event_msg", error={"message": "overloaded"})
     rollout(tmp_path, "a", make.meta("a"), make.said("assistant", "Hm."), ended)
-    assert told(trajectories.load(tmp_path).runs, "error", "exit_reason") == [["overloaded", "task_complete"]]
+    assert rows_of(trajectories.load(tmp_path).runs, "error", "exit_reason") == [["overloaded", "task_complete"]]
 
 
 def test_a_subagent_of_codex_is_part_of_the_run_and_shows_no_message_twice(tmp_path):
@@ -463,10 +463,10 @@ def test_a_subagent_of_codex_is_part_of_the_run_and_shows_no_message_twice(tmp_p
     source = {"subagent": {"thread_spawn": {"parent_thread_id": own}}}
     rollout(tmp_path, other, make.meta(other, 20, source=source), make.meta(own, 20), *PARENT, STARTED, *OWN)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "log_id", "tokens_in", "turns") == [[own, 300, 5]]
+    assert rows_of(logs.runs, "log_id", "tokens_in", "turns") == [[own, 300, 5]]
     texts = [text for text in logs.messages["text"] if text]
     assert texts == ["Start.", "Failed.", "Ask.", "Go on.", "Done.", "All done."]
-    assert told(logs.tools, "tool", "calls", "errors") == [["exec_command", 1, 1], ["spawn_agent", 1, 0]]
+    assert rows_of(logs.tools, "tool", "calls", "errors") == [["exec_command", 1, 1], ["spawn_agent", 1, 0]]
 
 
 def test_rollouts_of_early_2025_have_no_envelope(tmp_path):
@@ -475,7 +475,7 @@ def test_rollouts_of_early_2025_have_no_envelope(tmp_path):
     own = [bare | {"role": "user"}, bare | {"role": "assistant"}]
     rollout(tmp_path, "x", first, {"record_type": "state"}, *own)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "log_id", "turns") == [["a", 1]]
+    assert rows_of(logs.runs, "log_id", "turns") == [["a", 1]]
     assert logs.messages["role"].tolist() == ["user", "assistant"]
     assert logs.ledger["reason"].tolist() == [""]
 
@@ -518,14 +518,14 @@ def test_a_session_behind_a_url_is_read_in_blocks(tmp_path, monkeypatch, name):
     data = (tmp_path / name).read_bytes()
     url = f"memory://{tmp_path.name}/{name}"
     fsspec.filesystem("memory").store[f"/{tmp_path.name}/{name}"] = MemoryFile(data=data)
-    assert told(trajectories.load(url).runs, "turns") == told(trajectories.load(tmp_path).runs, "turns")
+    assert rows_of(trajectories.load(url).runs, "turns") == rows_of(trajectories.load(tmp_path).runs, "turns")
     assert max(requested) < len(data) / 2
 
 
 def test_a_line_longer_than_what_is_examined_is_recognised(tmp_path):
     make.lines(tmp_path / "s1.jsonl", make.claude("s1", 1, "x" * 100_000), make.claude("s1", 2, make.answer("m1", "y")))
     assert "Claude Code session" in describe_source(tmp_path)
-    assert told(trajectories.load(tmp_path).runs, "turns") == [[1]]
+    assert rows_of(trajectories.load(tmp_path).runs, "turns") == [[1]]
 
 
 def test_the_first_screen_says_what_runs_took_where_no_log_states_an_outcome(tmp_path):
@@ -555,7 +555,7 @@ def test_a_comparison_says_that_logs_state_no_outcome(tmp_path, count, said):
 def test_outcomes_from_a_file_make_sessions_comparable(tmp_path):
     run_id = trajectories.load(session(tmp_path / "logs")).runs["run_id"].iloc[0]
     given = make.write(tmp_path / "outcomes.csv", f"run_id,outcome\n{run_id},success\n")
-    assert told(trajectories.load(tmp_path / "logs", outcomes=given).runs, "is_successful") == [[True]]
+    assert rows_of(trajectories.load(tmp_path / "logs", outcomes=given).runs, "is_successful") == [[True]]
 
 
 def test_no_column_tells_where_a_person_worked(tmp_path):
@@ -683,7 +683,7 @@ def test_a_chat_is_a_run_of_a_table_without_an_outcome(tmp_path, name, text, tas
     make.write(tmp_path / name, text)
     assert "chat" in describe_source(tmp_path)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs[:1], "format", "task_id", "turns") == [["table", task, turns]]
+    assert rows_of(logs.runs[:1], "format", "task_id", "turns") == [["table", task, turns]]
     assert has_flag(logs.runs, "no_outcome").all()
     assert logs.messages["text"].iloc[0] == "a"
 
@@ -701,7 +701,7 @@ def test_a_chat_with_a_score_needs_no_task(tmp_path, name, text, told_of, expect
     make.write(tmp_path / name, text)
     assert told_of in describe_source(tmp_path)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs[:1], "task_id", "model_name", "score") == [expected]
+    assert rows_of(logs.runs[:1], "task_id", "model_name", "score") == [expected]
     assert logs.messages["text"].iloc[0] == "a"
 
 
@@ -754,8 +754,8 @@ def printed(path: Path, *, stop_reason: object = None, subtype: str = "success",
 def test_what_claude_code_prints_is_a_session(tmp_path):
     printed(tmp_path / "printed.jsonl", subtype="error_max_turns", outputTokens=30)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "log_id", "agent_version", "turns") == [["s1", "2.1.9", 2]]
-    assert told(logs.runs, *TOKENS, "cost", "exit_reason") == [[20, 12, 30, 0.5, "error_max_turns"]]
+    assert rows_of(logs.runs, "log_id", "agent_version", "turns") == [["s1", "2.1.9", 2]]
+    assert rows_of(logs.runs, *TOKENS, "cost", "exit_reason") == [[20, 12, 30, 0.5, "error_max_turns"]]
 
 
 @pytest.mark.parametrize("others", [["s1"], ["s2"], ["s1", "s3", "s3"]])
@@ -793,8 +793,8 @@ def test_tokens_of_answers_that_are_not_printed_are_those_of_the_result(
 ):
     printed(tmp_path / "printed.jsonl", stop_reason=stop_reason, **usage)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "turns", *TOKENS) == [[2, *expected]]
-    assert told(logs.usage, "model_name", "calls", *TOKENS) == [["opus", 2, *expected]]
+    assert rows_of(logs.runs, "turns", *TOKENS) == [[2, *expected]]
+    assert rows_of(logs.usage, "model_name", "calls", *TOKENS) == [["opus", 2, *expected]]
     said = f"{unprinted} of the tokens read are of calls that were not printed" if unprinted else ""
     assert logs.ledger["reason"].tolist() == [said]
 
@@ -805,7 +805,7 @@ def test_a_session_and_what_was_printed_of_it_count_tokens_once(tmp_path, writte
         printed(tmp_path / f"{name}.jsonl", inputTokens=8, cacheReadInputTokens=12, outputTokens=12)
     answers = [make.answer(f"m{at + 1}", "x", written=tokens) for at, tokens in enumerate(written)]
     make.lines(tmp_path / "s1.jsonl", *(make.claude("s1", at, one) for at, one in enumerate(answers)))
-    assert told(trajectories.load(tmp_path).runs, "turns", *TOKENS) == [[2, 20, 12, 12]]
+    assert rows_of(trajectories.load(tmp_path).runs, "turns", *TOKENS) == [[2, 20, 12, 12]]
 
 
 def result_of(path: Path, session_id: str = "s1", turns: int = 2, read: int = 30, **more: object) -> dict:
@@ -829,7 +829,7 @@ def result_of(path: Path, session_id: str = "s1", turns: int = 2, read: int = 30
 def test_a_result_that_claude_code_prints_alone_is_a_session(tmp_path, more, expected):
     result_of(tmp_path / "one.json", **more)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "model_name", "turns", *TOKENS, "cost", "error") == [expected]
+    assert rows_of(logs.runs, "model_name", "turns", *TOKENS, "cost", "error") == [expected]
     assert logs.messages["role"].tolist() == ["assistant"]
 
 
@@ -839,7 +839,7 @@ def test_results_of_a_resumed_session_count_what_was_before_and_those_of_others_
     make.lines(tmp_path / "three.jsonl", more | {"session_id": "s2"}, more | {"session_id": "s3"})
     logs = trajectories.load(tmp_path)
     columns = ("log_id", "turns", "tokens_in", "tokens_out", "cost")
-    assert told(logs.runs, *columns) == [["s1", 5, 90, 20, 0.6]]
+    assert rows_of(logs.runs, *columns) == [["s1", 5, 90, 20, 0.6]]
     failed = logs.ledger[logs.ledger["status"].eq("failed")]
     assert failed["reason"].str.contains("result of another session").tolist() == [True]
 
@@ -850,7 +850,7 @@ def test_a_document_that_lists_what_claude_code_prints_is_a_session(tmp_path):
     (tmp_path / "lines.jsonl").unlink()
     make.write(tmp_path / "one.json", [json.loads(line) for line in lines])
     assert "Claude Code session" in describe_source(tmp_path)
-    assert told(trajectories.load(tmp_path).runs, "log_id", "turns", *TOKENS) == [["s1", 2, 20, 12, 30]]
+    assert rows_of(trajectories.load(tmp_path).runs, "log_id", "turns", *TOKENS) == [["s1", 2, 20, 12, 30]]
 
 
 def codex_prints(path: Path, *items: dict, read: int = 100, end: dict | None = None) -> None:
@@ -875,11 +875,11 @@ PRINTED_BY_CODEX = [
 def test_what_codex_exec_prints_is_a_session(tmp_path):
     codex_prints(tmp_path / "out.jsonl", *PRINTED_BY_CODEX)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "log_id", "model_name", "turns", *TOKENS) == [["a", "unknown", 4, 100, 40, 9]]
+    assert rows_of(logs.runs, "log_id", "model_name", "turns", *TOKENS) == [["a", "unknown", 4, 100, 40, 9]]
     assert logs.ledger["reason"].tolist() == ["1 record of unknown types: item novelty"]
     columns = ("tool", "calls", "results", "errors")
     expected = [["command_execution", 1, 1, 1], ["file_change", 1, 1, 0], ["find", 1, 1, 1]]
-    assert told(logs.tools, *columns) == expected
+    assert rows_of(logs.tools, *columns) == expected
     spoken = messages([str(tmp_path / "out.jsonl")], "", lambda path: Path(path).read_bytes())
     results = [call.result for message in spoken for call in message.calls]
     assert results == ["Exit code 2\nx", "gone", ""]
@@ -895,7 +895,7 @@ def test_what_codex_exec_prints_is_a_session(tmp_path):
 )
 def test_a_turn_of_codex_exec_that_failed_has_its_error_and_no_tokens(tmp_path, end, error, reason):
     codex_prints(tmp_path / "out.jsonl", {"type": "agent_message", "text": "Hi."}, end=end)
-    assert told(trajectories.load(tmp_path).runs, "turns", *TOKENS, "error", "exit_reason") == [
+    assert rows_of(trajectories.load(tmp_path).runs, "turns", *TOKENS, "error", "exit_reason") == [
         [1, None, None, None, error, reason]
     ]
 
@@ -907,7 +907,7 @@ def test_what_codex_exec_prints_of_a_resumed_thread_counts_once(tmp_path, has_ro
     if has_rollout:
         own = [(make.said("assistant", text), make.totals(read, 9)) for text, read in (("Hi.", 100), ("Bye.", 300))]
         make.lines(tmp_path / "rollout-a.jsonl", make.meta("a"), *(line for pair in own for line in pair))
-    assert told(trajectories.load(tmp_path).runs, "turns", "tokens_in") == [[2, 300]]
+    assert rows_of(trajectories.load(tmp_path).runs, "turns", "tokens_in") == [[2, 300]]
 
 
 def gemini(own_id: str, kind: str, content: object, **more: object) -> dict:
@@ -935,24 +935,24 @@ def test_sessions_of_gemini_count_each_message_once(tmp_path, name):
         (tmp_path / name).write_text(json.dumps({**START, "messages": GEMINI}, indent=2))
     assert "Gemini CLI session" in describe_source(tmp_path)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "log_id", "agent", "model_name", "turns", *TOKENS) == [
+    assert rows_of(logs.runs, "log_id", "agent", "model_name", "turns", *TOKENS) == [
         ["s1", "Gemini CLI", "gemini-pro", 2, 20, 8, 10]
     ]
     assert logs.messages["text"].tolist() == ["Look.", "I look.", "None."]
-    assert told(logs.tools, "tool", "calls", "errors") == [["shell", 1, 1]]
+    assert rows_of(logs.tools, "tool", "calls", "errors") == [["shell", 1, 1]]
 
 
 def test_a_session_of_gemini_shows_where_the_user_went_back_and_counts_what_that_left(tmp_path):
     again = [gemini("b1", "user", "Look again."), gemini("b2", "gemini", "Two.", **SPENT)]
     make.lines(tmp_path / "session-1.jsonl", START, GEMINI[0], GEMINI[1], {"$rewindTo": "a1"}, *again)
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "turns", "tokens_in") == [[2, 20]]
+    assert rows_of(logs.runs, "turns", "tokens_in") == [[2, 20]]
     assert logs.messages["role"].tolist() == ["user", "assistant", "system", "user", "assistant"]
 
 
 def test_answers_of_gemini_without_ids_are_calls_of_their_own(tmp_path):
     make.lines(tmp_path / "session-1.jsonl", START, *({**one, "id": None} for one in (GEMINI[1], GEMINI[3])))
-    assert told(trajectories.load(tmp_path).runs, "turns", *TOKENS) == [[2, 20, 8, 10]]
+    assert rows_of(trajectories.load(tmp_path).runs, "turns", *TOKENS) == [[2, 20, 8, 10]]
 
 
 def test_sessions_of_qwen_are_no_sessions_of_claude_and_have_their_subagents_in_place(tmp_path):
@@ -978,7 +978,7 @@ def test_sessions_of_qwen_are_no_sessions_of_claude_and_have_their_subagents_in_
         line("v4", "assistant", {"text": "Three."}, isSidechain=True, usageMetadata=usage),
     )
     logs = trajectories.load(tmp_path)
-    assert told(logs.runs, "log_id", "agent", "turns", *TOKENS) == [["s1", "Qwen Code", 4, 40, 16, 8]]
+    assert rows_of(logs.runs, "log_id", "agent", "turns", *TOKENS) == [["s1", "Qwen Code", 4, 40, 16, 8]]
     assert not has_flag(logs.runs, "several_models").any()  # the subagent names none
     assert [text for text in logs.messages["text"] if text] == ["Ask.", "Count.", "Three.", "Done."]
 

@@ -4,11 +4,11 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import chain
 from types import GenericAlias
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -173,7 +173,8 @@ def parse(path: str, data: bytes) -> Parsed:
     elif planned or not samples:
         plans = [Plan(planned=planned or None)]
     own_id = evaluation.eval_id or f"{evaluation.task_id} {evaluation.created}"  # no eval_id in 2024
-    ended = [(*_ending(one, log.status), *_usage(one)) for one in samples]
+    endings = [_ending(one, log.status) for one in samples]
+    usages = list(map(_usage, samples))
     columns = {
         "part": parts,
         "log_id": [one.uuid or f"{own_id} {part}" for one, part in zip(samples, parts, strict=True)],
@@ -190,9 +191,13 @@ def parse(path: str, data: bytes) -> Parsed:
         "answer_length": answers,
         "error": [one.error and error_text(one.error) for one in samples],
         "extra": [one.metadata or None for one in samples],
+        "status": [one.status for one in endings],
+        "exit_reason": [one.reason for one in endings],
+        "tokens_in": [one.tokens_in for one in usages],
+        "tokens_cache": [one.tokens_cache for one in usages],
+        "tokens_out": [one.tokens_out for one in usages],
+        "cost": [one.cost for one in usages],
     }
-    for at, name in enumerate(("status", "exit_reason", "tokens_in", "tokens_cache", "tokens_out", "cost")):
-        columns[name] = [values[at] for values in ended]
     runs = run_rows(columns, shared)
     reasons = [log.lost]
     if not log.samples:
@@ -209,28 +214,43 @@ def parse(path: str, data: bytes) -> Parsed:
     return used(runs, scores, plans, published=published, reason=", ".join(filter(None, reasons)))
 
 
-def _ending(sample: Any, of_log: Any) -> tuple[str, str]:
-    """Return the status of a sample and the reason why it ended."""
+class _Ending(NamedTuple):
+    """The status of a sample, and the reason why it ended."""
+
+    status: str
+    reason: str
+
+
+def _ending(sample: Any, of_log: Any) -> _Ending:
     if of_log == "started" and sample.completed is False:
-        return "running", ""
+        return _Ending("running", "")
     if sample.error:  # the traceback or the message names the exception type
         last = text_of(part_of(sample.error, "traceback")).rstrip().rpartition("\n")[2]
         raised = RAISED.match(last) or RAISED.match(error_text(sample.error))
-        return "error", raised[1] if raised else "error"
+        return _Ending("error", raised[1] if raised else "error")
     if not sample.limit:
         was_cancelled = of_log == "cancelled" and not (sample.scores or sample.score)
-        return ("cancelled", "cancellation") if was_cancelled else ("", "")
+        return _Ending("cancelled", "cancellation") if was_cancelled else _Ending("", "")
     limit = text_of(part_of(sample.limit, "type") or sample.limit)
-    return f"limit_{limit}", f"{limit} limit"
+    return _Ending(f"limit_{limit}", f"{limit} limit")
 
 
-def _usage(sample: Any) -> Sequence[float | None]:
-    """Return the tokens read, tokens read from a cache, tokens written and cost, summed over a sample's models."""
+class _Usage(NamedTuple):
+    """Tokens that were read, of these from a cache, tokens that were written, and the cost."""
+
+    tokens_in: float | None = None
+    tokens_cache: float | None = None
+    tokens_out: float | None = None
+    cost: float | None = None
+
+
+def _usage(sample: Any) -> _Usage:
+    """Return the usage of a sample, summed over its models."""
     rows = [
-        (_tokens_read(one), one.input_tokens_cache_read, one.output_tokens, one.total_cost)
+        _Usage(_tokens_read(one), one.input_tokens_cache_read, one.output_tokens, one.total_cost)
         for one in (sample.model_usage or {}).values()
     ]
-    return rows[0] if len(rows) == 1 else tuple(map(total, zip(*rows, strict=True))) or (None,) * 4
+    return rows[0] if len(rows) == 1 else _Usage(*map(total, zip(*rows, strict=True)))
 
 
 def _tokens_read(usage: Any) -> float:
