@@ -91,7 +91,7 @@ _ACKNOWLEDGED = re.compile(
     r"|\{\W*(?:ok|success|status|result)\W+(?:true|ok|success|done)\W*\}\Z",
     re.IGNORECASE | re.DOTALL,
 )
-_LIMIT = re.compile(  # a limit that is reached, in a message at the end of a run
+LIMIT = re.compile(  # a limit that is reached, in a message at the end of a run
     r"\b(?:max(?:imum)?|the)?[ _]?(?:number of |allowed )?(?:step|turn|iteration|message|action|token|time"
     r"|cost|context|budget|episode|call|output|request|round)s?(?:[ _-](?:limit|length|window|budget|count))?"
     r"(?: \([^)]{0,80}\)| of \S{1,80}(?: [a-z]{1,10})?)?(?: (?:was|were|has been|is|are))?"
@@ -104,7 +104,7 @@ _LIMIT = re.compile(  # a limit that is reached, in a message at the end of a ru
     re.IGNORECASE | re.MULTILINE,
 )
 _UNIT = r"(?:steps?|turns?|iterations?|rounds?|recursion|tokens?|context|tool calls?)"
-_OWN_LIMIT = re.compile(  # a limit in a short message that a framework writes in place of the agent's answer
+OWN_LIMIT = re.compile(  # a limit in a short message that a framework writes in place of the agent's answer
     # answers to a user often name limits of cost and time, so the message must begin with such a limit
     r"\W*(?:stopp\w+\W+|error\W+)?(?:max(?:imum)? |execution )?(?:cost|time|budget|conversation)(?: limit)?(?: of \S+)?"
     r"(?: [a-z]+)? (?:exceeded|reached|exhausted)\b(?! for)"
@@ -114,7 +114,7 @@ _OWN_LIMIT = re.compile(  # a limit in a short message that a framework writes i
     re.IGNORECASE | re.DOTALL,
 )
 _LONGEST_LIMIT = 200  # maximum number of characters of such a message
-_LIMIT_STATUS = re.compile(  # a status that names a limit, but not a time-out of the environment or of a service
+LIMIT_STATUS = re.compile(  # a status that names a limit, but not a time-out of the environment or of a service
     r"(?!.*(?:environment|setup|install|verifier|test_?time|docker|container|sandbox|runtime_?time|rate_?limit"
     r"|(?:api|connect|connection|read|request|gateway|server)_?time))"
     r".*(?:limit|max_|\bmax |exceeded|time-?_?out|exit_(?:cost|context|total_execution_time)|too_many|length|out_of"
@@ -322,7 +322,7 @@ def _is_result(turns: Sequence[Turn], number: int) -> bool:
     return any(turn.call and place + turn.call.result_after == number for place, turn in enumerate(turns, 1))
 
 
-def _may_name_limit(text: str) -> bool:
+def may_name_limit(text: str) -> bool:
     """Return whether a pattern of a limit may match a text. This quick test rules out most messages and statuses."""
     # in other texts, the patterns also match letters such as ſ, which `lower` does not turn into s
     return not text.isascii() or contains_any(text.lower(), _WORDS_OF_LIMITS)
@@ -335,20 +335,20 @@ def limit_reached(transcript: Seen) -> Iterator[Found]:
     """
     ended = transcript.ended
     turns = transcript.turns
-    if ended and _may_name_limit(ended) and _LIMIT_STATUS.match(ended):
+    if ended and may_name_limit(ended) and LIMIT_STATUS.match(ended):
         yield max(len(turns), 1), ended, ended
         return
     for number in range(max(len(turns) - 1, 1), len(turns) + 1):
         turn = turns[number - 1]
         match = None
-        if not _may_name_limit(turn.text):
+        if not may_name_limit(turn.text):
             pass
         elif turn.role in ("system", "user"):
-            match = _LIMIT.search(turn.text)
+            match = LIMIT.search(turn.text)
             if match and _is_result(turns, number):
                 match = None
         elif turn.role == "assistant" and number == len(turns) and len(turn.text) <= _LONGEST_LIMIT:
-            match = _OWN_LIMIT.match(turn.text)
+            match = OWN_LIMIT.match(turn.text)
         if match or turn.values.get("is_limit"):
             limit = match[0] if match else turn.text
             yield number, shortened(limit.strip())[:80], shortened(turn.text)

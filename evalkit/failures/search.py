@@ -34,7 +34,7 @@ EVENTS = (
     Column("detail", "str", "a value that the detector adds: a number of calls, a cause, a name"),
     Column("evidence", "str", "the text that shows it"),
 )
-_OWN: dict[str, Detector] = {}  # users' detectors by name
+OWN_DETECTORS: dict[str, Detector] = {}  # users' detectors by name
 _FOUND = WeakKeyDictionary[Logs, "Search"]()  # the last search of each `Logs`
 _Find = Callable[[Seen], Iterable[Found]]
 
@@ -81,7 +81,7 @@ def detector(
     """
 
     def register(find: _Find) -> _Find:
-        _OWN[name] = Detector(name, question, find, mode or name.replace("_", " "), severity, least)
+        OWN_DETECTORS[name] = Detector(name, question, find, mode or name.replace("_", " "), severity, least)
         return find
 
     return register
@@ -90,7 +90,7 @@ def detector(
 def detectors(kind: LogKind) -> list[Detector]:
     """Return the detectors for a kind: common detectors, the kind's, and users', which replace others of their name."""
     by_name = {known.name: known for known in (*COMMON, *kind.detectors)}
-    return list((by_name | _OWN).values())
+    return list((by_name | OWN_DETECTORS).values())
 
 
 def events(logs: Logs) -> pd.DataFrame:
@@ -167,7 +167,7 @@ def _search(logs: Logs, known: Sequence[Detector]) -> Search:
     runs = _runs_of(logs)
     modules = sorted({str(getattr(one.find, "__module__", None)) for one in known})
     key: list[Any] = []  # an empty key disables the cache, because users' detectors may depend on anything
-    if not _OWN:
+    if not OWN_DETECTORS:
         key = ["events", logs.kind.name, list(map(absolute, logs.sources)), list(map(code_version, modules))]
     raised: dict[str, list[str]] = {}
     unread: list[str] = []

@@ -11,7 +11,7 @@ from evalkit.mindcraft.parse import EVENT
 LEAST_WAITS = 3  # minimum number of turns in a row
 MOST_READ = 2_000  # maximum number of characters of a message that patterns search
 
-_PLAN = re.compile(
+PLAN = re.compile(
     r"\b(?:plan(?: of \w+)?|strategy|roadmap|proposal|approach|roles|step (?:1|one))(?::| -)"
     r"|\b(?:(?:the|my|our|a|this) plan\b(?!\W*$)|plan (?:is|to)|here(?:['’]s| is) what we(?:['’]ll)? do"
     r"|we (?:need to|have to|could(?! not))|step (?:1|one) is|first,? (?:we|you|I|let)"
@@ -22,7 +22,7 @@ _PLAN = re.compile(
     re.IGNORECASE,
 )
 # the following patterns search texts in lower case, which is several times as fast as ignoring case
-_WAIT = re.compile(
+WAIT = re.compile(
     r"(?<!need to )(?<!n['’]t )(?<!not )\b(?:wait(?:ing)?(?!\s*[,!])|hold(?:ing)? (?:on|position|here)|stand(?:ing)? by"
     r"|stay(?:ing)? put|remain(?:ing)? here|hang(?:ing)? (?:on|tight|around)|let me know (?:when|once|if)"
     r"|i(?:'ll| will|'m| am) (?:be|stay|staying) (?:right )?here|ready when you)\b|take your time"
@@ -36,7 +36,7 @@ _RECIPE = r"(?:recipe|crafting plan)"
 _KNOW_HOW = rf"(?:{_RECIPE}|ingredients?)"
 _MAKE = r"(?:craft(?:ed)?|make|made|cook(?:ed)?|baked?|smelt(?:ed)?|build|built)"
 _OFFER = r"(?:i(?:'ll| will| can)? |let me |do you (?:need|want)|should i|shall i|want me|i have |i(?:'ve)? got )"
-_ASKED = re.compile(
+ASKED = re.compile(
     rf"(?:^|[.!?\n])[^\S\n]*(?!{_OFFER})[^.!?\n]{{0,99}}(?:\b{_KNOW_HOW}\b[^.!?\n]{{0,99}}\?"
     rf"|\b(?:what(?:'s| is| are)|which|tell|share|give|send|show|can you)\b[^.!?\n]{{0,99}}\b{_RECIPE}\b"
     r"|\b(?:how (?:do|can|should|would|to|is|are)|what do (?:i|we|you) need to)\b[^.!?\n]{0,99}"
@@ -58,7 +58,7 @@ _SOME = (  # a number of an ingredient, not in a question
     rf"\b(?!an? ){_NUMBER} (?!(?:more|of|or|minutes|seconds|hours|days|blocks|stacks)\b)[a-z]\w+(?![^.!\n]{{0,99}}\?)"
 )
 _NEED = r"(?:you|we)(?:'ll|'d| will)? need"
-_TOLD = re.compile(
+TOLD = re.compile(
     rf"\b{_KNOW_HOW}\b[^.?!\n]{{0,99}}(?:\bis\b|\bare\b|:|\bneeds?\b|\brequires?\b|=)[^.?!\n]{{0,99}}"
     r"(?:\d|\w,|\band\b)(?![^.!\n]{0,99}\?)"
     rf"|\b{_RECIPE}\b[^.?!\n]{{0,80}}[.:]\s*(?:\W{{0,4}}|step )1\b"  # numbered steps follow
@@ -110,7 +110,7 @@ def plan_not_started(transcript: Seen) -> Iterator[Found]:
         if any(turn.call and turn.values.get("acts") for _, turn in turns):
             continue
         for number, turn in turns:
-            if _PLAN.search(turn.values.get("words", "")):
+            if PLAN.search(turn.values.get("words", "")):
                 yield number, agent, shortened(turn.text)
                 break
 
@@ -133,7 +133,7 @@ def _waits(turn: Turn) -> bool:
         return False
     if turn.call and turn.call.name in ("!stay", "!wait"):
         return True
-    return _WAIT.search(turn.text.lower()) is not None
+    return WAIT.search(turn.text.lower()) is not None
 
 
 def unanswered_message(transcript: Seen) -> Iterator[Found]:
@@ -178,12 +178,12 @@ def unanswered_message(transcript: Seen) -> Iterator[Found]:
 
 def recipe_asked(transcript: Seen) -> Iterator[Found]:
     """Find each message in which an agent asks another one for a recipe, its ingredients, or how to make something."""
-    yield from _said(transcript, _ASKED)
+    yield from _said(transcript, ASKED)
 
 
 def recipe_told(transcript: Seen) -> Iterator[Found]:
     """Find each message in which an agent tells another one a recipe: what it is, or the numbers of ingredients."""
-    yield from _said(transcript, _TOLD)
+    yield from _said(transcript, TOLD)
 
 
 def _said(transcript: Seen, pattern: re.Pattern[str]) -> Iterator[Found]:

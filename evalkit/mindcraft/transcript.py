@@ -27,7 +27,7 @@ LOOKS_OR_TALKS = frozenset((
     "!getBlueprintLevel",
 ))  # fmt: skip
 _OUTPUT = re.compile(r"(?<!\s)\s*(?:code|action) output:\s*", re.IGNORECASE)
-_FAILED = re.compile(  # beginning of the game's answer to a command that failed, or of the answer's last line
+FAILED = re.compile(  # beginning of the game's answer to a command that failed, or of the answer's last line
     r"\s*(?:failed|could ?n[o']t|could not|cannot|can't|unable|invalid|(?:you )?(?:do not|don't) have"
     r"|you (?:do not|don't|cannot|have no\b)|not enough|there (?:is|are) no|no (?!more )\w+ |path not found(?!, but)"
     r"|collected 0 |!!code threw|code execution timed out|command !\S+ (?:does not|was given|requires)|incorrect"
@@ -165,7 +165,7 @@ def _answered(call: Call, role: str, content: str, turns_later: int) -> Call:
     answer = content.strip()
     if "output:" in content.lower():
         answer = _OUTPUT.sub("", content, count=1).strip()
-    says_so = _FAILED.match(answer) or ("\n" in answer and _FAILED.match(answer.rpartition("\n")[2]))
+    says_so = FAILED.match(answer) or ("\n" in answer and FAILED.match(answer.rpartition("\n")[2]))
     has_failed = bool(says_so) if says_so or _SUCCEEDED.match(answer) else None
     return replace(call, result=content, has_failed=has_failed, result_after=turns_later)
 

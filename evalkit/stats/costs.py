@@ -91,7 +91,7 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
         counts = np.zeros(len(cells.models))
         for _ in range(RESAMPLED):
             weights = rng.dirichlet(np.ones(len(values)), 100)
-            counts += _is_on_front(weights @ values, weights @ costs).sum(axis=0)
+            counts += is_on_front(weights @ values, weights @ costs).sum(axis=0)
         shares = dict(zip(cells.models, counts / (RESAMPLED * 100), strict=True))
         table["front_share"] = table["model_name"].map(shares)
     else:
@@ -99,7 +99,7 @@ def cost_front(cells: Cells, cost: str, *, rng: np.random.Generator | None = Non
     return typed(table, _COLUMNS)
 
 
-def _is_on_front(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
+def is_on_front(success: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """Return which models (last axis) are not dominated, in O(n log n) instead of comparing every pair."""
     order = np.lexsort((-success, cost), axis=-1)
     success, cost = np.take_along_axis(success, order, -1), np.take_along_axis(cost, order, -1)

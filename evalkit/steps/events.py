@@ -11,7 +11,7 @@ from evalkit.kinds.detectors import Made, failed_tries, shortened
 _EMPTY = re.compile(r'"(?P<name>\w+)": (?:null|"")')  # an empty parameter
 _GIVEN = r"(?:provided|specified|given|supplied|passed)"
 _OF_DATA = r"(?!(?:is|was|were|data\w*|array|matrix|results?|list|table|frame|object|index|this|it|they|input|value)\b)"
-_NOT_GIVEN = re.compile(
+NOT_GIVEN = re.compile(
     r"missing \d+ required (?:positional |keyword-only )?arguments?: (?P<python>[^\n]+)"
     r"|(?:missing|required|requires?|needs?|no)\W+(?:(?:the|an?) )?(?:required )?(?:(?:parameter|argument|field)s?"
     r"|(?:value|input)(?= for))(?: named| called| for)?\W*(?P<named>\w+)?|\bfield required\W+(?P<field>\w+)"
@@ -50,7 +50,7 @@ def parameter_not_given(transcript: Seen) -> Iterator[Found]:
     names = {name for made in transcript.calls for name in _NAME.findall(made.arguments)}
     for made in _steps(transcript):
         stated = (made.result or "").removeprefix("error: ")
-        match = _NOT_GIVEN.search(stated)
+        match = NOT_GIVEN.search(stated)
         if not match or (match["data"] and match["data"] not in names):
             match = _EMPTY.search(made.arguments)
         if match and made.has_failed:

@@ -181,7 +181,7 @@ def _is_final(turn: Turn) -> bool:
     """Return whether a turn can end a run: an answer, or a call that submits the work or an answer."""
     if turn.call is None:
         return turn.role == "assistant" and not _GOES_ON.search(turn.text)
-    return _work(turn.call.name, turn.call.arguments).submits
+    return work_of(turn.call.name, turn.call.arguments).submits
 
 
 def cut_off(transcript: Seen) -> Iterator[Found]:
@@ -269,7 +269,7 @@ def _form_asked(sentence: str) -> tuple[str, re.Pattern] | None:
     return None
 
 
-class _Work(msgspec.Struct, frozen=True):
+class Work(msgspec.Struct, frozen=True):
     """What a call does to code and files."""
 
     tool: str = ""  # shell, code, editor, test or reader; empty for other tools
@@ -283,7 +283,7 @@ class _Work(msgspec.Struct, frozen=True):
     stashes: bool = False  # it sets edits aside with git
 
 
-def _work(name: str, arguments: str) -> _Work:
+def work_of(name: str, arguments: str) -> Work:
     """Return what a call does, judged by its name and arguments (only the first part of long commands)."""
     work, may_be_tool = _named_work(name)
     if not may_be_tool and not contains_any(arguments, _KEYS_OF_SHELLS):
@@ -293,7 +293,7 @@ def _work(name: str, arguments: str) -> _Work:
     return _work_of_tool(name, arguments)
 
 
-def _work_of_tool(name: str, arguments: str) -> _Work:
+def _work_of_tool(name: str, arguments: str) -> Work:
     """Return what a call of a tool that may be a shell or an editor does."""
     work, _ = _named_work(name)
     given = _given(arguments)
@@ -321,15 +321,15 @@ _remembered_work = lru_cache(maxsize=4096)(_work_of_tool)  # runs of the same ta
 
 
 @lru_cache(maxsize=1024)  # the same names recur in many calls
-def _named_work(name: str) -> tuple[_Work, bool]:
+def _named_work(name: str) -> tuple[Work, bool]:
     """Return what the name of a call tells about it, and whether `_tool` must examine its arguments."""
     words = _words(name)
     submits = _FINISHES.fullmatch(name) is not None
-    work = _Work(submits=submits, may_change=bool(words & _MOVES), undoes="undo" in words)
+    work = Work(submits=submits, may_change=bool(words & _MOVES), undoes="undo" in words)
     return work, not words.isdisjoint(_OF_TOOLS)
 
 
-def _command_work(text: str, work: _Work) -> _Work:
+def _command_work(text: str, work: Work) -> Work:
     """Return what a shell command or a piece of code does; in code, lines that begin with ``!`` are shell commands."""
     outer = _HEREDOC.sub("", text)
     commands = outer if work.tool == "shell" else "\n".join(re.findall(r"^\s*!(.*)", outer, re.MULTILINE))
@@ -394,14 +394,14 @@ def _command(given: Mapping[str, Any]) -> str:
     return parts[2] if is_wrapped else " ".join(parts)
 
 
-def _calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
+def _calls(transcript: Seen) -> Sequence[tuple[Made, Work]]:
     """Return the calls of a run, with what each does."""
     if "calls" not in transcript.shared:
-        transcript.shared["calls"] = [(made, _work(made.name, made.arguments)) for made in transcript.calls]
+        transcript.shared["calls"] = [(made, work_of(made.name, made.arguments)) for made in transcript.calls]
     return transcript.shared["calls"]
 
 
-def _code_calls(transcript: Seen) -> Sequence[tuple[Made, _Work]]:
+def _code_calls(transcript: Seen) -> Sequence[tuple[Made, Work]]:
     """Return the calls of a run, with what each does; no calls if the run has no editor and no shell."""
     if "code_calls" not in transcript.shared:
         calls = _calls(transcript)
@@ -488,7 +488,7 @@ def submitted_unchanged(transcript: Seen) -> Iterator[Found]:
         return
     last = submits[-1]
     has_answer = _SUBMITS_ANSWER.search(last.arguments) is not None
-    if _work(last.name, last.arguments).tool != "shell":
+    if work_of(last.name, last.arguments).tool != "shell":
         no_answers = _MESSAGES if any(work.tool == "editor" for _, work in calls) else set[str]()
         given = _given(last.arguments).items()
         has_answer = any(isinstance(one, str) and one.strip() and not _words(key) & no_answers for key, one in given)

@@ -21,7 +21,7 @@ from evalkit.trajectories.parse import SESSION_FORMATS, opened, parse
 from evalkit.trajectories.table import LAZY_TABLES
 
 # one entry is enough, since callers read all runs of a file one after another
-_opened = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=True))
+opened_file = lru_cache(maxsize=1)(lambda path, data: opened(path, data, messages=True))
 
 
 LONGEST_TAGS = 200  # maximum number of characters of the tags at the end of a result
@@ -309,7 +309,7 @@ def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> l
         for other in (*(one for one in paths if one.endswith(name)), *beside):
             if other not in visited:
                 with suppress(SourceError, ValueError):
-                    value = _opened(other, read(other))[1]
+                    value = opened_file(other, read(other))[1]
                     visited.add(other)
                     return value
         return None
@@ -319,7 +319,7 @@ def messages(paths: Sequence[str], part: str, read: Callable[[str], bytes]) -> l
             continue
         visited.add(path)
         try:
-            reader, value, _ = _opened(path, read(path))
+            reader, value, _ = opened_file(path, read(path))
             spoken += reader.messages(value, part, open_named) if reader else []
         except SourceError:
             raise
@@ -362,4 +362,4 @@ def messages_of(runs: pd.DataFrame, options: StorageOptions = None) -> Iterator[
                 yield run_id, messages(paths, part or "", read)
             except SourceError:
                 yield run_id, []
-    _opened.cache_clear()
+    opened_file.cache_clear()

@@ -116,7 +116,10 @@ def test_examples_print_what_they_show_and_estimates_have_the_same_columns_in_al
             monkeypatch.setattr(import_module(module), name.rpartition(".")[2], recorded(short, function, wrong))
             text = inspect.getdoc(function) or ""
             example = doctest.DocTestParser().get_doctest(text, dict(names), name, name, 0)
-            with patch.dict(CHECKS), patch.dict(search._OWN):  # no other example or test may see what one registers
+            with (
+                patch.dict(CHECKS),
+                patch.dict(search.OWN_DETECTORS),
+            ):  # no other example or test may see what one registers
                 runner.run(example, out=printed.append)
     plt.close("all")
     assert not printed, "".join(printed)

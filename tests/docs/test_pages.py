@@ -125,11 +125,11 @@ def test_every_code_block_of_a_page_runs(path, place):
     with contextlib.ExitStack() as patches:
         for maker in makers:
             patches.enter_context(mock.patch(maker, _planned))
-        # what is in memory is also in a forked process, whatever threads other tests have left
+        # processes must be forked even if other tests left threads, because only these have files in memory
         patches.enter_context(mock.patch("evalkit.reports.planning.start_method", return_value="fork"))
         patches.enter_context(undrawn())
-        for registry in (EVALUATORS, CHECKS, search._OWN):
-            patches.enter_context(mock.patch.dict(registry))  # a page registers one of its own
+        for registry in (EVALUATORS, CHECKS, search.OWN_DETECTORS):
+            patches.enter_context(mock.patch.dict(registry))  # forget what the page registers
         page = path.read_text("utf-8")
         if BUCKET in page:
             patches.enter_context(bucket(place / "path/to/experiments"))

@@ -6,7 +6,7 @@ import pytest
 
 from evalkit.kinds import Call, Transcript, Turn
 from evalkit.kinds.detectors import seen
-from evalkit.trajectories.events import DETECTORS, _work
+from evalkit.trajectories.events import DETECTORS, work_of
 
 HEREDOC = "cat > {} <<'EOF'\ndef test_sum():\n    assert total > 3\nEOF"
 COMMANDS = {  # what a shell command does: examples, and others that do not
@@ -60,7 +60,7 @@ def test_a_command_is_understood_as_text_and_as_a_value(what, command, expected)
     lists = {"cmd": ["bash", "-lc", command]}, {"commands": [{"keystrokes": f"{command}\n", "duration": 1}]}
     for given in (command, {"command": command}, {"keystrokes": command, "wait": 2}, {"line": command}, *lists):
         arguments = given if isinstance(given, str) else json.dumps(given)
-        assert getattr(_work("bash", arguments), what) is expected, arguments
+        assert getattr(work_of("bash", arguments), what) is expected, arguments
 
 
 TOOLS = {  # what a tool is, by its name and arguments
@@ -105,18 +105,18 @@ TOOLS = {  # what a tool is, by its name and arguments
 @pytest.mark.parametrize(("tool", "call"), [(tool, call) for tool, calls in TOOLS.items() for call in calls])
 def test_a_tool_is_known_by_whole_words_of_its_name_and_arguments(tool, call):
     name, given = call
-    assert _work(name, json.dumps(given)).tool == tool
+    assert work_of(name, json.dumps(given)).tool == tool
 
 
 def test_an_editor_that_only_shows_edits_nothing():
-    shows, replaces = (_work("editor", json.dumps({"command": c, "path": "a.py"})) for c in ("view", "str_replace"))
+    shows, replaces = (work_of("editor", json.dumps({"command": c, "path": "a.py"})) for c in ("view", "str_replace"))
     assert (shows.reads, shows.edits) == (True, False)
     assert (replaces.reads, replaces.edits) == (False, True)
 
 
 def test_code_that_compares_writes_no_file():
     for code, edits in {"if x > y: pass": False, "!sed -i s/a/b/ a.py": True, "open('a', 'w')": True}.items():
-        assert _work("python", json.dumps({"code": code})).edits is edits
+        assert work_of("python", json.dumps({"code": code})).edits is edits
 
 
 def bash(command, result=""):

@@ -7,6 +7,7 @@ import random
 import sys
 import warnings
 from itertools import groupby, zip_longest
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -263,8 +264,14 @@ def test_unchanged_runs_are_not_searched_again(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(before, after)
 
 
-def test_a_detector_of_a_user_is_an_equal_citizen_and_one_that_raises_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(events_module, "_OWN", {})
+@pytest.fixture
+def own_detectors():
+    """Begin without detectors of users, and forget those that the test registers."""
+    with mock.patch.dict(events_module.OWN_DETECTORS, clear=True):
+        yield
+
+
+def test_events_of_a_users_detector_count_like_others_and_one_that_raises_is_named(tmp_path, own_detectors):
     chats(tmp_path)
 
     @failures.detector("says_order", "Does it speak of orders?", severity=10)
@@ -301,8 +308,7 @@ def after_two(transcript):
         (lambda transcript: [(99, "", "")], 0, "failed in 12 runs: ValueError: there is no turn 99 of"),
     ],
 )
-def test_a_detector_finds_nothing_in_a_run_in_which_it_fails(tmp_path, monkeypatch, find, events_of_runs, message):
-    monkeypatch.setattr(events_module, "_OWN", {})
+def test_a_detector_finds_nothing_in_a_run_in_which_it_fails(tmp_path, own_detectors, find, events_of_runs, message):
     failures.detector("own", "?")(find)
     chats(tmp_path)
     with warnings.catch_warnings(record=True) as warned:
@@ -312,9 +318,8 @@ def test_a_detector_finds_nothing_in_a_run_in_which_it_fails(tmp_path, monkeypat
     assert [message in str(one.message) for one in warned] == [True] * bool(message)
 
 
-def test_a_detector_of_a_user_sees_its_variables_as_they_are(tmp_path, monkeypatch):
+def test_a_users_detector_sees_the_current_values_of_its_variables(tmp_path, monkeypatch, own_detectors):
     monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(events_module, "_OWN", {})
     (tmp_path / "logs").mkdir()
     chats(tmp_path / "logs")
     (tmp_path / "own_detectors.py").write_text(

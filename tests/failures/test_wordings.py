@@ -3,13 +3,13 @@
 import pytest
 
 from evalkit.compare.checks import opens_own_file
-from evalkit.failures.rules import _LIMIT, _LIMIT_STATUS, _OWN_LIMIT, _may_name_limit, cause_of, claims_success
+from evalkit.failures.rules import LIMIT, LIMIT_STATUS, OWN_LIMIT, cause_of, claims_success, may_name_limit
 from evalkit.kinds import Call, Transcript, Turn
 from evalkit.kinds.detectors import seen
 from evalkit.kinds.errors import is_error, unknown_tool_in
-from evalkit.mindcraft.events import _ASKED, _PLAN, _TOLD, _WAIT
-from evalkit.mindcraft.transcript import _FAILED
-from evalkit.steps.events import _NOT_GIVEN, parameter_not_given
+from evalkit.mindcraft.events import ASKED, PLAN, TOLD, WAIT
+from evalkit.mindcraft.transcript import FAILED
+from evalkit.steps.events import NOT_GIVEN, parameter_not_given
 
 
 def is_unknown_tool(text):
@@ -30,7 +30,7 @@ def _needs_parameter(error):
 
 CASES = {
     "asks for a recipe": (
-        in_lower_case(_ASKED),
+        in_lower_case(ASKED),
         "What's the recipe for cake?|Can you tell me how to make a cake?|Do you know how to craft a bookshelf?"
         "|I don't know the recipe. Can you share it?|Please share the recipe for the cake.|what is the recipe"
         "|What do I need to craft a compass?|Could you give me the crafting plan?|How is a cake made?"
@@ -47,7 +47,7 @@ CASES = {
         "|I will show Bo how to make a loom.|I don't know how far it is",
     ),
     "tells a recipe": (
-        in_lower_case(_TOLD),
+        in_lower_case(TOLD),
         "To make a cake you need 3 milk, 2 sugar, 1 egg and 3 wheat.|The recipe is: 3 wheat|Recipe: 3 wheat in a row"
         "|Cake requires 3 wheat, 2 sugar and 1 egg|It takes 6 planks and 3 books.|You need 2 sticks and 3 iron ingots."
         "|A bookshelf is made of 6 planks and 3 books|You craft it with 3 wheat|Ingredients: wheat, sugar, egg."
@@ -67,7 +67,7 @@ CASES = {
         "|I'll make soup with 2 mushrooms|Then we 2 make a bed",
     ),
     "announces a plan": (
-        _PLAN.search,
+        PLAN.search,
         "Here's the plan: you get wood|Plan: 1. collect 2. craft|I'll gather wood and you craft.|We should split up"
         "|First, we cut wood.|We need to find sheep, then cut wool.|Strategy: you dig, I smelt.|Roadmap - logs, planks"
         "|Here's what we'll do: one digs, one cooks.|Step 1: dig|Here is a plan of attack: I dig|Our approach: you cook"
@@ -77,7 +77,7 @@ CASES = {
         "|Good plan!|How about you?|Then let us go on.|I'll wait for Andy.|I can't wait to see it!",
     ),
     "waits": (
-        in_lower_case(_WAIT),
+        in_lower_case(WAIT),
         "I'm waiting for you.|I will wait here|Waiting...|Let me know when you are done|Standing by."
         "|I will stay here until you return.|Still waiting.|I'm staying put.|Hanging tight till then!|Holding position."
         "|Take your time, Jill.|I'm not going anywhere.|I'll hold here until dawn.|Remaining here.|I'll be right here.",
@@ -85,7 +85,7 @@ CASES = {
         "|No need to wait, come.|Wait, I have it already.|I can't wait to see the cake!|Don't wait for me.",
     ),
     "fails in the game": (
-        _FAILED.match,
+        FAILED.match,
         "Pathfinding stopped: Path was stopped before it could be completed!.|Took too long to decide path to goal!"
         "|The furnace is currently smelting potato.|Inventory full, no place to collect.|You have no fuel to smelt."
         "|The barrel does not contain any wheat."
@@ -144,7 +144,7 @@ CASES = {
         "|Error: the tool output is not available|Error: invalid method of payment",
     ),
     "limit": (
-        _LIMIT.search,
+        LIMIT.search,
         "Maximum number of steps reached|Max steps reached.|Step limit reached (50)|Token budget exhausted"
         "|You have reached the maximum number of turns.|Context window exceeded|The agent ran out of time."
         "|max_iterations reached|Agent stopped due to iteration limit or time limit.|Stopped: token limit"
@@ -152,13 +152,13 @@ CASES = {
         "I reached the shop on time.|Your order exceeded expectations|The time is 5|Thank you",
     ),
     "answer in place of the agent's": (
-        _OWN_LIMIT.match,
+        OWN_LIMIT.match,
         "Agent stopped: it reached the maximum number of steps.|[max turns (30) exceeded]|I ran out of tokens."
         "|Recursion limit of 9 reached.|More rounds? Need more steps to go on.",
         "Your baggage limit was reached.|I set the maximum number of retries to 5.|The highest step is 42.",
     ),
     "status of a limit": (
-        _LIMIT_STATUS.search,
+        LIMIT_STATUS.search,
         "max_steps|timeout|LimitsExceeded|context_window_exceeded|exit_cost|AgentTimeoutError|limit_message"
         "|out_of_tokens",
         "user_stop|agent_stop|completed|Submitted|success|failed",
@@ -182,9 +182,9 @@ LIMITS = [
 
 @pytest.mark.parametrize("text", LIMITS)
 def test_a_quick_test_does_not_rule_out_a_limit(text):
-    assert _may_name_limit(text)
-    assert _may_name_limit(text.upper())
-    assert _may_name_limit(text.replace("i", "ı"))  # patterns without case match this letter, too
+    assert may_name_limit(text)
+    assert may_name_limit(text.upper())
+    assert may_name_limit(text.replace("i", "ı"))  # patterns without case match this letter, too
 
 
 CAUSES = {
@@ -214,7 +214,7 @@ def test_a_failed_call_has_a_group_of_causes(text):
 def test_long_texts_are_searched_in_time_that_is_proportional_to_them(word):
     text = word * (100_000 // len(word))
     assert not claims_success(text)
-    assert not _LIMIT.search(text)
+    assert not LIMIT.search(text)
     assert not opens_own_file(text)
-    assert not _NOT_GIVEN.search(text)
-    assert not any(_TOLD.search(text[:2_000]) for _ in range(20))
+    assert not NOT_GIVEN.search(text)
+    assert not any(TOLD.search(text[:2_000]) for _ in range(20))

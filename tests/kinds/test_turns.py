@@ -10,7 +10,7 @@ from evalkit.evidence import reference
 from evalkit.evidence.pages import run_page
 from evalkit.kinds.transcript import TURNS
 from evalkit.steps.analysis import findings, with_runs
-from evalkit.trajectories.transcript import _opened
+from evalkit.trajectories.transcript import opened_file
 from tests.mindcraft.builders import SCORE, turn, write_all
 from tests.steps.test_checkpoints import database, thread
 from tests.trajectories import folders as make
@@ -114,9 +114,9 @@ def test_conditions_select_turns_too(tmp_path):
 def test_a_file_of_many_runs_is_decoded_once_for_their_turns(tmp_path):
     make.write(tmp_path / "results.json", make.tau2(*(make.simulation(f"t{n}", 0, 1.0) for n in range(5))))
     logs = evalkit.load(tmp_path)
-    _opened.cache_clear()
+    opened_file.cache_clear()
     assert logs.turns["run_id"].nunique() == 5
-    assert _opened.cache_info().misses == 1
+    assert opened_file.cache_info().misses == 1
 
 
 def test_a_run_whose_file_is_gone_has_no_turns_and_a_warning_names_it(tmp_path):

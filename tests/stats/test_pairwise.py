@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from evalkit.display import pair_text
 from evalkit.stats import compare_all, compare_to_baseline, cost_front, pair_structure, rank_models
 from evalkit.stats.cells import cells_of
-from evalkit.stats.costs import _is_on_front
+from evalkit.stats.costs import is_on_front
 from evalkit.stats.pair_tests import compare_units
 from evalkit.stats.pairwise import holm, max_t, pair_rows
 from evalkit.stats.ranking import at_once
@@ -368,7 +368,7 @@ def test_the_front_without_every_pair_is_that_of_every_pair():
         higher, other = success[:, None, :], cost[:, None, :]
         is_as_good = (higher >= success[:, :, None]) & (other <= cost[:, :, None])
         is_better = (higher > success[:, :, None]) | (other < cost[:, :, None])
-        assert (_is_on_front(success, cost) == ~(is_as_good & is_better).any(axis=-1)).all()
+        assert (is_on_front(success, cost) == ~(is_as_good & is_better).any(axis=-1)).all()
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float64", "category"])
