@@ -388,7 +388,7 @@ def test_an_exported_table_of_runs_gives_the_answer_of_their_folder(kind, way, t
         check(of_pairs(board.pairs, *RATE, "p_value"), of_pairs(wanted.pairs, *RATE, "p_value"))
 
 
-def test_differences_of_models_and_which_one_leads(kind, logs, runs, page):
+def test_terminal_and_page_give_the_same_pairs_and_the_same_leader(kind, logs, runs, page):
     columns = ("n_tasks", *RATE, "p_value")
     board = compare.leaderboard(runs, kind.value, planned=logs.kind.planned(logs))
     pairs = compare.pairs(runs, kind.value)

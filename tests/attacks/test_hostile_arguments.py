@@ -91,7 +91,7 @@ def test_a_hostile_name_is_shown_as_plain_text(command):
 
 @pytest.mark.parametrize("given", [LONG, "a\0b", "http://[::1/x"], ids=["long", "NUL", "no URL"])
 @pytest.mark.parametrize("command", READ + VALUES)
-def test_what_can_not_be_is_refused_in_one_line_that_repeats_little_of_it(command, given):
+def test_impossible_values_are_refused_in_one_line_that_repeats_little_of_them(command, given):
     result = run(command, given)
     assert (result.exit_code, result.output.startswith("evalkit: "), result.output.count("\n")) == (2, True, 1)
     assert len(result.output) <= 2 * MOST_LINE
@@ -136,7 +136,7 @@ def test_no_command_waits_for_a_pipe_or_device_and_one_that_is_named_is_refused(
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("special", SPECIAL)
 @pytest.mark.parametrize("name", READERS)
-def test_nor_does_a_function(here, special, name):
+def test_functions_fail_or_report_a_special_file_without_reading_it(here, special, name):
     SPECIAL[special](here / "special.json")
     if name in SAYS:
         assert SAYS[name](READERS[name](str(here / "special.json")))

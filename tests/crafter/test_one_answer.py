@@ -158,7 +158,7 @@ def test_the_example_scores_a_folder_also_with_own_weights(tmp_path, capsys):
     assert capsys.readouterr().out.endswith("    10.00, was   5.00  a.json\n")
 
 
-def test_an_experiment_from_its_first_trace_to_its_last(tmp_path):
+def test_following_an_experiment_shows_traces_from_its_first_to_its_last(tmp_path):
     now = 2_000_000_000.0
     following = Following(KIND, tmp_path, {"by_difficulty": True}, clock=lambda: now, expected=2)
 

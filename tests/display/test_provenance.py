@@ -35,7 +35,7 @@ def test_the_same_files_elsewhere_in_any_order_have_the_same_fingerprint(folder,
 
 
 @pytest.mark.parametrize("change", ["content", "name", "missing", "unreadable"])
-def test_any_change_shows(folder, change):
+def test_any_change_of_the_files_changes_the_fingerprint(folder, change):
     before = fingerprint(files(folder))
     target = folder / "sub/b.json"
     if change == "content":

@@ -68,7 +68,7 @@ def test_a_list_of_pages_from_elsewhere_deletes_nothing_outside_of_the_folder(tm
     assert (out / "kept.html").exists()
 
 
-def test_of_a_long_run_the_middle_is_left_out_of_a_long_turn_its_end_and_a_picture_stands_there_once(runs):
+def test_pages_leave_out_the_middle_of_long_runs_the_end_of_long_turns_and_repeated_pictures(runs):
     turn = Turn("alder", "assistant", "x" * (LARGEST + 1), images=(Image(64, 64, bytes(64 * 64 * 3)),))
     turns = [turn, turn, *[Turn("alder", "assistant", "hi")] * MOST]
     page = run_page(next(iter(runs.values())), Transcript("", [], turns))

@@ -356,5 +356,5 @@ def test_a_call_that_has_nothing_to_show_fails(case):
 
 
 @given(st.text())
-def test_any_text_has_an_answer(text):
+def test_any_text_is_classified_as_an_error_or_not(text):
     assert is_error(text) in (True, False)

@@ -41,7 +41,7 @@ def check(name: str, got: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("params", reports(), ids=name_of)
-def test_a_report_says_what_it_said(params):
+def test_reports_equal_the_recorded_numbers_and_pages(params):
     recorded = record_report(params)
     check(f"numbers/{name_of(params)}.csv", recorded.numbers)
     if name_of(params) in PAGES:
@@ -49,7 +49,7 @@ def test_a_report_says_what_it_said(params):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_says_what_it_said(name):
+def test_output_of_commands_equals_the_recorded_text(name):
     check(f"commands/{name}.txt", record_command(COMMANDS[name]))
 
 
@@ -186,7 +186,7 @@ def share(chosen: list[Run]) -> float:
 
 
 @pytest.mark.parametrize("model", ["alder-large", "birch-70b", "cedar-8b-sft", "dogwood-8b"])
-def test_the_overview_s_headline_and_statuses(model):
+def test_the_overview_page_equals_counts_from_the_logs(model):
     own = [run for run in RUNS if run.model.endswith(model)]
     found = headline(f"model_overview/{model}")
     assert close(found["estimate"], share(own))
@@ -197,7 +197,7 @@ def test_the_overview_s_headline_and_statuses(model):
 
 
 @pytest.mark.parametrize(("name", "items"), [("all_models", ()), ("three_items", ("bread", "cake", "golden_apple"))])
-def test_the_headline_of_cooking_and_its_table(name, items):
+def test_the_cooking_page_equals_counts_from_the_logs(name, items):
     def is_chosen(run: Run) -> bool:
         targets = TASKS.get(run.task, {}).get("target", run.task)
         return (
@@ -227,7 +227,7 @@ def test_the_headline_of_cooking_and_its_table(name, items):
         assert close(row["estimate"], share(own))
 
 
-def test_the_comparison_s_models_pairs_and_cooking_and_crafting():
+def test_the_comparison_page_equals_counts_from_the_logs():
     table = published("model_comparison/all_models", "models")
     for row in table:
         own = [run for run in RUNS if run.model == row["model_name"]]
@@ -274,7 +274,7 @@ def episodes() -> Iterator[dict[str, Any]]:
          "too few shared tasks to decide"),
     ],
 )  # fmt: skip
-def test_crafter_s_headline_scores_and_achievements(name, is_chosen, label):
+def test_the_crafter_page_equals_counts_from_the_traces(name, is_chosen, label):
     chosen = [episode for episode in episodes() if is_chosen(episode)]
     means = {}
     for row in published(f"crafter_scores/{name}", "scores"):
@@ -301,7 +301,7 @@ def test_crafter_s_headline_scores_and_achievements(name, is_chosen, label):
         assert close(row["estimate"], mean(own))
 
 
-def test_the_steps_headline_and_verdicts():
+def test_the_steps_page_equals_counts_from_the_records():
     records = json.loads((SAMPLES / "steps" / "typed.json").read_text())
     judged = [record for record in records if record["result_type"] != "skipped"]
     empty = [r for r in judged if r["success"] and not r["result"]]  # an analysis that left nothing

@@ -10,7 +10,7 @@ from tools.mistakes import MUTATIONS, find, part_of
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
-def test_a_mistake_can_still_be_made(mutation):
+def test_each_mutation_changes_code_that_exists_into_valid_code(mutation):
     content, old, new = find(mutation)
     wrong = content.replace(old, new)
     assert wrong != content

@@ -83,7 +83,7 @@ def test_a_file_whose_size_is_not_known_is_read_up_to_the_limit(tmp_path, monkey
         read_file(path)
 
 
-def test_it_stands_in_the_ledger_until_the_limit_is_higher(tmp_path, monkeypatch):
+def test_files_above_the_limit_fail_until_the_limit_is_higher(tmp_path, monkeypatch):
     monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
     write(tmp_path / "logs" / "a.json")
     write(tmp_path / "logs" / "b.json", task="x" * 2000)

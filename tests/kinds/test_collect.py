@@ -175,7 +175,7 @@ REFUSED = {  # of (folder of the games, dataset made of them, its folder)
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_what_can_not_be_is_refused_in_plain_words(games, made, tmp_path, message):
+def test_impossible_outputs_of_collect_are_refused_and_nothing_is_written(games, made, tmp_path, message):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("my only copy")
     (tmp_path / "link").symlink_to(games)

@@ -101,7 +101,7 @@ def test_counts_of_some_files_are_not_stated_as_counts_of_all_and_no_folder_or_e
         ({"a.json": "{"}, "", "(1 file, broken or of no kind that evalkit knows): JSONDecodeError"),
     ],
 )
-def test_it_names_what_is_there_and_what_reads_it(tmp_path, files, pattern, message):
+def test_the_error_for_unusable_sources_names_what_is_there_and_what_reads_it(tmp_path, files, pattern, message):
     with pytest.raises(SourceError) as raised:
         load(write_all(tmp_path, files), TOY, pattern=pattern)
     assert message in str(raised.value)

@@ -43,7 +43,7 @@ def site(tmp_path_factory):
     return folder / "site"
 
 
-def test_it_depends_on_the_package_that_evalkit_is_installed_from():
+def test_the_example_depends_on_the_package_that_evalkit_is_installed_from():
     files = EXAMPLE / "pyproject.toml", EXAMPLE.parents[1] / "pyproject.toml"
     example, own = (tomllib.loads(file.read_text("utf-8"))["project"] for file in files)
     assert example["dependencies"] == [own["name"]]

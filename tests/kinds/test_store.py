@@ -243,7 +243,7 @@ def test_relative_paths_mean_other_files_in_another_folder(games, cache, tmp_pat
         assert "".join(load("games", TOY).runs["task_id"]) == tasks
 
 
-def test_it_keeps_to_the_order_of_the_sources(games, cache):
+def test_frames_keep_the_order_of_the_sources(games, cache):
     for names in ("ab", "ba", "ab"):
         assert "".join(load([games / f"{name}.json" for name in names], TOY).runs["task_id"]) == names
 

@@ -34,7 +34,7 @@ def first_row(view):
 COLUMNS = ("tasks", "success rate [95 %]", "success", "zero", "running")
 
 
-def test_an_experiment_from_its_first_file_to_its_last(tmp_path):
+def test_following_an_experiment_shows_runs_from_its_first_file_to_its_last(tmp_path):
     root = tmp_path / "runs"
     look = following(root, "cook", "bake").look
     assert "waiting for" in look().text

@@ -35,7 +35,7 @@ ENDINGS = [(ending, *meaning) for meaning, endings in WORDINGS.items() for endin
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("ending", "score", "status"), ENDINGS, ids=[ending for ending, *_ in ENDINGS])
-def test_every_wording_in_every_shape(tmp_path, shape, ending, score, status):
+def test_every_final_wording_is_read_in_every_shape_of_log(tmp_path, shape, ending, score, status):
     outcome = analyze_agent_log(write(tmp_path / "Andy_0_0.json", SHAPES[shape](said(ending))))
     flags = ["score_implied"] * (score == 1 and SCORE not in ending)
     flags += ["score_not_a_number"] * (SCORE in ending and score is None)

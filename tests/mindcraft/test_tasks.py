@@ -204,7 +204,7 @@ PLAN = "!getCraftingPlan"
         ("multiagent_crafting_x", None, {"plan_availability": None, "depth": None}),
     ],
 )  # fmt: skip
-def test_facts(task_id, definition, expected):
+def test_task_facts_come_from_the_definition_and_else_from_the_id(task_id, definition, expected):
     facts = task_facts(task_id, definition)
     assert {name: facts[name] for name in expected} == expected
 

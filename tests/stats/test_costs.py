@@ -41,7 +41,7 @@ def test_without_a_success_there_is_no_ratio_and_with_one_no_bounds(passed, boun
     assert bounded or found.warning
 
 
-def test_it_holds_the_truth_where_it_does_not_warn():
+def test_a_ratio_interval_without_a_warning_covers_the_true_ratio():
     rng, missed = np.random.default_rng(1), []
     for _ in range(400):
         ease = rng.beta(1.2, 0.8, 60)

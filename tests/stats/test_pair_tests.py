@@ -74,7 +74,7 @@ def test_which_side_comes_first_and_the_unit_change_nothing(differences, unit):
         assert np.ptp(d * unit) < 2 or scaled.p_value == pytest.approx(one.p_value, rel=1e-3, abs=1e-9)
 
 
-def test_equal_differences_of_shares_are_as_unlikely_as_their_number_says():
+def test_the_p_value_of_equal_differences_of_shares_depends_on_their_number():
     assert compared([0.5] * 8, [0] * 8).p_value == pytest.approx(2 * 1.5**-8)
     noise = np.random.default_rng(0).normal(0, 1e-4, 12)
     assert compared([0.5] * 12 + noise, [0.488] * 12).p_value == 1  # a rare break would not have been seen

@@ -178,7 +178,7 @@ def test_thousands_of_tasks_are_compared_by_draws():
     assert found["decided"].tolist() == [True, False, True]
 
 
-def test_it_corrects_by_less_than_holm_where_tests_share_data():
+def test_max_t_corrects_less_than_holm_if_tests_share_data():
     gaps = differences(40, 8, seed=2, gap=0.6)
     alone = [compare_units(column, np.zeros(40)).p_value for column in gaps.T]
     adjusted = max_t(gaps, alone)

@@ -153,7 +153,7 @@ ATTEMPTS = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers
 
 
 @given(ATTEMPTS)
-def test_it_is_the_share_of_subsets_that_hold_a_success(attempts):
+def test_pass_at_k_is_the_share_of_subsets_with_a_success(attempts):
     n, c, k = attempts
     subsets = list(combinations([1] * c + [0] * (n - c), k))
     assert pass_at_k(n, c, k) == pytest.approx(np.mean([any(subset) for subset in subsets]), abs=1e-12)

@@ -52,7 +52,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("plan", "done", "status", "score", "successful", "flags"), RUNS)
-def test_how_a_run_ended(tmp_path, plan, done, status, score, successful, flags):
+def test_the_status_of_a_run_states_how_its_history_ended(tmp_path, plan, done, status, score, successful, flags):
     records = []
     for call in done.split():
         step = {"function_name": call.rstrip("!-?"), **({"skip_reason": "no"} if call.endswith("-") else {})}
@@ -96,7 +96,7 @@ FILES = [
 
 
 @pytest.mark.parametrize(("name", "text", "steps", "status", "reason"), FILES, ids=[file[0] for file in FILES])
-def test_files_of_all_kinds(name, text, steps, status, reason):
+def test_files_are_used_skipped_or_failed_with_a_reason(name, text, steps, status, reason):
     parsed = parse_file(name, text if isinstance(text, bytes) else text.encode())
     assert (parsed.status, reason in parsed.reason) == (status, True)
     assert len(parsed.rows.get("histories", [])) == (steps is not None)

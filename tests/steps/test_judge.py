@@ -112,7 +112,7 @@ REPORTS = [
 
 
 @pytest.mark.parametrize(("record", "start", "lines"), REPORTS)
-def test_the_report_of_a_step(record, start, lines):
+def test_the_report_of_a_step_shows_its_verdict_and_contents(record, start, lines):
     report = format_step_evaluation(evaluate_step({**make(**record), "timestamp": TIME})).splitlines()
     assert report[start:] == [*lines, RULE]
 
@@ -147,7 +147,7 @@ def run(*calls):
     return records
 
 
-def test_what_became_of_a_plan():
+def test_each_planned_step_has_the_outcome_of_its_last_attempt():
     plan = {"steps": [{"function_name": name} for name in ("a", "b", "c", "d", "e", "final_question")]}
     steps = [*zip("abcde", ("success", "success", "failure", "skipped", "not run"), (1, 1, 2, 1, 0), strict=True)]
     assert [step[1:] for step in plan_adherence(run("a", "c!", "c!", "b", "d-"), plan)] == steps

@@ -42,7 +42,7 @@ def test_success_is_read_from_what_writers_emit_and_never_guessed():
         ({**B, "result_type": "text", "result": "x" * 500, "result_metadata": {"truncated": [900, 500]}}, [900, 500]),
     ],
 )
-def test_what_counts_as_cut(record, truncated):
+def test_texts_of_exactly_the_limit_count_as_cut_unless_metadata_say_otherwise(record, truncated):
     assert normalise_record(record)["result_metadata"].get("truncated") == truncated
 
 

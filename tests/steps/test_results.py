@@ -214,7 +214,7 @@ SAID = [
 
 
 @pytest.mark.parametrize(("function", "result", "step", "expected"), SAID)
-def test_what_the_evaluation_of_a_result_says(function, result, step, expected):
+def test_evaluations_of_known_functions_have_their_own_keys(function, result, step, expected):
     evaluation = evaluate_step(make(function, result, **step))
     said = evaluation | {f"{one['name']} is": one["label"] for one in evaluation["checks"]}
     said |= {one["name"]: one["score"] for one in evaluation["checks"]}

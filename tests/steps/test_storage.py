@@ -48,7 +48,7 @@ STORED = [
 
 
 @pytest.mark.parametrize(("function", "result", "success", "kind", "kept", "summary", "metadata"), STORED)
-def test_how_results_are_stored(function, result, success, kind, kept, summary, metadata):
+def test_results_are_stored_by_type_with_a_summary(function, result, success, kind, kept, summary, metadata):
     expected = {"result_type": kind, "result": kept, "result_summary": summary, "result_metadata": metadata}
     assert store_execution_result({"function_name": function, "parameters": {}}, result, success) == expected
     skipped = store_execution_result({"function_name": function, "skip_reason": "no cells"}, result, False)
@@ -78,7 +78,7 @@ SUMMARIES = [
 
 
 @pytest.mark.parametrize(("function", "result", "summary"), SUMMARIES)
-def test_summaries(function, result, summary):
+def test_results_of_known_functions_have_a_summary_of_their_contents(function, result, summary):
     assert create_result_summary(function, result) == summary
     assert create_result_summary({"function_name": function, "parameters": {}}, result) == summary
 
@@ -147,7 +147,7 @@ def test_legacy_text_gives_what_it_holds():
     assert partial == {"status": "discovered", "partial": True, **first}
 
 
-def test_the_other_functions_by_their_real_shapes():
+def test_key_findings_contain_the_results_of_every_function():
     cell_type, cell_types = {"cell_type": "T cell"}, {"cell_types": ["T cell", "B cell"]}
     records = [
         make("dea_split_by_condition", EXPRESSION, kind="structured", parameters=cell_type),

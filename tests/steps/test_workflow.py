@@ -171,7 +171,7 @@ ROUTES = [
 
 
 @pytest.mark.parametrize(("router", "key", "value", "index", "route"), ROUTES)
-def test_where_the_routers_lead(router, key, value, index, route):
+def test_routers_choose_the_next_node_from_the_state(router, key, value, index, route):
     for plan in (PLAN, PLAN["steps"]):
         assert router({key: value, "current_step_index": index, "execution_plan": plan}) == route
 
@@ -185,7 +185,7 @@ def history(*executions):
     return records
 
 
-def test_the_end_of_a_stored_history():
+def test_end_of_route_finds_where_the_routers_end_a_history():
     ok, critical = ("process_cells", CELLS, None), ("f", None, FileNotFoundError("x"))
     assert end_of_route([]) == ("", 0)
     assert end_of_route(history(ok, ok)) == ("complete", 2)
