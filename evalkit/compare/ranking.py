@@ -413,9 +413,13 @@ def headline(board: Leaderboard) -> Headline:
 def _with_estimate(headline: Headline, row: pd.Series, has_mean: bool) -> Headline:
     """Add the estimate of a row of the table, unless its scores under several conditions have no common mean."""
     if has_mean:
-        headline["estimate"], headline["low"], headline["high"] = row["estimate"], row["low"], row["high"]
-        headline["n"], headline["n_tasks"] = row["n"], row["n_tasks"]
-        headline["method"], headline["target"] = row["method"], row["target"]
+        headline["estimate"] = row["estimate"]
+        headline["low"] = row["low"]
+        headline["high"] = row["high"]
+        headline["n"] = row["n"]
+        headline["n_tasks"] = row["n_tasks"]
+        headline["method"] = row["method"]
+        headline["target"] = row["target"]
     return headline
 
 
