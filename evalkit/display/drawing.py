@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overload
 from weakref import WeakKeyDictionary
 from xml.etree import ElementTree
 
@@ -102,6 +102,7 @@ _STYLE = re.compile(r"([\w-]+): ([^;]+)")  # a CSS property and its value
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
 _SPACES = re.compile(r"\s*([A-Za-z])\s*")
 _THEMED, _NOTHING = "evalkit", "nothing-to-draw"  # gids of themed figures and of empty axes
+Name = TypeVar("Name", bound=Hashable)
 _kept: dict[Hashable, int] = {}  # index of the look that `keep_looks` fixed for each name
 
 
@@ -238,7 +239,7 @@ def keep_looks(*tables: pd.DataFrame) -> None:
     TITLES["model_name"] = columns_in_words(next(filter(None, map(compared_in, tables)), ("model_name",)))
 
 
-def looks(names: Iterable[Hashable]) -> dict[Any, Look]:
+def looks(names: Iterable[Name]) -> dict[Name, Look]:
     """Assign a colour, marker, hatch and line style to each name; names passed to `keep_looks` keep theirs.
 
     Up to 8 names differ in colour, 12 in marker, 8 in hatch, 24 in colour and line style, 96 in colour and marker.

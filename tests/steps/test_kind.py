@@ -9,6 +9,7 @@ from contextlib import closing
 import pandas as pd
 import pytest
 
+import evalkit
 from evalkit.display.follow import Following
 from evalkit.steps import KIND, Options, evaluates, load
 from tests.steps.cases import CELLS, ENRICHMENT, make
@@ -67,6 +68,11 @@ def test_options_apply_to_what_is_stored_and_the_order_of_sources_stays(resting)
     assert [history.source for history in load([b, a]).histories] == [b, a]
     assert load([a, b]).steps["truncated"].tolist() == [False, False, False]
     assert load([a, b], Options(text_limit=len(CELLS))).steps["truncated"].tolist() == [True, False, False]
+
+
+def test_options_of_another_type_are_refused(resting):
+    with pytest.raises(TypeError, match=r"evalkit\.steps\.Options, not int"):
+        evalkit.load(resting, "steps", options=3)
 
 
 def test_evaluators_are_asked_at_every_load(resting, evaluators):
