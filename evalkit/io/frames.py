@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from operator import methodcaller
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from evalkit.io.text import MOST_LINE, cut_end, cut_line
 MOST_NAME = 200  # maximum length of a name, in characters
 Status = Literal["used", "skipped", "failed"]
 Dtype = Literal[
-    "str", "name", "line", "int", "int?", "float", "bool", "bool?", "list", "counts", "time", "category", "object"
+    "str", "name", "line", "category", "int", "int?", "float", "bool", "bool?", "list", "counts", "time", "object"
 ]  # the type of a column; see `Column`
 _PANDAS: dict[str, Any] = {
     **dict.fromkeys(("str", "name", "line"), pd.StringDtype(na_value=np.nan)),
@@ -43,7 +43,7 @@ _ARROW = {
     "time": pa.timestamp("ms", "UTC"),
 }
 RECORD_DTYPES = tuple(name for name in _ARROW if name != "category")  # of columns of records
-FRAME_DTYPES = (*_ARROW, "object")  # of columns of frames
+FRAME_DTYPES = get_args(Dtype)  # of columns of frames
 # exceptions that Arrow and pandas raise for a value that does not fit its column
 COLUMN_ERRORS = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)
 _LISTS = frozenset((list, type(None)))  # types of the cells of a column of lists
