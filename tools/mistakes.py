@@ -142,7 +142,7 @@ MUTATIONS = (
     # Crafter
     Mutation(
         "Crafter: another weight of medium achievements", "evalkit/crafter/format.py",
-        '"medium_achievement": 2.5', '"medium_achievement": 2.0',
+        '2.5, "M"', '2.0, "M"',
     ),
     Mutation(
         "Crafter: scores below 0 in a band above", "evalkit/crafter/analysis.py",
