@@ -4,7 +4,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evalkit.crafter.assemble import NO_SCORED_EVENTS, Counting, EventScore, check_rules, score_event, score_traces
+from evalkit.crafter.assemble import (
+    NO_SCORED_EVENTS,
+    Counting,
+    EventScore,
+    check_rules,
+    counted_hooks,
+    score_event,
+    score_traces,
+)
 from evalkit.crafter.format import WEIGHTS, Event, fit
 from evalkit.crafter.kind import KIND
 from evalkit.crafter.parse import columns_of, parse_file, read_hooks
@@ -63,7 +71,7 @@ def evaluate_event(
     """
     weights = check_rules(weights, counting)
     read = event if isinstance(event, Event) else fit(event, Event)
-    return score_event(read_hooks(read).hooks, weights, counting)
+    return score_event(getattr(read_hooks(read), counted_hooks(counting)), weights, counting)
 
 
 def evaluate_trace(
