@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
 from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, RECORDS
@@ -47,16 +48,19 @@ def turns_of(steps: Sequence[int | None]) -> list[int]:
     model's call comes before the actions that it chose; at the end, to the last step. If no event names a step, each
     event has its own turn.
     """
-    if not any(step is not None for step in steps):
-        return list(range(1, len(steps) + 1))
-    following = list(accumulate(reversed(steps), _known))[::-1]
-    known = list(accumulate(following, _known))
-    changes = [1, *[int(step != before) for before, step in pairwise(known)]]
-    return list(accumulate(changes))
-
-
-def _known(before: int | None, step: int | None) -> int | None:
-    return before if step is None else step
+    turns = list[int]()
+    turn = waiting = 0  # `waiting` counts events without a step
+    current: int | None = None
+    for step in steps:
+        waiting += 1
+        if step is None:
+            continue
+        if step != current:
+            turn += 1
+            current = step
+        turns += [turn] * waiting
+        waiting = 0
+    return turns + [turn] * waiting if turns else list(range(1, waiting + 1))
 
 
 def _sign(points: float) -> str:
@@ -157,7 +161,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     weights = check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events = records.tables["episodes"], records.tables["events"]
     columns = {name: episodes[name].to_pylist() for name in ("events", "flags", *_OF_SESSION)}
-    listed = events.to_pydict()
+    listed = {name: _listed(events[name]) for name in events.column_names}
     scores, event_scores = score_traces(columns, listed, weights, counting)
     n, sizes = len(episodes), episodes["events"].to_numpy()
     episode_of = np.repeat(np.arange(n), sizes)  # episode of each event
@@ -167,7 +171,8 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     # for each episode and achievement: the turn of the first hook that names it, 0 if none does
     first_turns = np.zeros((n, len(PLACE)), "int64")
     for episode, names, turn in zip(episode_of.tolist(), listed["achievements"], turns, strict=True):
-        for place in map(PLACE.get, names):
+        for name in names:
+            place = PLACE.get(name)
             if place is not None and not first_turns[episode, place]:
                 first_turns[episode, place] = turn
     unlocked = first_turns > 0
@@ -199,6 +204,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     }
     event_rows = {
         **dict(zip(events.column_names, events.columns, strict=True)),
+        **{column.name: listed[column.name] for column in RECORDS["events"] if column.dtype == "list"},
         **event_scores,
         "run_id": id_of_episode.take(pa.array(episode_of)),
         "turn": turns,
@@ -214,6 +220,17 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         for name in ("events", "achievements"):
             frames[name] = frames[name][~frames[name]["source"].isin(copies)].reset_index(drop=True)
     return Assembled(frames, attributes={"rules": {"weights": weights, "counting": counting}})
+
+
+def _listed(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column. Most of the lists in it are empty, so only the others are converted one by one."""
+    if not pa.types.is_list(column.type):
+        return column.to_pylist()
+    lists: list[list[str]] = [[] for _ in range(len(column))]
+    places = np.flatnonzero(pc.list_value_length(column).to_numpy())
+    for place, values in zip(places.tolist(), column.take(pa.array(places)).to_pylist(), strict=True):
+        lists[place] = values
+    return lists
 
 
 def find_copies(episodes: Columns, events: Columns) -> set[int]:
