@@ -9,7 +9,7 @@ import evalkit
 from evalkit.evidence import reference
 from evalkit.evidence.pages import run_page
 from evalkit.kinds.transcript import TURNS
-from evalkit.steps.analysis import findings, with_runs
+from evalkit.steps.analysis import coverage, findings
 from evalkit.trajectories.transcript import _opened
 from tests.mindcraft.builders import SCORE, turn, write_all
 from tests.steps.test_checkpoints import database, thread
@@ -71,11 +71,13 @@ def test_steps_checks_results_and_findings_give_the_turn_of_a_result(tmp_path):
     (tmp_path / "c.sqlite").write_bytes(data)
     for logs in (evalkit.load("samples:steps"), evalkit.load(tmp_path)):
         turns = logs.turns.set_index(["run_id", "turn"])
-        steps = with_runs(logs.steps, logs.runs)
-        for frame in (steps, with_runs(logs.checks, logs.runs), with_runs(logs.results, logs.runs)):
+        steps = logs.steps
+        for frame in (steps, logs.checks, logs.results):
             shown = turns.loc[list(zip(frame["run_id"], frame["turn"], strict=True))]
             assert (shown["role"] == "result").all()
             assert shown["agent"].tolist() == frame["function_name"].fillna("").tolist()
+        run = coverage(logs.histories).query("status != 'not run'")
+        assert turns.loc[list(zip(run["run_id"], run["turn"], strict=True)), "agent"].tolist() == run["analysis"].tolist()
         results = turns[turns["role"] == "result"]
         assert list(results.index) == list(zip(steps["run_id"], steps["turn"], strict=True))
         examples = [example for finding in findings(logs) for example in finding.examples]
