@@ -319,7 +319,7 @@ def _role_and_text(turn: object) -> tuple[str, str]:
     if not isinstance(turn, dict):
         return "(no turn)", repr(turn)
     content = turn.get("content")
-    return str(turn.get("role")), content if _has_text(turn) else f"(no text: {content!r})"
+    return str(turn.get("role")), content if isinstance(content, str) else f"(no text: {content!r})"
 
 
 def _has_text(turn: object) -> bool:

@@ -376,7 +376,12 @@ def coverage(histories: Sequence[History]) -> pd.DataFrame:
             if not ended and analysis == "process_cells":
                 continue
             best, first = min(ended or [(NOT_RUN, None)], key=lambda pair: STATUSES.index(pair[0]))
-            row = {"history": history.label, "cell_type": cell_type, "analysis": analysis, "status": best}
+            row: dict[str, Any] = {
+                "history": history.label,
+                "cell_type": cell_type,
+                "analysis": analysis,
+                "status": best,
+            }
             if first is not None:
                 row |= {"run_id": history.run_id, "position": first, "turn": history.turns_of_results[first]}
             rows.append(row | {"steps": len(ended)})
