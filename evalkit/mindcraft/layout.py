@@ -387,7 +387,16 @@ def name_models(
         name = fields.get("experiment") or os.path.basename(experiment)
         fits_layout = not patterns or match is not None
         task_path, total = of_results.get("task_path"), of_results.get("total")
-        alike[key] = Named(str(model), source, experiment, name, fields, task_path, total, fits_layout)
+        alike[key] = Named(
+            model_name=str(model),
+            model_source=source,
+            experiment_folder=experiment,
+            experiment=name,
+            fields=fields,
+            task_path=task_path,
+            total=total,
+            fits_layout=fits_layout,
+        )
         named.append(alike[key])
     return _without_types(folders, named)
 
