@@ -58,7 +58,8 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     table = runs[known].assign(name=names)
     made = _Names(table.set_index("run_id")["name"], table)
     compared = changed(assembled, partial(_named, names=made))
-    own = compared.frames[kind.runs].assign(logged_model=runs["model_name"], compared_by=[columns] * len(runs))
+    compared_by = pd.Series([columns] * len(runs), runs.index, dtype="object")
+    own = compared.frames[kind.runs].assign(logged_model=runs["model_name"], compared_by=compared_by)
     frames = {**compared.frames, kind.runs: own}
     return compared._replace(frames=frames, chosen=compared.chosen + note("compared_by", columns=columns))
 
