@@ -275,7 +275,7 @@ def commands_frame(agents: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read_again(agents: pd.DataFrame) -> Iterator[tuple[int, AgentTurns, list[int]]]:
-    """Yield the position of each readable log in `agents`, its turns, and their numbers in the run."""
+    """Yield the position of each log in `agents`, its turns (none if unreadable), and their numbers in the run."""
     logs = zip(agents["run_id"].tolist(), read_files(agents["source"].tolist()), strict=True)
     for _, of_run in groupby(enumerate(logs), lambda log: log[1][0]):
         places = list[int]()
