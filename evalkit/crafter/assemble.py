@@ -204,7 +204,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     }
     event_rows = {
         **dict(zip(events.column_names, events.columns, strict=True)),
-        **{column.name: listed[column.name] for column in RECORDS["events"] if column.dtype == "list"},
+        **{column.name: map(list, listed[column.name]) for column in RECORDS["events"] if column.dtype == "list"},
         **event_scores,
         "run_id": id_of_episode.take(pa.array(episode_of)),
         "turn": turns,
@@ -226,7 +226,7 @@ def _listed(column: pa.ChunkedArray) -> list[Any]:
     """Return the values of a column. Most of the lists in it are empty, so only the others are converted one by one."""
     if not pa.types.is_list(column.type):
         return column.to_pylist()
-    lists: list[list[str]] = [[] for _ in range(len(column))]
+    lists: list[Sequence[str]] = [()] * len(column)
     places = np.flatnonzero(pc.list_value_length(column).to_numpy())
     for place, values in zip(places.tolist(), column.take(pa.array(places)).to_pylist(), strict=True):
         lists[place] = values
