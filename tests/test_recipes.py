@@ -942,8 +942,8 @@ RECIPES = [
             ),
             Edit(
                 file="evalkit/kinds/names.py",
-                before='    "trajectories": ("evalkit.trajectories.kind"',
-                added='    "quiz": ("evalkit.quiz.kind", "Scores of quizzes."),\n',
+                before='    "trajectories": BuiltIn(',
+                added='    "quiz": BuiltIn("evalkit.quiz.kind", "Scores of quizzes."),\n',
             ),
             Edit(
                 file="evalkit/__init__.pyi", before="from . import stats as stats", added="from . import quiz as quiz\n"

@@ -51,7 +51,7 @@ class Commands(click.Group):
         rows = []
         for name in kind_names():
             try:
-                rows.append((name, BUILT_IN[name][1] if name in BUILT_IN else _kind_named(name).summary))
+                rows.append((name, BUILT_IN[name].summary if name in BUILT_IN else _kind_named(name).summary))
             except SourceError as error:  # the kind is from another package, which can't be imported
                 rows.append((name, plain(f"can't be used: {error}")))
         rows += [(name, summary) for name, (_, summary) in _COMMANDS.items()]

@@ -369,7 +369,7 @@ def achievement_rates(achievements: pd.DataFrame, by: str = "model_name") -> pd.
 
 
 def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataFrame:
-    """Summarise the turn of the first unlock of each achievement.
+    """Summarise the turn of the first unlock of each achievement; turns have the numbers of pages, from 1.
 
     Parameters
     ----------
@@ -386,10 +386,10 @@ def unlock_turns(achievements: pd.DataFrame, by: str = "model_name") -> pd.DataF
     Examples
     --------
     >>> analysis.unlock_turns(achievements)["first"].min() >= 1
-    np.False_
+    np.True_
     """
-    rows = achievements.dropna(subset="game_turn").astype({"achievement": _BY_TIER, "game_turn": "float64"})
-    turns = rows.groupby([by, "achievement"], observed=True)["game_turn"]
+    rows = achievements.dropna(subset="turn").astype({"achievement": _BY_TIER, "turn": "float64"})
+    turns = rows.groupby([by, "achievement"], observed=True)["turn"]
     return turns.agg(unlocked="size", first="min", median="median", last="max").reset_index()
 
 
@@ -410,29 +410,29 @@ def unlock_curve(achievements: pd.DataFrame, episodes: pd.DataFrame, by: str = "
     Returns
     -------
     DataFrame
-        `by`, game_turn, n, n_tasks, estimate, low, high (achievements), method, warning. The rows are the first turn,
+        `by`, turn, n, n_tasks, estimate, low, high (achievements), method, warning. The rows are the first turn,
         the last turn and every turn with an unlock.
 
     Examples
     --------
-    >>> analysis.unlock_curve(achievements, episodes)["game_turn"].min()
-    np.int64(0)
+    >>> analysis.unlock_curve(achievements, episodes)["turn"].min()
+    np.int64(1)
     """
     known = achievements[_can_tell(achievements)]
-    unlocks = known.groupby("source")["game_turn"].apply(lambda column: sorted(column.dropna()))
+    unlocks = known.groupby("source")["turn"].apply(lambda column: sorted(column.dropna()))
     rows = []
     for name, everything in with_worlds(episodes).groupby(by, observed=True):
         group = everything[everything["source"].isin(unlocks.index)]
         unlock_lists = unlocks[group["source"]]
         if group.empty:
-            rows.append({by: name, "game_turn": 0, **mean_interval([])._asdict(), "warning": _NO_UNLOCKS})
+            rows.append({by: name, "turn": 1, **mean_interval([])._asdict(), "warning": _NO_UNLOCKS})
             continue
-        last = max([group["turns"].fillna(1).max() - 1, *(turns[-1] for turns in unlock_lists if turns)])
-        for turn in sorted({0, last, *(turn for turns in unlock_lists for turn in turns)}):
+        last = max([group["turns"].fillna(1).max(), *(turns[-1] for turns in unlock_lists if turns)])
+        for turn in sorted({1, last, *(turn for turns in unlock_lists for turn in turns)}):
             counts = [sum(t <= turn for t in turns) for turns in unlock_lists]
             interval = mean_interval(counts, group["world"], bounds=(0, len(ACHIEVEMENTS)), families=group["family"])
-            rows.append({by: name, "game_turn": int(turn), **interval._asdict()})
-    return pd.DataFrame(rows, columns=[by, "game_turn", "n", "n_tasks", *_ESTIMATE])
+            rows.append({by: name, "turn": int(turn), **interval._asdict()})
+    return pd.DataFrame(rows, columns=[by, "turn", "n", "n_tasks", *_ESTIMATE])
 
 
 def official_scores(achievements: pd.DataFrame) -> pd.DataFrame:

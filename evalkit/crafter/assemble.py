@@ -1,12 +1,13 @@
 """Assemble frames from the records of traces, and score their hooks with the user's weights and way of counting."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evalkit.crafter.format import ACHIEVEMENTS, TIER_OF, WEIGHTS
 from evalkit.crafter.table import ACHIEVEMENT_ROWS, EPISODES, EVENTS, FLAGS, RECORDS
@@ -15,15 +16,12 @@ from evalkit.kinds import RUN_COLUMNS, Assembled, Records, run_ids
 
 Counting = Literal["achievement", "hook"]
 COUNTINGS: tuple[Counting, ...] = ("achievement", "hook")
-# hooks of an event: name in `WEIGHTS`, number of achievements (at least 1), 1 if the original trace_eval counts it
-Hooks = tuple[tuple[str, int, int], ...]
 Columns = Mapping[str, Sequence[Any]]
 
 BANDS = {"Excellent": 2.0, "Good": 1.0, "Limited": 0.0, "Poor": float("-inf")}  # lowest scores, best band first
 NO_SCORED_EVENTS = "(no scored events)"
 PLACE = {name: place for place, name in enumerate(ACHIEVEMENTS)}
 DIGITS = 10  # decimals of a sum, so that 3 × 0.1 − 0.3 is 0
-_NO_TURN = np.iinfo(np.int64).min
 _OF_SESSION = ("session_id", "model_name", "task_id", "difficulty", "experiment", "seed", "max_turns", "started")
 
 
@@ -50,12 +48,26 @@ def check_rules(weights: Mapping[str, float], counting: Counting) -> dict[str, f
     return {**WEIGHTS, **weights}
 
 
-def count_hooks(hooks: Iterable[tuple[str, int, int]], counting: Counting) -> dict[str, int]:
-    """Count every achievement that hooks name or, by hook, every hook that the original trace_eval knows."""
-    counts = dict.fromkeys(WEIGHTS, 0)
-    for name, n, known in hooks:
-        counts[name] += n if counting == "achievement" else known
-    return counts
+def turns_of(steps: Sequence[int | None]) -> list[int]:
+    """Return the number, from 1, of the transcript's turn that shows each event, given the step that each event names.
+
+    A turn shows consecutive events of one step. An event without a step belongs to the next event's step, because a
+    model's call comes before the actions that it chose; at the end, to the last step. If no event names a step, each
+    event has its own turn.
+    """
+    turns = list[int]()
+    turn = waiting = 0  # `waiting` counts events without a step
+    current: int | None = None
+    for step in steps:
+        waiting += 1
+        if step is None:
+            continue
+        if step != current:
+            turn += 1
+            current = step
+        turns += [turn] * waiting
+        waiting = 0
+    return turns + [turn] * waiting if turns else list(range(1, waiting + 1))
 
 
 def _sign(points: float) -> str:
@@ -65,17 +77,20 @@ def _sign(points: float) -> str:
     return "-" if points < 0 else ""
 
 
-def score_event(hooks: Hooks, weights: Mapping[str, float], counting: Counting) -> EventScore:
-    """Score one event; `evalkit.crafter.evaluate_event` describes how."""
+def counted_hooks(counting: Counting) -> Literal["hooks", "original_hooks"]:
+    """Return the name of the hooks to count: one per achievement or, by hook, those of the original trace_eval."""
+    return "hooks" if counting == "achievement" else "original_hooks"
+
+
+def score_event(hooks: Sequence[str], weights: Mapping[str, float], counting: Counting) -> EventScore:
+    """Score one event by its `counted_hooks`; `evalkit.crafter.evaluate_event` describes how."""
     score, symbol = 0.0, ""
     if hooks and counting == "achievement":
-        counts = count_hooks(hooks, counting)
-        score = round(sum(n * weights[name] for name, n in counts.items()), DIGITS) + 0.0
+        score = round(sum(n * weights[name] for name, n in Counter(hooks).items()), DIGITS) + 0.0
         return EventScore(score, _sign(score) or "0")
-    for name, _, known in hooks:
-        if known:
-            score += weights[name]
-            symbol = _sign(weights[name]) or symbol
+    for name in hooks:
+        score += weights[name]
+        symbol = _sign(weights[name]) or symbol
     return EventScore(score, symbol if score else "")
 
 
@@ -87,16 +102,12 @@ def score_traces(
     n = len(sizes)
     episode_of = np.repeat(np.arange(n), sizes)  # episode of each event
 
-    # score each distinct text of hooks only once
-    places: dict[str | None, int] = {None: 0}
-    codes = np.array([places.setdefault(text, len(places)) for text in events["hooks"]], dtype="int64")
-    scored: list[EventScore] = []
-    counted: list[list[int]] = []
-    for text in places:
-        parts = [hook.split(":") for hook in text.split(" ")] if text else []
-        hooks = tuple([(name, int(count), int(is_known)) for name, count, is_known in parts])
-        scored.append(score_event(hooks, weights, counting))
-        counted.append(list(count_hooks(hooks, counting).values()))
+    # score events with the same hooks only once
+    places: dict[tuple[str, ...], int] = {(): 0}
+    hooks_of_events = map(tuple, events[counted_hooks(counting)])
+    codes = np.array([places.setdefault(hooks, len(places)) for hooks in hooks_of_events], dtype="int64")
+    scored = [score_event(hooks, weights, counting) for hooks in places]
+    counted = [[hooks.count(name) for name in WEIGHTS] for hooks in places]
     scores = np.array([event.score for event in scored])[codes]
     event_counts = dict(zip((f"{name}s" for name in WEIGHTS), np.array(counted)[codes].T, strict=True))
     summed = {**event_counts, "suspect_invalid_actions": events["suspect_invalid_actions"]}
@@ -124,7 +135,7 @@ def score_traces(
         elif n_of_session[sessions[place]] > 1:
             flags.append("duplicate_session")
         flags.sort(key=lambda flag: order.get(flag, len(order)))
-    return columns, {"score": np.where(codes > 0, scores, np.nan), **event_counts}
+    return columns, {"score": np.where(list(map(bool, events["hooks"])), scores, np.nan), **event_counts}
 
 
 def band(score: float) -> str | None:
@@ -157,26 +168,32 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     weights = check_rules(options.get("weights") or WEIGHTS, counting)
     episodes, events = records.tables["episodes"], records.tables["events"]
     columns = {name: episodes[name].to_pylist() for name in ("events", "flags", *_OF_SESSION)}
-    listed = events.to_pydict()
+    listed = {name: _listed(events[name]) for name in events.column_names}
     scores, event_scores = score_traces(columns, listed, weights, counting)
     n, sizes = len(episodes), episodes["events"].to_numpy()
     episode_of = np.repeat(np.arange(n), sizes)  # episode of each event
-    # for each episode and achievement: whether it was unlocked, and the turn of the first hook that names it
-    unlocked = np.zeros((n, len(PLACE)), bool)
-    turns = np.full(unlocked.shape, _NO_TURN)
-    for episode, names, turn in zip(episode_of.tolist(), listed["achievements"], listed["game_turn"], strict=True):
-        for place in map(PLACE.get, names.split(" ") if names else ()):
-            if place is not None and not unlocked[episode, place]:
-                unlocked[episode, place] = True
-                turns[episode, place] = _NO_TURN if turn is None else turn
+    turns = list[int]()
+    for start, end in pairwise([0, *np.cumsum(sizes).tolist()]):
+        turns += turns_of(listed["step"][start:end])
+    # for each episode and achievement: the turn of the first hook that names it, 0 if none does
+    first_turns = np.zeros((n, len(PLACE)), "int64")
+    for episode, names, turn in zip(episode_of.tolist(), listed["achievements"], turns, strict=True):
+        for name in names:
+            place = PLACE.get(name)
+            if place is not None and not first_turns[episode, place]:
+                first_turns[episode, place] = turn
+    unlocked = first_turns > 0
     can_tell = episodes["can_tell"].to_numpy()
     each = np.repeat(np.arange(n), len(ACHIEVEMENTS))
+    ids = run_ids("crafter", episodes["source"].to_pylist(), records=records)
+    id_of_episode = pa.array(ids, pa.large_string())
     achievements = {
+        "run_id": id_of_episode.take(pa.array(each)),
         **{name: episodes[name].take(each) for name in ("source", "model_name", "task_id", "difficulty")},
         "achievement": list(ACHIEVEMENTS) * n,
         "tier": [*map(TIER_OF.get, ACHIEVEMENTS)] * n,
         "unlocked": pa.array(unlocked.ravel(), mask=~unlocked.ravel() & ~can_tell[each]),
-        "game_turn": pa.array(turns.ravel(), mask=turns.ravel() == _NO_TURN),
+        "turn": pa.array(first_turns.ravel(), mask=~unlocked.ravel()),
     }
     score, suspects = np.array([scores[name] for name in ("score", "suspect_invalid_actions")], dtype=float)
     is_known = can_tell & (sizes > 0)
@@ -185,7 +202,7 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         **dict.fromkeys((column.name for column in RUN_COLUMNS), [None] * n),  # missing unless set below
         **dict(zip(episodes.column_names, episodes.columns, strict=True)),
         **scores,
-        "run_id": run_ids("crafter", episodes["source"].to_pylist(), records=records),
+        "run_id": ids,
         "kind": ["crafter"] * n,
         "score_without_suspects": np.round(score - suspects * weights["invalid_action"], DIGITS),
         "band": list(map(band, score.tolist())),
@@ -194,7 +211,10 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     }
     event_rows = {
         **dict(zip(events.column_names, events.columns, strict=True)),
+        **{column.name: map(list, listed[column.name]) for column in RECORDS["events"] if column.dtype == "list"},
         **event_scores,
+        "run_id": id_of_episode.take(pa.array(episode_of)),
+        "turn": turns,
         **{name: episodes[name].take(episode_of) for name in ("model_name", "task_id", "difficulty")},
     }
     frames = {
@@ -207,6 +227,17 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         for name in ("events", "achievements"):
             frames[name] = frames[name][~frames[name]["source"].isin(copies)].reset_index(drop=True)
     return Assembled(frames, attributes={"rules": Rules(weights=weights, counting=counting)})
+
+
+def _listed(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column. Most of the lists in it are empty, so only the others are converted one by one."""
+    if not pa.types.is_list(column.type):
+        return column.to_pylist()
+    lists: list[Sequence[str]] = [()] * len(column)
+    places = np.flatnonzero(pc.list_value_length(column).to_numpy())
+    for place, values in zip(places.tolist(), column.take(pa.array(places)).to_pylist(), strict=True):
+        lists[place] = values
+    return lists
 
 
 def find_copies(episodes: Columns, events: Columns) -> set[int]:

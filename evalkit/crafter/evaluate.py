@@ -10,6 +10,7 @@ from evalkit.crafter.assemble import (
     EventScore,
     Rules,
     check_rules,
+    counted_hooks,
     score_event,
     score_traces,
 )
@@ -71,7 +72,7 @@ def evaluate_event(
     """
     weights = check_rules(weights, counting)
     read = event if isinstance(event, Event) else fit(event, Event)
-    return score_event(read_hooks(read).hooks, weights, counting)
+    return score_event(getattr(read_hooks(read), counted_hooks(counting)), weights, counting)
 
 
 def evaluate_trace(

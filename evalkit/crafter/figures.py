@@ -178,13 +178,13 @@ def unlocks(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
     --------
     >>> axes = figures.unlocks(analysis.unlock_curve(achievements, episodes))
     """
-    last = curve.loc[curve["n"] >= ENOUGH, "game_turn"].max()
-    is_cut = bool(curve["game_turn"].max() > last)
-    xlabel = "turn of the game, from 0"
+    last = curve.loc[curve["n"] >= ENOUGH, "turn"].max()
+    is_cut = bool(curve["turn"].max() > last)
+    xlabel = "turn"
     if is_cut:
         xlabel += f"; of models with fewer than {ENOUGH} episodes, later turns are not shown"
     ylabel = "different achievements, mean"
-    ax = plots.curves(curve, "game_turn", "model_name", xlabel=xlabel, ylabel=ylabel, percent=False, steps=True, ax=ax)
+    ax = plots.curves(curve, "turn", "model_name", xlabel=xlabel, ylabel=ylabel, percent=False, steps=True, ax=ax)
     if is_cut:
         ax.set_xlim(right=last)
     return ax

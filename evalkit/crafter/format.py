@@ -175,8 +175,8 @@ class Event(Struct, gc=False):
         return "other" if self.reward is UNSET else "environment"
 
     @property
-    def turn(self) -> int | None:
-        """Turn of the event; traces of single steps count steps instead."""
+    def step(self) -> int | None:
+        """Step of the environment, which traces of several actions per step call a turn."""
         own = self.metadata
         if own is None:
             return None

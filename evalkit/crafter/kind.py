@@ -27,6 +27,7 @@ from evalkit.kinds import (
     RateRules,
     ReadOptions,
 )
+from evalkit.kinds.names import BUILT_IN
 
 PATTERN = "*.*json*"  # includes compressed files and JSON lines, so that the ledger lists them
 BENCHMARK = "Crafter benchmark file"
@@ -66,7 +67,7 @@ KIND = LogKind(
     scorer="points for achievements",
     detectors=DETECTORS,
     command=Command(
-        summary="Scores of Crafter session traces.",
+        summary=BUILT_IN["crafter"].summary,
         help="""Score Crafter session traces: SOURCE is a folder, a file, a quoted glob, a URL or a dataset of
     `collect`.
 

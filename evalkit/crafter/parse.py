@@ -1,13 +1,11 @@
 """Parse one file into records of its session and its hooks' verdicts."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from evalkit.crafter.assemble import Hooks
 from evalkit.crafter.format import (
     TIER_OF,
     UNKNOWN,
@@ -53,7 +51,8 @@ class Invalid(NamedTuple):
 class Verdict(NamedTuple):
     """The verdicts of one event's hooks, which do not depend on weights or on the way of counting."""
 
-    hooks: Hooks = ()
+    hooks: tuple[str, ...] = ()  # names in `WEIGHTS`, one for each achievement of a hook (at least one)
+    original_hooks: tuple[str, ...] = ()  # names of the hooks that the original trace_eval counts
     achievements: tuple[str, ...] = ()
     invalid: tuple[Invalid, ...] = ()
     has_unnamed: bool = False  # whether a hook or state lacks the name of an achievement of the game
@@ -74,12 +73,13 @@ class EventRow(NamedTuple):
     """A row of the table of events."""
 
     event: int
-    game_turn: int | None
+    step: int | None
     kind: str
     actions: int | None = None
-    hooks: str | None = None
+    hooks: Sequence[str] = ()
+    original_hooks: Sequence[str] = ()
     suspect_invalid_actions: int = 0
-    achievements: str | None = None
+    achievements: Sequence[str] = ()
     invalid: Sequence[str | None] = ()
     reasons: Sequence[str] = ()
 
@@ -98,13 +98,13 @@ def parse_file(path: str, data: bytes) -> Parsed:
 def rows_of(judged: Judged) -> dict[str, Sequence[tuple]]:
     """Return the rows of a trace for each table of `table.RECORDS`."""
     rows = list[EventRow]()
-    turns = set[int]()
+    steps = set[int]()
     actions = list[int]()
     costs = list[float]()
     for position, (event, verdict) in enumerate(zip(judged.events, judged.verdicts, strict=True)):
-        row = EventRow(position, event.turn, event.kind)
-        if row.game_turn is not None:
-            turns.add(row.game_turn)
+        row = EventRow(position, event.step, event.kind)
+        if row.step is not None:
+            steps.add(row.step)
         if isinstance(event.actions, list):
             row = row._replace(actions=len(event.actions))
             actions.append(len(event.actions))
@@ -112,9 +112,10 @@ def rows_of(judged: Judged) -> dict[str, Sequence[tuple]]:
             costs.append(event.cost)
         if any(verdict):  # few events have hooks, achievements or invalid actions
             row = row._replace(
-                hooks=" ".join([f"{name}:{count}:{known}" for name, count, known in verdict.hooks]) or None,
+                hooks=verdict.hooks,
+                original_hooks=verdict.original_hooks,
                 suspect_invalid_actions=sum([action.suspect for action in verdict.invalid]),
-                achievements=" ".join(verdict.achievements) or None,
+                achievements=verdict.achievements,
                 invalid=[action.action for action in verdict.invalid],
                 reasons=[action.reason for action in verdict.invalid],
             )
@@ -123,7 +124,7 @@ def rows_of(judged: Judged) -> dict[str, Sequence[tuple]]:
     episode = {
         **judged.session,
         "events": len(rows),
-        "turns": len(turns) or None,
+        "turns": len(steps) or None,
         "actions": sum(actions) if actions else None,
         "can_tell": judged.unlocked is not None,
         "tokens_in": tokens_in,
@@ -213,34 +214,37 @@ def read_hooks(event: Event) -> Verdict:
     # newer traces use plural names
     named = [(snake_case(hook.hook_name).removesuffix("s"), hook) for hook in entries if hook.hook_name]
     named.sort(key=lambda own: own[0] in _NEW)
-    hooks: list[tuple[str, int, int]] = []
+    hooks: list[str] = []
+    originals: list[str] = []
     achievements: list[str] = []
     invalid: list[Invalid] = []
     has_unnamed = False
     for name, hook in named:
-        data, known = hook.data or HookData(), int(hook.hook_name in WEIGHTS and bool(event.event_metadata))
+        data = hook.data or HookData()
+        if event.event_metadata and hook.hook_name in WEIGHTS:
+            originals.append(name)
         names = [snake_case(one).removeprefix("achievement_") for one in data.achievements or ()]
         of_game = [one for one in names if one in TIER_OF]
         if name == "invalid_action":
-            hooks.append((name, 1, known))
+            hooks.append(name)
             actions = event.action_names or [None]
             suspect = len(actions) > 1 if data.suspect is None else data.suspect
             invalid.append(Invalid(data.action or actions[0], data.reason or "", suspect))
         elif name in WEIGHTS:
-            hooks.append((name, max(len(names), 1), known))
+            hooks += [name] * max(len(names), 1)
             achievements += of_game
             has_unnamed |= len(of_game) < max(len(names), 1)
         elif name in _NEW and not has_unnamed:
             others = [one for one in of_game if one not in achievements]
-            hooks += _hooks_of(others)
+            hooks += map(_hook_of, others)
             achievements += others
             has_unnamed |= len(of_game) < len(names) or not (names or achievements)
-    return Verdict(tuple(hooks), tuple(achievements), tuple(invalid), has_unnamed)
+    return Verdict(tuple(hooks), tuple(originals), tuple(achievements), tuple(invalid), has_unnamed)
 
 
-def _hooks_of(names: Iterable[str]) -> Hooks:
-    """Return the hooks that achievements would have triggered: one per difficulty, with its number of achievements."""
-    return tuple((hook, n, 0) for hook, n in Counter(f"{TIER_OF[name]}_achievement" for name in names).items())
+def _hook_of(achievement: str) -> str:
+    """Return the name of the hook that an achievement would have triggered."""
+    return f"{TIER_OF[achievement]}_achievement"
 
 
 def snake_case(name: str) -> str:
@@ -275,7 +279,7 @@ def derive(events: list[Event]) -> list[Verdict]:
             now &= TIER_OF.keys()
             new += sorted(now - seen) if seen is not None else []
             seen = now | (seen or set())
-        verdicts.append(Verdict(_hooks_of(new), tuple(new), (), has_unnamed))
+        verdicts.append(Verdict(tuple(map(_hook_of, new)), (), tuple(new), (), has_unnamed))
     return verdicts
 
 

@@ -48,12 +48,13 @@ RECORDS = {
     ),
     "events": (
         Column("event", "int", "position in event_history, from 0"),
-        Column("game_turn", "int?", "turn or step as the game counts it, from 0; turns of transcripts count from 1"),
+        Column("step", "int?", "step as the environment counts it, from 0; an agent may take several actions in it"),
         Column("kind", "str", "language_model, runtime, environment or other"),
         Column("actions", "int?", "actions of a runtime event", "count"),
-        Column("hooks", "str", "scored, in order: NAME:ACHIEVEMENTS:K; K is 1 if the original trace_eval scores it"),
+        Column("hooks", "list", "names of scored hooks, in order; a hook that names several achievements as often"),
+        Column("original_hooks", "list", "names of hooks that the original trace_eval scores, in order, each once"),
         Column("suspect_invalid_actions", "int", "judged over a turn of several actions", "count"),
-        Column("achievements", "str", "names, separated by spaces"),
+        Column("achievements", "list", "names of achievements"),
         Column("invalid", "list", "actions that were judged invalid"),
         Column("reasons", "list", "reasons, in the same order"),
     ),
@@ -69,7 +70,11 @@ LABELS = {  # labels of columns of frames and estimates
     "suspect": "doubtful verdicts",
     "without_suspects": "mean without doubtful verdicts",
 }
-_IDS = (Column("source", "str", "path of the trace"), *_of("episodes", "model_name", "task_id", "difficulty"))
+_IDS = (
+    Column("run_id", "str", "the episode, as in episodes"),
+    Column("source", "str", "path of the trace"),
+    *_of("episodes", "model_name", "task_id", "difficulty"),
+)
 EPISODES = run_columns(
     *_of("episodes", "session_id", "task_source", "difficulty", "max_turns"),
     Column(
@@ -90,7 +95,9 @@ EPISODES = run_columns(
 )
 EVENTS = (
     *_IDS,
-    *_of("events", "event", "game_turn", "kind", "actions"),
+    *_of("events", "event"),
+    Column("turn", "int", "number of the turn that shows it, from 1, as in the frame of turns and on pages"),
+    *_of("events", "step", "kind", "actions"),
     Column("score", "float", "score of this event; missing without a scored hook", "points"),
     *(Column(f"{name}s", "int", "counts of the event's hooks", "count") for name in WEIGHTS),
     *_of("events", "suspect_invalid_actions", "achievements", "invalid", "reasons"),
@@ -100,6 +107,6 @@ ACHIEVEMENT_ROWS = (
     Column("achievement", "str", "one of the 22"),
     Column("tier", "str", "easy, medium or hard"),
     Column("unlocked", "bool?", "whether this episode unlocked it; missing if not recorded"),
-    Column("game_turn", "int?", "`game_turn` of the first unlock"),
+    Column("turn", "int?", "number of the turn of the first unlock, from 1, as in the frame of turns and on pages"),
 )
 TABLES = {"episodes": EPISODES, "events": EVENTS, "achievements": ACHIEVEMENT_ROWS}

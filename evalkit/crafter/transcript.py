@@ -3,11 +3,12 @@
 import base64
 import os
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate, groupby
+from itertools import groupby
+from operator import itemgetter
 
 from msgspec.structs import replace
 
-from evalkit.crafter.assemble import score_event
+from evalkit.crafter.assemble import score_event, turns_of
 from evalkit.crafter.format import TIER_OF, WEIGHTS, Event, Observation, peek
 from evalkit.crafter.parse import Invalid, Verdict, judge_trace, observed, tokens_of
 from evalkit.io import BrokenFileError, SourceError
@@ -24,14 +25,11 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         judged = judge_trace(read(path), images=True)
     except BrokenFileError as error:
         raise SourceError(f"{path}: {error}") from error
-    # an event without a turn belongs to the next turn: a model's call comes before the actions that it chose
-    backwards = accumulate((event.turn for event in reversed(judged.events)), _known)
-    numbers = accumulate(reversed(list(backwards)), _known)
-    names = [f"event {i}" if number is None else f"turn {number}" for i, number in enumerate(numbers)]
     turns, points = [], []
-    for name, group in groupby(zip(names, judged.events, judged.verdicts, strict=True), lambda step: step[0]):
+    numbers = turns_of([event.step for event in judged.events])
+    for _, group in groupby(zip(numbers, judged.events, judged.verdicts, strict=True), itemgetter(0)):
         steps = [(event, verdict) for _, event, verdict in group]
-        turns.append(_turn(name, steps))
+        turns.append(_turn(steps))
         hooks = tuple(hook for _, verdict in steps for hook in verdict.hooks)
         points.append(score_event(hooks, WEIGHTS, "achievement").score)
     if points:  # mark the turn that raised the score most or, if no turn raised it, lowered it most
@@ -47,12 +45,10 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     return Transcript(os.path.basename(path), facts, turns)
 
 
-def _known(before: int | None, turn: int | None) -> int | None:
-    return before if turn is None else turn
-
-
-def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
+def _turn(steps: Sequence[tuple[Event, Verdict]]) -> Turn:
+    """Return the turn that shows the events of a step; it names the step of the environment if an event does."""
     events = [event for event, _ in steps]
+    step = next((event.step for event in events if event.step is not None), None)
     actions = [str(action) for event in events for action in event.action_names or ()]
     reasonings = [peek(event.metadata.action_reasoning, str) for event in events if event.metadata]
     invalid = [action for _, verdict in steps for action in verdict.invalid]
@@ -70,7 +66,7 @@ def _turn(name: str, steps: Sequence[tuple[Event, Verdict]]) -> Turn:
     times = [event.time for event in events if event.time and isinstance(event.time, str)]
     images = [image for event in events if (image := image_of(observed(event.system_state_after)))]
     return Turn(
-        name, "action", "\n".join(lines),
+        "player" if step is None else f"player, step {step}", "action", "\n".join(lines),
         marks=tuple(mark for mark, is_set in marks.items() if is_set),
         events=tuple(event for event, is_set in happened.items() if is_set),
         when=times[0][:40] if times else "",

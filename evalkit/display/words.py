@@ -102,14 +102,15 @@ def _sentences(*texts: str | Note) -> str:
     return " ".join(map(sentence, texts))
 
 
-def _endings(endings: Mapping[str, int], n: int, noun: str) -> str:
+def _endings(endings: Mapping[str, int], labels: Mapping[str, str], n: int, noun: str) -> str:
+    """State how many runs did not succeed, and how they ended: counts by code, with the label of each code."""
     failed = sum(endings.values())
     if not failed:
         return f"The one {noun} did not fail." if n == 1 else f"None of {counted_noun(n, noun)} failed."
-    ways = sorted(endings.items(), key=lambda item: (-item[1], item[0]))
     if set(endings) == {"failure"}:
         return f"{failed:,} of {counted_noun(n, noun)} did not succeed."
-    shown = listed((f"{name} ({count:,})" for name, count in ways if count), MOST_WAYS)
+    ways = sorted((-count, labels[code]) for code, count in endings.items() if count)
+    shown = listed((f"{label} ({-count:,})" for count, label in ways), MOST_WAYS)
     return f"{failed:,} of {counted_noun(n, noun)} did not succeed: {shown}."
 
 

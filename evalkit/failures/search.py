@@ -20,7 +20,7 @@ from evalkit.io.frames import SOURCE, Column, arrow_table, frame_of, paused_gc
 from evalkit.io.paths import SourceError, absolute, is_url
 from evalkit.io.read import in_chunks
 from evalkit.io.sources import state_of
-from evalkit.io.store import FILES, StoreError, cached_store
+from evalkit.io.store import FILES, FileRow, StoreError, cached_store
 from evalkit.io.text import cut_end
 from evalkit.kinds import Detector, LogKind, Logs, RunFiles, Seen
 from evalkit.kinds.detectors import LONGEST, Found, agent_of, seen
@@ -255,7 +255,7 @@ def _search_chunk(ids: list[str]) -> _Searched:
         shown = seen(transcript, run.target, run.ended)
         rows["events"] += [(run_id, *row) for row in _find(shown, _task.detectors, raised)]
         has_actors = any(turn.role != "system" for turn in transcript.turns)  # false for mere lists of results
-        rows["files"].append((run_id, 0, 0, 0, run.state, False, "used" if has_actors else "skipped", ""))
+        rows["files"].append(FileRow(run_id, tag=run.state, status="used" if has_actors else "skipped"))
         may_be_stored = may_be_stored and bool(run.state)
     tables = {name: arrow_table(list(zip(*rows[name], strict=True)), columns) for name, columns in _TABLES.items()}
     return _Searched(tables, may_be_stored and not raised, raised, unread)

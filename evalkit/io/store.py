@@ -55,6 +55,21 @@ FILES = (
     Column("context", "bool", "is above the source, and only gives information on it"),
     *LEDGER[1:],
 )
+
+
+class FileRow(NamedTuple):
+    """A row of the table ``files``, with the fields in the order of `FILES`."""
+
+    source: str
+    size: int = 0
+    modified: int = 0
+    changed: int = 0
+    tag: str = ""
+    context: bool = False
+    status: str = "used"
+    reason: str = ""
+
+
 _REMEDY = "remove the dataset and collect it again"
 _FILE_NAME = re.compile(r"[0-9]{6,12}\.parquet")
 

@@ -3,13 +3,25 @@
 import sys
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from typing import NamedTuple
 
 GROUP = "evalkit.kinds"  # group of the entry points, each of which has the name of its kind
-BUILT_IN = {  # the module that defines each kind, and its line in ``evalkit --help``
-    "mindcraft": ("evalkit.mindcraft.kind", "Success rates of Mindcraft task runs."),
-    "crafter": ("evalkit.crafter.kind", "Scores of Crafter session traces."),
-    "steps": ("evalkit.steps.kind", "Verdicts on the steps of a plan-and-execute analysis agent."),
-    "trajectories": ("evalkit.trajectories.kind", "Outcomes of agents: Harbor, inspect_ai, tau2, SWE-agent, tables."),
+
+
+class BuiltIn(NamedTuple):
+    """A built-in kind."""
+
+    module: str  # module that defines it
+    summary: str  # its line in ``evalkit --help``, also of its `Command`
+
+
+BUILT_IN = {
+    "mindcraft": BuiltIn("evalkit.mindcraft.kind", "Success rates of Mindcraft task runs."),
+    "crafter": BuiltIn("evalkit.crafter.kind", "Scores of Crafter session traces."),
+    "steps": BuiltIn("evalkit.steps.kind", "Verdicts on the steps of a plan-and-execute analysis agent."),
+    "trajectories": BuiltIn(
+        "evalkit.trajectories.kind", "Outcomes of agents: Harbor, inspect_ai, tau2, SWE-agent, tables."
+    ),
 }
 TABLE_KIND = "trajectories"  # kind of a table with one row per run
 DETECTED_LAST = ("trajectories", "mindcraft")  # since logs of other kinds may look like tables or Mindcraft messages

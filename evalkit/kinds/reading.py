@@ -15,7 +15,7 @@ from evalkit.io.frames import COLUMN_ERRORS, SOURCE, Column, Status, arrow_table
 from evalkit.io.paths import FileState, StorageOptions, is_url, storage, storage_options
 from evalkit.io.read import Excerpt, in_chunks, read_files, reason_of
 from evalkit.io.sources import MISSING, SETTLED, Listing, Source, list_source, state_of
-from evalkit.io.store import FILES, RecordStore
+from evalkit.io.store import FILES, FileRow, RecordStore
 from evalkit.kinds.kind import LogKind, Parsed, Records
 
 COMMIT_EVERY = 5.0  # seconds
@@ -97,7 +97,7 @@ def update(
     settled_before = time.time_ns() - int(SETTLED * 1e9)
     done, commit_at = 0, time.monotonic() + COMMIT_EVERY
     for read, tables in parse_logs(kind, to_read, listing.states, kind.records, jobs):
-        rows, kept = list[tuple](), list[str]()  # rows of the table of files; paths that keep their previous contents
+        rows, kept = list[FileRow](), list[str]()  # rows of the table of files; paths that keep their previous contents
         for path, was_read, parsed in read:
             state = listing.states[path]
             is_unfinished = bool(changed_recently and parsed.status == "failed" and changed_recently(path))
@@ -109,7 +109,17 @@ def update(
             left_alone = bool(state.tag) if is_url(path) else state.modified < settled_before
             if is_unfinished or not (was_read and left_alone):
                 state = state._replace(changed=-1)  # matches no file, so the next update reads it again
-            rows.append((path, *state, path in above, parsed.status, parsed.reason))
+            row = FileRow(
+                source=path,
+                size=state.size,
+                modified=state.modified,
+                changed=state.changed,
+                tag=state.tag,
+                context=path in above,
+                status=parsed.status,
+                reason=parsed.reason,
+            )
+            rows.append(row)
         if kept:
             names = pa.array(kept, pa.large_string())
             tables = {name: table.filter(pc.invert(pc.is_in(table["source"], names))) for name, table in tables.items()}

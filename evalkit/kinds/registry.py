@@ -42,7 +42,7 @@ def kind_named(name: str) -> LogKind:
     'Crafter session trace'
     """
     if name in BUILT_IN:
-        return import_module(BUILT_IN[name][0]).KIND
+        return import_module(BUILT_IN[name].module).KIND
     added = added_kinds()
     if name not in added:
         if name in _USED:

@@ -204,17 +204,17 @@ def _endings(rows: pd.DataFrame, kind: LogKind) -> pd.Series:
         cells.append(texts.where(texts.notna(), None).tolist())
     ended: list[str | None] = []
     for status, reason, error, has_no_outcome in zip(*cells, has_flag(rows, "no_outcome"), strict=True):
-        how = reason
-        if has_no_outcome:
-            how = ""
-        elif status and not reason:
-            how = f"status {kind.labels.get(status, status)}"
-        if error is not None and how in (None, "", "error", "status error", "status failed"):
-            if raised := RAISED.match(error):
-                how = raised[1]
-            elif not how:
-                how = plain(error, MOST_REASON)
-        ended.append(how)
+        stated = "" if has_no_outcome else reason or status
+        is_vague = stated in (None, "", "error") or (stated == "failed" and not reason)
+        raised = RAISED.match(error) if is_vague and error is not None else None
+        if raised:
+            ended.append(raised[1])
+        elif not stated:
+            ended.append(stated if error is None else plain(error, MOST_REASON))
+        elif reason:
+            ended.append(reason)
+        else:
+            ended.append(f"status {kind.labels.get(stated, stated)}")
     return pd.Series(ended, rows.index, dtype="str")
 
 
@@ -263,8 +263,7 @@ def _outcomes_of(runs: pd.DataFrame, kind: LogKind) -> np.ndarray:
 
 def compared_in(runs: pd.DataFrame) -> tuple[str, ...]:
     """Return the columns that `model_name` is made from, such as agent and model_name; () if it is just the model."""
-    columns = "" if "compared_by" not in runs else next(iter(runs["compared_by"].dropna()), "")
-    return tuple(str(columns).split(",")) if columns else ()
+    return () if "compared_by" not in runs else tuple(next(iter(runs["compared_by"].dropna()), ()))
 
 
 def kind_of(runs: pd.DataFrame) -> LogKind:

@@ -731,8 +731,9 @@ def data_findings(runs: pd.DataFrame, ledger: pd.DataFrame) -> list[Finding]:
     fresh = counted(runs)
     failed = fresh[~has_succeeded(fresh)]
     counts = failed["status"].value_counts()
-    labels = {status: STATUSES[str(status)].label for status in counts.index}
-    about = {"endings": {labels[status]: int(n) for status, n in counts.items()}, "n": len(fresh), "noun": "run"}
+    ended = {str(status): int(n) for status, n in counts.items()}
+    labels = {status: STATUSES[status].label for status in ended}
+    about = {"endings": ended, "labels": labels, "n": len(fresh), "noun": "run"}
     examples = examples_of(failed, {label: failed["status"].eq(status) for status, label in labels.items()})
     found = [Finding("endings", sections.ENDINGS, about, examples)] if len(fresh) else []
     if pairs := copied(runs, kind_of(runs)):  # (model of the copies, model of the copied logs, number)

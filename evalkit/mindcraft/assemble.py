@@ -281,7 +281,8 @@ def _add_endings(runs: _Columns, logs: _Columns) -> None:
     timed_out, score = runs["timed_out"], runs["score"]
     runs["inferred_timeout"] = (runs["duration"] >= np.array(runs["timeout"], float)) & (score != 1) & ~timed_out
     is_unread = (runs["total_agent_logs_found"] > 0) & (runs["n_read"] == 0)
-    of_logs = {status: pc.equal(logs["completion_status"], str(status)).to_numpy() for status in STATED.values()}
+    stated = pc.fill_null(logs["stated_status"], "")
+    of_logs = {status: pc.equal(stated, str(status)).to_numpy() for status in STATED.values()}
     of_runs = {status: np.bincount(logs["run"], has_it, len(score)) > 0 for status, has_it in of_logs.items()}
     of_runs[CompletionStatus.TIMED_OUT] |= runs["inferred_timeout"]
     runs["status"] = _status(runs, of_runs, is_unread)

@@ -10,6 +10,7 @@ import pandas as pd
 from evalkit.io import Source, decode_start
 from evalkit.kinds import CollectOptions, Command, FileRules, LoadOptions, LogKind, Option, RateRules
 from evalkit.kinds import collect as collect_kind
+from evalkit.kinds.names import BUILT_IN
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.kinds.reading import Changes
 from evalkit.mindcraft import table, terminal
@@ -92,7 +93,7 @@ KIND = LogKind(
     run_files=run_files,
     scorer="final message in the log",
     command=Command(
-        summary="Success rates of Mindcraft task runs.",
+        summary=BUILT_IN["mindcraft"].summary,
         help="""Estimate success rates of Mindcraft task runs.
 
     SOURCE is a folder at any level, a file, a quoted glob, a URL or a dataset of `collect`.

@@ -223,7 +223,7 @@ def agent_outcome(source: str, record: Mapping[str, Any]) -> AgentOutcome:
     name, repetition = split_stem(stem_of(source))
     shared = {key: record[key] for key in AgentOutcome.__annotations__ if key in record}
     own = {
-        "completion_status": CompletionStatus(record["completion_status"]),
+        "completion_status": status_of(record),
         "agent_name": name,
         "repetition": repetition or 0,
         "events": {event: record[event] for event in EVENTS if record[event]},
@@ -376,9 +376,7 @@ def decode_turns(data: bytes) -> tuple[dict[str, Any], Sequence[LoggedTurn]] | N
 
 def broken_log(error: str) -> dict[str, Any]:
     """Return the record of a log that could not be read."""
-    record = _read_log(AgentLog([]), [], b"")
-    status = CompletionStatus.LOG_FILE_ERROR
-    return {**record, "completion_status": status, "agent_log_processed": False, "parsing_errors": [error]}
+    return {**_read_log(AgentLog([]), [], b""), "agent_log_processed": False, "parsing_errors": [error]}
 
 
 def _decode_log(data: bytes) -> tuple[Any, list[str]]:
@@ -489,7 +487,7 @@ def _read_log(log: AgentLog, repaired: Sequence[str], data: bytes) -> dict[str, 
         flags.append("turns_skipped")
     return {
         "raw_score": score,
-        "completion_status": (stated[0].status if stated else None) or _status(score),
+        "stated_status": stated[0].status if stated else None,
         "timed_out": any(final.status == CompletionStatus.TIMED_OUT for final in stated),
         "final_system_message": deciding.text if deciding else None,
         "agent_log_processed": True,
@@ -518,8 +516,13 @@ def _texts_at(places: Sequence[int], texts: Sequence[str]) -> list[str]:
     return found
 
 
-def _status(score: float | None) -> CompletionStatus:
-    """Return how a log ended. The scale of its score is unknown, but a score above 1 must be a percentage."""
+def status_of(record: Mapping[str, Any]) -> CompletionStatus:
+    """Return how a log ended, from its record alone: a score of 1 may be 1 %, but one above 1 must be a percentage."""
+    score = record["raw_score"]
+    if not record["agent_log_processed"]:
+        return CompletionStatus.LOG_FILE_ERROR
+    if record["stated_status"]:
+        return CompletionStatus(record["stated_status"])
     if score is None:
         return CompletionStatus.NO_SCORE_LOGGED
     if score in (1, 100):

@@ -117,9 +117,8 @@ COUNT_COLUMNS = (
     *(Column(name, "int?", f"{name.replace('_', ' ')} in the logs; a lower bound", "lines") for name in EVENTS),
 )
 _MESSAGE = Column("final_system_message", "str", "the message that decided the status")
+_RAW_SCORE = Column("raw_score", "float", "score as logged", "as logged")
 _OF_LOG = (
-    Column("raw_score", "float", "score as logged", "as logged"),
-    Column("completion_status", "str", "how this log ended, from its score on the scale of its run"),
     Column("timed_out", "bool", "a time-out was logged"),
     _MESSAGE,
     Column("agent_log_processed", "bool", "the file is readable"),
@@ -132,6 +131,8 @@ _FLAGS_OF_LOG = Column("flags", "list", "flags of the log")
 _STORED: dict[str, Dtype] = {"parsing_errors": "list", **{column.name: "int" for column in COUNT_COLUMNS}}
 RECORDS = {
     "logs": (
+        _RAW_SCORE,
+        Column("stated_status", "str", "status that a final message states, such as TIMED_OUT; else the score decides"),
         *(column._replace(dtype=_STORED.get(column.name, column.dtype)) for column in _OF_LOG),
         _FLAGS_OF_LOG,
         Column("digest", "str", "equal for copies"),
@@ -186,21 +187,30 @@ _IDS = (
     *(column for column in RUNS if column.name in ("model_name", "task_id", "repetition", "experiment")),
     Column("agent_name", "name", "name of the agent"),
 )
-_SCORE = Column("score", "float", "score of this log from 0 to 1", "share")
-AGENTS = (*_IDS, *_OF_LOG[:1], _SCORE, *_OF_LOG[1:], _FLAGS_OF_LOG)
+AGENTS = (
+    *_IDS,
+    _RAW_SCORE,
+    Column("score", "float", "score of this log from 0 to 1", "share"),
+    Column("completion_status", "str", "how this log ended, from its score on the scale of its run"),
+    *_OF_LOG,
+    _FLAGS_OF_LOG,
+)
 TABLES = {"runs": RUNS, "agents": AGENTS}
-_POSITION = Column("position", "int", "position of the turn in the log of its agent, from 0")
+_PLACE = (
+    Column("position", "int", "position of the turn in the log of its agent, from 0"),
+    Column("turn", "int", "number of the turn in its run, from 1, as in the frame of turns and on pages"),
+)
 LAZY_TABLES = {
     "messages": (
         *_IDS,
-        _POSITION,
+        *_PLACE,
         Column("role", "str", "system, assistant (the agent), user (all others)"),
         Column("content", "str", "the message; missing if the turn contains no text"),
         Column("mark", "str", "final message, nearly a final message, or the event in the turn"),
     ),
     "commands": (
         *_IDS,
-        _POSITION,
+        *_PLACE,
         Column("command", "name", "name of the command, with its exclamation mark"),
         Column("arguments", "str", "text in the brackets after the command"),
     ),
@@ -224,8 +234,6 @@ LABELS = {
     "n_blocked_agents": "blocked agents",
     "none_estimate": "without blocked agents",
     "none_n_tasks": "tasks without blocked agents",
-    "overall_completion_status": "how it ended",
-    "overall_score": "score",
     "parsing_errors": "problems in the logs",
     "plan_availability": "plan",
     "techtree": "crafting (techtree)",

@@ -4,7 +4,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from itertools import groupby
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -51,7 +51,9 @@ class AgentTurns(NamedTuple):
     """The turns of one agent."""
 
     name: str
-    turns: Sequence[tuple[str, str]]  # role, content
+    turns: Sequence[tuple[str, str]] = ()  # role, content
+    without_text: frozenset[int] = frozenset()  # positions of turns whose content only states that they have no text
+    error: str | None = None  # why the log is unreadable; then it has no turns
 
 
 def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript:
@@ -63,8 +65,7 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
     if not paths:
         return Transcript("no agent log", ["no agent log in this folder"], [])
     agents: list[AgentTurns] = []
-    records: list[Mapping[str, Any]] = []
-    shown: list[Turn] = []
+    records: list[Mapping[str, Any]] = []  # of the readable logs
     for path in paths:
         name = parse.split_stem(parse.stem_of(path))[0]
         try:
@@ -81,8 +82,8 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
             reason = str(error).removeprefix(f"{path}: ")
             if len(paths) == 1:
                 raise SourceError(f"{path}: {reason}") from error
-            shown.append(Turn(name, "system", f"unreadable log: {reason}", ("unreadable log",), ("error",)))
-    shown += _turns(agents, is_alone=len(paths) == 1)
+            agents.append(AgentTurns(name, error=reason))
+    shown = _turns(agents, is_alone=len(paths) == 1)
     decided = [record for record in records if record["final_system_message"]]
     final = min(decided, key=_rank)["final_system_message"] if decided else None
     is_final = (at for at, turn in enumerate(shown) if turn.role == "system" and turn.text.strip() == final)
@@ -91,8 +92,9 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes]) -> Transcript
         shown[place] = replace(shown[place], events=(*shown[place].events, "decision"))
     if len(paths) == 1:
         return Transcript(paths[0], _facts(records[0]), shown)
-    facts = [f"agents: {', '.join(agent.name for agent in agents) or 'none that can be read'}"]
-    facts += [f"{agent.name}: {', '.join(_facts(record))}" for agent, record in zip(agents, records, strict=True)]
+    names = [agent.name for agent in agents if agent.error is None]
+    facts = [f"agents: {', '.join(names) or 'none that can be read'}"]
+    facts += [f"{name}: {', '.join(_facts(record))}" for name, record in zip(names, records, strict=True)]
     return Transcript(os.path.dirname(paths[0]), facts, shown)
 
 
@@ -123,7 +125,11 @@ def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
     places = {position: place for place, position in enumerate(order)}
     shown = []
     for place, (i, number) in enumerate(order):
-        agent, own = agents[i]
+        agent, own = agents[i].name, agents[i].turns
+        if agents[i].error is not None:
+            text = f"unreadable log: {agents[i].error}"
+            shown.append(Turn(agent, "system", text, marks=("unreadable log",), events=("error",)))
+            continue
         role, content = own[number]
         actor = "" if is_alone else agent
         same = ""
@@ -154,7 +160,19 @@ def _turns(agents: Sequence[AgentTurns], *, is_alone: bool) -> list[Turn]:
                     call = _answered(call, *own[number + 1], places[i, number + 1] - place)
                 values = {"words": content[: first.start()].strip(), "acts": call.name not in LOOKS_OR_TALKS}
         states_outcome = parse.states_outcome(content) or parse.ENDED.fullmatch(content.strip()) is not None
-        shown.append(Turn(actor, role, content, marks, events, "", same, (), agent, call, values, states_outcome))
+        turn = Turn(
+            actor,
+            role,
+            content,
+            marks=marks,
+            events=events,
+            same=same,
+            agent=agent,
+            call=call,
+            values=values,
+            states_outcome=states_outcome,
+        )
+        shown.append(turn)
     return shown
 
 
@@ -173,15 +191,18 @@ def _answered(call: Call, role: str, content: str, turns_later: int) -> Call:
 def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
     """Merge the logs of a run's agents, which have no timestamps. Return positions in `agents` and in their turns.
 
+    The number of a turn is its place in the result, from 1. An unreadable log has one turn, before those of others.
     A message that an agent received comes after the turn in which another agent sent it. Apart from that, turns are in
     the order of their positions in each log. System messages that end a log come last.
     """
+    order = [(place, 0) for place, agent in enumerate(agents) if agent.error is not None]
     if len(agents) == 1:
-        return [(0, turn) for turn in range(len(agents[0].turns))]
+        return order or [(0, turn) for turn in range(len(agents[0].turns))]
     # for each receiver, by its turn: the sender of the message and the sender's turn; each turn sends one message
     sources: list[dict[int, tuple[int, int]]] = [{} for _ in agents]
     for to, agent in enumerate(agents):
-        speakers = {other.name: place for place, other in enumerate(agents) if place != to}
+        readable = [place for place, other in enumerate(agents) if place != to and other.error is None]
+        speakers = {agents[place].name: place for place in readable}
         reached = dict.fromkeys(speakers.values(), -1)
         for turn, (role, content) in enumerate(agent.turns):
             heard = _HEARD.match(content) if role == "user" else None
@@ -198,10 +219,12 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
                 sources[to][turn] = speaker, said
                 reached[speaker] = said
     # for each agent, the position of a system message that ends its log; else -1
-    ends = [len(turns) - 1 if turns and turns[-1][0] == "system" else -1 for _, turns in agents]
+    ends = []
+    for agent in agents:
+        is_ended = agent.turns and agent.turns[-1][0] == "system"
+        ends.append(len(agent.turns) - 1 if is_ended else -1)
     done = [0] * len(agents)
     left = {i: len(agent.turns) for i, agent in enumerate(agents) if agent.turns}
-    order = []
     while left:
         ranks = []
         for i in left:
@@ -220,39 +243,66 @@ def merge(agents: Sequence[AgentTurns]) -> list[tuple[int, int]]:
 
 def messages_frame(agents: pd.DataFrame) -> pd.DataFrame:
     """Read all messages of the readable logs again. Return one row per turn, with the columns of `LAZY_TABLES`."""
-    rows = []
-    for log, turn, role, text in _read_again(agents):
-        marks = _marks(text or "") if role == "system" else ()
-        rows.append((log, turn, role, text, ", ".join(marks)))
-    return _with_ids("messages", agents, rows)
+    logs = list[int]()
+    values: dict[str, list[Any]] = {name: [] for name in ("position", "turn", "role", "content", "mark")}
+    for log, agent, numbers in _read_again(agents):
+        for position, (role, content) in enumerate(agent.turns):
+            has_text = position not in agent.without_text
+            marks = _marks(content) if role == "system" and has_text else ()
+            logs.append(log)
+            values["position"].append(position)
+            values["turn"].append(numbers[position])
+            values["role"].append(role)
+            values["content"].append(content if has_text else None)
+            values["mark"].append(", ".join(marks))
+    return _with_ids("messages", agents, logs, values)
 
 
 def commands_frame(agents: pd.DataFrame) -> pd.DataFrame:
     """Read all commands in the turns of agents. Return one row per command, with the columns of `LAZY_TABLES`."""
-    rows: list[tuple] = []
-    for log, turn, role, content in _read_again(agents):
-        if role == "assistant" and content and "!" in content:
-            rows += [(log, turn, *match.groups()) for match in _COMMAND.finditer(content)]
-    return _with_ids("commands", agents, rows)
+    logs = list[int]()
+    values: dict[str, list[Any]] = {name: [] for name in ("position", "turn", "command", "arguments")}
+    for log, agent, numbers in _read_again(agents):
+        for position, (role, content) in enumerate(agent.turns):
+            if role != "assistant" or "!" not in content or position in agent.without_text:
+                continue
+            for match in _COMMAND.finditer(content):
+                logs.append(log)
+                values["position"].append(position)
+                values["turn"].append(numbers[position])
+                values["command"].append(match[1])
+                values["arguments"].append(match[2])
+    return _with_ids("commands", agents, logs, values)
 
 
-def _read_again(agents: pd.DataFrame) -> Iterator[tuple[int, int, str, str | None]]:
-    """Yield the turns of all readable logs: position of the log, position of the turn in it, role, content."""
-    for log, (_, data) in enumerate(read_files(agents["source"].tolist())):
-        with suppress(BrokenFileError):
-            for place, turn in enumerate(_decode(data)):
-                content = turn.get("content") if isinstance(turn, dict) else None
-                yield log, place, _role_and_text(turn)[0], content if isinstance(content, str) else None
+def _read_again(agents: pd.DataFrame) -> Iterator[tuple[int, AgentTurns, list[int]]]:
+    """Yield the position of each log in `agents`, its turns (none if unreadable), and their numbers in the run."""
+    logs = zip(agents["run_id"].tolist(), read_files(agents["source"].tolist()), strict=True)
+    for _, of_run in groupby(enumerate(logs), lambda log: log[1][0]):
+        places = list[int]()
+        own = list[AgentTurns]()
+        for place, (_, (path, data)) in of_run:
+            places.append(place)
+            name = parse.split_stem(parse.stem_of(path))[0]
+            try:
+                turns = _decode(data)
+            except BrokenFileError as error:
+                own.append(AgentTurns(name, error=str(error)))
+            else:
+                without = [at for at, turn in enumerate(turns) if not _has_text(turn)]
+                own.append(AgentTurns(name, list(map(_role_and_text, turns)), frozenset(without)))
+        numbers = [[0] * len(agent.turns) for agent in own]
+        for number, (at, turn) in enumerate(merge(own), 1):
+            if own[at].error is None:
+                numbers[at][turn] = number
+        yield from zip(places, own, numbers, strict=True)
 
 
-def _with_ids(name: str, agents: pd.DataFrame, rows: list[tuple]) -> pd.DataFrame:
-    """Build a frame from rows that begin with the position of their log, and add the ids of that log."""
+def _with_ids(name: str, agents: pd.DataFrame, logs: list[int], values: Mapping[str, Sequence]) -> pd.DataFrame:
+    """Build a frame from columns, and add the ids of each row's log, given its position in `agents`."""
     columns = LAZY_TABLES[name]
-    ids = [column.name for column in columns if column.name in agents]
-    own = [column.name for column in columns if column.name not in agents]
-    logs, *values = zip(*rows, strict=True) if rows else [()] * (len(own) + 1)
-    taken = agents[ids].take(logs)
-    return frame_of({**{name: taken[name] for name in ids}, **dict(zip(own, values, strict=True))}, columns)
+    ids = agents[[column.name for column in columns if column.name not in values]].take(logs)
+    return frame_of({**{str(name): ids[name] for name in ids}, **values}, columns)
 
 
 def _decode(data: bytes | OSError) -> list:
@@ -273,11 +323,15 @@ def _role_and_text(turn: object) -> tuple[str, str]:
     return str(turn.get("role")), content if isinstance(content, str) else f"(no text: {content!r})"
 
 
+def _has_text(turn: object) -> bool:
+    return isinstance(turn, dict) and isinstance(turn.get("content"), str)
+
+
 def _facts(record: Mapping[str, Any]) -> list[str]:
     score = "none" if record["raw_score"] is None else f"{record['raw_score']:g}"
     facts = [f"logged score {score}", f"{record['message_count']} turns"]  # the page of a run shows how it ended
     if record["raw_score"] is None or record["timed_out"]:
-        facts.insert(0, STATUSES[record["completion_status"]].label)
+        facts.insert(0, STATUSES[parse.status_of(record)].label)
     if record["flags"]:
         facts.append(f"flags: {', '.join(FLAG_LABELS[flag] for flag in record['flags'])}")
     return facts + record["parsing_errors"]

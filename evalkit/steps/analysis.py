@@ -165,13 +165,14 @@ def total(runs: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     """
     runs, steps = originals(runs), originals(steps)
     name = {"history": f"all {len(runs)} histories"}
-    several = runs.assign(**name) if len(runs) > 1 else runs.iloc[:0]
+    several = runs.assign(**name, run_id=None) if len(runs) > 1 else runs.iloc[:0]
     return _summarise(several, steps.assign(**name), success_rates(steps, []).assign(**name))
 
 
 def _summarise(runs: pd.DataFrame, steps: pd.DataFrame, rates: pd.DataFrame) -> pd.DataFrame:
     """Build one row per label in `runs` from the counts of runs, the verdicts on steps, and the rates."""
-    out = runs.rename(columns={"turns": "records"}).groupby("history", sort=False)[["records", "loops", "cut"]].sum()
+    groups = runs.rename(columns={"turns": "records"}).groupby("history", sort=False)
+    out = groups[["records", "loops", "cut"]].sum().join(groups["run_id"].first())
     verdicts = steps.groupby(["history", "verdict"]).size().unstack(fill_value=0)
     out = out.join(verdicts.reindex(index=out.index, columns=list(VERDICTS), fill_value=0))
     for which in (REPORTED, CONFIRMED):
@@ -376,9 +377,15 @@ def coverage(histories: Sequence[History]) -> pd.DataFrame:
             if not ended and analysis == "process_cells":
                 continue
             best, first = min(ended or [(NOT_RUN, None)], key=lambda pair: STATUSES.index(pair[0]))
-            row = {"history": history.label, "cell_type": cell_type, "analysis": analysis, "status": best}
-            turn = None if first is None else history.turn_of_result(first)
-            rows.append(row | {"steps": len(ended), "position": first, "turn": turn})
+            row: dict[str, Any] = {
+                "history": history.label,
+                "cell_type": cell_type,
+                "analysis": analysis,
+                "status": best,
+            }
+            if first is not None:
+                row |= {"run_id": history.run_id, "position": first, "turn": history.turns_of_results[first]}
+            rows.append(row | {"steps": len(ended)})
     return frame(rows, table.COVERAGE)
 
 
@@ -430,7 +437,7 @@ def short_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of steps that fit on a page; `remark` is the error or, without one, the summary."""
     remarks = steps[["silent_failure_reason", "error", "skip_reason", "summary"]]
     first = ["position", "step_index", "attempt", "function_name", "verdict"]
-    last = ["result_type", "truncated", "cell_type", "history", "turn"]
+    last = ["result_type", "truncated", "cell_type", "run_id", "turn"]
     remark = remarks.bfill(axis="columns").iloc[:, 0].map(lambda text: cut_end(text, 300), na_action="ignore")
     return numbered(steps[first].assign(remark=remark).join(steps[last]))
 
@@ -439,7 +446,7 @@ def findings(logs: StepsLogs) -> list[Finding]:
     """Find how many steps succeeded, how many only reported success, what failed, and which results were cut."""
 
     def examples(some: pd.DataFrame) -> tuple[Example, ...]:
-        first = with_runs(some.drop_duplicates("function_name").head(MOST_EXAMPLES), logs.runs)
+        first = some.drop_duplicates("function_name").head(MOST_EXAMPLES)
         rows = zip(*(first[name] for name in ("position", "function_name", "run_id", "turn")), strict=True)
         return tuple(Example(f"record {place + 1}, {function}", run, turn=turn) for place, function, run, turn in rows)
 
@@ -466,14 +473,6 @@ def findings(logs: StepsLogs) -> list[Finding]:
         values = {"copies": n_copies, "n": len(logs.runs)}
         results.append(Finding("same_executions", sections.DATA_QUALITY, values, template=words.SAME_EXECUTIONS))
     return [*results, Finding("files", sections.DATA_QUALITY, {"files": files_of(logs.ledger)})]
-
-
-def with_runs(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Add each row's run, for links; if the table has turns, rows without one get no run, and `history` is dropped."""
-    table = table.assign(run_id=table["history"].map(runs.set_index("history")["run_id"]))
-    if "turn" not in table:
-        return table
-    return table.assign(run_id=table["run_id"].where(table["turn"].notna())).drop(columns="history")
 
 
 def open_checks(checks: pd.DataFrame) -> pd.DataFrame:

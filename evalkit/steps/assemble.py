@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -21,25 +22,27 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     plans = records.tables["histories"].select(["source", "thread", "plan"]).to_pydict().values()
     steps = records.tables["steps"].select(["source", "thread", "entry"]).to_pydict().values()
     histories = histories_of(zip(*plans, strict=True), zip(*steps, strict=True), options.get("options") or DEFAULTS)
-    return Assembled(frames_of(histories, records), attributes={"histories": histories})
-
-
-def frames_of(histories: Sequence[History], records: Records | None = None) -> dict[str, pd.DataFrame]:
-    """Build the frames of histories that `TABLES` lists."""
     sources, threads = [one.source for one in histories], [one.thread for one in histories]
-    ids_of_runs = run_ids("steps", sources, threads, records=records)
+    ids = run_ids("steps", sources, threads, records=records)
+    histories = [replace(history, run_id=run_id) for history, run_id in zip(histories, ids, strict=True)]
+    return Assembled(frames_of(histories), attributes={"histories": histories})
+
+
+def frames_of(histories: Sequence[History]) -> dict[str, pd.DataFrame]:
+    """Build the frames of histories that `TABLES` lists."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
-    for run_id, history in zip(ids_of_runs, histories, strict=True):
-        rows["runs"].append({"run_id": run_id, **_run_row(history)})
+    for history in histories:
+        rows["runs"].append(_run_row(history))
         judged = zip(history.records, history.evaluations, history.readings, strict=True)
         for position, (record, evaluation, reading) in enumerate(judged):
             ids = {
+                "run_id": history.run_id,
                 "history": history.label,
                 "copy_of": history.copy_of,
                 "source": history.source,
                 "thread": history.thread,
                 "position": position,
-                "turn": history.turn_of_result(position),
+                "turn": history.turns_of_results[position],
                 "step_index": record["step_index"],
                 "function_name": record["step"]["function_name"],
             }
@@ -97,6 +100,7 @@ def _run_row(history: History) -> dict[str, Any]:
     }
     return {
         "kind": "steps",
+        "run_id": history.run_id,
         "source": history.source,
         "model_name": "unknown",
         "status": status,

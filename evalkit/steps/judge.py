@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from itertools import repeat
-from typing import Any, NamedTuple, Required, TypedDict, cast
+from typing import Any, Literal, NamedTuple, Required, TypedDict, cast
 
 import msgspec
 
@@ -116,6 +116,13 @@ class Evaluation(TypedDict, total=False):
     retry_cap_reached: bool
 
 
+class TurnOf(NamedTuple):
+    """What a turn of a history's transcript shows."""
+
+    part: Literal["thread", "call", "result"]
+    position: int = 0  # of the record
+
+
 @dataclass(frozen=True)
 class History:
     """One history, with its readings and evaluations, each computed once."""
@@ -127,15 +134,25 @@ class History:
     label: str = ""  # unique within one load
     options: Options = DEFAULTS  # settings for normalising and judging the records
     copy_of: str | None = None  # label of the history with the same executions, which counts instead
+    run_id: str | None = None  # None for records that were not read from a file
 
     @cached_property
     def readings(self) -> list[Reading]:
         """The parsed result of each record."""
         return list(map(read_result, self.records, repeat(self.options)))
 
-    def turn_of_result(self, position: int) -> int:
-        """Return the turn (from 1) of a record's result; records have two turns each, after any turn for the thread."""
-        return 2 * position + 2 + bool(self.thread)
+    @cached_property
+    def turns(self) -> list["TurnOf"]:
+        """What each turn of the transcript shows, in order: the thread, if there is one, then calls and results."""
+        turns = [TurnOf("thread")] if self.thread else []
+        for position in range(len(self.records)):
+            turns += [TurnOf("call", position), TurnOf("result", position)]
+        return turns
+
+    @cached_property
+    def turns_of_results(self) -> list[int]:
+        """The number of the turn, from 1, that shows the result of each record."""
+        return [number for number, turn in enumerate(self.turns, 1) if turn.part == "result"]
 
     @cached_property
     def evaluations(self) -> list[Evaluation]:

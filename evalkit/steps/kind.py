@@ -9,6 +9,7 @@ import pandas as pd
 from evalkit import kinds
 from evalkit.io import Source, decode_start
 from evalkit.kinds import Command, FileRules, LoadOptions, LogKind, Option, RateRules, RunFiles
+from evalkit.kinds.names import BUILT_IN
 from evalkit.steps.assemble import assemble, frames_of
 from evalkit.steps.events import DETECTORS, FAILURES
 from evalkit.steps.format import DEFAULTS, Options, is_record
@@ -58,7 +59,7 @@ KIND = LogKind(
     run_files=lambda logs, run: RunFiles([run["source"]], run["thread"]),
     scorer="share of confirmed steps",
     command=Command(
-        summary="Verdicts on the steps of a plan-and-execute analysis agent.",
+        summary=BUILT_IN["steps"].summary,
         help="""Judge the steps of an analysis agent.
 
     SOURCE is a file (JSON, JSONL, SQLite checkpoint), a folder, a quoted glob, a URL or a dataset of `collect`.

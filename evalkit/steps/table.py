@@ -21,6 +21,7 @@ RECORDS = {
     "steps": (_THREAD, Column("entry", "str", "the step's record as JSON text: results have no type in common")),
 }
 
+_RUN = Column("run_id", "str", "the history, as in runs; missing for records that were not read from a file")
 _HISTORY = Column("history", "name", "label of the history, unique among the loaded histories")
 _POSITION = Column("position", "int", "position of the record in its history, from 0")
 _TURN = Column("turn", "int", "number of the turn that shows its result, from 1, as in the frame of turns and on pages")
@@ -43,7 +44,7 @@ RUNS = run_columns(
 )
 _SOURCE = Column("source", "str", "path of the history's file")
 _STEP_INDEX = Column("step_index", "int?", "index of the step; counted if not recorded, and kept by retries")
-IDS = (_HISTORY, _COPY_OF, _SOURCE, _THREAD, _POSITION, _TURN, _STEP_INDEX, _FUNCTION)
+IDS = (_RUN, _HISTORY, _COPY_OF, _SOURCE, _THREAD, _POSITION, _TURN, _STEP_INDEX, _FUNCTION)
 STEPS = (
     *IDS,
     Column("attempt", "int", "number of the attempt in a series of failures, from 1"),
@@ -98,7 +99,16 @@ def _columns(*first: Column, **others: Dtype) -> tuple[Column, ...]:
     return (*first, *(Column(name, dtype, "") for name, dtype in others.items()))
 
 
-COVERAGE = _columns(_HISTORY, _CELL_TYPE, analysis="str", status="str", steps="int", position="int?", turn="int?")
+COVERAGE = _columns(
+    _RUN._replace(meaning="the history with the step; missing if the analysis was not run"),
+    _HISTORY,
+    _CELL_TYPE,
+    analysis="str",
+    status="str",
+    steps="int",
+    position="int?",
+    turn="int?",
+)
 ADHERENCE = _columns(_HISTORY, _POSITION, _FUNCTION, status="str", attempts="int")
 # share of steps that succeeded, as reported and without silent failures
 _RATES: dict[str, Dtype] = {
@@ -106,6 +116,7 @@ _RATES: dict[str, Dtype] = {
 }
 _VERDICTS: dict[str, Dtype] = dict.fromkeys(VERDICTS, "int")
 OVERVIEW = _columns(
+    _RUN._replace(meaning="the history, as in runs; missing for all histories together"),
     _HISTORY,
     records="int",
     n="int",  # judged steps: all except skipped and unknown ones

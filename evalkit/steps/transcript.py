@@ -31,12 +31,18 @@ def transcript(paths: Sequence[str], read: Callable[[str], bytes], thread: str =
         raise SourceError(f"{path}: no thread {thread!r}")
     turns: list[Turn] = []
     for history in histories:
-        if history.thread:
-            turns.append(Turn("thread", "system", history.thread))
         _, last = end_of_route(history)
+        results = []
         for number, (record, evaluation) in enumerate(zip(history.records, history.evaluations, strict=True), 1):
-            result = _result(record, evaluation, decides=number == last)
-            turns += [_call(record, evaluation, number, result.text), result]
+            results.append(_result(record, evaluation, decides=number == last))
+        for part, position in history.turns:
+            if part == "thread":
+                turns.append(Turn("thread", "system", history.thread))
+            elif part == "result":
+                turns.append(results[position])
+            else:
+                record, evaluation = history.records[position], history.evaluations[position]
+                turns.append(_call(record, evaluation, position + 1, results[position].text))
     records = sum(len(history.records) for history in histories)
     facts = [counted_noun(records, "record"), counted_noun(len(histories), "thread")]
     if parsed.reason:

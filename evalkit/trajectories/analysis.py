@@ -26,6 +26,7 @@ __all__ = [
 
 _NO_LIMITS = {"unresolved", "empty_patch", "AgentSafetyRefusalError", "ContentPolicyViolationError", "agent_error"}
 _SUMMED = ("turns", "tokens_in", "tokens_cache", "tokens_out")
+TAKEN = (*_SUMMED, "tool_calls", "tool_errors")
 
 
 def has_outcomes(runs: pd.DataFrame) -> bool:
@@ -282,7 +283,7 @@ def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.Dat
     Returns
     -------
     DataFrame
-        model_name (or logged_model, if the comparison is not between models), runs (in which the model took part),
+        model_name (or logged_model, if the comparison is not between models), n (runs in which the model took part),
         turns, tokens_in (including tokens from a cache), tokens_cache, tokens_out, tool_calls, tool_errors. The model
         with most runs comes first. Values that no log contains are missing. A run with several models counts in the
         row of each, with the usage of that model.
@@ -300,12 +301,16 @@ def took(runs: pd.DataFrame, usage: pd.DataFrame, tools: pd.DataFrame) -> pd.Dat
     table = pd.concat([usage.rename(columns={"calls": "turns"}), others]).astype(dict.fromkeys(_SUMMED, "Int64"))
     groups = table.groupby("model_name")
     made = groups[list(_SUMMED)].sum(min_count=1)
-    made.insert(0, "runs", groups["run_id"].nunique())
+    made.insert(0, "n", groups["run_id"].nunique())
     used = tools[tools["run_id"].isin(rows["run_id"])].groupby("model_name")[["calls", "errors"]].sum()
     used = used.reindex(usage.dropna(subset="calls")["model_name"].unique(), fill_value=0)
     made[["tool_calls", "tool_errors"]] = used.reindex(made.index).astype("Int64")
-    names = "logged_model" if "logged_model" in runs else "model_name"
-    return made.sort_values("runs", ascending=False, kind="stable").rename_axis(names).reset_index()
+    return made.sort_values("n", ascending=False, kind="stable").rename_axis(compared_models(runs)).reset_index()
+
+
+def compared_models(table: pd.DataFrame) -> str:
+    """Return the column of models: ``logged_model`` if the comparison is not between models."""
+    return "logged_model" if "logged_model" in table else "model_name"
 
 
 def _logged_tools(chosen: pd.DataFrame, tools: pd.DataFrame) -> pd.DataFrame:
@@ -406,10 +411,10 @@ def findings(
     own = []
     is_silent = not has_outcomes(rows)
     if is_silent and took is not None:
-        sums = took.iloc[:, 2:].sum(min_count=1)
+        sums = took[list(TAKEN)].sum(min_count=1)
         values: dict[str, Any] = {str(name): None if pd.isna(value) else int(value) for name, value in sums.items()}
         headlines = (finding.values["headline"] for finding in ranked if "headline" in finding.values)
-        values |= {"runs": len(rows), "models": took.iloc[:, 0].tolist(), "headline": next(headlines, {})}
+        values |= {"runs": len(rows), "models": took[compared_models(took)].tolist(), "headline": next(headlines, {})}
         first, rest = [Finding("took", "taken", values, template=words.took)], []
     if table["missing"].sum():
         gone, planned, running = table[["missing", "planned", "running"]].sum().astype("int64")
@@ -418,10 +423,10 @@ def findings(
             values["succeeded"] = int((rows["is_successful"].fillna(False) & rows["plan"].notna()).sum())
         own.append(Finding("planned", "planned", values, template=words.missing_trials))
     failed = rows[~rows["ending"].isin(["success", "scored", "running", "no outcome"])]
-    texts = failed["ending"].astype("str").map({name: ending.text for name, ending in ENDINGS.items()})
-    counts = {str(text): int(n) for text, n in texts.value_counts().items()}
+    counts = {str(ending): int(n) for ending, n in failed["ending"].astype("str").value_counts().items()}
+    labels = {ending: ENDINGS[ending].text for ending in counts}
     if rows["ending"].ne("scored").any() and not is_silent:
-        examples = examples_of(failed, {text: texts.eq(text) for text in counts})
-        values = {"endings": counts, "n": int(rows["ending"].ne("no outcome").sum()), "noun": "run"}
+        examples = examples_of(failed, {label: failed["ending"].eq(ending) for ending, label in labels.items()})
+        values = {"endings": counts, "labels": labels, "n": int(rows["ending"].ne("no outcome").sum()), "noun": "run"}
         own.append(Finding("endings", sections.ENDINGS, values, examples))
     return [*first, *own, *rest, data_finding(runs, ledger, "run")]

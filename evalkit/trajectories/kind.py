@@ -10,6 +10,7 @@ from evalkit import kinds
 from evalkit._text import as_list
 from evalkit.io import Source
 from evalkit.kinds import Changes, CollectOptions, Command, FileRules, LoadOptions, LogKind, Option, RateRules
+from evalkit.kinds.names import BUILT_IN
 from evalkit.kinds.pipeline import load as load_logs
 from evalkit.trajectories import terminal
 from evalkit.trajectories.analysis import over_planned
@@ -64,7 +65,7 @@ KIND = LogKind(
     flags=FLAGS,
     labels={name: ending.text for name, ending in ENDINGS.items() if name != ending.text},
     command=Command(
-        summary="Outcomes of agents' trajectories: Harbor, Terminal-Bench, inspect_ai, SWE-agent, tables.",
+        summary=BUILT_IN["trajectories"].summary,
         help="""Estimate how often agents solve their tasks, from Harbor jobs, runs of Terminal-Bench and its public
     leaderboard, ATIF trajectories, logs of inspect_ai, results of tau-bench and tau2-bench, samples of
     lm-evaluation-harness, outputs of OpenHands, trajectories of SWE-agent and mini-swe-agent with SWE-bench's reports,

@@ -11,12 +11,12 @@ from evalkit.display.terminal import Part, column_title, fit_table, group_names,
 from evalkit.io.screen import so_far
 from evalkit.kinds import has_flag, outcome_of, outcomes, rates
 from evalkit.kinds.success_rates import best_first
-from evalkit.trajectories.analysis import counted, endings, has_outcomes, took, trials
+from evalkit.trajectories.analysis import compared_models, counted, endings, has_outcomes, took, trials
 from evalkit.trajectories.logs import TrajectoriesLogs
 from evalkit.trajectories.table import ENDINGS
 
 _TAKEN = {
-    "runs": "runs",
+    "n": "runs",
     "turns": "turns",
     "tokens_in": "tokens read",
     "tokens_cache": "from a cache",
@@ -81,7 +81,7 @@ def _rows(runs: pd.DataFrame) -> list[dict[str, str]]:
 
 def _taken_rows(table: pd.DataFrame) -> list[dict[str, str]]:
     """Format the turns, tokens and tool calls of each model. Leave out columns that no log records."""
-    column = str(table.columns[0])
+    column = compared_models(table)
     known = [name for name in _TAKEN if table[name].notna().any()]
     rows = []
     for model, row in zip(group_names(table[column]), table.to_dict("records"), strict=True):

@@ -62,14 +62,14 @@ def test_the_frames_say_what_a_trace_says_and_leave_open_what_it_does_not(folder
 
     own = events.query("model_name == 'alder'")
     expected = {"kind": ["language_model", "runtime", "environment"] * 2, "event": [0, 1, 2, 3, 4, 5]}
-    expected |= {"game_turn": [0, 0, 0, 1, 1, 1], "score": [-0.05, 2.0, 2.5]}
-    expected |= {"achievements": ["collect_wood place_table", "eat_cow"]}
+    expected |= {"turn": [1, 1, 1, 2, 2, 2], "step": [0, 0, 0, 1, 1, 1], "score": [-0.05, 2.0, 2.5]}
     assert {name: own[name].dropna().tolist() for name in expected} == expected
+    assert [names for names in own["achievements"] if names] == [["collect_wood", "place_table"], ["eat_cow"]]
     assert own.loc[own["event"] == 1, ["invalid", "reasons"]].to_numpy().tolist() == [[["noop"], ["why"]]]
 
     own = achievements.query("model_name == 'alder'").set_index("achievement")
     assert list(own.index) == list(ACHIEVEMENTS)
-    assert own["game_turn"].dropna().to_dict() == {"collect_wood": 0, "eat_cow": 1, "place_table": 0}
+    assert own["turn"].dropna().to_dict() == {"collect_wood": 1, "eat_cow": 2, "place_table": 1}
     assert (own["unlocked"].sum(), own.loc["eat_cow", "tier"]) == (3, "medium")
     assert achievements.query("model_name == 'birch'")["unlocked"].isna().all()
 
@@ -122,10 +122,10 @@ def test_achievements_are_rates_and_a_curve_of_the_episodes_that_can_tell(logs, 
     assert len(rates) == 44
     assert rates.loc[("birch", "collect_wood"), ["estimate", "n"]].tolist() == [pytest.approx(2 / 3), 3]
     assert rates.loc[("birch", "place_table"), "estimate"] == pytest.approx(1 / 3)
-    curve = analysis.unlock_curve(logs.achievements, logs.episodes).set_index(["model_name", "game_turn"])["estimate"]
-    assert curve["birch"].to_dict() == pytest.approx({0: 2 / 3, 1: 1.0})
+    curve = analysis.unlock_curve(logs.achievements, logs.episodes).set_index(["model_name", "turn"])["estimate"]
+    assert curve["birch"].to_dict() == pytest.approx({1: 2 / 3, 2: 1.0})
     turns = analysis.unlock_turns(logs.achievements).set_index(["model_name", "achievement"])
-    assert turns.loc[("birch", "place_table"), ["unlocked", "first", "median", "last"]].tolist() == [1, 1, 1, 1]
+    assert turns.loc[("birch", "place_table"), ["unlocked", "first", "median", "last"]].tolist() == [1, 2, 2, 2]
     progress = analysis.progressions(logs.episodes).set_index("model_name")
     assert progress.loc["birch", "estimate"] == pytest.approx(100 / 22)
     official = analysis.official_scores(logs.achievements).set_index("model_name")

@@ -30,7 +30,7 @@ def judged(content):
 
 
 @pytest.mark.parametrize(
-    ("event", "kind", "turn"),
+    ("event", "kind", "step"),
     [
         ({"llm_call_records": []}, "language_model", None),
         ({"call_records": [], "actions": [1]}, "language_model", None),
@@ -42,9 +42,9 @@ def judged(content):
         (None, "other", None),
     ],
 )
-def test_an_event_is_typed_by_its_keys_and_its_turn_is_the_turn_or_else_the_step(event, kind, turn):
+def test_an_event_is_typed_by_its_keys_and_its_step_is_the_turn_or_else_the_step(event, kind, step):
     (read,) = judged(trace(event)).events
-    assert (read.kind, read.turn) == (kind, turn)
+    assert (read.kind, read.step) == (kind, step)
 
 
 UUID = "97a85950-3090-43bd-b228-b1430e7717b3"

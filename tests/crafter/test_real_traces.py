@@ -134,9 +134,9 @@ def test_all_twelve_files_are_in_the_tables_and_share_worlds():
     assert len(logs.events) == sum(counted.events for counted in BY_HAND.values())
     aborted = logs.episodes[has_flag(logs.episodes, "aborted")].iloc[0]
     assert aborted[["score", "band", "trajectory", "unlocked", "progression"]].isna().all()
-    unlocks = logs.achievements.dropna(subset="game_turn").set_index(["source", "achievement"])["game_turn"]
-    assert unlocks[str(one("session_crafter_episode_2"))].to_dict() == {"collect_drink": 17, "defeat_skeleton": 16}
-    first = {"collect_wood": 3, "make_wood_pickaxe": 9, "place_table": 8}
+    unlocks = logs.achievements.dropna(subset="turn").set_index(["source", "achievement"])["turn"]
+    assert unlocks[str(one("session_crafter_episode_2"))].to_dict() == {"collect_drink": 18, "defeat_skeleton": 17}
+    first = {"collect_wood": 4, "make_wood_pickaxe": 10, "place_table": 9}
     assert unlocks[str(one("session_crafter_episode_1_2d1037f1"))].to_dict() == first
     worlds = logs.episodes.set_index(
         logs.episodes["source"].map(lambda path: Path(path).name.split("_episode_")[1][:4])

@@ -2,10 +2,13 @@
 
 import base64
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
+from evalkit.crafter import load
+from evalkit.crafter.format import TIER_OF
 from evalkit.kinds import Image, RunFiles, kind_named, transcript_of
 from tests.crafter.traces import config, environment, hook, language_model, runtime, trace, write
 
@@ -41,6 +44,39 @@ def path(tmp_path):
     return write(tmp_path, trace(*events, metadata=metadata), "a.json")
 
 
+STEPS = [
+    ([0, 0, 1, 1], [1, 1, 2, 2]),
+    ([7, 7, 30, 90], [1, 1, 2, 3]),  # only some steps are recorded
+    ([None, 0, None, 2], [1, 1, 2, 2]),
+    ([None, 4, 4, None, None], [1, 1, 1, 1, 1]),
+    ([1, 0, 1, 0], [1, 2, 3, 4]),  # the environment was reset
+    ([None, None, None], [1, 2, 3]),
+    ([3], [1]),
+]
+
+
+@pytest.mark.parametrize(("steps", "turns"), STEPS)
+def test_events_and_unlocks_have_the_number_of_the_turn_that_shows_them(tmp_path, steps, turns):
+    names = list(TIER_OF)[: len(steps)]
+    events = []
+    for step, name in zip(steps, names, strict=True):
+        metadata = {} if step is None else {"turn": step}
+        events.append({"reward": 0.0, "metadata": metadata, "event_metadata": [hook("new_achievement", [name])]})
+    write(tmp_path, trace(*events), "a.json")
+    write(tmp_path, trace(*reversed(events), session_id="other"), "b.json")
+    logs = load(tmp_path)
+    first = logs.episodes["run_id"].iloc[0]
+    of_first = logs.events[logs.events["run_id"] == first]
+    assert of_first["turn"].tolist() == turns
+    assert [None if pd.isna(step) else step for step in of_first["step"]] == steps
+    shown = logs.turns.set_index(["run_id", "turn"])["text"]
+    for frame in (logs.events.explode("achievements"), logs.achievements[logs.achievements["unlocked"].fillna(False)]):
+        assert len(frame) == 2 * len(steps)
+        name = "achievement" if "achievement" in frame else "achievements"
+        for run_id, turn, unlocked in zip(frame["run_id"], frame["turn"], frame[name], strict=True):
+            assert f"{unlocked} (" in shown.loc[run_id, turn]
+
+
 EXPECTED = "scorer points for achievements, target not recorded"
 
 
@@ -51,13 +87,13 @@ def test_a_trace_is_shown_turn_by_turn(path):
         f"flags error entry, suspect invalid actions, {EXPECTED}, repetition not recorded, difficulty easy, "
         "1 of 22 achievements",
         "",
-        "1 » turn 0: move_up, do, jump",
+        "1 » player, step 0: move_up, do, jump",
         "    to the \ufffd[31mtree",
         "    and back",
         "    invalid move_up: got [0, 0] (judged over the whole turn)",
         "    unlocked collect_wood (easy)",
         "    health 9, food 7, drink 6, energy 8, wood 2; 788 + 57 tokens   ◀ unlocked, suspect",
-        "2 » turn 1: noop, sleep",
+        "2 » player, step 1: noop, sleep",
         "    invalid sleep: Energy is full",
         "    0 + 12 tokens   ◀ invalid",
         "3 · session: error: out of tokens   ◀ error",
@@ -72,7 +108,7 @@ def test_a_trace_without_turns_or_events_is_shown_too(tmp_path):
               "repetition not recorded, difficulty hard, aborted: no events", ""]),
         (without_turns, [f"model alder, score 5, {begun}, flags unnamed achievements, {EXPECTED}, "
                          "repetition not recorded, difficulty hard", "",
-                         "1 » event 0: sleep", "2 » event 1: no action"]),
+                         "1 » player: sleep", "2 » player: no action"]),
     ):  # fmt: skip
         path = write(tmp_path, trace(*events, metadata=[config(model_name="alder", difficulty="hard")]))
         assert shown(path)[1:] == lines

@@ -145,7 +145,7 @@ def findings(name: str) -> list[Finding]:
         Finding("no_trend", "s", {"models": ["b", name], "is_tested": True}, template=mindcraft.no_trend),
         Finding("reach", "s", {"model": name, "tasks": {0: 2, 1: 3}, "gap": 0.5}, template=mindcraft.reach),
         Finding("failures", "s", {"n": 3, "ways": 1, "first": [(name, 3)]}, template=steps.failures),
-        Finding("endings", "s", {"endings": {name: 3}, "n": 9, "noun": "run"}),
+        Finding("endings", "s", {"endings": {"x": 3}, "labels": {"x": name}, "n": 9, "noun": "run"}),
         *(Finding("pair", "s", {"row": {**PAIR, **sides}}) for sides in ({"model_a": name}, {"model_b": name})),
         Finding("pair", "s", {"row": PAIR | {"model_a": name, "decided": True}}),
         Finding("pair", "s", {"row": PAIR | {"model_b": name, "equivalent": True}}),
@@ -153,6 +153,22 @@ def findings(name: str) -> list[Finding]:
         Finding("pair", "s", {"row": PAIR | {"p_adjusted": np.nan, "warning": note("unmeasured", model=name)}}),
         Finding("own", "s", {"model": name}, template="{model} is new."),
     ]
+
+
+@pytest.mark.parametrize(
+    ("endings", "text"),
+    [
+        ({"failure": 2}, "2 of 9 runs did not succeed."),
+        ({"CRASH": 2}, "2 of 9 runs did not succeed: failure (2)."),  # its label is no code
+        ({"failure": 2, "LATE": 3, "CRASH": 0}, "5 of 9 runs did not succeed: too late (3) and no success (2)."),
+        ({"LATE": 1, "CRASH": 1}, "2 of 9 runs did not succeed: failure (1) and too late (1)."),
+        ({}, "None of 9 runs failed."),
+    ],
+)
+def test_endings_are_named_by_their_labels_unless_all_are_plain_failures(endings, text):
+    labels = {"failure": "no success", "CRASH": "failure", "LATE": "too late"}
+    values = {"endings": endings, "labels": labels, "n": 9, "noun": "run"}
+    assert finding_text(Finding("endings", "s", values)) == text
 
 
 @pytest.mark.parametrize("name", ODD)

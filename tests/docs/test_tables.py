@@ -7,9 +7,10 @@ import pytest
 
 from evalkit.compare.audit import CHECKS  # which registers them
 from evalkit.failures.rules import COMMON
+from evalkit.io.store import RecordStore
 from evalkit.kinds import kind_named
 from evalkit.kinds.detectors import Detector
-from evalkit.kinds.names import kind_names
+from evalkit.kinds.names import BUILT_IN, kind_names
 
 DOCS = Path(__file__).parents[2] / "docs"
 RULES, MEASURED = (DOCS / "failures.md").read_text("utf-8").split("<!-- what follows is written by")
@@ -24,6 +25,18 @@ def test_an_event_has_its_rule_its_severity_and_its_measured_precision_in_the_do
     if detector.mode:
         (modes,) = re.findall(rf"^\| {detector.severity} \| (.+) \|$", RULES, re.MULTILINE)
         assert detector.mode in modes.split(", ")
+
+
+def test_the_docs_list_the_tables_of_the_datasets_of_each_kind():
+    table = (DOCS / "scale.md").read_text("utf-8").partition("| kind | tables |")[2].partition("\n\n")[0]
+    rows = re.findall(r"\| `(\w+)` \| (.+) \|", table)
+    listed = {kind: set(re.findall(r"`(\w+)`", names)) for kind, names in rows}
+    assert listed == {name: set(RecordStore("", kind_named(name).records).tables) for name in BUILT_IN}
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_help_describes_a_kind_as_the_kind_itself_does(name):
+    assert kind_named(name).summary == BUILT_IN[name].summary
 
 
 def test_the_docs_name_the_checks_of_the_audit():

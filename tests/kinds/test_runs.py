@@ -40,6 +40,27 @@ def test_a_selection_without_runs_has_empty_tables_with_the_columns_of_others(ki
     assert [name for name in runs if name.startswith("flag_")] == []  # flags are in run_flags only
 
 
+@pytest.mark.parametrize(
+    ("status", "reason", "error", "said"),
+    [
+        ("error", None, "ValueError: x", "ValueError"),
+        ("error", None, "no space left", "status is broken"),
+        ("error", "turns", "ValueError: x", "turns"),
+        ("failed", None, "a.b.ReadTimeout", "ReadTimeout"),
+        ("failed", None, None, "status failed"),
+        ("odd", None, "ValueError: x", "status error"),  # only the status itself counts, not its label
+        ("error", "error", "ValueError: x", "ValueError"),
+        ("odd", "failed", "ValueError: x", "failed"),
+        (None, None, "no space left", "no space left"),
+        (None, "", "KeyError: x", "KeyError"),
+    ],
+)
+def test_an_error_says_how_a_run_ended_if_its_status_and_reason_do_not(status, reason, error, said):
+    kind = replace(KIND, labels={"error": "is broken", "odd": "error"})
+    runs = frame(("m", "t", None, status)).assign(error=pd.array([error], "str"), exit_reason=pd.array([reason], "str"))
+    assert outcomes(runs, kind=kind).table["ended"].tolist() == [said]
+
+
 @pytest.mark.parametrize("kind", messy.KINDS)
 def test_no_two_columns_of_runs_are_equal_in_all_logs(kind):
     loaded = [load(source, kind).runs for source in (f"samples:{kind}", str(messy.folder(kind) / "logs"))]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalkit.io import SourceError
 from evalkit.io import store as store_module
-from evalkit.io.store import RecordStore
+from evalkit.io.store import FILES, FileRow, RecordStore
 from evalkit.io.write import LOCK
 from evalkit.kinds import FileRules, Parsed, load, pipeline, reading
 from tests.kinds.toy import OLD, TOY, assert_same_frames, write
@@ -25,6 +25,10 @@ SETTINGS = settings(max_examples=12, suppress_health_check=[HealthCheck.function
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("EVALKIT_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+def test_a_row_of_the_table_of_files_has_its_columns_in_order():
+    assert FileRow._fields == tuple(column.name for column in FILES)
 
 
 @pytest.fixture

@@ -2,16 +2,18 @@
 
 import json
 import re
+import warnings
 
+import pandas as pd
 import pytest
 
 import evalkit
 from evalkit.evidence import reference
 from evalkit.evidence.pages import run_page
 from evalkit.kinds.transcript import TURNS
-from evalkit.steps.analysis import findings, with_runs
+from evalkit.steps.analysis import coverage, findings
 from evalkit.trajectories.transcript import opened_file
-from tests.mindcraft.builders import SCORE, turn, write_all
+from tests.mindcraft.builders import SCORE, turn, write, write_all
 from tests.steps.test_checkpoints import database, thread
 from tests.trajectories import folders as make
 
@@ -71,11 +73,14 @@ def test_steps_checks_results_and_findings_give_the_turn_of_a_result(tmp_path):
     (tmp_path / "c.sqlite").write_bytes(data)
     for logs in (evalkit.load("samples:steps"), evalkit.load(tmp_path)):
         turns = logs.turns.set_index(["run_id", "turn"])
-        steps = with_runs(logs.steps, logs.runs)
-        for frame in (steps, with_runs(logs.checks, logs.runs), with_runs(logs.results, logs.runs)):
+        steps = logs.steps
+        for frame in (steps, logs.checks, logs.results):
             shown = turns.loc[list(zip(frame["run_id"], frame["turn"], strict=True))]
             assert (shown["role"] == "result").all()
             assert shown["agent"].tolist() == frame["function_name"].fillna("").tolist()
+        run = coverage(logs.histories).query("status != 'not run'")
+        shown = turns.loc[list(zip(run["run_id"], run["turn"], strict=True))]
+        assert shown["agent"].tolist() == run["analysis"].tolist()
         results = turns[turns["role"] == "result"]
         assert list(results.index) == list(zip(steps["run_id"], steps["turn"], strict=True))
         examples = [example for finding in findings(logs) for example in finding.examples]
@@ -92,6 +97,45 @@ def test_messages_and_calls_of_tools_give_the_turn_that_shows_them():
             assert shown == (row["reasoning"] or row["text"]) or (calls and not row["reasoning"] + row["text"])
         for row in logs.tool_calls.to_dict("records"):
             assert text.loc[(row["run_id"], row["turn"])] == f"{row['name']} {row['arguments']}".strip()
+
+
+HEARD = turn("user", "Jill: (FROM OTHER BOT)hi !come")
+
+
+def test_messages_and_commands_of_agents_give_the_turn_that_shows_them(tmp_path):
+    files = {
+        "e/t/Andy_0_0.json": {"turns": [turn("assistant", "hello !go(1, 2)"), HEARD, turn("system", [1]), 7]},
+        "e/t/Jill_1_0.json": {"turns": [turn("assistant", "hi !come then !stop"), turn("system", f"{SCORE}1")]},
+        "e/t/Zoe_2_0.json": "",
+        "e/t/Abe_3_0.json": "[",
+        "e/u/Andy_0_0.json": {"turns": [HEARD, turn("assistant", None), turn("assistant", "!alone")]},
+        "e/v/Andy_0_0.json": "",
+        "e/w/Andy_0_0.json": {"turns": []},
+    }
+    for path, content in files.items():
+        write(tmp_path / path, content)
+    for source, options in ((tmp_path, {}), ("samples:mindcraft/runs", {"where": "experiment=birch_cooking"})):
+        check_messages(evalkit.load(source, "mindcraft", **options))
+
+
+def check_messages(logs):
+    """Check that messages and commands join to turns, and that only turns of unreadable logs have no message."""
+    with warnings.catch_warnings(action="ignore"):  # turns: a run with only an unreadable log has none
+        turns = logs.turns.set_index(["run_id", "turn"])
+    assert not turns.index.has_duplicates
+    keys = list(zip(logs.messages["run_id"], logs.messages["turn"], strict=True))
+    assert len(set(keys)) == len(keys)
+    shown = turns.loc[keys]
+    assert shown["role"].tolist() == logs.messages["role"].tolist()
+    for text, content in zip(shown["text"], logs.messages["content"], strict=True):
+        assert text == content or (pd.isna(content) and (text.startswith("(no text: ") or text == "7"))
+    others = turns[~turns.index.isin(keys)]
+    assert all(marks == ["unreadable log"] for marks in others["marks"])
+    commands = logs.commands
+    assert len(commands) >= 4
+    shown = turns.loc[list(zip(commands["run_id"], commands["turn"], strict=True))]
+    for name, arguments, text in zip(commands["command"], commands["arguments"], shown["text"], strict=True):
+        assert (name if pd.isna(arguments) else f"{name}({arguments})") in text
 
 
 def test_agents_are_named_in_runs_of_one_agent_and_of_several(tmp_path):

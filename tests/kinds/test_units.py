@@ -11,6 +11,7 @@ from evalkit.compare.ranking import ranked
 from evalkit.display.words import finding_text
 from evalkit.io import SourceError
 from evalkit.kinds import select
+from evalkit.kinds.runs import compared_in
 from evalkit.trajectories import analysis
 
 ROWS = [  # model, agent, prompt
@@ -36,25 +37,28 @@ def source(tmp_path):
     return _write(tmp_path, rows)
 
 
+SWAPPED = ["sonnet · terminus", "sonnet · goose", "opus · terminus", "opus"]
 PAIRS = ["terminus · sonnet", "goose · sonnet", "terminus · opus", "opus"]
 
 
 @pytest.mark.parametrize(
     ("compare_by", "names", "columns"),
     [
-        ("", PAIRS, "agent,model_name"),
-        ("agent,model_name", PAIRS, "agent,model_name"),
-        (["agent", "model_name"], PAIRS, "agent,model_name"),
-        (" model_name , agent", ["sonnet · terminus", "sonnet · goose", "opus · terminus", "opus"], "model_name,agent"),
-        ("agent", ["terminus", "goose", "terminus", "no agent"], "agent"),
-        ("prompt", ["v1", "v2", "no prompt", "v1"], "prompt"),
+        ("", PAIRS, ["agent", "model_name"]),
+        ("agent,model_name", PAIRS, ["agent", "model_name"]),
+        (["agent", "model_name"], PAIRS, ["agent", "model_name"]),
+        (" model_name , agent", SWAPPED, ["model_name", "agent"]),
+        ("agent", ["terminus", "goose", "terminus", "no agent"], ["agent"]),
+        ("prompt", ["v1", "v2", "no prompt", "v1"], ["prompt"]),
         ("model_name", ["sonnet", "sonnet", "opus", "opus"], None),
     ],
 )
 def test_what_is_compared_is_the_values_of_columns(source, compare_by, names, columns):
     runs = evalkit.load(source, compare_by=compare_by).runs
     assert runs["model_name"].tolist() == [name for name in names for _ in range(4)]
-    assert runs.get("compared_by", pd.Series([None])).unique().tolist() == [columns]
+    compared_by = runs.get("compared_by", [None] * len(runs))
+    assert list(compared_by) == [columns] * len(runs)
+    assert compared_in(runs) == tuple(columns or ())
     if columns:
         assert runs["logged_model"].tolist() == [model for model, _, _ in ROWS for _ in range(4)]
 

@@ -16,6 +16,21 @@ FILES = {
     **{f"exp_{x}/cook_0/Broken_0_0.json": '{"turns": [' for x in "ab"},
     **{"exp_a/cook_1/Agent_9_0.json": COPIED, A: RESULTS["org/model-7b"], B: RESULTS["ft:gpt:x"], "notes.txt": "hello"},
 }
+FROM_OTHER_FILES = {"flags", "parsing_errors"}  # a flag of copies; one text per log
+
+
+def test_records_of_logs_agree_with_the_frame_of_agents_on_all_columns_that_both_have(tmp_path):
+    scores = {"a/Andy_0_0.json": 1, "b/Andy_0_0.json": 85, "c/Andy_0_0.json": None, "d/Andy_0_0.json": "["}
+    folder = write_all(tmp_path / "runs", {f"e/construction_{name}": score for name, score in scores.items()})
+    mindcraft.collect(folder, tmp_path / "made")
+    agents = mindcraft.load(tmp_path / "made").agents
+    assert agents["completion_status"].nunique() == 3
+    records = pd.read_parquet(tmp_path / "made/logs")
+    shared = [name for name in records if name in agents and name not in FROM_OTHER_FILES]
+    assert {"raw_score", "timed_out", "task_start"} <= set(shared)
+    pd.testing.assert_frame_equal(records[shared], agents[shared], check_dtype=False)
+
+
 # what tells a run from others, or names its model, changes in turn; other changes: tests/kinds/test_store.py
 EDITS = {
     "all is written": FILES,

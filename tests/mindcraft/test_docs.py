@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evalkit import mindcraft
 from evalkit.mindcraft import CompletionStatus, analysis
-from evalkit.mindcraft.table import AGENTS, FLAGS, FLAGS_OF_LOGS, RUNS
+from evalkit.mindcraft.table import AGENTS, FLAGS, FLAGS_OF_LOGS, LAZY_TABLES, RUNS
 
 PATH = Path(__file__).parents[2] / "docs/mindcraft.md"
 KINDS = {"str": "text", "category": "text", "name": "text", "int": "whole number", "int?": "whole number?",
@@ -29,6 +29,7 @@ TABLES = {
     ),
     "runs": _columns(RUNS),
     "agents": _columns(AGENTS),
+    **{name: _columns([c for c in columns if c not in AGENTS]) for name, columns in LAZY_TABLES.items()},
 }
 
 

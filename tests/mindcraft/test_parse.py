@@ -133,7 +133,7 @@ def test_what_is_recovered_is_flagged_and_counts(tmp_path, data, flags):
 def test_a_log_may_have_any_key_and_all_of_it_is_checked_for_utf_8(key):
     data = GOOD.replace(b'"memory": ""', b'"%s": {"x": ["\xc3\xa9"]}' % key)
     record = decode_log(data)
-    assert (record["completion_status"], record["flags"]) == ("SUCCESS", [])
+    assert (record["raw_score"], record["flags"]) == (1, [])
     assert decode_log(data.replace(b"\xa9", b""))["flags"] == ["recovered_latin_1"]
     (error,) = decode_log(data.replace(b"\xc3", b"\x80"))["parsing_errors"]
     assert error.startswith("UnicodeDecodeError")

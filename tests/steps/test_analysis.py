@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from evalkit.io import SourceError
 from evalkit.stats import mean_interval
 from evalkit.steps import History, analysis, checks_df, load, steps_df
-from evalkit.steps.analysis import adherence, coverage, failure_kinds, findings, focus, success_rates, with_runs
+from evalkit.steps.analysis import adherence, coverage, failure_kinds, findings, focus, success_rates
 from evalkit.steps.judge import as_history
 from tests.steps.cases import BAD, GOOD, SILENT
 from tests.steps.records import JSON, RECORD
 
 
 def test_findings_lead_to_the_steps_they_count(logs):
-    found, steps = findings(logs), with_runs(logs.steps, logs.runs)
+    found, steps = findings(logs), logs.steps
     silent, first = steps[steps["verdict"].eq("silent failure") & steps["copy_of"].isna()], found[0].examples[0]
     assert (first.run_id, first.turn) == tuple(silent.iloc[0][["run_id", "turn"]])
     assert found[1].examples[0].run_id in set(logs.runs["run_id"])

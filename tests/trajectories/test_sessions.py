@@ -184,7 +184,7 @@ def test_a_resumed_copy_owns_what_it_adds_and_a_copy_that_adds_nothing_counts_in
     ]
     assert logs.tools["calls"].sum() == 1
     table = analysis.took(logs.runs, logs.usage, logs.tools)
-    assert rows_of(table, "runs", "turns", "tokens_out", "tool_calls") == [[2, 2, 14, 1]]
+    assert rows_of(table, "n", "turns", "tokens_out", "tool_calls") == [[2, 2, 14, 1]]
 
 
 def test_a_session_in_two_files_is_one_run(tmp_path):
