@@ -37,6 +37,8 @@ from evalkit.kinds.runs import UNKNOWN
 from evalkit.kinds.selection import columns_of, name_by_source, rename_models, renames_of, select_runs, when_named
 from evalkit.kinds.units import compare_units
 
+_COMMON = [column.name for column in RUN_COLUMNS]
+
 
 @overload
 def load(
@@ -307,37 +309,33 @@ def complete(kind: LogKind, records: Records, assembled: Assembled) -> Assembled
             raise SourceError(f"kind {kind.name}: assemble returned no frame {name!r}; {did_you_mean(name, frames)}")
         frame = frames[name]
         where = f"kind {kind.name}: frame {name!r}"
-        values: dict[str, Any] = {str(column): frame[column] for column in frame}
-        if name == kind.runs and "source" in values:
-            values |= _absent_columns(kind, records, frame)
-        absent = [column.name for column in columns if column.name not in values]
-        if absent:
-            first = "source" if "source" in absent else absent[0]  # ids are made from it
-            raise SourceError(f"{where}: assemble left out column {first!r}; {did_you_mean(first, frame)}")
+        values: dict[Any, Any] = dict(frame.items())
+        needed = columns
+        if name == kind.runs:
+            needed = (SOURCE, *columns)  # ids are made from it
+        if name == kind.runs and SOURCE.name in values:
+            if "run_id" not in values:
+                sources = frame["source"].tolist()
+                repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # number within the source
+                values["run_id"] = run_ids(kind.name, sources, repetitions, records=records)
+            values.setdefault("model_name", [UNKNOWN] * len(frame))
+            values = dict.fromkeys(_COMMON, [None] * len(frame)) | values
+        for column in needed:
+            if column.name not in values:
+                suggestion = did_you_mean(column.name, frame)
+                raise SourceError(f"{where}: assemble left out column {column.name!r}; {suggestion}")
         arrays = dict[str, Any]()
         for column in columns:
             try:
                 arrays[column.name] = column_of(values.pop(column.name), column.dtype)
             except COLUMN_ERRORS as error:
                 raise SourceError(f"{where}: column {column.name!r}: {error}") from error
-        others = {column: series.array for column, series in values.items()}
-        frames[name] = pd.DataFrame({**arrays, **others}, copy=False)
+        for other, series in values.items():
+            arrays[str(other)] = series.array
+        frames[name] = pd.DataFrame(arrays, copy=False)
     runs = frames[kind.runs]
     dtype = pd.CategoricalDtype([kind.name])  # keeps the kind in empty selections
     runs["kind"] = pd.Categorical.from_codes([0] * len(runs), dtype=dtype)
     runs["success_rate"] = runs["is_successful"].to_numpy("float64", na_value=np.nan)
     runs["run_flags"] = [[] if flags is None else flags for flags in runs["run_flags"]]
     return assembled._replace(frames=frames)
-
-
-def _absent_columns(kind: LogKind, records: Records, runs: pd.DataFrame) -> dict[str, Any]:
-    """Return values for the common columns that a frame of runs lacks."""
-    n = len(runs)
-    values: dict[str, Any] = {column.name: [None] * n for column in RUN_COLUMNS if column.name not in runs}
-    if "run_id" in values:
-        sources = runs["source"].tolist()
-        repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # number of the run in its source
-        values["run_id"] = run_ids(kind.name, sources, repetitions, records=records)
-    if "model_name" in values:
-        values["model_name"] = [UNKNOWN] * n
-    return values
