@@ -413,6 +413,16 @@ RECIPES = [
                 added='    Column("is_gay", "bool", "gay"),\n',
             ),
             Edit(
+                file="evalkit/trajectories/records.py",
+                before="    extra: str | None",
+                added="    mood: str | None\n",
+            ),
+            Edit(
+                file="evalkit/trajectories/records.py",
+                before="    is_share: bool",
+                added="    is_gay: bool = False\n",
+            ),
+            Edit(
                 file="evalkit/trajectories/assemble.py",
                 before="        run.kind = NAME\n",
                 added='        run.is_gay = run.mood == "gay"\n',
@@ -433,6 +443,30 @@ RECIPES = [
         gives=[True, ["sunny"], 1, ["gay", True], [2]],
     ),
     Recipe(
+        row="a frame of one kind",
+        edits=[
+            Edit(
+                file="evalkit/crafter/table.py",
+                before='TABLES = {"episodes"',
+                added='NAMES = (Column("source", "str", "the file"), Column("name", "str", "its name"))\n',
+            ),
+            Edit(file="evalkit/crafter/table.py", before='"achievements": ACHIEVEMENT_ROWS}', added='"names": NAMES, '),
+            Edit(
+                file="evalkit/crafter/assemble.py",
+                before='        "achievements": frame_of(',
+                added='        "names": frame_of({"source": rows["source"], "name": rows["source"]}, table.NAMES),\n',
+            ),
+            Edit(
+                file="evalkit/crafter/assemble.py",
+                before="from evalkit.crafter.table import",
+                added="from evalkit.crafter import table\n",
+            ),
+            Edit(file="evalkit/crafter/logs.py", before="    rules: Rules", added="    names: pd.DataFrame\n"),
+        ],
+        shows='[list(sunny.names), len(sunny.names), "names" in type(sunny).__annotations__]',
+        gives=[["source", "name"], 1, True],
+    ),
+    Recipe(
         row="a column of the runs of all kinds",
         edits=[
             Edit(
@@ -442,6 +476,11 @@ RECIPES = [
             ),
             Edit(
                 file="evalkit/trajectories/table.py", before='turns tokens_in tokens_out cost status"', added="energy "
+            ),
+            Edit(
+                file="evalkit/trajectories/records.py",
+                before="    tokens_in: int",
+                added="    energy: float | None\n",
             ),
             Edit(
                 file="evalkit/kinds/headers.py",
@@ -766,7 +805,7 @@ RECIPES = [
             ),
             Edit(
                 file="evalkit/crafter/kind.py",
-                before='    **options: Unpack[ReadOptions],\n) -> Logs:\n    """Read session traces.\n',
+                before='    **options: Unpack[ReadOptions],\n) -> CrafterLogs:\n    """Read session traces.\n',
                 added="    bonus: float = 0.0,\n",
             ),
             Edit(file="evalkit/crafter/kind.py", before="counting=counting, **options)", added="bonus=bonus, "),

@@ -20,7 +20,7 @@ from evalkit.kinds.selection import run_ids_of
 from evalkit.trajectories.calls import join_sessions
 from evalkit.trajectories.formats import every_eval_ever, harbor, lm_eval, openhands, tau2, terminal_bench
 from evalkit.trajectories.joined_tables import join_tables
-from evalkit.trajectories.records import AGENT_FAILED, ENDED, LOGGED, Rows, Run, Runs
+from evalkit.trajectories.records import AGENT_FAILED, ENDED, LOGGED, OF_RUNS, Rows, Run, Runs
 from evalkit.trajectories.table import NAME, TABLES
 from evalkit.trajectories.transcript import messages_frame, tool_calls_frame
 
@@ -101,15 +101,14 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
     stated = [plan for plan in records.tables["plans"].to_pylist() if plan["source"] not in without_plan]
     plans = _plans(runs, stated, records.tables["plans"].schema, plan_of_source)
     runs.sort(key=attrgetter("source", "repetition"))
-    of_runs = {column.name: map(attrgetter(column.name), runs) for column in TABLES["runs"]}
+    of_runs = {column.name: map(attrgetter(column.name), runs) for column in OF_RUNS}
     for figure in published:
         figure["task_type"] = figure["dataset"]
     figures = {column.name: map(itemgetter(column.name), published) for column in TABLES["published"]}
-    tables: dict[str, Any] = {"runs": of_runs, "scores": scores, "plans": plans, "published": figures, **counts}
-    frames = {
-        name: frame_of({column.name: tables[name][column.name] for column in columns}, columns)
-        for name, columns in TABLES.items()
-    }
+    tables: dict[str, Any] = {"scores": scores, "plans": plans, "published": figures, **counts}
+    frames = {"runs": frame_of(of_runs, OF_RUNS)}
+    for name, table in tables.items():
+        frames[name] = frame_of({column.name: table[column.name] for column in TABLES[name]}, TABLES[name])
     lazy = {
         "messages": partial(messages_frame, frames["runs"]),
         "tool_calls": partial(tool_calls_frame, frames["runs"]),

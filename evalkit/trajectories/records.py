@@ -1,7 +1,7 @@
 """Rows of records, which the readers of all formats fill, and the statuses that make a run an outcome."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from itertools import repeat
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from evalkit.io.paths import CELL, check_size, most_bytes
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import content_text
 from evalkit.trajectories.json_values import count_of, number_of, seconds_between, text_of, time_of
-from evalkit.trajectories.table import RECORDS, RUNS
+from evalkit.trajectories.table import RECORDS, RUNS, TABLES
 
 TITLE = "agent trajectory"
 
@@ -77,13 +77,11 @@ class Fact(NamedTuple):
     value: str = ""
 
 
-LOGGED = ("source", *(column.name for column in RUNS))  # the first fields of a run, which records contain
-
-
 @dataclass(eq=False, slots=True)
 class Run:
-    """A run during assembly. Its fields are columns of records (`LOGGED`) or of frames; None means missing."""
+    """A run during assembly. Its fields are named like columns of records (`RUNS`) or frames; None means missing."""
 
+    # from records
     source: str
     part: str
     log_id: str | None
@@ -138,6 +136,9 @@ class Run:
     model_source: str = "log"
 
 
+_FIELDS = [one.name for one in fields(Run)]
+LOGGED = [one.name for one in fields(Run) if one.default is MISSING and one.default_factory is MISSING]
+OF_RUNS = [column for column in TABLES["runs"] if column.name in _FIELDS]  # other common columns stay missing
 Runs = Sequence[Run]
 Rows = list[dict[str, Any]]  # rows of a table of records
 
