@@ -234,6 +234,8 @@ LABELS = {
     "n_blocked_agents": "blocked agents",
     "none_estimate": "without blocked agents",
     "none_n_tasks": "tasks without blocked agents",
+    "overall_completion_status": "how it ended",  # a column of `runs_df`, like the next one
+    "overall_score": "score",
     "parsing_errors": "problems in the logs",
     "plan_availability": "plan",
     "techtree": "crafting (techtree)",

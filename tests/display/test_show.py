@@ -56,9 +56,9 @@ def cells(page) -> list[str]:
             ["steps", "3", "4", "Method: Wilson interval, Student's t. Warning: few."],
         ),
         (  # statuses, flags and columns have the labels of their kind
-            {"status": ["NO_SCORE_LOGGED", "NEW"], "flag": ["stale_copy", "new_flag"]},
+            {"overall_completion_status": ["NO_SCORE_LOGGED", "NEW"], "flag": ["stale_copy", "new_flag"]},
             {},
-            ["status", "flag", "no score logged", "copy of another run's log", "NEW", "new_flag"],
+            ["how it ended", "flag", "no score logged", "copy of another run's log", "NEW", "new_flag"],
         ),
         ({"truncated_a": ["x"], "model_b": ["y"]}, {}, ["result cut, a", "model b", "x", "y"]),
         ({"source": ["/logs/a/1", "/logs/b/2"]}, {}, ["a/1", "b/2", "Paths are relative to /logs."]),
