@@ -1072,7 +1072,7 @@ RECIPES = [
             Edit(
                 file="evalkit/crafter/format.py",
                 before='    "invalid_action": Scored(',
-                added='    "expert_achievement": Scored(10.0, "Z", 6, "expert", "tame_parrot"),\n',
+                added='    "expert_achievement": Scored(10.0, "Z", 6, "expert", ("tame_parrot",)),\n',
             )
         ],
         shows="""[

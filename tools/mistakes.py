@@ -142,7 +142,7 @@ MUTATIONS = (
     # Crafter
     Mutation(
         "Crafter: another weight of medium achievements", "evalkit/crafter/format.py",
-        '2.5, "M"', '2.0, "M"',
+        'points=2.5', 'points=2.0',
     ),
     Mutation(
         "Crafter: scores below 0 in a band above", "evalkit/crafter/analysis.py",

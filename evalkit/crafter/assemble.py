@@ -203,7 +203,6 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
         **dict(zip(episodes.column_names, episodes.columns, strict=True)),
         **scores,
         "run_id": ids,
-        "kind": ["crafter"] * n,
         "score_without_suspects": np.round(score - suspects * weights["invalid_action"], DIGITS),
         "band": list(map(band, score.tolist())),
         "unlocked": pa.array(n_unlocked, mask=~is_known),

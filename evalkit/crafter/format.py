@@ -29,27 +29,44 @@ class Scored(NamedTuple):
     code: str
     priority: int
     tier: str = ""  # difficulty of its achievements
-    achievements: str = ""  # names, separated by spaces
+    achievements: tuple[str, ...] = ()
 
 
 HOOKS = {
     "easy_achievement": Scored(
-        1.0, "E", 3, "easy",
-        "collect_wood collect_stone collect_sapling collect_drink place_stone place_table wake_up eat_plant",
+        points=1.0,
+        code="E",
+        priority=3,
+        tier="easy",
+        achievements=(
+            *("collect_wood", "collect_stone", "collect_sapling", "collect_drink"),
+            *("place_stone", "place_table", "wake_up", "eat_plant"),
+        ),
     ),
     "medium_achievement": Scored(
-        2.5, "M", 4, "medium",
-        "make_wood_pickaxe make_wood_sword place_furnace place_plant collect_coal collect_iron eat_cow",
+        points=2.5,
+        code="M",
+        priority=4,
+        tier="medium",
+        achievements=(
+            *("make_wood_pickaxe", "make_wood_sword", "place_furnace", "place_plant"),
+            *("collect_coal", "collect_iron", "eat_cow"),
+        ),
     ),
     "hard_achievement": Scored(
-        5.0, "H", 5, "hard",
-        "make_stone_pickaxe make_stone_sword make_iron_pickaxe make_iron_sword collect_diamond defeat_skeleton"
-        " defeat_zombie",
+        points=5.0,
+        code="H",
+        priority=5,
+        tier="hard",
+        achievements=(
+            *("make_stone_pickaxe", "make_stone_sword", "make_iron_pickaxe", "make_iron_sword"),
+            *("collect_diamond", "defeat_skeleton", "defeat_zombie"),
+        ),
     ),
-    "invalid_action": Scored(-0.05, "X", 2),
-}  # fmt: skip
+    "invalid_action": Scored(points=-0.05, code="X", priority=2),
+}
 ACTIONS = tuple(_ACTIONS.split())  # in the order of their indices
-TIERS = {hook.tier: tuple(hook.achievements.split()) for hook in HOOKS.values() if hook.tier}
+TIERS = {hook.tier: hook.achievements for hook in HOOKS.values() if hook.tier}
 TIER_OF = {name: tier for tier, names in TIERS.items() for name in names}
 ACHIEVEMENTS = tuple(sorted(TIER_OF))
 WEIGHTS = {name: hook.points for name, hook in HOOKS.items()}

@@ -66,7 +66,7 @@ def annotate(event: Mapping[str, Any], steps: Iterable[Step] | None = None) -> l
 def _achievements(before: State, after: State) -> list[Entry]:
     unlocked, entries = _unlocked(before, after), []
     for name, hook in HOOKS.items():
-        if names := sorted(set(hook.achievements.split()).intersection(unlocked)):
+        if names := sorted(set(hook.achievements).intersection(unlocked)):
             text = f"{hook.tier.capitalize()} achievement(s) unlocked: {', '.join(names)}"
             entries.append(_entry(name, text, {"achievements": names, "difficulty": hook.tier}))
     return entries

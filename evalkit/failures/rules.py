@@ -339,20 +339,24 @@ def limit_reached(transcript: Seen) -> Iterator[Found]:
         yield max(len(turns), 1), ended, ended
         return
     for number in range(max(len(turns) - 1, 1), len(turns) + 1):
-        turn = turns[number - 1]
-        match = None
-        if not may_name_limit(turn.text):
-            pass
-        elif turn.role in ("system", "user"):
+        text = turns[number - 1].text
+        if limit := _limit_in(turns, number):
+            yield number, shortened(limit.strip())[:80], shortened(text)
+            return
+
+
+def _limit_in(turns: Sequence[Turn], number: int) -> str:
+    """Return the text of one of the last turns that reports a limit; empty if it reports none."""
+    turn = turns[number - 1]
+    match = None
+    if may_name_limit(turn.text):
+        if turn.role in ("system", "user") and not _is_result(turns, number):
             match = LIMIT.search(turn.text)
-            if match and _is_result(turns, number):
-                match = None
         elif turn.role == "assistant" and number == len(turns) and len(turn.text) <= _LONGEST_LIMIT:
             match = OWN_LIMIT.match(turn.text)
-        if match or turn.values.get("is_limit"):
-            limit = match[0] if match else turn.text
-            yield number, shortened(limit.strip())[:80], shortened(turn.text)
-            return
+    if match:
+        return match[0]
+    return turn.text if turn.values.get("is_limit") else ""
 
 
 def late_first_action(transcript: Seen) -> Iterator[Found]:

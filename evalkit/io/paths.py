@@ -164,7 +164,7 @@ def check_document(
     """Raise LimitError if a document needs too much memory once decoded. Each document passes this check first.
 
     `count` returns the numbers of characters and of values to be decoded; by default all of them, in JSON. Documents up
-    to `usual_size`, in bytes, always fit.
+    to `usual_size`, in bytes, are not checked.
     """
     if len(data) <= usual_size:
         return

@@ -175,7 +175,10 @@ class RecordStore:
             if zlib.crc32(data) != checksum:  # checked before decoding
                 raise StoreError(f"{path}: damaged ({len(data)} bytes, checksum differs); {_REMEDY}")
             schema = self.tables[name].schema
-            return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).select(schema.names).cast(schema)
+            table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+            if lacking := sorted(set(schema.names).difference(table.column_names)):
+                raise StoreError(f"{path}: from another version of evalkit (no column {lacking[0]}); {_REMEDY}")
+            return table.select(schema.names).cast(schema)
         except (OSError, KeyError, pa.ArrowException) as error:
             raise StoreError(f"{path}: can't be read ({type(error).__name__}: {error}); {_REMEDY}") from error
 

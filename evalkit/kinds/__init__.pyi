@@ -44,6 +44,7 @@ from .turns import Call as Call
 from .turns import Image as Image
 from .turns import Transcript as Transcript
 from .turns import Turn as Turn
+from .turns import canonical as canonical
 
 # isort: split
 # The other packages of evalkit use these; they are not part of the public interface and may change.
@@ -64,4 +65,3 @@ from .transcript import cell_text as cell_text
 from .transcript import read_log as read_log
 from .transcript import run_facts as run_facts
 from .transcript import transcript_of as transcript_of
-from .turns import canonical as canonical

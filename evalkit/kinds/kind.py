@@ -192,7 +192,8 @@ class LogKind:
     # (first bytes of a file): the title if it is a log, the title of another file of this kind, either of these with
     # the name of the format, or "" for any other file
     recognises: Callable[[bytes], str | tuple[str, str]]
-    # (path, reason): contents of a file that failed without rows, with rows if its name shows that it is a log
+    # (path, reason): contents of a file that failed, with rows if its name shows that it is a log; called only if
+    # `parse` returned no rows
     unreadable: Callable[[str, str], Parsed] = failed
     # tables of records in which logs have rows, by default the first; a file without rows in them only describes logs
     log_records: Sequence[str] = ()

@@ -26,8 +26,8 @@ class Logs:
 
     Each frame is an attribute, such as ``logs.agents``, and an item, such as ``logs["agents"]``. Some frames are built
     from the files of the runs on first access: ``turns``, if the kind has transcripts, and frames that the kind adds.
-    `dir` lists them, too. Type checkers know the attributes of `mindcraft.load` and the other functions `load` of one
-    kind, which return a subclass; use items for the frames of any kind.
+    `dir` lists them, too. `mindcraft.load`, `crafter.load` and the like return a subclass, whose attributes type
+    checkers know; use items for the frames of any kind.
 
     Attributes
     ----------

@@ -263,7 +263,7 @@ def _outcomes_of(runs: pd.DataFrame, kind: LogKind) -> np.ndarray:
 
 def compared_in(runs: pd.DataFrame) -> tuple[str, ...]:
     """Return the columns that `model_name` is made from, such as agent and model_name; () if it is just the model."""
-    return () if "compared_by" not in runs else tuple(next(iter(runs["compared_by"].dropna()), ()))
+    return () if "compared_by" not in runs else tuple(as_list(next(iter(runs["compared_by"].dropna()), ())))
 
 
 def kind_of(runs: pd.DataFrame) -> LogKind:

@@ -1,5 +1,6 @@
 """Turns and transcripts: what happened in a run, in the same form for every kind of log."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -37,7 +38,12 @@ class Call(msgspec.Struct, frozen=True):
     def changed(self, change: Callable[[str], str]) -> "Call":
         """Return a copy of the call with `change` applied to its texts."""
         result = None if self.result is None else change(self.result)
-        return replace(self, name=change(self.name), arguments=change(self.arguments), result=result)
+        name, arguments = change(self.name), change(self.arguments)
+        if not self.is_in_text:
+            shown = change(f"{self.name} {self.arguments}")
+            if shown != f"{name} {arguments}":  # such as a token after the name of its header
+                arguments = shown.removeprefix(name).strip()
+        return replace(self, name=name, arguments=arguments, result=result)
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -49,7 +55,7 @@ class Turn(msgspec.Struct, frozen=True):
     marks: tuple[str, ...] = ()  # marks that flags and findings refer to, such as ``final message``
     events: tuple[str, ...] = ()  # the `EVENTS` that apply to the turn
     when: str = ""  # time of the turn; "" if not logged
-    same: str = ""  # text to compare with turns of other runs of the task, to find equal turns; by default `text`
+    same: str = ""  # text to compare with turns of other runs of the task, to find equal turns; by default `shown`
     images: tuple[Image, ...] = ()  # what the agent saw
     agent: str = ""  # name of the agent, if `actor` is not the name; by default `actor`
     call: Call | None = None  # the call in the turn
@@ -64,16 +70,21 @@ class Turn(msgspec.Struct, frozen=True):
             return self.text
         lines = [self.text] if self.text else []
         made = f"{call.name} {call.arguments}".strip()
-        if made not in self.text:
+        if not _contains(self.text, made):
             lines.append(f"call: {made}")
         result = ""
         if call.result and call.result_after == 0:
             result = call.result.strip()
-        if result not in self.text:
+        if not _contains(self.text, result):
             lines.append(f"{'failed' if call.has_failed else 'result'}: {result}")
         elif call.has_failed:
             lines.append("failed")
         return "\n".join(lines)
+
+
+def _contains(text: str, part: str) -> bool:
+    """Return whether a text contains a part that is not within a word or a number; the empty part always is."""
+    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) is not None if part else True
 
 
 class Transcript(NamedTuple):
@@ -129,7 +140,23 @@ class Transcript(NamedTuple):
 
 
 def canonical(arguments: str) -> str:
-    """Return arguments in canonical form: JSON with sorted keys; other texts with runs of white space as one space."""
+    """Return the arguments of a call in canonical form, so that equal arguments are equal texts.
+
+    Parameters
+    ----------
+    arguments : str
+        The arguments as logged.
+
+    Returns
+    -------
+    str
+        JSON with sorted keys; other text with one space in place of other white space.
+
+    Examples
+    --------
+    >>> kinds.canonical('{"b": 1, "a": 2}')
+    '{"a":2,"b":1}'
+    """
     if arguments.startswith(("{", "[")):
         try:
             return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()

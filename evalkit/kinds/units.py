@@ -28,7 +28,7 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     By default, models are compared: with their agents if runs of one data set have several, and by folder if
     `name_by_source` notes it. A name leaves out missing values. If all values are missing, the name is ``unknown``, or
     for other columns for example ``no prompt``. If something other than the model is compared, runs get the columns
-    ``logged_model`` and ``compared_by`` (the names of the columns, such as ``["agent", "model_name"]``).
+    ``logged_model`` and ``compared_by`` (the names of the columns, such as ``("agent", "model_name")``).
 
     Raises SourceError if runs do not have a column, or none of them has a value in it.
     """
@@ -58,7 +58,7 @@ def compare_units(assembled: Assembled, kind: LogKind, compare_by: str | list[st
     table = runs[known].assign(name=names)
     made = _Names(table.set_index("run_id")["name"], table)
     compared = changed(assembled, partial(_named, names=made))
-    compared_by = pd.Series([columns] * len(runs), runs.index, dtype="object")
+    compared_by = pd.Series([tuple(columns)] * len(runs), runs.index, dtype="object")
     own = compared.frames[kind.runs].assign(logged_model=runs["model_name"], compared_by=compared_by)
     frames = {**compared.frames, kind.runs: own}
     return compared._replace(frames=frames, chosen=compared.chosen + note("compared_by", columns=columns))

@@ -41,6 +41,8 @@ def blinded(transcript: Transcript, names: Iterable[str], title: str, task: str 
     turns = []
     for turn, stated in zip(transcript.turns, seen(transcript).turns, strict=True):
         text = hide(stated.shown)
+        if _OUTCOME.search(stated.shown.removeprefix(stated.text)):  # in a call or its result below the text
+            text = hide(stated.text) or HIDDEN
         if turn.role == "system" and (_OUTCOME.search(text) or any(mark.endswith(_FINAL) for mark in turn.marks)):
             text = HIDDEN
         if stated.shown != turn.shown and not text.strip():

@@ -32,7 +32,7 @@ def write_page(session: Session, path: str | os.PathLike) -> str:
             continue
         turns = []
         for number, turn in enumerate(made.turns, 1):
-            text = plain(turn.text, LARGEST, keep_lines=True)
+            text = plain(turn.text, LARGEST, keep_lines=True)  # with calls and results: see `blinded`
             turns.append({"number": number, "who": plain(turn.actor or turn.role, 80), "role": turn.role, "text": text})
         left_out = max(len(turns) - MOST, 0)
         del turns[MOST // 2 : MOST // 2 + left_out]

@@ -18,7 +18,7 @@ ADJUSTED, STANDARDISED = "adjusted for tasks", "standardised"
 MOST_GROUPS = 40  # maximum number of groups of tasks that the jackknife leaves out in turn
 EASE = np.linspace(-6, 6, 25)  # grid of task effects, in logits
 PRIOR = 3.0  # standard deviation of the prior of model effects, in logits
-MOST_VALUES = 1_000_000  # maximum number of values of a step of several fits, which are made at once
+MOST_VALUES = 1_000_000  # maximum number of values in one step of the fits that are computed together
 
 
 class _Fits(NamedTuple):
@@ -222,13 +222,14 @@ def _logistic(
     """Fit model effects and the distribution of task effects by EM from `start`, and average over tasks.
 
     There is a fit for each row of `used`, of shape (fits, tasks); it takes at most `most` steps. Normal priors keep
-    effects finite if all runs end alike. Return the rates, of shape (fits, models), and the fits, from the first of
-    which others can start.
+    effects finite if all runs end alike. Return the rates, of shape (fits, models), and the fits; another call can
+    start from the first of them.
     """
     effects = np.repeat(start.effects[:1], len(used), axis=0)
     shares = np.repeat(start.shares[:1], len(used), axis=0)
     chances = np.empty((*used.shape, len(EASE)))  # of the levels of a task's ease
-    in_stratum = np.equal.outer(np.arange(shares.shape[1]), strata).astype(float)
+    order = np.argsort(strata, kind="stable")
+    starts = np.searchsorted(strata[order], np.arange(shares.shape[1]))  # of the strata among the sorted tasks
     successes = means * sizes
     moving = np.arange(len(used))  # the fits that have not converged
     for _ in range(most):
@@ -243,7 +244,7 @@ def _logistic(
         slope = (weights.swapaxes(1, 2) @ successes - runs * rates).sum(axis=1) - effects[moving] / PRIOR**2
         step = np.clip(slope / ((runs * rates * (1 - rates)).sum(axis=1) + PRIOR**-2), -1, 1)
         effects[moving] += step
-        counts = in_stratum @ weights
+        counts = np.add.reduceat(weights[:, order], starts, axis=1)
         # shrink small strata towards the others
         counts += weights.sum(axis=1, keepdims=True) / used[moving].sum(axis=1)[:, None, None]
         shares[moving] = np.maximum(counts / counts.sum(axis=2, keepdims=True), 1e-9)

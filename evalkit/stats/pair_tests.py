@@ -88,7 +88,7 @@ def compare_units(a: np.ndarray, b: np.ndarray, margin: float = math.nan) -> Com
             high = mean + max(quantile, -float(intervals.hall(-quantile, slant))) * error
             doubt = Notes()
         if shares:
-            # the share of half a pseudo-pair of each kind to add: 1 if tasks are few, skewed, or nearly all 0 or 1
+            # fraction of half a pseudo-pair to add, of each kind: 1 if tasks are few, skewed, or nearly all 0 or 1
             rarest = np.min(np.sum([a > 0, a < 1, b > 0, b < 1], axis=1))
             rare = (ENOUGH_SHARES - rarest) / (ENOUGH_SHARES - RARE_SHARES)
             added = min(max(rare, 2 * FEW_SHARES / count - 1, 2 * SKEWED * skew**2 / count - 1, 0.0), 1.0)

@@ -1,7 +1,7 @@
 """Execution histories as a kind of log, and shortcuts to their frames."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack, cast
 
 import pandas as pd
@@ -152,7 +152,7 @@ def checks_df(source: Source | StoredRecords, options: Options = DEFAULTS) -> pd
 
 
 def _frame(source: Source | StoredRecords, options: Options, which: str) -> pd.DataFrame:
-    items = source if isinstance(source, list) else [source]
+    items = source if isinstance(source, Sequence) and not isinstance(source, str) else [source]
     if any(isinstance(item, Mapping) for item in items):
         return frames_of([as_history(cast(StoredRecords, source), options)])[which]
     return load(cast(Source, source), options)[which]

@@ -8,7 +8,7 @@ import pytest
 from evalkit import compare
 from evalkit.evidence import reference
 from evalkit.evidence.pages import run_page
-from evalkit.io import Column, SourceError
+from evalkit.io import Column, SourceError, masked
 from evalkit.kinds import Assembled, Call, Option, Parsed, RateRules, Transcript, Turn, load, registry
 from evalkit.kinds.kind import RUN_COLUMNS
 from tests.kinds.toy import GAMES, TOY, write
@@ -187,7 +187,7 @@ def test_runs_of_a_kind_that_is_not_installed_are_compared_after_they_were_loade
     runs = load(games, TOY).runs
     assert compare.leaderboard(runs).table["model_name"].tolist() == ["a", "b"]
     registry._USED.clear()
-    with pytest.raises(SourceError, match=r"no kind of log is named 'toy'; .*known after `load\(source, KIND\)`"):
+    with pytest.raises(SourceError, match=r"no kind of log is named 'toy' .*known once its logs are loaded"):
         compare.leaderboard(runs)
 
 
@@ -223,10 +223,19 @@ def test_a_run_whose_transcript_can_not_be_built_has_no_turns(games, make, reaso
         ("read a.py", Call("read", "a.py", "gone", True, result_after=1), "read a.py\nfailed"),
         ("read a.py", Call("read", "a.py", "a = 1", result_after=1), "read a.py"),
         ("read(path=a.py)", Call("read", "a.py", "a = 1", True, is_in_text=True), "read(path=a.py)"),
+        ("I used the tools.", Call("ls", "", "1"), "I used the tools.\ncall: ls\nresult: 1"),
+        ("step 10", Call("run", "x", "0", True), "step 10\ncall: run x\nfailed: 0"),
     ],
 )
 def test_the_call_of_a_turn_is_shown_unless_the_text_shows_it(text, call, shown):
     assert Turn("agent", "action", text, call=call).shown == shown
+
+
+def test_a_token_after_the_name_of_its_header_is_masked():
+    call = Call("Authorization: Bearer", "abcdefghijklmnop1234567890abcd", "ok")
+    made = Transcript("run", [], [Turn("agent", "action", "I call.", call=call)]).changed(masked)
+    assert "abcdefghijklmnop" not in made.turns[0].shown
+    assert made.turns[0].shown.startswith("I call.\ncall: Authorization: Bearer")
 
 
 def test_calls_are_on_pages_in_commands_and_in_the_frame_of_turns_as_text(games):

@@ -57,7 +57,7 @@ def test_what_is_compared_is_the_values_of_columns(source, compare_by, names, co
     runs = evalkit.load(source, compare_by=compare_by).runs
     assert runs["model_name"].tolist() == [name for name in names for _ in range(4)]
     compared_by = runs.get("compared_by", [None] * len(runs))
-    assert list(compared_by) == [columns] * len(runs)
+    assert list(compared_by) == [columns and tuple(columns)] * len(runs)
     assert compared_in(runs) == tuple(columns or ())
     if columns:
         assert runs["logged_model"].tolist() == [model for model, _, _ in ROWS for _ in range(4)]

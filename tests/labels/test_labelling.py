@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import evalkit
 from evalkit.cli import main
 from evalkit.io import SourceError, resolve
-from evalkit.kinds import Transcript, Turn
+from evalkit.kinds import Call, Transcript, Turn
 from evalkit.labels import (
     Session,
     compare_judges,
@@ -207,6 +207,20 @@ def test_transcripts_hide_model_outcome_and_path():
 def test_lines_at_the_end_that_state_the_outcome_are_hidden(role, text, shown):
     found = blinded(Transcript("", [], [Turn("x", "assistant", "Hello"), Turn("x", role, text)]), [], "")
     assert found.turns[1].text.strip() == shown
+
+
+@pytest.mark.parametrize(
+    ("result", "shown"),
+    [
+        ("Task failed: 3 of 4", "done"),
+        ("score: 0.5", "done\ncall: verify"),
+        ("rows: 3", "done\ncall: verify\nresult: rows: 3"),
+    ],
+)
+def test_results_of_calls_that_state_the_outcome_are_hidden(result, shown):
+    turn = Turn("x", "action", "done", call=Call("verify", "", result))
+    found = blinded(Transcript("", [], [turn, Turn("x", "assistant", "Bye")]), [], "")
+    assert found.turns[0].text == shown
 
 
 @pytest.mark.parametrize("keys", ["\x1b[B", "\x1bOQ", "\x1bOS", "\x1b[15~", "\x1b[1;5D", "\x1b[[A"])

@@ -119,8 +119,7 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
             check_text(size, values)
         if line.isspace():
             continue
-        if len(line) > many:
-            check_document(line)
+        check_document(line, usual_size=many)
         record = None
         try:
             record = msgspec.json.decode(line)
