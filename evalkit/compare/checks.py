@@ -223,7 +223,7 @@ def _texts_of(audited: Audited, table: pd.DataFrame, model: str) -> list[str]:
     sample = run_ids.iloc[:: math.ceil(len(run_ids) / MOST_COMPARED)]
     chosen = audited.runs.set_index("run_id", drop=False).loc[sample]
     return [
-        "\n".join(turn.text for turn in transcript.turns if turn.role in ("assistant", "action"))
+        "\n".join(turn.shown for turn in transcript.turns if turn.role in ("assistant", "action"))
         for _, transcript in transcripts(audited.logs, chosen)
     ]
 
@@ -545,10 +545,10 @@ def _seen_in(audited: Audited, runs: pd.DataFrame, answers: pd.Series) -> pd.Dat
             pattern = rf"(?<![\w.,-]){pattern}(?![\w-]|[.,]\d)"
         elif answer and len(answer) < SHORTEST_ANSWER:
             pattern = None
-        start = "\n".join(turn.text.casefold() for turn in turns[:begin])
+        start = "\n".join(turn.shown.casefold() for turn in turns[:begin])
         seen[run_id] = {
             "shows_answer": None if pattern is None else bool(pattern and re.search(pattern, start)),
-            "opens_files": any(turn.role == "action" and opens_own_file(turn.text) for turn in turns[begin:]),
+            "opens_files": any(turn.role == "action" and opens_own_file(turn.shown) for turn in turns[begin:]),
         }
     places = pd.Series(runs.index, runs["run_id"])[list(seen)].to_numpy()
     made = pd.DataFrame(list(seen.values()), places, columns=["shows_answer", "opens_files"])

@@ -158,6 +158,11 @@ def check_text(size: int, values: int = 0) -> None:
     check_size(CHARACTER * size + CELL * values)
 
 
+def most_unchecked() -> int:
+    """Return the size in bytes up to which a document fits in memory even if every byte is a value."""
+    return most_bytes() // (CHARACTER + CELL)
+
+
 def check_document(
     data: bytes, count: Callable[[bytes], tuple[int, int]] | None = None, *, usual_size: int = 0
 ) -> None:
@@ -170,7 +175,7 @@ def check_document(
         return
     if count:
         check_text(*count(data))
-    elif (CHARACTER + CELL) * len(data) > most_bytes():  # otherwise it fits even if every byte is a value
+    elif len(data) > most_unchecked():
         check_text(len(data), count_values(data))
 
 

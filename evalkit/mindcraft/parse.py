@@ -85,11 +85,9 @@ WORDINGS = {
 }
 
 
-STATED = {  # statuses that wordings state, by meaning
-    meaning: CompletionStatus[meaning.upper()]
-    for meaning in WORDINGS
-    if meaning.upper() in CompletionStatus.__members__
-}
+_DECIDED_BY_SCORE = ("scored", "succeeded", "ended")
+# statuses that wordings state, by meaning
+STATED = {meaning: CompletionStatus[meaning.upper()] for meaning in WORDINGS if meaning not in _DECIDED_BY_SCORE}
 _PRECEDENCE: dict[CompletionStatus | None, int] = {status: place for place, status in enumerate(STATED.values())}
 
 
@@ -192,8 +190,8 @@ class AgentOutcome(TypedDict):
 def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
     """Read the log of one agent. An unreadable log has an outcome, too.
 
-    Only ``system`` turns whose whole text is a known final message decide the status: a time-out anywhere in the log,
-    else the first message with a score.
+    Only ``system`` turns whose whole text is a known final message decide the status: any message that states a
+    time-out or another status, or else the first message with a score.
 
     Parameters
     ----------
@@ -202,7 +200,7 @@ def analyze_agent_log(file_path: str | os.PathLike) -> AgentOutcome:
 
     Returns
     -------
-    dict
+    AgentOutcome
         Score, status, final message and errors of the log.
 
     Examples

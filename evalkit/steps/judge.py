@@ -116,7 +116,7 @@ class Evaluation(TypedDict, total=False):
     retry_cap_reached: bool
 
 
-class TurnOf(NamedTuple):
+class TurnPart(NamedTuple):
     """What a turn of a history's transcript shows."""
 
     part: Literal["thread", "call", "result"]
@@ -142,11 +142,11 @@ class History:
         return list(map(read_result, self.records, repeat(self.options)))
 
     @cached_property
-    def turns(self) -> list["TurnOf"]:
+    def turns(self) -> list[TurnPart]:
         """What each turn of the transcript shows, in order: the thread, if there is one, then calls and results."""
-        turns = [TurnOf("thread")] if self.thread else []
+        turns = [TurnPart("thread")] if self.thread else []
         for position in range(len(self.records)):
-            turns += [TurnOf("call", position), TurnOf("result", position)]
+            turns += [TurnPart("call", position), TurnPart("result", position)]
         return turns
 
     @cached_property

@@ -15,8 +15,6 @@ import pyarrow as pa
 
 from evalkit.io import decode_json
 from evalkit.io.paths import (
-    CELL,
-    CHARACTER,
     LimitError,
     check_document,
     check_members,
@@ -24,6 +22,7 @@ from evalkit.io.paths import (
     check_text,
     count_values,
     most_bytes,
+    most_unchecked,
 )
 from evalkit.io.read import ANYTHING
 from evalkit.io.text import map_texts
@@ -382,7 +381,7 @@ def _decoded(data: bytes, decoder: msgspec.json.Decoder) -> Any:
 
 def _count_read(decoder: msgspec.json.Decoder, data: bytes) -> tuple[int, int]:
     """Return upper bounds for the characters and values of JSON that a decoder decodes."""
-    if (CHARACTER + CELL) * len(data) <= most_bytes():  # it fits in memory even if every byte is a value
+    if len(data) <= most_unchecked():
         return len(data), len(data)
     fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     names = getattr(decoder.type, "__struct_fields__", fields)

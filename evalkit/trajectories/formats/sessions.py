@@ -12,7 +12,7 @@ import msgspec
 
 from evalkit._text import counted_noun
 from evalkit.io import BrokenFileError, decode_json, decode_start
-from evalkit.io.paths import CELL, CHARACTER, check_document, check_text, count_values, most_bytes
+from evalkit.io.paths import CHARACTER, check_document, check_text, count_values, most_bytes, most_unchecked
 from evalkit.kinds import Parsed
 from evalkit.trajectories.chat import Message, OpenNamed, chat_messages
 from evalkit.trajectories.json_lines import named_counts
@@ -107,7 +107,7 @@ def first_records(data: bytes) -> list[Any]:
 def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
     """Yield the object in each line of a file, and count lines without one in the session."""
     most = most_bytes() // CHARACTER
-    many = most_bytes() // (CHARACTER + CELL)  # shorter lines fit in memory even if each byte is a value
+    usual_size = most_unchecked()
     for line in iter(partial(file.readline, most), b""):
         if len(line) == most and not line.endswith(b"\n"):  # the error names the limit that the line needs
             size, values = most, count_values(line)
@@ -119,7 +119,7 @@ def records_of(file: BinaryIO, session: Session) -> Iterator[dict[str, Any]]:
             check_text(size, values)
         if line.isspace():
             continue
-        check_document(line, usual_size=many)
+        check_document(line, usual_size=usual_size)
         record = None
         try:
             record = msgspec.json.decode(line)
