@@ -48,8 +48,8 @@ def kind_named(name: str) -> LogKind:
         if name in _USED:
             return _USED[name]
         hint = did_you_mean(name, kind_names())
-        uninstalled = "one that is not installed is known once its logs are loaded with its `LogKind`"
-        raise SourceError(f"no kind of log is named {name!r} ({uninstalled}); {hint}")
+        uninstalled = "a kind that is not installed is known once its logs are loaded with its `LogKind`"
+        raise SourceError(f"no kind of log is named {name!r}; {hint} ({uninstalled})")
     try:
         kind = added[name].load()
         if kind.name != name:

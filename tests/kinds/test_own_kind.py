@@ -187,7 +187,7 @@ def test_runs_of_a_kind_that_is_not_installed_are_compared_after_they_were_loade
     runs = load(games, TOY).runs
     assert compare.leaderboard(runs).table["model_name"].tolist() == ["a", "b"]
     registry._USED.clear()
-    with pytest.raises(SourceError, match=r"no kind of log is named 'toy' .*known once its logs are loaded"):
+    with pytest.raises(SourceError, match=r"no kind of log is named 'toy'; .*known once its logs are loaded"):
         compare.leaderboard(runs)
 
 
