@@ -424,7 +424,7 @@ RECIPES = [
             ),
             Edit(
                 file="evalkit/trajectories/assemble.py",
-                before="        run.kind = NAME\n",
+                before="        run.task_type = run.dataset\n",
                 added='        run.is_gay = run.mood == "gay"\n',
             ),
             Edit(

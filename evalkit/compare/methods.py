@@ -36,7 +36,7 @@ REFERENCES = {
 
 
 class Sentence(NamedTuple):
-    """A sentence with citations, for which ``{0}``, ``{1}``, … stand in the text."""
+    """A sentence, with citations that replace ``{0}``, ``{1}``, … in its text."""
 
     text: str
     citations: Sequence[str] = ()  # keys of `REFERENCES`

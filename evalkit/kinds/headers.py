@@ -145,10 +145,12 @@ def meanings(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
         if name not in columns:
             raise SourceError(f"no column {name!r}; there are {there}")
     found = dict(given)
+    usual = COLUMN_NAMES
     if "counts_as" in columns:
+        usual = {}
         found = {role: name for role, name in _EXPORTED.items() if name in columns} | given
-    for role, column in COLUMN_NAMES.items():
-        for level in () if "counts_as" in columns else column.names:
+    for role, column in usual.items():
+        for level in column.names:
             names = [name for name in _called(columns, level) if name not in found.values()]
             if role in found or not names:
                 continue

@@ -310,16 +310,14 @@ def complete(kind: LogKind, records: Records, assembled: Assembled) -> Assembled
         frame = frames[name]
         where = f"kind {kind.name}: frame {name!r}"
         values: dict[Any, Any] = dict(frame.items())
-        needed = columns
-        if name == kind.runs:
-            needed = (SOURCE, *columns)  # ids are made from it
-        if name == kind.runs and SOURCE.name in values:
+        if name == kind.runs and "source" in values:
             if "run_id" not in values:
                 sources = frame["source"].tolist()
                 repetitions = pd.Series(sources, dtype="str").groupby(sources).cumcount()  # number within the source
                 values["run_id"] = run_ids(kind.name, sources, repetitions, records=records)
             values.setdefault("model_name", [UNKNOWN] * len(frame))
             values = dict.fromkeys(_COMMON, [None] * len(frame)) | values
+        needed = (SOURCE, *columns) if name == kind.runs else columns  # without sources, there are no ids
         for column in needed:
             if column.name not in values:
                 suggestion = did_you_mean(column.name, frame)

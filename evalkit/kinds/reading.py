@@ -251,9 +251,10 @@ def _checked(parsed: Any, records: Mapping[str, Sequence[Column]]) -> Parsed:
         raise _MistakeError(f"returned status {parsed.status!r}; {did_you_mean(str(parsed.status), get_args(Status))}")
     if not isinstance(parsed.rows, Mapping):
         raise _MistakeError(f"returned rows that are a {type(parsed.rows).__name__}, not a mapping of tables to rows")
-    unknown = parsed.rows.keys() - records.keys() if records else ()
-    for name in unknown:
-        raise _MistakeError(f"returned rows of table {name!r}, which records lack; {did_you_mean(str(name), records)}")
+    unknown = [name for name in parsed.rows if records and name not in records]
+    if unknown:
+        hint = did_you_mean(str(unknown[0]), records)
+        raise _MistakeError(f"returned rows of table {unknown[0]!r}, which records lack; {hint}")
     return parsed
 
 

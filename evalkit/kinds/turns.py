@@ -84,7 +84,9 @@ class Turn(msgspec.Struct, frozen=True):
 
 def _contains(text: str, part: str) -> bool:
     """Return whether a text contains a part that is not within a word or a number; the empty part always is."""
-    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) is not None if part else True
+    if not part:
+        return True
+    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) is not None
 
 
 class Transcript(NamedTuple):

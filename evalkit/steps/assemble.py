@@ -99,7 +99,6 @@ def _run_row(history: History) -> dict[str, Any]:
         "duplicate": history.copy_of,
     }
     return {
-        "kind": "steps",
         "run_id": history.run_id,
         "source": history.source,
         "model_name": "unknown",

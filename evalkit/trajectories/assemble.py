@@ -95,7 +95,6 @@ def assemble(records: Records, options: Mapping[str, Any]) -> Assembled:
             run.run_flags.append("no_outcome")
         if models_of[run.run_id] > 1:
             run.run_flags.append("several_models")
-        run.kind = NAME
         run.task_type = run.dataset
     without_plan = {source for one in joined for source in one.without_plan}.union(above)
     stated = [plan for plan in records.tables["plans"].to_pylist() if plan["source"] not in without_plan]

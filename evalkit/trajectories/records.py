@@ -117,11 +117,9 @@ class Run:
     cost: float | None
     # set during assembly
     run_id: str = ""
-    kind: str = ""
     task_type: str | None = None
     score: float | None = None
     is_successful: bool | None = None
-    success_rate: float | None = None
     task_version: str | None = None
     plan: str | None = None
     score_key: str | None = None
